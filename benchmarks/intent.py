@@ -21,12 +21,12 @@ from shutil import copytree, ignore_patterns
 from typing import Any, Final
 
 import yaml
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.intent.facts import task_facts
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, RawCall
-from phylactery_riskgate.domain.tasks.facts import task_facts
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.reading import Piece, read_result, read_words
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_understanding.interpretation import Interpretation
 from phylactery_understanding.request import parse
 

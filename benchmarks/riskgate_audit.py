@@ -13,12 +13,12 @@ from pathlib import Path
 import sqlalchemy as sa
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.database import Database
-from phylactery_riskgate.assembly import PACKAGE
-from phylactery_riskgate.audit import AuditLog, Entry, Kind
-from phylactery_riskgate.audit_export import export_log, verify_export
-from phylactery_riskgate.kept_heads import HeadStore
-from phylactery_riskgate.keys import KeyRing, load_keys
-from phylactery_riskgate.sealing import Vault
+from phylactery_riskgate.app import PACKAGE
+from phylactery_riskgate.audit.export import export_log, verify_export
+from phylactery_riskgate.audit.heads import HeadStore
+from phylactery_riskgate.audit.log import AuditLog, Entry, Kind
+from phylactery_riskgate.audit.sealing import Vault
+from phylactery_riskgate.keys.ring import KeyRing, load_keys
 from phylactery_riskgate.store.audit import Place
 
 from benchmarks.measure import emit

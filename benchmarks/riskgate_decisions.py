@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.evidence import TaskReader, known
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.intent.model import UNSHOWN
 from phylactery_riskgate.domain.model import Caller, CallSite, RawCall
-from phylactery_riskgate.domain.tasks.model import UNSHOWN
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.evidence import TaskReader, known
 
 from benchmarks.measure import emit
 

@@ -12,14 +12,14 @@ from shutil import copytree, ignore_patterns
 from typing import Any
 
 import yaml
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.intent.facts import task_facts, uses_ask
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.model import TaskFacts
+from phylactery_riskgate.domain.intent.reading import read_result, read_words
+from phylactery_riskgate.domain.intent.understood import Uses
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Decision, RawCall, Verdict
-from phylactery_riskgate.domain.tasks.facts import task_facts, uses_ask
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.model import TaskFacts
-from phylactery_riskgate.domain.tasks.reading import read_result, read_words
-from phylactery_riskgate.domain.tasks.understood import Uses
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 from benchmarks.agentdojo.parts import Answer, Call, Json, Said, Session, Shown, compact
 

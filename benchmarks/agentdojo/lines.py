@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from phylactery_client import RiskGateClient
-from phylactery_riskgate.domain.bundle import load_bundle
+from phylactery_riskgate.domain.bundle.bundle import load_bundle
 from phylactery_riskgate.domain.model import CatalogTool
 
 from benchmarks.agentdojo.figures import ENCODED, LATE, Report, Tally, attacked, benign, catalog_of, tailored

@@ -104,7 +104,7 @@ async def test_a_genuine_receipt_runs_exactly_the_bound_arguments(executor: Exec
 
 
 def test_the_expected_header_is_the_one_riskgate_writes() -> None:
-    from phylactery_riskgate.permits import TokenType, header
+    from phylactery_riskgate.keys.permits import TokenType, header
 
     assert expected_header(SIGNER.kid) == header(SIGNER.kid, TokenType.RECEIPT) == compact(SIGNER.header())
 

@@ -25,8 +25,8 @@ from phylactery_agent.tools.mcp.pins import (
     save_pins,
 )
 from phylactery_agent.tools.mcp.specs import MAX_NAME, contract_of, pinned_specs, spec_of, tool_name, visible
-from phylactery_riskgate.domain.drafting.schemas import usable
-from phylactery_riskgate.domain.drafting.sources import read_sources
+from phylactery_riskgate.domain.catalog.drafting.schemas import usable
+from phylactery_riskgate.domain.catalog.drafting.sources import read_sources
 
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "additionalProperties": False}
 COMMAND = {"command": ["server"]}

@@ -19,8 +19,8 @@ from phylactery_agent.service.build import build_agent
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.errors import StartError, StoreFull
 from phylactery_memory.transcript.store import MessageStore
-from phylactery_riskgate.evaluation import Evaluation
-from phylactery_riskgate.redemption import Redemptions
+from phylactery_riskgate.decisions.evaluate import Evaluation
+from phylactery_riskgate.decisions.redeem import Redemptions
 
 from tests.support.agent_process import AgentProcess
 from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, approval_of, refused

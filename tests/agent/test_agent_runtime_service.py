@@ -14,8 +14,8 @@ from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import Redeemed
 from phylactery_agent.runtime.inbox import InboxStore
 from phylactery_chassis.errors import AnswerLost
-from phylactery_riskgate import key_changes
-from phylactery_riskgate.keys import read_signing
+from phylactery_riskgate.keys import rotation
+from phylactery_riskgate.keys.ring import read_signing
 from phylactery_riskgate.settings import RiskGateSettings
 
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, refused
@@ -347,8 +347,8 @@ async def test_a_key_revoked_between_evaluate_and_redeem_costs_the_person_nothin
     async def revoked_first(self: RiskGateAdapter, permit: str, *args: Any, **kwargs: Any) -> Redeemed:
         if not permits:
             old = read_signing(signing)[0][0].kid
-            key_changes.rotate(signing, time.time_ns() // 1_000)
-            key_changes.revoke(signing, old, time.time_ns() // 1_000)
+            rotation.rotate(signing, time.time_ns() // 1_000)
+            rotation.revoke(signing, old, time.time_ns() // 1_000)
         permits.append(permit)
         return await real(self, permit, *args, **kwargs)
 

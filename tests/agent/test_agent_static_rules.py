@@ -113,7 +113,7 @@ def test_the_pydantic_arguments_and_the_schema_know_the_same_fields(spec: ToolSp
 
 
 def test_the_schema_hash_is_the_one_riskgate_computes() -> None:
-    from phylactery_riskgate.domain.bundle import load_bundle
+    from phylactery_riskgate.domain.bundle.bundle import load_bundle
 
     catalog = load_bundle(CATALOG.parent).tools
     assert {spec.name: spec.schema_hash for spec in BUILTIN_SPECS} == {

@@ -14,7 +14,7 @@ from phylactery.agent.v1 import tool_pb2, tool_pb2_grpc
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc
 from phylactery_agent.tools.registry import TOOL_REGISTRY, disabled_reason, offered_tools
 from phylactery_client import PhylacteryClient
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 
 from tests.support.agent_system import DONE, Person, System, open_system
 

@@ -13,7 +13,7 @@ import pytest
 from phylactery_agent.tools.builtin import listing
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
 from phylactery_agent.tools.specs import LIST_DIR, SEARCH_FILES, ListDirArguments, SearchFilesArguments
-from phylactery_riskgate.domain.derived import path_facts
+from phylactery_riskgate.domain.facts.derived import path_facts
 
 from tests.support.agent_files import file_tools
 from tests.support.agent_graph import FakeMemories, FakeOutputs

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from phylactery_cli.supervisor import RESTARTS, Fate, Keeper, Stack, StackError, running
-from phylactery_riskgate.domain.bundle import default_bundle_folder
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 
 from tests.support import commands
 from tests.support.asking import asks_first

@@ -11,11 +11,11 @@ from phylactery_agent.tools.specs import BUILTIN_SPECS
 from phylactery_cli.main import app
 from phylactery_cli.supervisor import Stack, running
 from phylactery_riskgate.cli import app as riskgate
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.catalog import read_catalog
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.catalog.catalog import read_catalog
 from phylactery_riskgate.domain.documents import read_document
+from phylactery_riskgate.domain.intent.understood import is_heard
 from phylactery_riskgate.domain.model import CatalogTool
-from phylactery_riskgate.domain.tasks.understood import is_heard
 from typer.testing import CliRunner
 
 from tests.support.commands import run_phylactery

@@ -6,8 +6,8 @@ import time
 
 from phylactery.agent.v1 import event_pb2
 from phylactery_cli.supervisor import Stack
-from phylactery_riskgate import key_changes
-from phylactery_riskgate.keys import KeyState, read_signing
+from phylactery_riskgate.keys import rotation
+from phylactery_riskgate.keys.ring import KeyState, read_signing
 from phylactery_riskgate.settings import RiskGateSettings
 
 from tests.support.stack import Person, yes
@@ -27,11 +27,11 @@ def test_an_agent_goes_on_through_rotations_and_a_revocation(stack: Stack, ana: 
     waiting = ana.say('escribe "uno" en log.txt')
     assert waiting.run.status == event_pb2.RUN_STATUS_SUSPENDED
     now_us = time.time_ns() // 1_000
-    key_changes.rotate(signing, now_us)
+    rotation.rotate(signing, now_us)
     assert "hola" in hears(stack)
     assert ana.say(yes(waiting)).run.status == event_pb2.RUN_STATUS_DONE, "asked under one key, run under the next"
-    key_changes.revoke(signing, first.kid, now_us)
+    rotation.revoke(signing, first.kid, now_us)
     assert "hola" in hears(stack)
-    key_changes.revoke(signing, read_signing(signing)[0][0].kid, now_us)
+    rotation.revoke(signing, read_signing(signing)[0][0].kid, now_us)
     assert "hola" in hears(stack)
     assert [key.state for key in read_signing(signing)[0]] == [KeyState.ACTIVE, KeyState.REVOKED, KeyState.REVOKED]

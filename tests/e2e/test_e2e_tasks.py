@@ -15,7 +15,7 @@ import grpc
 import pytest
 from phylactery.agent.v1 import event_pb2
 from phylactery_cli.supervisor import Stack
-from phylactery_riskgate.domain.bundle import default_bundle_folder
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 
 from tests.support.stack import Person, await_death, crash_at, lines, relaunch, sandbox
 

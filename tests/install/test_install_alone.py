@@ -158,7 +158,7 @@ def test_riskgates_own_bundle_passes_its_own_cases_where_it_is_installed(alone: 
     where = riskgate.run(
         "python",
         "-c",
-        "from phylactery_riskgate.domain.bundle import default_bundle_folder as f; print(f())",
+        "from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder as f; print(f())",
     ).strip()
     assert str(riskgate.folder) in where
     assert "cases passed" in riskgate.run("riskgate", "policy", "test", where)

@@ -20,13 +20,13 @@ from phylactery_chassis.auth.identity import token_hash
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.rpc.server import RunningServer, start
 from phylactery_chassis.util.clock import FakeClock
-from phylactery_riskgate.assembly import PACKAGE, assemble, find_bundle
-from phylactery_riskgate.domain.bundle import default_bundle_folder
-from phylactery_riskgate.domain.bundle_files import read_folder
-from phylactery_riskgate.kept_heads import HeadStore
-from phylactery_riskgate.keys import KeyRing
-from phylactery_riskgate.live_keys import LiveKeys
-from phylactery_riskgate.service import RiskGate
+from phylactery_riskgate.app import PACKAGE, assemble, find_bundle
+from phylactery_riskgate.audit.heads import HeadStore
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
+from phylactery_riskgate.domain.bundle.files import read_folder
+from phylactery_riskgate.facade import RiskGate
+from phylactery_riskgate.keys.live import LiveKeys
+from phylactery_riskgate.keys.ring import KeyRing
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store import bundles as bundle_rows
 from phylactery_riskgate.store.bundles import BundleHead, Slot

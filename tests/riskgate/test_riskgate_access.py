@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from phylactery.riskgate.v1 import access_pb2
 from phylactery_client import AccessQuestion, RiskGateClient
-from phylactery_riskgate.access import arguments_of
-from phylactery_riskgate.requests.access import QuestionInput
+from phylactery_riskgate.decisions.access import arguments_of
+from phylactery_riskgate.decisions.requests import QuestionInput
 
 from tests.riskgate.test_riskgate_activation import activate
 from tests.riskgate.test_riskgate_audit_service import listed

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 import yaml
 from phylactery.riskgate.v1 import policy_pb2, types_pb2
 from phylactery_chassis.errors import StartError
-from phylactery_riskgate.domain.bundle import load_bundle
-from phylactery_riskgate.domain.bundle_files import SIGNATURE_FILE, read_folder
-from phylactery_riskgate.policy_keys import create_key, load_private_key, sign_bundle, write_signature
+from phylactery_riskgate.bundles.signing import create_key, load_private_key, sign_bundle, write_signature
+from phylactery_riskgate.domain.bundle.bundle import load_bundle
+from phylactery_riskgate.domain.bundle.files import SIGNATURE_FILE, read_folder
 from phylactery_riskgate.store import bundles as rows
 from structlog.testing import capture_logs
 

@@ -8,7 +8,7 @@ import threading
 import grpc
 import pytest
 from phylactery.riskgate.v1 import types_pb2
-from phylactery_riskgate.domain.view import call_view
+from phylactery_riskgate.domain.views.view import call_view
 
 PENDING = types_pb2.APPROVAL_STATE_PENDING
 APPROVED = types_pb2.APPROVAL_STATE_APPROVED
@@ -188,7 +188,7 @@ async def test_an_approval_whose_time_is_over_is_shown_by_a_reader_and_holds_up_
         threads.append(threading.current_thread().name)
         return call_view(*call, **how)
 
-    monkeypatch.setattr("phylactery_riskgate.core.call_view", shown)
+    monkeypatch.setattr("phylactery_riskgate.decisions.context.call_view", shown)
     gate.clock.advance(31 * 60)
     assert (await ana.get(asked.id)).state == EXPIRED
     assert len(gate.records("approval_closed")) == 1

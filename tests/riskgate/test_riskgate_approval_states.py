@@ -27,7 +27,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from phylactery.riskgate.v1 import types_pb2
-from phylactery_riskgate.audit_export import export_log, verify_export
+from phylactery_riskgate.audit.export import export_log, verify_export
 
 from tests.riskgate.conftest import Gate, open_gate, write_bundle, write_tokens
 from tests.support.forks import Forked

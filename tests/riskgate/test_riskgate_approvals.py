@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_riskgate.approvals import (
+from phylactery_riskgate.approvals.model import (
     Answer,
     Approval,
     ApprovalEvent,

@@ -11,13 +11,13 @@ import pytest
 import sqlalchemy as sa
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import DataLoss
-from phylactery_riskgate.audit import AuditLog, Entry, Kind, LogError
-from phylactery_riskgate.audit_export import export_log, verify_export
-from phylactery_riskgate.checkpoint import Checkpoint, Verifier, open_note, sign_note
+from phylactery_riskgate.audit.checkpoint import Checkpoint, Verifier, open_note, sign_note
+from phylactery_riskgate.audit.export import export_log, verify_export
+from phylactery_riskgate.audit.log import AuditLog, Entry, Kind, LogError
+from phylactery_riskgate.audit.merkle import leaf_hash, root_of
+from phylactery_riskgate.audit.sealing import Vault, commitment, new_salt
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.keys import load_keys
-from phylactery_riskgate.merkle import leaf_hash, root_of
-from phylactery_riskgate.sealing import Vault, commitment, new_salt
+from phylactery_riskgate.keys.ring import load_keys
 from phylactery_riskgate.store import audit as rows
 from typer.testing import CliRunner
 

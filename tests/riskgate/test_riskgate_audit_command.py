@@ -11,8 +11,9 @@ import grpc
 import pytest
 import structlog
 from phylactery.riskgate.v1 import audit_pb2
-from phylactery_riskgate.checkpoint import Verifier
-from phylactery_riskgate.cli import app, audit_remote
+from phylactery_riskgate.audit.checkpoint import Verifier
+from phylactery_riskgate.cli import app
+from phylactery_riskgate.cli.audit import remote
 from phylactery_riskgate.cli.remote import RemoteError
 from typer.testing import CliRunner, Result
 
@@ -174,7 +175,7 @@ async def test_what_cannot_be_done_is_one_sentence_and_an_exit_code(served, tmp_
 
 
 def test_a_tail_goes_on_where_it_stood_when_the_server_went_away_and_came_back(monkeypatch):
-    monkeypatch.setattr(audit_remote, "_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(remote, "_AGAIN_SECONDS", 0)
 
     def entry(log: str, index: int) -> audit_pb2.TailEntriesResponse:
         return audit_pb2.TailEntriesResponse(entry=audit_pb2.AuditEntry(log=log, index=index))
@@ -201,7 +202,7 @@ def test_a_tail_goes_on_where_it_stood_when_the_server_went_away_and_came_back(m
             if end is not None:
                 raise end
 
-    following = audit_remote.follow(Server(), audit_pb2.EntryFilter(), values=False, from_beginning=False)
+    following = remote.follow(Server(), audit_pb2.EntryFilter(), values=False, from_beginning=False)
     assert [(one.log, one.index) for one in itertools.islice(following, 3)] == [("a", 3), ("b", 1), ("c", 0)]
     with pytest.raises(RemoteError):
         next(following)

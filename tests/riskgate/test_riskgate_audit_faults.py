@@ -14,13 +14,13 @@ import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2, types_pb2
 from phylactery_chassis.auth.identity import Principal
-from phylactery_riskgate.audit import Entry, Kind
-from phylactery_riskgate.audit_check import Report, check_lines
-from phylactery_riskgate.audit_export import Exporter, export_log, verify_export, write_export
-from phylactery_riskgate.checkpoint import Checkpoint, sign_note
+from phylactery_riskgate.audit.checkpoint import Checkpoint, sign_note
+from phylactery_riskgate.audit.export import Exporter, export_log, verify_export, write_export
+from phylactery_riskgate.audit.log import Entry, Kind
+from phylactery_riskgate.audit.merkle import leaf_hash
+from phylactery_riskgate.audit.verify import Report, check_lines
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.keys import load_keys
-from phylactery_riskgate.merkle import leaf_hash
+from phylactery_riskgate.keys.ring import load_keys
 from typer.testing import CliRunner
 
 from tests.support.forks import Forked

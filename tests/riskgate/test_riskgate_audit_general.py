@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 import structlog
 from phylactery.riskgate.v1 import audit_pb2
+from phylactery_riskgate.audit.merkle import verify_inclusion
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.merkle import verify_inclusion
 from phylactery_riskgate.store.audit_search import Bounds, visible
 from typer.testing import CliRunner
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from phylactery_riskgate.call_values import ARGS_HASH, CLAIMED_HASH, RAW_ARGS_HASH, RAW_ARGUMENTS
+from phylactery_riskgate.audit.commitments import ARGS_HASH, CLAIMED_HASH, RAW_ARGS_HASH, RAW_ARGUMENTS
 from phylactery_riskgate.domain.canonical import hash_json
 from phylactery_riskgate.store.audit import Place
 

@@ -12,9 +12,9 @@ import pytest
 import rfc8785
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2, types_pb2
-from phylactery_riskgate import auditing as auditing_module
-from phylactery_riskgate.checkpoint import Checkpoint, Verifier, open_note
-from phylactery_riskgate.merkle import verify_consistency, verify_inclusion
+from phylactery_riskgate.audit import reader as auditing_module
+from phylactery_riskgate.audit.checkpoint import Checkpoint, Verifier, open_note
+from phylactery_riskgate.audit.merkle import verify_consistency, verify_inclusion
 
 READ = "read_file"
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 import structlog
-from phylactery_riskgate.cli import app, audit_stream
+from phylactery_riskgate.cli import app
+from phylactery_riskgate.cli.audit import stream as audit_stream
 from typer.testing import CliRunner, Result
 
 

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from grpc import aio
 from phylactery.riskgate.v1 import error_reason_pb2, riskgate_pb2, types_pb2
-from phylactery_riskgate.audit_export import export_log, verify_export
+from phylactery_riskgate.audit.export import export_log, verify_export
 
 from tests.riskgate.test_riskgate_faults import Child
 

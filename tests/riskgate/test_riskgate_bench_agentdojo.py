@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from phylactery_riskgate.domain.bundle import load_bundle
+from phylactery_riskgate.domain.bundle.bundle import load_bundle
 
 from benchmarks.agentdojo.figures import attacked, benign, tailored
 from benchmarks.agentdojo.gates import AskOnWrite, Inside, Open, bundle_of

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import Decision, Verdict
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, decide, tool
 

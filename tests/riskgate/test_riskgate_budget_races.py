@@ -14,12 +14,12 @@ from phylactery.riskgate.v1.riskgate_pb2_grpc import RiskGateServiceStub
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
-from phylactery_riskgate.assembly import PACKAGE
-from phylactery_riskgate.domain.bundle import load_bundle
+from phylactery_riskgate.app import PACKAGE
+from phylactery_riskgate.decisions.usage import Counting
+from phylactery_riskgate.domain.bundle.bundle import load_bundle
 from phylactery_riskgate.domain.model import CallSite
-from phylactery_riskgate.domain.usage import Charge
+from phylactery_riskgate.domain.policy.usage import Charge
 from phylactery_riskgate.store.locks import BusyError
-from phylactery_riskgate.usage import Counting
 from sqlalchemy.engine import Connection
 
 from tests.support.bundles import ALLOW_ALL, SETTINGS, tool, write_bundle
@@ -116,7 +116,7 @@ async def test_what_stays_busy_is_unavailable_in_the_end(gate, monkeypatch):
     def busy(_connection: Connection) -> None:
         raise BusyError
 
-    monkeypatch.setattr("phylactery_riskgate.core._LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("phylactery_riskgate.decisions.context._LONGEST_PAUSE_SECONDS", 0.0)
     with pytest.raises(Unavailable, match="STORE_UNAVAILABLE"):
         await gate.riskgate._core.write(busy)
 
@@ -129,7 +129,7 @@ async def test_many_of_a_batch_that_stay_busy_wait_no_longer_together_than_one_w
         tries += 1
         raise BusyError
 
-    monkeypatch.setattr("phylactery_riskgate.core._LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("phylactery_riskgate.decisions.context._LONGEST_PAUSE_SECONDS", 0.0)
     alone = await asyncio.gather(gate.riskgate._core.write(busy), return_exceptions=True)
     of_one, tries = tries, 0
     together = await gate.riskgate._core.write_all([busy, lambda _connection: "free", busy, busy])

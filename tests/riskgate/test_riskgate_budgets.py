@@ -10,17 +10,17 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.bundle import (
+from phylactery_riskgate.domain.bundle.bundle import (
     Bundle,
     BundleError,
     default_bundle_folder,
     load_bundle,
     without_policy,
 )
-from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.model import Counters, Decision, Verdict
-from phylactery_riskgate.domain.usage import MAX_AMOUNT, UsageReader, amount_text, read_amount, units_of
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.usage import MAX_AMOUNT, UsageReader, amount_text, read_amount, units_of
 
 from tests.support.bundles import ALLOW_ALL, SETTINGS, bundle_of, decide, policy, tool
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle import BundleError, default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
+from phylactery_riskgate.domain.bundle.bundle import BundleError, default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 
 from tests.support.bundles import ALLOW_ALL, SETTINGS, bundle_of, policy, tool, write_bundle
 

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from grpc import aio
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc, riskgate_pb2, riskgate_pb2_grpc, types_pb2
-from phylactery_riskgate.bundle_folder import FolderWatch
-from phylactery_riskgate.domain.bundle import load_bundle
-from phylactery_riskgate.policy_keys import create_key
+from phylactery_riskgate.bundles.lifecycle import FolderWatch
+from phylactery_riskgate.bundles.signing import create_key
+from phylactery_riskgate.domain.bundle.bundle import load_bundle
 
 from tests.riskgate.test_riskgate_activation import NO_READS, parts, shown, signed, until
 from tests.support.forks import Forked

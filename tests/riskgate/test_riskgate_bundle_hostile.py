@@ -18,10 +18,9 @@ import pytest
 import yaml
 from grpc import aio
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc, types_pb2
-from phylactery_riskgate.domain.bundle import BundleError, default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.bundle_files import MAX_BUNDLE_BYTES, MAX_FILE_BYTES, MAX_FILES, read_parts
-from phylactery_riskgate.domain.nesting import MAX_NESTING, nesting
-from phylactery_riskgate.domain.policies import parse_policies
+from phylactery_riskgate.domain.bundle.bundle import BundleError, default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle.files import MAX_BUNDLE_BYTES, MAX_FILE_BYTES, MAX_FILES, read_parts
+from phylactery_riskgate.domain.policy.policies import MAX_NESTING, nesting, parse_policies
 
 from tests.riskgate.test_riskgate_activation import NO_READS, activate, parts, until
 from tests.riskgate.test_riskgate_bundle_faults import READ, SECONDS, live, put

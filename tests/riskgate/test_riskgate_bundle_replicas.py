@@ -11,8 +11,8 @@ import sqlalchemy as sa
 import yaml
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from phylactery.riskgate.v1 import policy_pb2, types_pb2
-from phylactery_riskgate.domain.bundle import load_bundle
-from phylactery_riskgate.policy_keys import write_signature
+from phylactery_riskgate.bundles.signing import write_signature
+from phylactery_riskgate.domain.bundle.bundle import load_bundle
 
 from tests.riskgate.test_riskgate_activation import NO_READS, QUICK, READ, activate, shown, until
 

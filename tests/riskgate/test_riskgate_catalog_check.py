@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.intent.facts import task_facts
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.model import CLEAR
+from phylactery_riskgate.domain.intent.reading import read_words
+from phylactery_riskgate.domain.intent.understood import is_heard
 from phylactery_riskgate.domain.model import BoundCall
-from phylactery_riskgate.domain.tasks.facts import task_facts
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.model import CLEAR
-from phylactery_riskgate.domain.tasks.reading import read_words
-from phylactery_riskgate.domain.tasks.understood import is_heard
 from typer.testing import CliRunner, Result
 
 from tests.support.bundles import ALLOW_ALL, tool, write_bundle

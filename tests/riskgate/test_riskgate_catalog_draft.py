@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.domain.catalog import read_catalog
+from phylactery_riskgate.domain.catalog.catalog import read_catalog
+from phylactery_riskgate.domain.catalog.drafting.phrases import form
+from phylactery_riskgate.domain.catalog.drafting.vocabulary import THINGS, VERBS
 from phylactery_riskgate.domain.documents import read_document
-from phylactery_riskgate.domain.drafting.vocabulary import THINGS, VERBS
 from phylactery_riskgate.domain.model import CatalogTool
-from phylactery_riskgate.domain.phrase_words import form
 from typer.testing import CliRunner, Result
 
 from tests.support.bundles import ALLOW_ALL, write_bundle

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.domain.catalog import read_catalog
+from phylactery_riskgate.domain.catalog.catalog import read_catalog
 from phylactery_riskgate.domain.documents import read_document
 from phylactery_riskgate.domain.model import CatalogTool
 from typer.testing import CliRunner

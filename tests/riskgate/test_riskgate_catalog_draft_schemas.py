@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.catalog import read_catalog
+from phylactery_riskgate.domain.catalog.catalog import read_catalog
+from phylactery_riskgate.domain.catalog.drafting.writing import scalar
 from phylactery_riskgate.domain.documents import read_document
-from phylactery_riskgate.domain.drafting.writing import scalar
 
 from tests.riskgate.test_riskgate_catalog_draft import SEND_EMAIL, run
 

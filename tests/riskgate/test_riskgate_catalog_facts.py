@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle import BundleError, load_bundle
-from phylactery_riskgate.domain.catalog_facts import MAX_EXAMPLES, MAX_PHRASE, MAX_PHRASES
+from phylactery_riskgate.domain.bundle.bundle import BundleError, load_bundle
+from phylactery_riskgate.domain.facts.catalog_facts import MAX_EXAMPLES, MAX_PHRASE, MAX_PHRASES
 from phylactery_riskgate.domain.model import Asks, CatalogTool
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, tool, write_bundle

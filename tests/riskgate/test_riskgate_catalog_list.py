@@ -8,7 +8,7 @@ import grpc
 import pytest
 from grpc import aio
 from phylactery.riskgate.v1 import policy_pb2, types_pb2
-from phylactery_riskgate.domain.bundle import load_bundle
+from phylactery_riskgate.domain.bundle.bundle import load_bundle
 
 
 def parts(folder) -> list[policy_pb2.BundleFile]:

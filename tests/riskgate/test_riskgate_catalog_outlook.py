@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.domain.catalog_outlook import Situation
+from phylactery_riskgate.domain.catalog.outlook import Situation
 from typer.testing import CliRunner
 
 from tests.support.bundles import ALLOW_ALL, SETTINGS, policy, tool, write_bundle

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from phylactery_riskgate.domain.catalog import read_catalog
-from phylactery_riskgate.domain.catalog_check import Gap
+from phylactery_riskgate.domain.catalog.catalog import read_catalog
+from phylactery_riskgate.domain.catalog.check import Gap
 from phylactery_riskgate.domain.documents import read_document
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,13 +8,13 @@ from typing import Any
 
 import cedarpy
 import pytest
-from phylactery_riskgate.domain.authorizer import Question, Subject, silent_groups
-from phylactery_riskgate.domain.bundle import BundleError, load_bundle
-from phylactery_riskgate.domain.cedar_schema import SENTINEL, build_entity_schema, group_names
-from phylactery_riskgate.domain.derived import domains_of, host_of_email, host_of_uri
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.bundle.bundle import BundleError, load_bundle
+from phylactery_riskgate.domain.facts.derived import domains_of, host_of_email, host_of_uri
 from phylactery_riskgate.domain.model import Decision, Verdict
-from phylactery_riskgate.domain.policies import parse_policies, policy_handle
+from phylactery_riskgate.domain.policy.authorizer import Question, Subject, silent_groups
+from phylactery_riskgate.domain.policy.cedar_schema import SENTINEL, build_entity_schema, group_names
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.policies import parse_policies, policy_handle
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, decide, policy, tool, write_bundle
 
@@ -205,7 +205,7 @@ def test_a_nested_object_is_a_record(tmp_path: Path) -> None:
 
 
 def test_a_policy_cannot_look_at_a_union_or_a_list_of_objects(tmp_path: Path) -> None:
-    from phylactery_riskgate.domain.argument_types import unseen_arguments
+    from phylactery_riskgate.domain.facts.argument_types import unseen_arguments
 
     properties = {"u": {"type": ["string", "integer"]}, **ITEMS}
     entry = tool("t", properties)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 from phylactery.riskgate.v1 import policy_pb2, types_pb2
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 
 NEW = {
     "list_dir", "search_files", "http_get", "send_email", "create_reminder", "list_reminders", "cancel_reminder",

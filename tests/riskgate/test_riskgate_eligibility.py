@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 from phylactery.riskgate.v1 import types_pb2
-from phylactery_riskgate.domain.bundle import BundleError, load_bundle
+from phylactery_riskgate.domain.bundle.bundle import BundleError, load_bundle
 
 from tests.riskgate.test_riskgate_activation import activate
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_riskgate.audit import _plain
+from phylactery_riskgate.audit.log import _plain
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.store.tables import from_json, to_json
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle import Bundle, default_bundle_folder, load_bundle, without_policy
-from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
+from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, load_bundle, without_policy
+from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.canonical import hash_json
-from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, decide, policy, tool
 
@@ -294,7 +294,7 @@ def test_a_policy_that_overflows_blocks_even_beside_a_permit(tmp_path: Path) -> 
     entry = tool("t", {"n": {"type": "integer"}}, required=("n",))
     forbid = policy("sum", "forbid (principal, action, resource) when { context.args.n + 9223372036854775807 > 5 };")
     bundle = bundle_of(tmp_path, [entry], ALLOW_ALL)
-    from phylactery_riskgate.domain.policies import parse_policies
+    from phylactery_riskgate.domain.policy.policies import parse_policies
 
     # The lint refuses arithmetic; this is the gate behind it. Cedar itself skips the forbid and answers Allow.
     engine = DecisionEngine(replace(bundle, policies=(*bundle.policies, *parse_policies("x.cedar", forbid))))

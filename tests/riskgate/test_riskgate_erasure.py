@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2
 from phylactery_chassis.db.database import Database
-from phylactery_riskgate.audit_export import Exporter, verify_export, write_export
+from phylactery_riskgate.audit.export import Exporter, verify_export, write_export
 
 READ = "read_file"
 
@@ -102,7 +102,7 @@ async def test_values_a_person_is_deciding_about_are_kept_until_the_approval_is_
 
 
 async def test_many_entries_are_erased_some_at_a_time_and_each_time_is_recorded(busy, call, monkeypatch):
-    monkeypatch.setattr("phylactery_riskgate.erasure.MAX_REFERENCES", 2)
+    monkeypatch.setattr("phylactery_riskgate.privacy.erasure.MAX_REFERENCES", 2)
     assert await erase(busy.person("olga"), subject="ben") == (3, 0)
     told = [record["entries"]["riskgate"] for record in busy.records("values_erased")]
     assert sorted(index for some in told for index in some) == [1, 4, 7]

@@ -20,8 +20,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc, riskgate_pb2, riskgate_pb2_grpc, types_pb2
-from phylactery_riskgate.audit_export import export_log, verify_export
-from phylactery_riskgate.domain.bundle import default_bundle_folder
+from phylactery_riskgate.audit.export import export_log, verify_export
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 from structlog.testing import capture_logs
 
 from tests.support.forks import Forked

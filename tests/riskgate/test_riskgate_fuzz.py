@@ -25,7 +25,7 @@ from phylactery.riskgate.v1 import (
     task_pb2,
     types_pb2,
 )
-from phylactery_riskgate.audit_export import export_log, verify_export
+from phylactery_riskgate.audit.export import export_log, verify_export
 
 from tests.support.bundles import ALLOW_ALL, SETTINGS, tool
 

@@ -14,12 +14,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
-from phylactery_riskgate.assembly import PACKAGE
-from phylactery_riskgate.audit import AuditLog, Entry, Kind
+from phylactery_riskgate.app import PACKAGE
+from phylactery_riskgate.audit.heads import HeadStore
+from phylactery_riskgate.audit.log import AuditLog, Entry, Kind
+from phylactery_riskgate.audit.merkle import Frontier, leaf_hash
+from phylactery_riskgate.audit.sealing import Vault
 from phylactery_riskgate.domain.model import Decision
-from phylactery_riskgate.kept_heads import HeadStore
-from phylactery_riskgate.merkle import Frontier, leaf_hash
-from phylactery_riskgate.sealing import Vault
 from phylactery_riskgate.store import audit as log_rows
 from phylactery_riskgate.store import decisions
 from phylactery_riskgate.store.decisions import DecisionRecord

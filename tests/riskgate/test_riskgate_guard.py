@@ -5,7 +5,8 @@ import time
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.guard import (
+from phylactery_riskgate.domain.model import RawCall
+from phylactery_riskgate.domain.policy.guard import (
     MAX_BYTES,
     MAX_SAFE_INTEGER,
     GuardError,
@@ -13,7 +14,6 @@ from phylactery_riskgate.domain.guard import (
     read_json,
     read_struct,
 )
-from phylactery_riskgate.domain.model import RawCall
 
 
 def refusal(text: str) -> tuple[str, str]:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain import inspected
-from phylactery_riskgate.domain.bundle import BundleError, default_bundle_folder
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.bundle.bundle import BundleError, default_bundle_folder
+from phylactery_riskgate.domain.facts import inspected
 from phylactery_riskgate.domain.model import Decision
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, decide, policy, tool
 

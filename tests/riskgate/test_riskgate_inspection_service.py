@@ -19,10 +19,10 @@ from click.testing import Result
 from grpc import aio
 from phylactery.riskgate.v1 import inspection_pb2, inspection_pb2_grpc
 from phylactery_chassis.inspection import FindingKind, inspect
+from phylactery_riskgate.api.inspection import MAX_FINDINGS
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.encoding.inspection import MAX_FINDINGS
-from phylactery_riskgate.inspecting import SMALL_CHARACTERS
-from phylactery_riskgate.requests.inspection import MAX_TEXT_BYTES, MAX_TEXTS
+from phylactery_riskgate.tasks.inspection import SMALL_CHARACTERS
+from phylactery_riskgate.tasks.requests import MAX_TEXT_BYTES, MAX_TEXTS
 from typer.testing import CliRunner
 
 from tests.support import inspection as made

@@ -8,15 +8,15 @@ import json
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2, explain_pb2
-from phylactery_riskgate import audit, evaluation
-from phylactery_riskgate.audit_check import check_lines
-from phylactery_riskgate.audit_export import Exporter
-from phylactery_riskgate.call_values import ARGS_HASH
-from phylactery_riskgate.cli.audit import _shown
+from phylactery_riskgate.audit import log as audit
+from phylactery_riskgate.audit.commitments import ARGS_HASH, KeptHashes
+from phylactery_riskgate.audit.export import Exporter
+from phylactery_riskgate.audit.sealing import commitment
+from phylactery_riskgate.audit.verify import check_lines
+from phylactery_riskgate.cli.audit.commands import _shown
+from phylactery_riskgate.decisions import evaluate
 from phylactery_riskgate.domain.model import Verdict
-from phylactery_riskgate.kept_hashes import KeptHashes
-from phylactery_riskgate.permits import decode
-from phylactery_riskgate.sealing import commitment
+from phylactery_riskgate.keys.permits import decode
 from phylactery_riskgate.store.tables import METADATA
 
 CODE = '{"text":"4711"}'
@@ -133,7 +133,9 @@ async def test_verify_finds_a_hash_that_is_not_the_committed_one(gate, ana, call
 
 
 async def test_verify_finds_a_record_whose_hash_is_of_other_arguments_than_it_tells(gate, ana, call, monkeypatch):
-    monkeypatch.setattr("phylactery_riskgate.evaluation.argument_values", lambda _: {"/arguments/text": "other"})
+    monkeypatch.setattr(
+        "phylactery_riskgate.decisions.evaluate.argument_values", lambda _: {"/arguments/text": "other"}
+    )
     await ana.evaluate(call("echo", CODE))
     report = check_lines(exported(gate, values=True), list(gate.keys.public))
     assert "other arguments" in report.problem
@@ -189,14 +191,14 @@ def write_as_before(patch: pytest.MonkeyPatch) -> None:
     """Lets rows and records be written as version 1 wrote them: with plain hashes."""
     patch.setattr(KeptHashes, "keep", lambda _self, _tenant, _subject, _tool, plain: plain)
     patch.setattr(audit, "RECORD_VERSION", 1)
-    patch.setattr(evaluation, "hash_values", lambda _verdict: {})
-    body = evaluation.verdict_body
+    patch.setattr(evaluate, "hash_values", lambda _verdict: {})
+    body = evaluate.verdict_body
 
     def with_hashes(verdict: Verdict) -> dict[str, object]:
         bound = verdict.bound.args_hash if verdict.bound else ""
         return body(verdict) | {"args_hash": bound, "raw_args_hash": verdict.raw_args_hash}
 
-    patch.setattr(evaluation, "verdict_body", with_hashes)
+    patch.setattr(evaluate, "verdict_body", with_hashes)
 
 
 async def test_a_decision_recorded_before_is_verified_and_explained_as_before(gate, ana, call, refused, monkeypatch):

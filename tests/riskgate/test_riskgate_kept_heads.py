@@ -17,12 +17,12 @@ import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2
 from phylactery_chassis.errors import DomainError, StartError, StoreFull
 from phylactery_chassis.util import durable_files
-from phylactery_riskgate.assembly import assemble, build
-from phylactery_riskgate.audit_export import verify_export
+from phylactery_riskgate.app import assemble, build
+from phylactery_riskgate.audit.export import verify_export
+from phylactery_riskgate.audit.heads import HeadsDisagree, HeadStore, KeptHead
+from phylactery_riskgate.audit.merkle import Frontier, leaf_hash
 from phylactery_riskgate.cli import app
 from phylactery_riskgate.domain.canonical import canonical_bytes
-from phylactery_riskgate.kept_heads import HeadsDisagree, HeadStore, KeptHead
-from phylactery_riskgate.merkle import Frontier, leaf_hash
 from typer.testing import CliRunner, Result
 
 from tests.support.riskgate_people import Person

@@ -12,11 +12,11 @@ import pytest
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.clock import SystemClock
-from phylactery_riskgate.assembly import PACKAGE
-from phylactery_riskgate.audit_export import Exporter, verify_export, write_export
+from phylactery_riskgate.app import PACKAGE
+from phylactery_riskgate.audit.export import Exporter, verify_export, write_export
+from phylactery_riskgate.audit.heads import HeadStore
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.kept_heads import HeadStore
-from phylactery_riskgate.keys import load_keys, read_signing
+from phylactery_riskgate.keys.ring import load_keys, read_signing
 from typer.testing import CliRunner, Result
 
 

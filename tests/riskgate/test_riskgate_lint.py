@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle import Bundle, BundleError
+from phylactery_riskgate.domain.bundle.bundle import Bundle, BundleError
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, policy, tool
 

@@ -16,10 +16,10 @@ from phylactery.riskgate.v1 import riskgate_pb2
 from phylactery_chassis.db import migrations
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
-from phylactery_riskgate.assembly import PACKAGE, build
-from phylactery_riskgate.audit import AuditLog, LogError
-from phylactery_riskgate.kept_heads import HeadStore
-from phylactery_riskgate.sealing import Vault
+from phylactery_riskgate.app import PACKAGE, build
+from phylactery_riskgate.audit.heads import HeadStore
+from phylactery_riskgate.audit.log import AuditLog, LogError
+from phylactery_riskgate.audit.sealing import Vault
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store.audit import log_names
 from phylactery_riskgate.store.locks import BusyError

@@ -6,7 +6,7 @@ import grpc
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import types_pb2
-from phylactery_riskgate.audit_export import export_log, verify_export
+from phylactery_riskgate.audit.export import export_log, verify_export
 
 from tests.support.postgres import create_database
 

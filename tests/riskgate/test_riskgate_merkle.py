@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_riskgate.merkle import (
+from phylactery_riskgate.audit.merkle import (
     EMPTY_ROOT,
     Frontier,
     consistency_proof,

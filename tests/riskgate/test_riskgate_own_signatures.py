@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_riskgate import key_changes, live_keys
-from phylactery_riskgate.keys import KeyRing
-from phylactery_riskgate.live_keys import LiveKeys
-from phylactery_riskgate.permits import TokenError, TokenType, verify
+from phylactery_riskgate.keys import live as live_keys
+from phylactery_riskgate.keys import rotation
+from phylactery_riskgate.keys.live import LiveKeys
+from phylactery_riskgate.keys.permits import TokenError, TokenType, verify
+from phylactery_riskgate.keys.ring import KeyRing
 
 NOW = 1_790_000_000_000_000
 CHANGES = ("flip", "cut", "repeat", "swap", "none")
@@ -77,7 +78,7 @@ def test_a_permit_of_its_own_takes_no_second_look_and_that_of_another_process_do
 def test_what_is_remembered_is_worth_nothing_once_its_key_is_revoked(tmp_path: Path) -> None:
     live = LiveKeys.open(tmp_path)
     permit = live.sign(CLAIMS, TokenType.PERMIT)
-    key_changes.revoke(tmp_path / "signing.json", live.ring.kid, NOW)
+    rotation.revoke(tmp_path / "signing.json", live.ring.kid, NOW)
     with pytest.raises(TokenError, match="no phylactery-permit"):
         live.verify(permit, TokenType.PERMIT)
 

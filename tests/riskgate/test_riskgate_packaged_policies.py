@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.domain.bundle import Bundle, BundleError, default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.evidence import known
+from phylactery_riskgate.domain.bundle.bundle import Bundle, BundleError, default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.intent.model import TaskFacts
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
-from phylactery_riskgate.domain.tasks.model import TaskFacts
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.evidence import known
 from typer.testing import CliRunner
 
 from tests.support.bundles import bundle_of, policy, tool

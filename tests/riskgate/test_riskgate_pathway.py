@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from phylactery.riskgate.v1 import riskgate_pb2, types_pb2
-from phylactery_riskgate.domain.bundle import BundleError
-from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.bundle.bundle import BundleError
+from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.model import CallSite, Decision
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, decide, policy, tool, write_bundle
 

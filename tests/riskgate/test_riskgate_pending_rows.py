@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 from phylactery_chassis.db.database import Database
-from phylactery_riskgate.assembly import PACKAGE
+from phylactery_riskgate.app import PACKAGE
 from phylactery_riskgate.domain.model import Decision
 from phylactery_riskgate.store.decisions import CallKey, DecisionRecord, insert_decision
 from phylactery_riskgate.store.pending import Keys, PendingRows

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
-from phylactery_riskgate.assembly import PACKAGE
-from phylactery_riskgate.store import approval_changes as rows
+from phylactery_riskgate.app import PACKAGE
+from phylactery_riskgate.store import approvals as rows
 from phylactery_riskgate.store.tables import approval_changes, approvals
 from sqlalchemy.engine import Connection
 

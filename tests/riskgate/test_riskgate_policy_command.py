@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from phylactery_riskgate.domain.bundle import default_bundle_folder
-from phylactery_riskgate.domain.bundle_files import SIGNATURE_FILE
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
+from phylactery_riskgate.domain.bundle.files import SIGNATURE_FILE
 
 from tests.riskgate.conftest import write_bundle
 from tests.riskgate.test_riskgate_activation import NO_READS

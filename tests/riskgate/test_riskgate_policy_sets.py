@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.authorizer import Answer, Question, Subject
-from phylactery_riskgate.domain.bundle import BundleError
-from phylactery_riskgate.domain.cedar_schema import build_entity_schema
-from phylactery_riskgate.domain.facts import approved_value
-from phylactery_riskgate.domain.policies import Policy, parse_policies, policy_handle
-from phylactery_riskgate.domain.policy_sets import ALIKE, GROUP, MANY, PolicySets, policy_sets
-from phylactery_riskgate.domain.policy_slices import ANY_THREAD, slices_for
+from phylactery_riskgate.domain.bundle.bundle import BundleError
+from phylactery_riskgate.domain.facts.facts import approved_value
+from phylactery_riskgate.domain.policy.authorizer import Answer, Question, Subject
+from phylactery_riskgate.domain.policy.cedar_schema import build_entity_schema
+from phylactery_riskgate.domain.policy.policies import Policy, parse_policies, policy_handle
+from phylactery_riskgate.domain.policy.sets import ALIKE, GROUP, MANY, PolicySets, policy_sets
+from phylactery_riskgate.domain.policy.slices import ANY_THREAD, slices_for
 
 from tests.support.bundles import bundle_of, policy, tool
 

@@ -11,19 +11,19 @@ import cedarpy
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.authorizer import Question, _entities_of
-from phylactery_riskgate.domain.binding import Binder, BindingError
-from phylactery_riskgate.domain.bundle import Bundle, default_bundle_folder, load_bundle, read_bundle
-from phylactery_riskgate.domain.bundle_files import read_parts
+from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, load_bundle, read_bundle
+from phylactery_riskgate.domain.bundle.files import read_parts
+from phylactery_riskgate.domain.bundle.lint import lint
 from phylactery_riskgate.domain.canonical import canonical_bytes
-from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.fact_types import Mentions
-from phylactery_riskgate.domain.facts import ContextBuilder
-from phylactery_riskgate.domain.guard import MAX_SAFE_INTEGER, GuardError, read_json
-from phylactery_riskgate.domain.lint import lint
+from phylactery_riskgate.domain.facts.facts import ContextBuilder
+from phylactery_riskgate.domain.facts.types import Mentions
+from phylactery_riskgate.domain.intent.model import UNSHOWN
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
-from phylactery_riskgate.domain.policies import parse_policies, policy_handle
-from phylactery_riskgate.domain.tasks.model import UNSHOWN
+from phylactery_riskgate.domain.policy.authorizer import Question, _entities_of
+from phylactery_riskgate.domain.policy.binding import Binder, BindingError
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.guard import MAX_SAFE_INTEGER, GuardError, read_json
+from phylactery_riskgate.domain.policy.policies import parse_policies, policy_handle
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, policy, tool
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_riskgate.call_values import ARGS_HASH
+from phylactery_riskgate.audit.commitments import ARGS_HASH
 from phylactery_riskgate.store.audit import Place
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from phylactery_riskgate.audit_export import export_log, verify_export
+from phylactery_riskgate.audit.export import export_log, verify_export
 
 READ = ("read_file", '{"path":"a.txt"}')
 

@@ -13,9 +13,9 @@ import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2, types_pb2
 from phylactery_chassis.util.clock import MICROSECONDS, FakeClock
-from phylactery_riskgate.audit_check import Report
-from phylactery_riskgate.audit_export import Exporter, verify_export, write_export
-from phylactery_riskgate.retention import DAY_US, Retention, SteadyClock
+from phylactery_riskgate.audit.export import Exporter, verify_export, write_export
+from phylactery_riskgate.audit.verify import Report
+from phylactery_riskgate.privacy.retention import DAY_US, Retention, SteadyClock
 from phylactery_riskgate.settings import RiskGateSettings
 from pydantic import ValidationError
 from structlog.testing import capture_logs

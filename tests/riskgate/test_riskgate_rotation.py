@@ -10,12 +10,12 @@ import pytest
 from joserfc import jws
 from joserfc.jwk import KeySet
 from phylactery.riskgate.v1 import key_pb2
-from phylactery_riskgate import key_changes
-from phylactery_riskgate.audit_export import export_log, verify_export
+from phylactery_riskgate.audit.export import export_log, verify_export
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.keys import KeysError, KeyState, load_keys, read_signing
-from phylactery_riskgate.live_keys import LiveKeys
-from phylactery_riskgate.permits import TokenError, TokenType
+from phylactery_riskgate.keys import rotation
+from phylactery_riskgate.keys.live import LiveKeys
+from phylactery_riskgate.keys.permits import TokenError, TokenType
+from phylactery_riskgate.keys.ring import KeysError, KeyState, load_keys, read_signing
 from phylactery_riskgate.settings import RiskGateSettings
 from typer.testing import CliRunner
 
@@ -68,7 +68,7 @@ def run(*arguments: object) -> tuple[int, str]:
 
 def test_a_rotation_keeps_the_former_key_for_verifying_and_forgets_its_private_half(signing):
     (former,) = states(signing)
-    change = key_changes.rotate(signing, NOW)
+    change = rotation.rotate(signing, NOW)
     assert change.active_kid != former
     assert states(signing) == {change.active_kid: KeyState.ACTIVE, former: KeyState.RETIRING}
     entries = json.loads(signing.read_text())["keys"]
@@ -79,15 +79,15 @@ def test_a_rotation_keeps_the_former_key_for_verifying_and_forgets_its_private_h
 
 def test_revoking_the_active_key_names_a_successor_in_the_same_step_and_a_revoked_key_stays_revoked(signing):
     (first,) = states(signing)
-    change = key_changes.revoke(signing, first, NOW)
+    change = rotation.revoke(signing, first, NOW)
     assert states(signing) == {change.active_kid: KeyState.ACTIVE, first: KeyState.REVOKED}
-    assert key_changes.revoke(signing, first, NOW + 1) == key_changes.KeyChange(change.active_kid, changed=False)
-    key_changes.rotate(signing, NOW + 2)
-    assert key_changes.revoke(signing, change.active_kid, NOW + 3).changed
+    assert rotation.revoke(signing, first, NOW + 1) == rotation.KeyChange(change.active_kid, changed=False)
+    rotation.rotate(signing, NOW + 2)
+    assert rotation.revoke(signing, change.active_kid, NOW + 3).changed
     assert list(states(signing).values()) == [KeyState.ACTIVE, KeyState.REVOKED, KeyState.REVOKED]
     assert {key.revoke_us for key in read_signing(signing)[0]} == {0, NOW, NOW + 3}
     with pytest.raises(KeysError, match="there is no key nobody"):
-        key_changes.revoke(signing, "nobody", NOW)
+        rotation.revoke(signing, "nobody", NOW)
 
 
 def test_killed_at_any_step_of_a_rotation_the_file_is_the_old_one_or_the_new_one(signing):
@@ -121,7 +121,7 @@ def test_a_damaged_file_is_neither_rotated_nor_loaded_and_the_keys_from_before_s
     for content in (b"", b"{", whole[: len(whole) // 2], whole.replace(b"ACTIVE", b"RETIRING")):
         signing.write_bytes(content)
         with pytest.raises(KeysError, match=r"signing\.json"):
-            key_changes.rotate(signing, NOW)
+            rotation.rotate(signing, NOW)
         assert signing.read_bytes() == content
         assert str(signing) in live.problem
         assert live.verify(token, TokenType.PERMIT).number("iat") == 1
@@ -145,7 +145,7 @@ def test_a_file_that_names_a_key_twice_is_refused(signing):
 async def test_a_server_follows_a_rotation_and_what_the_former_key_signed_still_counts(gate, ana, call):
     first = await ana.list_keys()
     allowed = await ana.permitted()
-    change = key_changes.rotate(gate.settings.signing_file, NOW)
+    change = rotation.rotate(gate.settings.signing_file, NOW)
     second = await ana.list_keys()
     assert [key.kid for key in second.keys] == [change.active_kid, first.keys[0].kid]
     assert second.keys[1].state == key_pb2.KEY_STATE_RETIRING
@@ -162,7 +162,7 @@ async def test_a_server_follows_a_rotation_and_what_the_former_key_signed_still_
 async def test_what_a_revoked_key_signed_is_refused_at_once(gate, ana, refused):
     allowed = await ana.permitted()
     kid = (await ana.list_keys()).keys[0].kid
-    key_changes.revoke(gate.settings.signing_file, kid, NOW)
+    rotation.revoke(gate.settings.signing_file, kid, NOW)
     refusal = await refused(ana.redeem(allowed.permit))
     assert (refusal.reason, refusal.metadata["factor"]) == ("PERMIT_INVALID", "signature")
     listed = await ana.list_keys()
@@ -175,7 +175,7 @@ async def test_what_a_revoked_key_signed_is_refused_at_once(gate, ana, refused):
 def test_replicas_share_the_folder_and_believe_each_other_from_the_first_permit_on(signing):
     one, two = LiveKeys.open(signing.parent), LiveKeys.open(signing.parent)
     for _ in range(3):
-        signs = key_changes.rotate(signing, NOW).active_kid
+        signs = rotation.rotate(signing, NOW).active_kid
         one.look()
         token = one.sign({"iat": 1}, TokenType.PERMIT)  # two has not looked since the rotation
         assert one.ring.kid == signs
@@ -187,7 +187,7 @@ async def test_whoever_names_the_etag_gets_the_keys_only_when_they_changed(gate,
     assert first.max_age.seconds == 60
     same = await ana.keys.ListKeys(key_pb2.ListKeysRequest(etag=first.etag), metadata=ana.metadata)
     assert (same.not_modified, list(same.keys), same.etag, same.issuer) == (True, [], first.etag, "riskgate")
-    key_changes.rotate(gate.settings.signing_file, NOW)
+    rotation.rotate(gate.settings.signing_file, NOW)
     other = await ana.keys.ListKeys(key_pb2.ListKeysRequest(etag=first.etag), metadata=ana.metadata)
     assert (other.not_modified, len(other.keys)) == (False, 2)
     refusal = await refused(ana.keys.ListKeys(key_pb2.ListKeysRequest(etag="x" * 65), metadata=ana.metadata))
@@ -269,7 +269,7 @@ def test_a_token_of_a_key_nobody_has_is_refused_and_makes_nobody_look_twice_at_a
     live = LiveKeys.open(signing.parent)
     stranger = LiveKeys.open(signing.parent.parent / "stranger")
     loads: list[Path] = []
-    monkeypatch.setattr("phylactery_riskgate.live_keys.read_signing", lambda path, **_: loads.append(path))
+    monkeypatch.setattr("phylactery_riskgate.keys.live.read_signing", lambda path, **_: loads.append(path))
     for _ in range(3):
         with pytest.raises(TokenError):
             live.verify(stranger.sign({"iat": 1}, TokenType.PERMIT), TokenType.PERMIT)
@@ -285,7 +285,7 @@ async def test_an_export_verifies_with_todays_key_alone_whoever_signed_before(ga
     gate.database.read_sync(
         lambda c: export_log(c, "riskgate", old, keys=ring.public, signer=ring.signer, heads=gate.heads)
     )
-    key_changes.rotate(gate.settings.signing_file, NOW)
+    rotation.rotate(gate.settings.signing_file, NOW)
     ring = gate.riskgate.keys.ring
     gate.database.read_sync(
         lambda c: export_log(c, "riskgate", out, keys=ring.public, signer=ring.signer, heads=gate.heads)
@@ -303,7 +303,7 @@ async def test_heads_of_a_revoked_key_prove_nothing_and_the_check_says_so(gate, 
     gate.database.read_sync(
         lambda c: export_log(c, "riskgate", old, keys=ring.public, signer=ring.signer, heads=gate.heads)
     )
-    key_changes.revoke(gate.settings.signing_file, ring.kid, NOW)
+    rotation.revoke(gate.settings.signing_file, ring.kid, NOW)
     ring = gate.riskgate.keys.ring
     jwk_set = tmp_path / "keys.json"
     jwk_set.write_text(run("keys", "export", "--all", "--data-dir", gate.folder)[1])

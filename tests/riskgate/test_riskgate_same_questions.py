@@ -11,12 +11,12 @@ import cedarpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from phylactery_riskgate.domain import authorizer
-from phylactery_riskgate.domain.authorizer import Answer, Question, Subject
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.cedar_schema import build_entity_schema
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.model import Caller, CallSite, RawCall
+from phylactery_riskgate.domain.policy import authorizer
+from phylactery_riskgate.domain.policy.authorizer import Answer, Question, Subject
+from phylactery_riskgate.domain.policy.cedar_schema import build_entity_schema
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 ANA = Subject("ana", "acme", "user", ("staff",), "thread-1", "acme")
 SCHEMA = build_entity_schema("read", [], ("user", "admin"))

@@ -7,7 +7,7 @@ from collections import deque
 import pytest
 from phylactery.riskgate.v1 import policy_pb2, types_pb2
 from phylactery_chassis.errors import StartError
-from phylactery_riskgate import shadow as shadow_module
+from phylactery_riskgate.bundles import shadow as shadow_module
 
 from tests.riskgate.test_riskgate_activation import NO_READS, activate, shown, until
 

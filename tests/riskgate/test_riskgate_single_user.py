@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 from phylactery.riskgate.v1 import types_pb2
-from phylactery_riskgate.domain.bundle import (
+from phylactery_riskgate.domain.bundle.bundle import (
     BundleError,
     default_bundle_folder,
     load_bundle,
     single_user_bundle_folder,
 )
-from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 from tests.support.bundles import SETTINGS, policy, tool, write_bundle
 

@@ -13,7 +13,7 @@ import pytest
 from grpc import aio
 from phylactery.riskgate.v1 import approval_pb2_grpc, riskgate_pb2, riskgate_pb2_grpc, types_pb2
 from phylactery_chassis.db.database import Database
-from phylactery_riskgate.assembly import PACKAGE
+from phylactery_riskgate.app import PACKAGE
 
 from tests.support.forks import Forked
 

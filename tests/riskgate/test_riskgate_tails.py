@@ -10,7 +10,7 @@ from collections.abc import Callable
 import grpc
 import pytest
 from phylactery.riskgate.v1 import audit_pb2
-from phylactery_riskgate import tails as tails_module
+from phylactery_riskgate.audit import reader as tails_module
 
 READ = ("read_file", '{"path":"a.txt"}')
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle import BundleError
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.bundle.bundle import BundleError
 from phylactery_riskgate.domain.model import Decision
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 from tests.support.bundles import ALLOW_ALL, SETTINGS, bundle_of, decide, policy, tool
 

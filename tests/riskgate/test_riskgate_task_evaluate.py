@@ -9,7 +9,7 @@ import grpc
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import error_reason_pb2, riskgate_pb2, types_pb2
-from phylactery_riskgate.domain.tasks.facts import task_facts
+from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.store.audit import Place
 
 from tests.riskgate.test_riskgate_activation import activate
@@ -101,7 +101,7 @@ async def test_a_large_task_is_looked_through_beside_the_others_who_ask(gate, an
         threads.append(threading.current_thread())
         return task_facts(*asked)
 
-    monkeypatch.setattr("phylactery_riskgate.domain.tasks.facts.task_facts", told)
+    monkeypatch.setattr("phylactery_riskgate.domain.intent.facts.task_facts", told)
     task = await ana.begin(ASKED)
     await ana.observe(task, "page-0", result_text="a few words")
     small = await ana.evaluate(transfer(call), task_id=task)

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 from phylactery.riskgate.v1 import types_pb2
+from phylactery_riskgate.api.decisions import explained as encoded
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.bundle_cases import CaseFacts
-from phylactery_riskgate.domain.bundle_tests import engine_for_cases
-from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.evidence import known
-from phylactery_riskgate.domain.explanation import explain
+from phylactery_riskgate.decisions.explain import Explained
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle.case_runner import engine_for_cases
+from phylactery_riskgate.domain.bundle.cases import CaseFacts
+from phylactery_riskgate.domain.intent.model import Evidence, TaskFacts
 from phylactery_riskgate.domain.model import Verdict
-from phylactery_riskgate.domain.tasks.model import Evidence, TaskFacts
-from phylactery_riskgate.encoding.explain import explained as encoded
-from phylactery_riskgate.explaining import Explained
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.evidence import known
+from phylactery_riskgate.domain.policy.explanation import explain
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.bundle import Bundle, BundleError
-from phylactery_riskgate.domain.bundle_cases import CaseFacts
-from phylactery_riskgate.domain.bundle_tests import run_bundle_tests
-from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.evidence import LOST, known
-from phylactery_riskgate.domain.lint import lint
+from phylactery_riskgate.domain.bundle.bundle import Bundle, BundleError
+from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
+from phylactery_riskgate.domain.bundle.cases import CaseFacts
+from phylactery_riskgate.domain.bundle.lint import lint
+from phylactery_riskgate.domain.intent.model import UNSHOWN, TaskFacts
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
-from phylactery_riskgate.domain.policies import parse_policies
-from phylactery_riskgate.domain.policy_slices import without_task_policies
-from phylactery_riskgate.domain.tasks.model import UNSHOWN, TaskFacts
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.evidence import LOST, known
+from phylactery_riskgate.domain.policy.policies import parse_policies
+from phylactery_riskgate.domain.policy.slices import without_task_policies
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, decide, policy, tool
 

@@ -6,11 +6,11 @@ import itertools
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.bundle_cases import CaseFacts
-from phylactery_riskgate.domain.bundle_tests import engine_for_cases
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle.case_runner import engine_for_cases
+from phylactery_riskgate.domain.bundle.cases import CaseFacts
 from phylactery_riskgate.domain.model import Caller, Decision, Verdict
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 from tests.support.bundles import decide
 

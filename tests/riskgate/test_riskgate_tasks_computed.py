@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from threading import Event, Thread
 
-from phylactery_riskgate.domain.tasks.computed import computed
-from phylactery_riskgate.domain.tasks.index import Result, TaskIndex
-from phylactery_riskgate.domain.tasks.words import Words
+from phylactery_riskgate.domain.intent.computed import computed
+from phylactery_riskgate.domain.intent.index import Result, TaskIndex
+from phylactery_riskgate.domain.intent.words import Words
 
 WAIT = 20
 WORDS = (Words, Result, TaskIndex)

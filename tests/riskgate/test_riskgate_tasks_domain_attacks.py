@@ -6,11 +6,11 @@ import base64
 from dataclasses import replace
 
 import pytest
-from phylactery_riskgate.domain.facts import NO_TOOL
+from phylactery_riskgate.domain.facts.facts import NO_TOOL
+from phylactery_riskgate.domain.intent.facts import task_facts
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.reading import read_result, read_words
 from phylactery_riskgate.domain.model import BoundCall
-from phylactery_riskgate.domain.tasks.facts import task_facts
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.reading import read_result, read_words
 
 from tests.riskgate.test_riskgate_tasks_domain_facts import (
     CONTACTS,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.evidence import UNREADABLE
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.intent import facts as facts_module
+from phylactery_riskgate.domain.intent.facts import MAX_DISTINCT
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.model import TaskFacts
+from phylactery_riskgate.domain.intent.origin.origins import Argument, Found
+from phylactery_riskgate.domain.intent.reading import read_words
 from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, CatalogTool, Decision, RawCall
-from phylactery_riskgate.domain.tasks import facts as facts_module
-from phylactery_riskgate.domain.tasks.facts import MAX_DISTINCT
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.model import TaskFacts
-from phylactery_riskgate.domain.tasks.origins import Argument, Found
-from phylactery_riskgate.domain.tasks.reading import read_words
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.evidence import UNREADABLE
 
 from tests.riskgate.test_riskgate_tasks_domain_facts import DELETE, FILES, INBOX, LISTING, SEND, facts, origin, result
 

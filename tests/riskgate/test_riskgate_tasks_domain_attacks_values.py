@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from phylactery_riskgate.domain.facts import NO_TOOL
+from phylactery_riskgate.domain.facts.facts import NO_TOOL
 from phylactery_riskgate.domain.model import Asks
 
 from tests.riskgate.test_riskgate_tasks_domain_facts import CONTACTS, DELETE, FILES, INBOX, READ, SEND, origin, result

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from phylactery_riskgate.domain.facts import NO_TOOL
+from phylactery_riskgate.domain.facts.facts import NO_TOOL
+from phylactery_riskgate.domain.intent.facts import MAX_LEAVES, task_facts
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.packing import packed
+from phylactery_riskgate.domain.intent.reading import MAX_VALUES, read_result, read_words
+from phylactery_riskgate.domain.intent.words import MAX_WORDS
 from phylactery_riskgate.domain.model import BoundCall
-from phylactery_riskgate.domain.tasks.facts import MAX_LEAVES, task_facts
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.packing import packed
-from phylactery_riskgate.domain.tasks.reading import MAX_VALUES, read_result, read_words
-from phylactery_riskgate.domain.tasks.words import MAX_WORDS
 
 from tests.riskgate.test_riskgate_tasks_domain_facts import DELETE, FILES, LISTING, READ, SEND, facts, result
 

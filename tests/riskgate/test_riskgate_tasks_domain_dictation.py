@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.evidence import LOST, UNREADABLE
-from phylactery_riskgate.domain.facts import NO_TOOL
+from phylactery_riskgate.domain.facts.facts import NO_TOOL
+from phylactery_riskgate.domain.intent.facts import IndexReader, task_facts
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.model import UNSHOWN, TaskFacts
+from phylactery_riskgate.domain.intent.packing import packed, unpacked
+from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import Asks, BoundCall, Decision
-from phylactery_riskgate.domain.tasks.facts import IndexReader, task_facts
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.model import UNSHOWN, TaskFacts
-from phylactery_riskgate.domain.tasks.packing import packed, unpacked
-from phylactery_riskgate.domain.tasks.reading import Piece, read_result, read_words
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.evidence import LOST, UNREADABLE
 
 from tests.support.bundles import bundle_of, decide, policy, tool
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.facts import NO_TOOL
+from phylactery_riskgate.domain.facts.facts import NO_TOOL
+from phylactery_riskgate.domain.intent.facts import task_facts
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.model import UNSHOWN, TaskFacts
+from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool, Json
-from phylactery_riskgate.domain.tasks.facts import task_facts
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.model import UNSHOWN, TaskFacts
-from phylactery_riskgate.domain.tasks.reading import Piece, read_result, read_words
 
 SEND = replace(
     NO_TOOL,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_riskgate.domain.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.intent.facts import task_facts
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.model import CLEAR, LISTED, NAMED, TaskFacts
+from phylactery_riskgate.domain.intent.origin.pasting import own_part
+from phylactery_riskgate.domain.intent.reading import read_words
 from phylactery_riskgate.domain.model import BoundCall
-from phylactery_riskgate.domain.tasks.facts import task_facts
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.model import CLEAR, LISTED, NAMED, TaskFacts
-from phylactery_riskgate.domain.tasks.pasting import own_part
-from phylactery_riskgate.domain.tasks.reading import read_words
 
 TOOLS = load_bundle(default_bundle_folder()).tools
 FILE = {"path": "evil.txt", "content": "owned"}

@@ -8,15 +8,15 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.facts import NO_TOOL
+from phylactery_riskgate.domain.facts.facts import NO_TOOL
+from phylactery_riskgate.domain.intent.facts import task_facts
+from phylactery_riskgate.domain.intent.folding import fold, spans, tokens
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.model import TaskFacts
+from phylactery_riskgate.domain.intent.origin.literals import dates_in_token, number, numbers_in, written_forms
+from phylactery_riskgate.domain.intent.packing import packed, unpacked
+from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool, Json
-from phylactery_riskgate.domain.tasks.facts import task_facts
-from phylactery_riskgate.domain.tasks.folding import fold, spans, tokens
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.literals import dates_in_token, number, numbers_in, written_forms
-from phylactery_riskgate.domain.tasks.model import TaskFacts
-from phylactery_riskgate.domain.tasks.packing import packed, unpacked
-from phylactery_riskgate.domain.tasks.reading import Piece, read_result, read_words
 
 KINDS = ("system", "naming", "free", "private", "orderable")
 ROLES = ("principal", "object", "amount", "secret", "url", "content", "date")

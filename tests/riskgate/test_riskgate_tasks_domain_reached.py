@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.facts import NO_TOOL
+from phylactery_riskgate.domain.facts.facts import NO_TOOL
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.origin.people import speaks_of_nobody
+from phylactery_riskgate.domain.intent.reading import read_words
 from phylactery_riskgate.domain.model import Asks, CatalogTool
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.people import speaks_of_nobody
-from phylactery_riskgate.domain.tasks.reading import read_words
 
 from tests.riskgate.test_riskgate_tasks_domain_facts import facts, result
 

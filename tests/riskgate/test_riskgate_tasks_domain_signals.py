@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.facts import NO_TOOL
+from phylactery_riskgate.domain.facts.facts import NO_TOOL
+from phylactery_riskgate.domain.intent.facts import MAX_LEAVES, task_facts
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.model import TaskFacts
+from phylactery_riskgate.domain.intent.origin.signals import MAX_CONTENT
+from phylactery_riskgate.domain.intent.reading import read_result, read_words
 from phylactery_riskgate.domain.model import Asks, BoundCall
-from phylactery_riskgate.domain.tasks.facts import MAX_LEAVES, task_facts
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.model import TaskFacts
-from phylactery_riskgate.domain.tasks.reading import read_result, read_words
-from phylactery_riskgate.domain.tasks.signals import MAX_CONTENT
 
 SEND = replace(
     NO_TOOL,

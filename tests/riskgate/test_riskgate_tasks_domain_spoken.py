@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_riskgate.domain.tasks.index import TaskIndex
-from phylactery_riskgate.domain.tasks.reading import read_words
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.reading import read_words
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import NotFound
-from phylactery_riskgate.permits import decode
-from phylactery_riskgate.sealing import commitment
+from phylactery_riskgate.audit.sealing import commitment
+from phylactery_riskgate.keys.permits import decode
 
 ANA = Principal("ana", "acme", frozenset({"caller"}))
 
@@ -82,7 +82,7 @@ async def test_an_erasure_by_time_takes_the_tasks_before_it(busy):
 
 
 async def test_many_tasks_are_erased_some_at_a_time(busy, monkeypatch):
-    monkeypatch.setattr("phylactery_riskgate.tasks._AT_ONCE", 2)
+    monkeypatch.setattr("phylactery_riskgate.tasks.service._AT_ONCE", 2)
     for number in range(5):
         await busy.person("ben").begin(request=f"more-{number}")
     await erase(busy, subject="ben")

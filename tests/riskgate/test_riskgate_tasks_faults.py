@@ -13,8 +13,8 @@ from grpc import aio
 from phylactery.riskgate.v1 import explain_pb2, task_pb2, task_pb2_grpc, types_pb2
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import DataLoss, NotFound
-from phylactery_riskgate.domain.bundle import default_bundle_folder
-from phylactery_riskgate.domain.tasks.packing import packed
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
+from phylactery_riskgate.domain.intent.packing import packed
 
 from tests.riskgate.conftest import write_bundle
 from tests.riskgate.test_riskgate_faults import Child
@@ -243,7 +243,7 @@ async def test_pieces_that_another_version_kept_are_lost_and_not_misread(gate, a
     task = await ana.begin()
     earlier = b"\x01" + json.dumps({"k": "words", "t": []}).encode()
     for number, kept in enumerate([packed({"k": "words", "of": "another day"})[0], earlier]):
-        monkeypatch.setattr("phylactery_riskgate.tasks.packed", lambda _, kept=kept: (kept, len(kept)))
+        monkeypatch.setattr("phylactery_riskgate.tasks.service.packed", lambda _, kept=kept: (kept, len(kept)))
         other = await ana.begin(request=f"request-{number + 2}")
         monkeypatch.undo()
         assert await gate.riskgate.tasks.index_for(ANA, task, "t1")

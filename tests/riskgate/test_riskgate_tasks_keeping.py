@@ -9,10 +9,11 @@ import sqlalchemy as sa
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.statements import Query, Update
-from phylactery_riskgate import assembly, task_indexes
-from phylactery_riskgate.assembly import PACKAGE
+from phylactery_riskgate import app
+from phylactery_riskgate.app import PACKAGE
 from phylactery_riskgate.store import tasks as rows
-from phylactery_riskgate.task_pieces import TaskVault
+from phylactery_riskgate.tasks import index_cache
+from phylactery_riskgate.tasks.index_cache import TaskVault
 from sqlalchemy.engine import Connection
 
 from tests.support.task_indexes import calls_in
@@ -140,7 +141,7 @@ async def test_an_index_nobody_asks_for_is_dropped_after_a_while(gate, ana, open
 async def test_memory_holds_what_was_used_last_and_no_more_than_fits(gate, ana, opened, monkeypatch):
     tasks = [await ana.begin(f"palabra{number}", request=f"r{number}") for number in range(3)]
     size = gate.database.read_sync(lambda c: c.execute(sa.text("SELECT max(size) FROM tasks")).scalar_one())
-    monkeypatch.setattr(task_indexes, "_KEEP_BYTES", 2 * size)
+    monkeypatch.setattr(index_cache, "_KEEP_BYTES", 2 * size)
     for task in (tasks[0], tasks[1], tasks[0], tasks[2]):
         await ask(gate, task)
     del opened[:]
@@ -164,5 +165,5 @@ async def test_what_ended_is_in_no_memory_also_of_those_that_went_on_from_it(gat
 async def test_the_service_itself_removes_what_is_over(gate, ana):
     await ana.begin()
     gate.clock.advance(86_400 + 3_600)
-    await assembly._try_to_prune(gate.riskgate)
+    await app._try_to_prune(gate.riskgate)
     assert gate.count("tasks") == gate.count("task_pieces") == 0

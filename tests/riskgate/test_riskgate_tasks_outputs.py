@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from phylactery_riskgate.domain.intent.outputs import Place, outputs
 from phylactery_riskgate.domain.pointers import parse, pointer
-from phylactery_riskgate.domain.tasks.outputs import Place, outputs
 
 KINDS = (("/*/id", "system"), ("/*/tags/*", "naming"))
 

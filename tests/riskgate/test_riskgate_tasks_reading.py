@@ -11,14 +11,14 @@ from zlib import crc32
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.facts import NO_TOOL
+from phylactery_riskgate.domain.facts.facts import NO_TOOL
+from phylactery_riskgate.domain.intent import folding, reading
+from phylactery_riskgate.domain.intent.origin.literals import dates_of, number
+from phylactery_riskgate.domain.intent.origin.prints import cheap_prints, day_print, prints, text_prints, triples
+from phylactery_riskgate.domain.intent.packing import packed, unpacked
+from phylactery_riskgate.domain.intent.reading import MAX_VALUE, read_result
 from phylactery_riskgate.domain.model import CatalogTool
 from phylactery_riskgate.domain.pointers import parse
-from phylactery_riskgate.domain.tasks import folding, reading
-from phylactery_riskgate.domain.tasks.literals import dates_of, number
-from phylactery_riskgate.domain.tasks.packing import packed, unpacked
-from phylactery_riskgate.domain.tasks.prints import cheap_prints, day_print, prints, text_prints, triples
-from phylactery_riskgate.domain.tasks.reading import MAX_VALUE, read_result
 
 MANY = 12_000
 HOSTILE = (

@@ -6,8 +6,8 @@ import json
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_riskgate import permits
-from phylactery_riskgate.permits import TokenError, TokenType, sign, thumbprint, verify
+from phylactery_riskgate.keys import permits
+from phylactery_riskgate.keys.permits import TokenError, TokenType, sign, thumbprint, verify
 
 ORDER = 2**252 + 27742317777372353535851937790883648493
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc import jws
 from joserfc.jwk import OKPKey
-from phylactery_riskgate import permits
-from phylactery_riskgate.checkpoint import Checkpoint, NoteError, Verifier, open_note, sign_note
-from phylactery_riskgate.codes import approval_code, hmac_sha256, same_code
-from phylactery_riskgate.permits import TokenError, TokenType, header, sign, thumbprint, verify
+from phylactery_riskgate.approvals.codes import approval_code, hmac_sha256, same_code
+from phylactery_riskgate.audit.checkpoint import Checkpoint, NoteError, Verifier, open_note, sign_note
+from phylactery_riskgate.keys import permits
+from phylactery_riskgate.keys.permits import TokenError, TokenType, header, sign, thumbprint, verify
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 RAW = KEY.public_key().public_bytes_raw()

@@ -12,13 +12,13 @@ import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import riskgate_pb2, types_pb2
 from phylactery_chassis.util.clock import MICROSECONDS
-from phylactery_riskgate.domain.bundle import load_bundle
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.decisions.usage import KEEP_SECONDS, recorded_usage
+from phylactery_riskgate.domain.bundle.bundle import load_bundle
 from phylactery_riskgate.domain.model import Caller, CallSite, RawCall
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.store import usage as usage_rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import find_decision
-from phylactery_riskgate.usage import KEEP_SECONDS, recorded_usage
 
 MONEY = Path(__file__).parent / "money_bundle"
 DAY = 86_400

@@ -16,14 +16,14 @@ from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.util.clock import MICROSECONDS, FakeClock
-from phylactery_riskgate.assembly import PACKAGE
-from phylactery_riskgate.domain.bundle import load_bundle
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.app import PACKAGE
+from phylactery_riskgate.bundles.live import LiveBundle
+from phylactery_riskgate.decisions.requests import CallInput, EvaluateInput, RedeemInput
+from phylactery_riskgate.domain.bundle.bundle import load_bundle
 from phylactery_riskgate.domain.model import Decision
-from phylactery_riskgate.live import LiveBundle
-from phylactery_riskgate.live_keys import LiveKeys
-from phylactery_riskgate.requests.decisions import CallInput, EvaluateInput, RedeemInput
-from phylactery_riskgate.service import RiskGate
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.facade import RiskGate
+from phylactery_riskgate.keys.live import LiveKeys
 from phylactery_riskgate.settings import RiskGateSettings
 
 from tests.support.bundles import ALLOW_ALL, SETTINGS, tool, write_bundle

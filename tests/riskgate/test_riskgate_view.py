@@ -6,10 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.engine import DecisionEngine
 from phylactery_riskgate.domain.model import ArgumentView, Change, Mark
-from phylactery_riskgate.domain.view import FULL_ROOM, MAX_DISPLAY, MAX_PREVIOUS, MAX_VIEWS, ROOM, CallView, call_view
-from phylactery_riskgate.domain.visible import make_visible
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.views.view import (
+    FULL_ROOM,
+    MAX_DISPLAY,
+    MAX_PREVIOUS,
+    MAX_VIEWS,
+    ROOM,
+    CallView,
+    call_view,
+)
+from phylactery_riskgate.domain.views.visible import make_visible
 
 from tests.support.bundles import ALLOW_ALL, bundle_of, decide, tool
 
@@ -243,7 +251,7 @@ def test_words_of_one_script_beside_a_line_break_or_a_number_are_no_disguise(
 
 
 def test_a_thousand_look_alikes_are_all_marked_and_none_of_spanish() -> None:
-    from phylactery_riskgate.domain import look_alikes
+    from phylactery_riskgate.domain.views import look_alikes
 
     assert len(look_alikes.LETTERS) > 350
     for one in look_alikes.MARKS | look_alikes.LETTERS:

@@ -9,10 +9,10 @@ from collections import Counter
 from itertools import accumulate, takewhile
 
 import pytest
-from phylactery_riskgate.domain import look_alikes, visible
-from phylactery_riskgate.domain.abridged import _escape_around, abridge
 from phylactery_riskgate.domain.model import Mark
-from phylactery_riskgate.domain.visible import make_visible
+from phylactery_riskgate.domain.views import look_alikes, visible
+from phylactery_riskgate.domain.views.view import _escape_around, abridge
+from phylactery_riskgate.domain.views.visible import make_visible
 
 _ALPHABETS = (
     "abc XYZ",

@@ -11,8 +11,8 @@ import grpc
 import pytest
 from grpc import aio
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
-from phylactery_riskgate import watching
-from phylactery_riskgate.store import approval_changes
+from phylactery_riskgate.approvals import watch as watching
+from phylactery_riskgate.store import approvals
 
 SECONDS = 60
 WIPE = ("wipe", '{"path":"x"}')
@@ -131,7 +131,7 @@ async def test_a_stream_that_broke_goes_on_where_it_ended_and_misses_nothing(gat
 async def test_changes_of_long_ago_are_dropped_and_no_token_passes_over_them_in_silence(
     make_gate, shared_database, call, refused, monkeypatch
 ):
-    monkeypatch.setattr(approval_changes, "_AT_ONCE", 2)
+    monkeypatch.setattr(approvals, "_AT_ONCE", 2)
     gate = await make_gate(database_url=shared_database)
     ana, zoe = gate.person("ana"), gate.person("zoe")
     async with watching_as(ana) as watch:

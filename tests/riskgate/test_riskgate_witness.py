@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from phylactery_riskgate.checkpoint import Cosigner, NoteError, Verifier, open_note
-from phylactery_riskgate.cli import audit_witness
+from phylactery_riskgate.audit.checkpoint import Cosigner, NoteError, Verifier, open_note
+from phylactery_riskgate.cli.audit import witness as audit_witness
 
 from tests.riskgate.test_riskgate_kept_heads import LOG, command, fill, in_file, rewrite
 from tests.support.witness import WitnessServer, serving

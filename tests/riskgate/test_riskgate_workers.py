@@ -19,10 +19,10 @@ import pytest
 from grpc import aio
 from phylactery.riskgate.v1 import riskgate_pb2, riskgate_pb2_grpc
 from phylactery_chassis.db.database import Database
-from phylactery_riskgate.assembly import PACKAGE
-from phylactery_riskgate.audit_export import export_log, verify_export
-from phylactery_riskgate.kept_heads import HeadStore
-from phylactery_riskgate.keys import load_keys
+from phylactery_riskgate.app import PACKAGE
+from phylactery_riskgate.audit.export import export_log, verify_export
+from phylactery_riskgate.audit.heads import HeadStore
+from phylactery_riskgate.keys.ring import load_keys
 from phylactery_riskgate.store.audit import log_names
 
 from tests.support.forks import Forked

@@ -22,8 +22,8 @@ from phylactery_chassis.util.clock import FakeClock
 from phylactery_chassis.util.ids import new_id
 from phylactery_memory.app import build as build_memory
 from phylactery_memory.settings import MemorySettings
-from phylactery_riskgate.assembly import build as build_riskgate
-from phylactery_riskgate.domain.bundle import default_bundle_folder
+from phylactery_riskgate.app import build as build_riskgate
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 from phylactery_riskgate.settings import RiskGateSettings
 
 from tests.support.asking import asks_first

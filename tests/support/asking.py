@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from phylactery_riskgate.domain.bundle import default_bundle_folder
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 
 _ASK_FIRST = """
 @id("tests.ask-first")

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from phylactery_riskgate.domain.bundle import Bundle, load_bundle
-from phylactery_riskgate.domain.engine import DecisionEngine
+from phylactery_riskgate.domain.bundle.bundle import Bundle, load_bundle
 from phylactery_riskgate.domain.model import Caller, CallSite, RawCall, Verdict
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 SETTINGS: dict[str, Any] = {
     "revision": 1,

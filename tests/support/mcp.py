@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from phylactery_cli.main import app
 from phylactery_riskgate.cli import app as riskgate
-from phylactery_riskgate.domain.bundle import load_bundle
+from phylactery_riskgate.domain.bundle.bundle import load_bundle
 from typer.testing import CliRunner
 
 from tests.support.asking import asks_first

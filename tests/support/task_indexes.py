@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phylactery_riskgate.domain.tasks.index import TaskIndex
+from phylactery_riskgate.domain.intent.index import TaskIndex
 
 
 def calls_in(index: TaskIndex) -> list[str]:

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_riskgate.checkpoint import Checkpoint, Cosigner, NoteError, Verifier, open_note
-from phylactery_riskgate.merkle import EMPTY_ROOT, verify_consistency
+from phylactery_riskgate.audit.checkpoint import Checkpoint, Cosigner, NoteError, Verifier, open_note
+from phylactery_riskgate.audit.merkle import EMPTY_ROOT, verify_consistency
 
 
 class WitnessServer:

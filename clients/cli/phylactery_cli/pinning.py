@@ -13,7 +13,7 @@ from phylactery_agent.tools.mcp.config import McpConfig, McpConfigError, ServerC
 from phylactery_agent.tools.mcp.listing import list_tools
 from phylactery_agent.tools.mcp.pins import Change, Pin, Pins, PinsError, changes, load_pins, save_pins
 from phylactery_agent.tools.mcp.specs import spec_of, tool_name
-from phylactery_riskgate.domain.drafting.schemas import DraftError, usable
+from phylactery_riskgate.domain.catalog.drafting.schemas import DraftError, usable
 
 from phylactery_cli.calling import failed
 from phylactery_cli.terminal import confirmed, one_line, printable

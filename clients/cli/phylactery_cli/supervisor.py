@@ -19,7 +19,7 @@ import grpc
 import yaml
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc
 from phylactery_chassis.rpc.healthcheck import serving
-from phylactery_riskgate.domain.bundle_files import SETTINGS_FILE, single_user_bundle_folder
+from phylactery_riskgate.domain.bundle.files import SETTINGS_FILE, single_user_bundle_folder
 
 SERVICES = ("riskgate", "memory", "agent")
 """In the order they start: the agent asks the other two."""

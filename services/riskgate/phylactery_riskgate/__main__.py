@@ -6,7 +6,7 @@ from typing import Any
 
 from phylactery_chassis.rpc import server
 
-from phylactery_riskgate.assembly import build
+from phylactery_riskgate.app import build
 from phylactery_riskgate.settings import RiskGateSettings
 
 

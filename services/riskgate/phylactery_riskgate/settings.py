@@ -10,8 +10,8 @@ from phylactery_chassis.settings import ServiceSettings
 from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from phylactery_riskgate.domain.bundle import default_bundle_folder
-from phylactery_riskgate.keys import SIGNING_FILE
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
+from phylactery_riskgate.keys.ring import SIGNING_FILE
 
 _MAX_LOG_NAME = 128
 _DAY_SECONDS, _WEEK_SECONDS = 86_400, 604_800

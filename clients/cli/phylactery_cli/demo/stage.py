@@ -13,7 +13,7 @@ from pathlib import Path
 
 from phylactery_client import MemoryClient, PhylacteryClient, RiskGateClient
 from phylactery_client.results import PendingApproval, Turn
-from phylactery_riskgate.domain.bundle import default_bundle_folder
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 from rich.console import Console
 from rich.text import Text
 

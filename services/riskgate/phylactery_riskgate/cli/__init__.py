@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from phylactery_riskgate.cli import approvals, audit, catalog, control, keys, policy_life, tokens
+from phylactery_riskgate.cli import catalog, control, keys, policy_lifecycle, tokens
+from phylactery_riskgate.cli.approvals import commands as approvals
+from phylactery_riskgate.cli.audit import commands as audit
 from phylactery_riskgate.cli.calls import evaluate, explain
 from phylactery_riskgate.cli.inspect import inspect
 from phylactery_riskgate.cli.serve import migrate, serve
@@ -25,7 +27,7 @@ app.add_typer(audit.app, name="audit")
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(keys.app, name="keys")
 app.add_typer(tokens.app, name="tokens")
-app.add_typer(policy_life.app, name="policy")
+app.add_typer(policy_lifecycle.app, name="policy")
 
 
 def main() -> None:

@@ -14,18 +14,17 @@ import typer
 from phylactery.riskgate.v1 import explain_pb2, riskgate_pb2, riskgate_pb2_grpc, types_pb2
 from pydantic import BaseModel, ConfigDict, Field
 
-from phylactery_riskgate.cli.common import FAILED, AsJson, tell, unusable
-from phylactery_riskgate.cli.language import preferred_language
+from phylactery_riskgate.api.decisions import explained
+from phylactery_riskgate.cli.common import FAILED, AsJson, preferred_language, tell, unusable
 from phylactery_riskgate.cli.policy import accepted
 from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Target, TokenFile, connect
-from phylactery_riskgate.domain.bundle_cases import CaseFacts, CaseUsage
-from phylactery_riskgate.domain.bundle_tests import engine_for_cases
+from phylactery_riskgate.decisions.explain import Explained
+from phylactery_riskgate.domain.bundle.case_runner import engine_for_cases
+from phylactery_riskgate.domain.bundle.cases import CaseFacts, CaseUsage
 from phylactery_riskgate.domain.documents import BundleError, read_document
-from phylactery_riskgate.domain.engine import DecisionEngine
-from phylactery_riskgate.domain.explanation import explain as explain_call
 from phylactery_riskgate.domain.model import Caller, CallSite, Pathway, RawCall, Verdict
-from phylactery_riskgate.encoding.explain import explained
-from phylactery_riskgate.explaining import Explained
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.explanation import explain as explain_call
 
 BLOCKED = 3
 """Exit code of `evaluate` for a call that does not run; 1 says that a person has to approve."""

@@ -10,14 +10,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from phylactery_riskgate.cli.common import FAILED, AsJson, printable, tell, unusable, warn
-from phylactery_riskgate.domain.bundle import Bundle, default_bundle_folder, load_bundle
-from phylactery_riskgate.domain.bundle_files import TOOLS_FILE
-from phylactery_riskgate.domain.catalog_check import LANGUAGES, Missing, Said, missing, said
-from phylactery_riskgate.domain.catalog_outlook import MEANINGS, Outlook, Situation, outlooks, packaged_bundle
+from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle.files import TOOLS_FILE
+from phylactery_riskgate.domain.catalog.check import LANGUAGES, Missing, Said, missing, said
+from phylactery_riskgate.domain.catalog.drafting.entries import Draft
+from phylactery_riskgate.domain.catalog.drafting.sources import MAX_SOURCE_BYTES, Skipped, SourceError, read_sources
+from phylactery_riskgate.domain.catalog.drafting.writing import propose
+from phylactery_riskgate.domain.catalog.outlook import MEANINGS, Outlook, Situation, outlooks, packaged_bundle
 from phylactery_riskgate.domain.documents import BundleError, Document, read_document
-from phylactery_riskgate.domain.drafting.entries import Draft
-from phylactery_riskgate.domain.drafting.proposing import propose
-from phylactery_riskgate.domain.drafting.sources import MAX_SOURCE_BYTES, Skipped, SourceError, read_sources
 
 _NO_CALL: Final = "?"
 """Stands where no call could be made up that fits a tool's schema."""

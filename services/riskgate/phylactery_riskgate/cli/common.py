@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 from phylactery_chassis.settings import explain
@@ -51,3 +53,29 @@ def warn(message: str) -> None:
 def printable(text: str) -> str:
     """Writes what would speak to the terminal, or turn lines around, as an escape: a bundle may be anybody's."""
     return "".join(char if char.isprintable() or char == "\n" else f"\\u{ord(char):04x}" for char in text)
+
+
+Language: TypeAlias = Literal["es", "en"]
+
+_VARIABLES = ("RISKGATE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+
+
+def preferred_language() -> Language:
+    """Answers 'es' or 'en'."""
+    said = next((value for name in _VARIABLES if (value := os.environ.get(name, ""))), "")
+    return "es" if said.lower().startswith("es") else "en"
+
+
+class Texts:
+    """The texts of one language, by key."""
+
+    def __init__(self, texts: Mapping[str, tuple[str, str]], language: Language | None = None) -> None:
+        """Takes each text in English and Spanish; without a language it is the preferred one."""
+        self.language = language or preferred_language()
+        self._texts = texts
+
+    def __call__(self, key: str, **values: object) -> str:
+        """Answers a text with its values filled in."""
+        english, spanish = self._texts[key]
+        text = spanish if self.language == "es" else english
+        return text.format(**values) if values else text

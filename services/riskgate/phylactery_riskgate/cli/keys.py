@@ -7,20 +7,141 @@ database can be reached from here; else a RiskGate that serves records it.
 
 from __future__ import annotations
 
+import getpass
 import json
-from collections.abc import Callable
-from typing import Annotated, Any
+import time
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
 import typer
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.util.clock import MICROSECONDS, SystemClock
 from phylactery_chassis.util.timestamps import to_timestamp
+from sqlalchemy.engine import Connection
 
-from phylactery_riskgate import key_changes
-from phylactery_riskgate.checkpoint import Verifier
+from phylactery_riskgate.app import PACKAGE
+from phylactery_riskgate.approvals.vote_proofs import VoteProofs
+from phylactery_riskgate.audit.checkpoint import Verifier
+from phylactery_riskgate.audit.commitments import WORDS
+from phylactery_riskgate.audit.entries import OS_USER
+from phylactery_riskgate.audit.heads import HeadStore, KeptHead
+from phylactery_riskgate.audit.log import ITSELF, AuditLog, Entry, Kind, LogError
+from phylactery_riskgate.audit.opening import adoption_body, open_log
+from phylactery_riskgate.audit.sealing import Vault
 from phylactery_riskgate.cli.common import AsJson, DataDir, settings_of, tell, unusable
-from phylactery_riskgate.cli.key_recording import database_here, record_change
-from phylactery_riskgate.keys import KeysError, KeyState, PublicKey, load_keys, read_signing
+from phylactery_riskgate.keys import rotation
+from phylactery_riskgate.keys.journal import KeyRecords
+from phylactery_riskgate.keys.ring import DATA_FILE, KeyRing, KeysError, KeyState, PublicKey, load_keys, read_signing
+from phylactery_riskgate.privacy.retention import Retained, Step, next_step
 from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store.audit_search import Position
+from phylactery_riskgate.store.locks import BusyError
+
+T = TypeVar("T")
+
+_TRIES, _PAUSE_SECONDS = 50, 0.1
+
+
+def database_here(settings: RiskGateSettings) -> bool:
+    """Says whether this command knows RiskGate's database; before the first start there is none."""
+    embedded = settings.data_dir / f"{settings.service}.db"
+    return (bool(settings.database_url) or embedded.exists()) and (settings.keys_dir / DATA_FILE).exists()
+
+
+def record_change(settings: RiskGateSettings) -> str:
+    """Records what is not on record of the keys as they are now; answers why it could not, empty where it did."""
+
+    def work(connection: Connection, audit: AuditLog, ring: KeyRing, now_us: int) -> None:
+        KeyRecords(audit, "command").record(connection, ring.public, now_us, os_user=_os_user())
+
+    return _record(settings, work)
+
+
+def record_adoption(settings: RiskGateSettings, adopted: Mapping[str, KeptHead], reason: str) -> str:
+    """Records that logs were adopted as the database holds them; answers why it could not, empty where it did."""
+
+    def work(connection: Connection, audit: AuditLog, _ring: KeyRing, now_us: int) -> None:
+        values = {WORDS: reason, OS_USER: _os_user()}
+        audit.append(connection, Entry(Kind.HEADS_ADOPTED, now_us, ITSELF, adoption_body(adopted), values))
+
+    return _record(settings, work)
+
+
+def retain(settings: RiskGateSettings, before_us: int, done: Retained) -> str:
+    """Empties what is older, a step at a time; answers why it could not go on, empty where it came to the end."""
+    at: tuple[str, Position | None] = ("", None)
+
+    def work(connection: Connection, audit: AuditLog, _ring: KeyRing, now_us: int) -> Step | None:
+        return next_step(connection, audit, at, before_us, lambda: now_us, {OS_USER: _os_user()})
+
+    def ended(made: Step | None) -> bool:
+        nonlocal at
+        if made is None:
+            return False
+        done.add(made)
+        at = made.next
+        return True
+
+    return _record(settings, work, more=ended)
+
+
+def _record(
+    settings: RiskGateSettings,
+    work: Callable[[Connection, AuditLog, KeyRing, int], T],
+    *,
+    more: Callable[[T], bool] = lambda _done: False,
+) -> str:
+    """Records in the log of this command, as long as there is more; answers why it could not, empty where it did."""
+    try:
+        ring = load_keys(settings.keys_dir, settings.signing_key_file)
+        audit = AuditLog(
+            settings.keys_log_name,
+            vault=Vault(ring.data_key),
+            data_key_id=ring.data_key_id,
+            signer=lambda: ring.signer,
+            heads=HeadStore(settings.heads_dir),
+            sign_every=1,
+        )
+
+        def opened(connection: Connection) -> T:
+            now_us = SystemClock().now_us()
+            open_log(connection, audit, VoteProofs(ring.data_key), believed=ring.verifying.values(), now_us=now_us)
+            return work(connection, audit, ring, now_us)
+
+        database = Database(settings.url)
+        try:
+            database.migrate(PACKAGE, apply=False)
+            going_on = True
+            while going_on:
+                done = _write(database, opened)
+                audit.opened()
+                going_on = more(done)
+        finally:
+            database.close()
+    except (DomainError, StartError, LogError, KeysError) as error:
+        return error.message if isinstance(error, DomainError) else str(error)
+    except BusyError:
+        return "a RiskGate that serves is writing there"
+    return ""
+
+
+def _write(database: Database, work: Callable[[Connection], T]) -> T:
+    """Writes, again while a replica records the same. Raises BusyError where that takes too long."""
+    for _ in range(_TRIES - 1):
+        try:
+            return database.write_sync(work)
+        except BusyError:
+            time.sleep(_PAUSE_SECONDS)
+    return database.write_sync(work)
+
+
+def _os_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
 
 app = typer.Typer(no_args_is_help=True, help="The signing keys: make, rotate, revoke, list, export.")
 
@@ -30,9 +151,9 @@ def keys_create(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Makes the keys a first start would make; what is there stays as it is."""
     settings = settings_of(data_dir=data_dir)
 
-    def create(now_us: int) -> key_changes.KeyChange:
+    def create(now_us: int) -> rotation.KeyChange:
         settings.signing_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        change = key_changes.create(settings.signing_file, now_us)
+        change = rotation.create(settings.signing_file, now_us)
         load_keys(settings.keys_dir, settings.signing_key_file)
         return change
 
@@ -45,7 +166,7 @@ def keys_create(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 def keys_rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Makes a new key active. What the former one signed still verifies; it signs nothing new."""
     settings = settings_of(data_dir=data_dir)
-    change = _changed(lambda now_us: key_changes.rotate(settings.signing_file, now_us))
+    change = _changed(lambda now_us: rotation.rotate(settings.signing_file, now_us))
     _tell(as_json, settings, change, f"rotated: {change.active_kid} signs from now on")
 
 
@@ -58,7 +179,7 @@ def keys_revoke(
 ) -> None:
     """Lets a key verify nothing any more; the active one gets a successor in the same step."""
     settings = settings_of(data_dir=data_dir)
-    change = _changed(lambda now_us: key_changes.revoke(settings.signing_file, kid, now_us))
+    change = _changed(lambda now_us: rotation.revoke(settings.signing_file, kid, now_us))
     what = "revoked" if change.changed else "was revoked before"
     _tell(as_json, settings, change, f"{kid} {what}; {change.active_kid} signs")
 
@@ -105,7 +226,7 @@ def _public(settings: RiskGateSettings) -> tuple[PublicKey, ...]:
         raise unusable(str(error)) from None
 
 
-def _changed(change: Callable[[int], key_changes.KeyChange]) -> key_changes.KeyChange:
+def _changed(change: Callable[[int], rotation.KeyChange]) -> rotation.KeyChange:
     try:
         return change(SystemClock().now_us())
     except KeysError as error:
@@ -114,7 +235,7 @@ def _changed(change: Callable[[int], key_changes.KeyChange]) -> key_changes.KeyC
         raise unusable(f"{error.filename}: the keys cannot be changed here ({error.strerror})") from None
 
 
-def _tell(as_json: bool, settings: RiskGateSettings, change: key_changes.KeyChange, text: str) -> None:
+def _tell(as_json: bool, settings: RiskGateSettings, change: rotation.KeyChange, text: str) -> None:
     """Records the change and says what was done; the change stands where it could not be recorded."""
     here = database_here(settings)
     problem = record_change(settings) if here else ""

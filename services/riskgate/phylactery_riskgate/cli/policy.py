@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from phylactery_riskgate.cli.common import FAILED, AsJson, tell, unusable
-from phylactery_riskgate.domain.bundle import Bundle
-from phylactery_riskgate.domain.bundle_cases import CaseResult
-from phylactery_riskgate.domain.bundle_diff import diff
-from phylactery_riskgate.domain.bundle_files import read_folder
-from phylactery_riskgate.domain.bundle_report import BundleFinding, BundleReport, Severity, examine, faults_of
-from phylactery_riskgate.domain.bundle_tests import covered, run_bundle_tests, surviving
+from phylactery_riskgate.domain.bundle.bundle import Bundle
+from phylactery_riskgate.domain.bundle.case_runner import covered, run_bundle_tests, surviving
+from phylactery_riskgate.domain.bundle.cases import CaseResult
+from phylactery_riskgate.domain.bundle.diff import diff
+from phylactery_riskgate.domain.bundle.files import read_folder
+from phylactery_riskgate.domain.bundle.report import BundleFinding, BundleReport, Severity, examine, faults_of
 from phylactery_riskgate.domain.documents import BundleError
 
 app = typer.Typer(no_args_is_help=True, help="Policy bundles: check, test and compare them, activate and replay them.")

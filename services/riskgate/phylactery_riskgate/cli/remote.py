@@ -20,7 +20,7 @@ from phylactery_chassis.rpc.status import REASON_PREFIX
 from phylactery_chassis.settings import read_secret
 
 from phylactery_riskgate.cli.common import FAILED, UNUSABLE, tell, unusable
-from phylactery_riskgate.domain.visible import make_visible
+from phylactery_riskgate.domain.views.visible import make_visible
 
 DEFAULT_TARGET = "127.0.0.1:50052"
 _SECONDS = 30.0

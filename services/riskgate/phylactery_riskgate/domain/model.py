@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from phylactery_riskgate.domain.tasks.model import UNSHOWN, TaskFacts
+from phylactery_riskgate.domain.intent.model import UNSHOWN, TaskFacts
 
 Json = dict[str, Any]
 """A JSON object as Python's own types."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,9 +11,9 @@ from phylactery_chassis.db.statements import Query, RowInsert, Update
 from phylactery_chassis.errors import DataLoss
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.merkle import Frontier
+from phylactery_riskgate.audit.merkle import Frontier
 from phylactery_riskgate.store import locks
-from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_values
+from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_subtrees, audit_values
 
 _BATCH = 500
 
@@ -164,3 +164,46 @@ def erase_values(connection: Connection, tenant: str, name: str, index: int) -> 
 def raw_bytes(value: bytes | str) -> bytes:
     """Answers a column's bytes: SQLite hands out text where somebody altered a row by hand."""
     return value.encode() if isinstance(value, str) else bytes(value)
+
+
+TIER_BITS = 8
+TIERS = 3
+
+# Built once: a proof asks some thirty times.
+_LEAVES, _HEADS = (
+    sa.select(table.c.position, value).where(
+        table.c.log == sa.bindparam("log"),
+        table.c.position >= sa.bindparam("first"),
+        table.c.position < sa.bindparam("end"),
+        *more,
+    )
+    for table, value, more in (
+        (audit_entries, audit_entries.c.leaf, ()),
+        (audit_subtrees, audit_subtrees.c.head, (audit_subtrees.c.tier == sa.bindparam("tier"),)),
+    )
+)
+
+
+def hashes(connection: Connection, log: str, tier: int, first: int, end: int) -> dict[int, bytes]:
+    """Answers the hashes of a tier (0 is the leaves) from one place to before another, as far as they are kept."""
+    given = {"log": log, "first": first, "end": end}
+    found = connection.execute(_HEADS, given | {"tier": tier}) if tier else connection.execute(_LEAVES, given)
+    return {position: raw_bytes(value) for position, value in found}
+
+
+def kept(connection: Connection, log: str) -> dict[int, int]:
+    """Answers for each tier how many heads are kept: all from the first on, without a gap."""
+    columns = audit_subtrees.c
+    query = sa.select(columns.tier, sa.func.max(columns.position)).where(columns.log == log).group_by(columns.tier)
+    found = {tier: last + 1 for tier, last in connection.execute(query)}
+    return {tier: found.get(tier, 0) for tier in range(1, TIERS + 1)}
+
+
+def keep(connection: Connection, log: str, tier: int, heads: Mapping[int, bytes]) -> None:
+    """Keeps heads of a tier that are not kept yet. Raises IntegrityError when another process was faster."""
+    known = kept(connection, log)[tier]
+    new = [
+        {"log": log, "tier": tier, "position": at, "head": head} for at, head in sorted(heads.items()) if at >= known
+    ]
+    if new:
+        connection.execute(sa.insert(audit_subtrees), new)

@@ -14,7 +14,7 @@ from phylactery_chassis.db.statements import RowInsert, Update
 from phylactery_chassis.db.unit import ConflictError
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.merkle import Frontier
+from phylactery_riskgate.audit.merkle import Frontier
 from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store.tables import audit_entries, audit_logs, audit_values
 

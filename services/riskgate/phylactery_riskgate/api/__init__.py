@@ -1,0 +1,1 @@
+"""gRPC services of RiskGate: servicers and message encoding."""

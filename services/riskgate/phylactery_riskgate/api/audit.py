@@ -1,0 +1,222 @@
+"""Serves phylactery.riskgate.v1.AuditService."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from grpc import aio
+from phylactery.riskgate.v1 import audit_pb2, audit_pb2_grpc, types_pb2
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.util.timestamps import from_timestamp, to_timestamp
+
+from phylactery_riskgate.audit.reader import Auditing, LogView, Positions, Proof, SeenEntry, SignedHead
+from phylactery_riskgate.audit.requests import (
+    CheckpointInput,
+    ConsistencyInput,
+    EraseInput,
+    ExportInput,
+    InclusionInput,
+    ListEntriesInput,
+    TailInput,
+)
+from phylactery_riskgate.domain.model import Decision
+from phylactery_riskgate.privacy.erasure import Erased
+
+_MAX_US = 253_402_300_800_000_000
+"""The year 10000, where Timestamps end."""
+_DECISIONS = {
+    types_pb2.DECISION_ALLOW: Decision.ALLOW,
+    types_pb2.DECISION_AUTH_REQUIRED: Decision.AUTH_REQUIRED,
+    types_pb2.DECISION_BLOCKED: Decision.BLOCKED,
+}
+
+
+def filter_fields(message: audit_pb2.EntryFilter) -> dict[str, Any]:
+    """Answers a filter as the edge reads it; a number that is no decision stays text, which the edge refuses."""
+    decision = message.decision
+    fields: dict[str, Any] = {
+        "log": message.log,
+        "kind": message.kind,
+        "subject": message.subject,
+        "run_id": message.run_id,
+        "thread_id": message.thread_id,
+        "tool": message.tool,
+        "decision": None if decision == types_pb2.DECISION_UNSPECIFIED else _DECISIONS.get(decision, str(decision)),
+    }
+    if message.HasField("start_time"):
+        fields["start_us"] = from_timestamp(message.start_time)
+    if message.HasField("end_time"):
+        fields["end_us"] = from_timestamp(message.end_time)
+    return fields
+
+
+def log(view: LogView) -> audit_pb2.AuditLog:
+    """Encodes a log."""
+    size = view.size
+    return audit_pb2.AuditLog(
+        name=size.name, size=size.size, signed_size=size.signed_size, vkeys=view.vkeys, own=view.own
+    )
+
+
+def entry(seen: SeenEntry) -> audit_pb2.AuditEntry:
+    """Encodes an entry as its auditor sees it."""
+    found, record = seen.entry.found, seen.entry.record
+    time_us = record.get("time_us")
+    if not isinstance(time_us, int) or not 0 <= time_us < _MAX_US:
+        time_us = found.time_us  # somebody altered the record
+    return audit_pb2.AuditEntry(
+        log=found.log,
+        index=found.stored.index,
+        create_time=to_timestamp(time_us),
+        kind=found.kind,
+        record_json=found.stored.record.decode(errors="replace"),
+        leaf_hash=found.stored.leaf,
+        values=[
+            audit_pb2.RecordValue(
+                path=value.path, value_json=value.value_json, salt=value.salt, withheld=value.withheld
+            )
+            for value in seen.values
+        ],
+        values_erased=seen.erased,
+    )
+
+
+def tailed(told: SeenEntry | Positions) -> audit_pb2.TailEntriesResponse:
+    """Encodes what a tail sends."""
+    if isinstance(told, SeenEntry):
+        return audit_pb2.TailEntriesResponse(entry=entry(told))
+    positions = [audit_pb2.LogPosition(log=name, next_index=index) for name, index in sorted(told.items())]
+    return audit_pb2.TailEntriesResponse(positions=positions)
+
+
+def checkpoint(head: SignedHead) -> audit_pb2.GetCheckpointResponse:
+    """Encodes a signed head."""
+    return audit_pb2.GetCheckpointResponse(log=head.log, size=head.size, root_hash=head.root, note=head.note)
+
+
+def inclusion(proof: Proof) -> audit_pb2.GetInclusionProofResponse:
+    """Encodes a proof that an entry stands in a log."""
+    return audit_pb2.GetInclusionProofResponse(
+        log=proof.log,
+        index=proof.first,
+        tree_size=proof.size,
+        leaf_hash=proof.leaf,
+        hashes=proof.hashes,
+        checkpoint=proof.note,
+    )
+
+
+def consistency(proof: Proof) -> audit_pb2.GetConsistencyProofResponse:
+    """Encodes a proof that a log grew out of an earlier one."""
+    return audit_pb2.GetConsistencyProofResponse(
+        log=proof.log,
+        first_size=proof.first,
+        second_size=proof.size,
+        hashes=proof.hashes,
+        first_checkpoint=proof.first_note,
+        second_checkpoint=proof.note,
+    )
+
+
+def erased(done: Erased) -> audit_pb2.EraseValuesResponse:
+    """Encodes what was erased."""
+    records = [audit_pb2.EntryReference(log=place.log, index=place.index) for place in done.records]
+    return audit_pb2.EraseValuesResponse(erased=done.erased, kept_open=done.kept_open, records=records)
+
+
+Context = aio.ServicerContext[Any, Any]
+
+
+class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
+    """Serves phylactery.riskgate.v1.AuditService."""
+
+    def __init__(self, auditing: Auditing) -> None:
+        self._auditing = auditing
+
+    async def ListLogs(self, _request: audit_pb2.ListLogsRequest, _context: Context) -> audit_pb2.ListLogsResponse:
+        """Lists the logs there are."""
+        logs = await self._auditing.logs(current_principal())
+        return audit_pb2.ListLogsResponse(logs=[log(one) for one in logs])
+
+    async def ListEntries(
+        self, request: audit_pb2.ListEntriesRequest, _context: Context
+    ) -> audit_pb2.ListEntriesResponse:
+        """Answers one page of entries."""
+        asked = parse(
+            ListEntriesInput,
+            {
+                "filter": filter_fields(request.filter),
+                "oldest_first": request.oldest_first,
+                "include_values": request.include_values,
+                "page_size": request.page_size,
+                "page_token": request.page_token,
+            },
+        )
+        page, token = await self._auditing.list_page(current_principal(), asked)
+        return audit_pb2.ListEntriesResponse(entries=[entry(seen) for seen in page], next_page_token=token)
+
+    async def TailEntries(
+        self, request: audit_pb2.TailEntriesRequest, _context: Context
+    ) -> AsyncIterator[audit_pb2.TailEntriesResponse]:
+        """Sends entries as they come."""
+        asked = parse(
+            TailInput,
+            {
+                "filter": filter_fields(request.filter),
+                "include_values": request.include_values,
+                "positions": [{"log": one.log, "next_index": one.next_index} for one in request.positions],
+                "from_beginning": request.from_beginning,
+            },
+        )
+        async with contextlib.aclosing(self._auditing.tails.follow(current_principal(), asked)) as followed:
+            async for told in followed:
+                yield tailed(told)
+
+    async def ExportLog(
+        self, request: audit_pb2.ExportLogRequest, _context: Context
+    ) -> AsyncIterator[audit_pb2.ExportLogResponse]:
+        """Sends an export of one log."""
+        asked = parse(ExportInput, {"log": request.log, "include_values": request.include_values})
+        async with contextlib.aclosing(self._auditing.export(current_principal(), asked)) as parts:
+            async for part in parts:
+                yield audit_pb2.ExportLogResponse(data=part)
+
+    async def GetCheckpoint(
+        self, request: audit_pb2.GetCheckpointRequest, _context: Context
+    ) -> audit_pb2.GetCheckpointResponse:
+        """Answers a signed head."""
+        asked = parse(CheckpointInput, {"log": request.log, "size": request.size})
+        return checkpoint(await self._auditing.checkpoint(current_principal(), asked))
+
+    async def GetInclusionProof(
+        self, request: audit_pb2.GetInclusionProofRequest, _context: Context
+    ) -> audit_pb2.GetInclusionProofResponse:
+        """Proves that an entry stands in a log."""
+        fields = {"log": request.log, "index": request.index, "tree_size": request.tree_size}
+        asked = parse(InclusionInput, fields)
+        return inclusion(await self._auditing.inclusion(current_principal(), asked))
+
+    async def GetConsistencyProof(
+        self, request: audit_pb2.GetConsistencyProofRequest, _context: Context
+    ) -> audit_pb2.GetConsistencyProofResponse:
+        """Proves that a log of one size is the beginning of itself at a later one."""
+        fields = {"log": request.log, "first_size": request.first_size, "second_size": request.second_size}
+        asked = parse(ConsistencyInput, fields)
+        return consistency(await self._auditing.consistency(current_principal(), asked))
+
+    async def EraseValues(
+        self, request: audit_pb2.EraseValuesRequest, _context: Context
+    ) -> audit_pb2.EraseValuesResponse:
+        """Erases argument values."""
+        asked = parse(
+            EraseInput,
+            {
+                "entries": [{"log": one.log, "index": one.index} for one in request.entries],
+                "filter": filter_fields(request.filter) if request.HasField("filter") else None,
+                "reason": request.reason,
+            },
+        )
+        return erased(await self._auditing.erasure.erase(current_principal(), asked))

@@ -1,0 +1,105 @@
+"""Serves phylactery.riskgate.v1.ControlService."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grpc import aio
+from phylactery.riskgate.v1 import control_pb2, control_pb2_grpc
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.util.timestamps import to_timestamp
+
+from phylactery_riskgate.decisions.requests import RevokeInput, TargetInput
+from phylactery_riskgate.decisions.stops import Control, Frozen, Lifted, Revoked
+from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.store.stops import FreezeRow, Scope
+
+SCOPES = {
+    Scope.ALL: control_pb2.FREEZE_SCOPE_ALL,
+    Scope.TENANT: control_pb2.FREEZE_SCOPE_TENANT,
+    Scope.USER: control_pb2.FREEZE_SCOPE_USER,
+    Scope.TOOL: control_pb2.FREEZE_SCOPE_TOOL,
+}
+_BY_NUMBER = {number: scope for scope, number in SCOPES.items()}
+
+
+def target_fields(request: control_pb2.FreezeRequest | control_pb2.UnfreezeRequest) -> dict[str, Any]:
+    """Return what is meant, as the edge reads it; a number that is no scope stays text, which the edge refuses."""
+    target = request.target
+    scope = _BY_NUMBER.get(target.scope, str(target.scope))
+    return {"scope": scope, "tenant": target.tenant, "name": target.name, "reason": request.reason}
+
+
+def freeze(row: FreezeRow) -> control_pb2.Freeze:
+    """Encode one freeze."""
+    return control_pb2.Freeze(
+        target=control_pb2.FreezeTarget(scope=SCOPES[row.scope], tenant=row.tenant, name=row.name),
+        freeze_time=to_timestamp(row.freeze_us),
+        frozen_by=row.frozen_by,
+        frozen_by_tenant=row.frozen_by_tenant,
+        by_installation=row.by_installation,
+        reason=row.reason,
+    )
+
+
+def frozen(done: Frozen) -> control_pb2.FreezeResponse:
+    """Encode what Freeze did."""
+    return control_pb2.FreezeResponse(
+        freeze=freeze(done.row),
+        already_frozen=done.place is None,
+        known=done.known,
+        running=done.running,
+        **_place(done.place),
+    )
+
+
+def lifted(done: Lifted) -> control_pb2.UnfreezeResponse:
+    """Encode what Unfreeze did."""
+    return control_pb2.UnfreezeResponse(still_frozen=done.still_frozen, **_place(done.place))
+
+
+def revoked(done: Revoked) -> control_pb2.RevokeDecisionResponse:
+    """Encode what RevokeDecision did."""
+    return control_pb2.RevokeDecisionResponse(
+        already_revoked=done.place is None, approval_id=done.approval_id, **_place(done.place)
+    )
+
+
+def _place(place: Place | None) -> dict[str, Any]:
+    return {} if place is None else {"audit_log": place.log, "audit_index": place.index}
+
+
+Context = aio.ServicerContext[Any, Any]
+
+
+class ControlServicer(control_pb2_grpc.ControlServiceServicer):
+    """Serves phylactery.riskgate.v1.ControlService."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    async def Freeze(self, request: control_pb2.FreezeRequest, _context: Context) -> control_pb2.FreezeResponse:
+        """Stop what is named."""
+        asked = parse(TargetInput, target_fields(request))
+        return frozen(await self._control.freeze(current_principal(), asked))
+
+    async def Unfreeze(self, request: control_pb2.UnfreezeRequest, _context: Context) -> control_pb2.UnfreezeResponse:
+        """Lift what is named."""
+        asked = parse(TargetInput, target_fields(request))
+        return lifted(await self._control.unfreeze(current_principal(), asked))
+
+    async def ListFreezes(
+        self, request: control_pb2.ListFreezesRequest, _context: Context
+    ) -> control_pb2.ListFreezesResponse:
+        """List what is frozen."""
+        found = await self._control.list_freezes(current_principal())
+        return control_pb2.ListFreezesResponse(freezes=[freeze(one) for one in found])
+
+    async def RevokeDecision(
+        self, request: control_pb2.RevokeDecisionRequest, _context: Context
+    ) -> control_pb2.RevokeDecisionResponse:
+        """Void a decision."""
+        fields = {"decision_id": request.decision_id, "tenant": request.tenant, "reason": request.reason}
+        asked = parse(RevokeInput, fields)
+        return revoked(await self._control.revoke(current_principal(), asked))

@@ -1,0 +1,259 @@
+"""Serves phylactery.riskgate.v1.PolicyService."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from grpc import aio
+from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc, types_pb2
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.util.timestamps import from_timestamp, to_timestamp
+
+from phylactery_riskgate.api.mapping import risk
+from phylactery_riskgate.bundles.journal import Activated
+from phylactery_riskgate.bundles.lifecycle import BundleView, Policies
+from phylactery_riskgate.bundles.live import CatalogView, LiveBundle, list_catalog
+from phylactery_riskgate.bundles.requests import (
+    ActivateInput,
+    CatalogInput,
+    HistoryInput,
+    ReplayInput,
+    RollbackInput,
+    ShowInput,
+    ValidateInput,
+)
+from phylactery_riskgate.decisions.replay import Flip, Outlook, Replays, Summary
+from phylactery_riskgate.domain.bundle.report import BundleReport, Severity
+from phylactery_riskgate.store.bundles import Activation, BundleHead, Slot
+
+_SOURCES = {
+    "": policy_pb2.BUNDLE_SOURCE_UNSPECIFIED,
+    "folder": policy_pb2.BUNDLE_SOURCE_FOLDER,
+    "activation": policy_pb2.BUNDLE_SOURCE_ACTIVATION,
+    "rollback": policy_pb2.BUNDLE_SOURCE_ROLLBACK,
+}
+_SEVERITIES = {
+    Severity.ERROR: policy_pb2.FINDING_SEVERITY_ERROR,
+    Severity.WARNING: policy_pb2.FINDING_SEVERITY_WARNING,
+    Severity.CASE: policy_pb2.FINDING_SEVERITY_CASE,
+    Severity.NOTE: policy_pb2.FINDING_SEVERITY_NOTE,
+}
+
+
+def shown(view: BundleView, *, with_files: bool) -> policy_pb2.GetBundleResponse:
+    """Encodes what decides."""
+    response = policy_pb2.GetBundleResponse(
+        live=bundle_info(view.live),
+        shadow_decisions=view.decided,
+        shadow_differences=view.differed,
+        shadow_skipped=view.skipped,
+    )
+    if view.shadow is not None:
+        response.shadow.CopyFrom(bundle_info(view.shadow))
+    if view.last_fault is not None:
+        fault = view.last_fault
+        response.last_fault.message, response.last_fault.revision = fault.message, fault.revision
+        response.last_fault.fault_time.CopyFrom(to_timestamp(fault.time_us))
+    if with_files:
+        names = sorted(view.files)
+        response.files.extend(policy_pb2.BundleFile(name=one, content=view.files[one].encode()) for one in names)
+        response.withheld.extend(view.withheld)
+    return response
+
+
+def catalog(view: CatalogView) -> policy_pb2.ListCatalogToolsResponse:
+    """Encodes the tools of the bundle that decides."""
+    return policy_pb2.ListCatalogToolsResponse(
+        bundle_revision=view.revision,
+        bundle_hash=view.hash,
+        not_modified=view.tools is None,
+        tools=[
+            policy_pb2.CatalogTool(
+                name=tool.name, version=tool.version, schema_hash=tool.schema_hash, risk=risk(tool.risk)
+            )
+            for tool in view.tools or ()
+        ],
+    )
+
+
+def file_fields(files: Iterable[policy_pb2.BundleFile]) -> list[dict[str, Any]]:
+    """Answers files as the edge reads them."""
+    return [{"name": file.name, "content": file.content} for file in files]
+
+
+def microseconds(request: policy_pb2.ReplayBundleRequest) -> int:
+    """Answers since_time in microseconds, 0 where it is unset."""
+    return from_timestamp(request.since_time) if request.HasField("since_time") else 0
+
+
+def bundle_info(head: BundleHead) -> policy_pb2.BundleInfo:
+    """Encodes the head of a slot."""
+    return policy_pb2.BundleInfo(
+        revision=head.revision,
+        hash=head.hash,
+        source=_SOURCES[head.source],
+        activate_time=to_timestamp(head.activate_us),
+        activated_by=head.activated_by,
+        signed_by=head.signed_by,
+    )
+
+
+def rolled_back(done: Activated, follow_seconds: float) -> policy_pb2.RollbackBundleResponse:
+    """Encode what a rollback did, and how long others may take to follow."""
+    response = policy_pb2.RollbackBundleResponse(bundle=bundle_info(done.head), already_active=done.place is None)
+    response.follow_within.FromMilliseconds(math.ceil(follow_seconds * 1_000))
+    if done.place is not None:
+        response.audit_log, response.audit_index = done.place.log, done.place.index
+    return response
+
+
+def activation(one: Activation) -> policy_pb2.Activation:
+    """Encode one move of a slot."""
+    return policy_pb2.Activation(
+        bundle=bundle_info(one.head),
+        shadow=one.slot is Slot.SHADOW,
+        activated_by_tenant=one.tenant,
+        number=one.head.number,
+    )
+
+
+def activated(done: Activated, follow_seconds: float) -> policy_pb2.ActivateBundleResponse:
+    """Encodes what an activation did, and how long others may take to follow."""
+    response = policy_pb2.ActivateBundleResponse(already_active=done.place is None)
+    response.follow_within.FromMilliseconds(math.ceil(follow_seconds * 1_000))
+    if done.head.revision:
+        response.bundle.CopyFrom(bundle_info(done.head))
+    if done.place is not None:
+        response.audit_log, response.audit_index = done.place.log, done.place.index
+    return response
+
+
+def validated(bundle_hash: str, report: BundleReport) -> policy_pb2.ValidateBundleResponse:
+    """Encodes what was found in a bundle."""
+    return policy_pb2.ValidateBundleResponse(
+        valid=report.bundle is not None,
+        revision=report.bundle.revision if report.bundle else 0,
+        hash=bundle_hash,
+        findings=[
+            policy_pb2.BundleFinding(
+                severity=_SEVERITIES[one.severity], file=one.file, line=one.line, message=one.message
+            )
+            for one in report.findings
+        ],
+    )
+
+
+def replayed(one: Flip | Summary) -> policy_pb2.ReplayBundleResponse:
+    """Encodes a call that changed, or the end."""
+    if isinstance(one, Flip):
+        flip = policy_pb2.ReplayFlip(
+            decision_id=one.decision_id,
+            tool=one.tool,
+            decide_time=to_timestamp(one.time_us),
+            before=_outlook(one.before),
+            after=_outlook(one.after),
+            policy_ids=one.policy_ids,
+            widens=one.widens,
+        )
+        return policy_pb2.ReplayBundleResponse(flip=flip)
+    summary = policy_pb2.ReplaySummary(
+        revision=one.revision,
+        replayed=one.replayed,
+        flipped=one.flipped,
+        erased=one.erased,
+        unbound=one.unbound,
+        frozen=one.frozen,
+        counts=[
+            policy_pb2.ReplayCount(before=_outlook(before), after=_outlook(after), calls=calls)
+            for (before, after), calls in one.changes.most_common()
+        ],
+    )
+    return policy_pb2.ReplayBundleResponse(summary=summary)
+
+
+def _outlook(outlook: Outlook) -> policy_pb2.Outlook:
+    decision, approval_class = outlook
+    return policy_pb2.Outlook(decision=types_pb2.Decision.Value(f"DECISION_{decision}"), approval_class=approval_class)
+
+
+_HISTORY = 50
+Context = aio.ServicerContext[Any, Any]
+
+
+class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
+    """Serves phylactery.riskgate.v1.PolicyService."""
+
+    def __init__(self, policies: Policies, replays: Replays, live: LiveBundle) -> None:
+        self._policies, self._replays, self._live = policies, replays, live
+
+    async def GetBundle(self, request: policy_pb2.GetBundleRequest, _context: Context) -> policy_pb2.GetBundleResponse:
+        """Answers the bundle that decides."""
+        asked = parse(ShowInput, {"hash": request.hash})
+        seen = await self._policies.show(current_principal(), asked.hash)
+        return shown(seen, with_files=request.with_files)
+
+    async def ValidateBundle(
+        self, request: policy_pb2.ValidateBundleRequest, _context: Context
+    ) -> policy_pb2.ValidateBundleResponse:
+        """Checks a bundle and activates nothing."""
+        asked = parse(ValidateInput, {"files": file_fields(request.files)})
+        return validated(*await self._policies.validate(current_principal(), asked.parts))
+
+    async def ActivateBundle(
+        self, request: policy_pb2.ActivateBundleRequest, _context: Context
+    ) -> policy_pb2.ActivateBundleResponse:
+        """Lets a bundle decide from the next request on, or ends the shadow."""
+        fields = {
+            "files": file_fields(request.files),
+            "shadow": request.shadow,
+            "skip_cases": request.skip_cases,
+        }
+        asked = parse(ActivateInput, fields)
+        if asked.shadow and not asked.files:
+            return activated(await self._policies.end_shadow(current_principal()), self._policies.follow_seconds)
+        done = await self._policies.activate(
+            current_principal(), asked.parts, shadow=asked.shadow, skip_cases=asked.skip_cases
+        )
+        return activated(done, self._policies.follow_seconds)
+
+    async def RollbackBundle(
+        self, request: policy_pb2.RollbackBundleRequest, _context: Context
+    ) -> policy_pb2.RollbackBundleResponse:
+        """Let an earlier bundle decide again."""
+        asked = parse(RollbackInput, {"hash": request.hash})
+        done = await self._policies.roll_back(current_principal(), asked.hash)
+        return rolled_back(done, self._policies.follow_seconds)
+
+    async def ListActivations(
+        self, request: policy_pb2.ListActivationsRequest, _context: Context
+    ) -> policy_pb2.ListActivationsResponse:
+        """List which bundle became active when, and by whom."""
+        asked = parse(HistoryInput, {"limit": request.limit})
+        found = await self._policies.history(current_principal(), asked.limit or _HISTORY)
+        return policy_pb2.ListActivationsResponse(activations=[activation(one) for one in found])
+
+    async def ReplayBundle(
+        self, request: policy_pb2.ReplayBundleRequest, _context: Context
+    ) -> AsyncIterator[policy_pb2.ReplayBundleResponse]:
+        """Streams what another bundle would decide otherwise."""
+        asked = parse(
+            ReplayInput,
+            {
+                "files": file_fields(request.files),
+                "since_us": microseconds(request),
+                "limit": request.limit,
+            },
+        )
+        found = self._replays.run(current_principal(), asked.parts, since_us=asked.since_us, limit=asked.limit)
+        async for one in found:
+            yield replayed(one)
+
+    async def ListCatalogTools(
+        self, request: policy_pb2.ListCatalogToolsRequest, _context: Context
+    ) -> policy_pb2.ListCatalogToolsResponse:
+        """Answers the tools calls are held against."""
+        asked = parse(CatalogInput, {"known_hash": request.known_hash})
+        return catalog(await list_catalog(self._live, asked.known_hash))

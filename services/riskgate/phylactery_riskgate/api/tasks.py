@@ -1,0 +1,111 @@
+"""Serves phylactery.riskgate.v1.TaskService."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grpc import aio
+from phylactery.riskgate.v1 import task_pb2, task_pb2_grpc
+from phylactery_chassis.auth.identity import current_principal
+from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.util.timestamps import to_timestamp
+from phylactery_understanding.interpretation import Mode
+
+from phylactery_riskgate.tasks.requests import BeginInput, EndInput, ObserveInput
+from phylactery_riskgate.tasks.service import Begun, Observed, Tasks
+
+_MODES = {
+    task_pb2.INTERPRETED_MODE_UNSPECIFIED: Mode.NONE,
+    task_pb2.INTERPRETED_MODE_ADD: Mode.ADD,
+    task_pb2.INTERPRETED_MODE_REPLACE: Mode.REPLACE,
+    task_pb2.INTERPRETED_MODE_CREATE: Mode.CREATE,
+    task_pb2.INTERPRETED_MODE_REMOVE: Mode.REMOVE,
+}
+"""A number that is no mode stays text, which the edge refuses."""
+
+
+def begin_fields(request: task_pb2.BeginTaskRequest) -> dict[str, Any]:
+    """Answers a request as the edge reads it."""
+    return {
+        "request_id": request.request_id,
+        "thread_id": request.thread_id,
+        "words": request.words,
+        "continues_task_id": request.continues_task_id,
+        "interpretation": _interpretation(request.interpretation) if request.HasField("interpretation") else None,
+    }
+
+
+def _interpretation(shown: task_pb2.Interpretation) -> dict[str, Any]:
+    return {"version": shown.version, "model": shown.model, "asks": [_ask(one) for one in shown.asks]}
+
+
+def _ask(shown: task_pb2.InterpretedAsk) -> dict[str, Any]:
+    return {
+        "tool": shown.tool,
+        "slots": [{"argument": one.argument, "value": _span(one.value)} for one in shown.slots],
+        "mode": _MODES.get(shown.mode, str(shown.mode)),
+        "literal": _span(shown.literal) if shown.HasField("literal") else None,
+        "composed": shown.composed,
+        "quantity": shown.quantity,
+        "time": _span(shown.time) if shown.HasField("time") else None,
+        "also_time": [_span(one) for one in shown.also_time],
+    }
+
+
+def _span(shown: task_pb2.Span) -> dict[str, Any]:
+    return {"text": shown.text, "start": shown.start, "length": shown.length, "back": shown.back}
+
+
+def end_fields(request: task_pb2.EndTaskRequest) -> dict[str, Any]:
+    """Return a request as the edge reads it."""
+    return {"task_id": request.task_id, "keep": request.keep.ToMicroseconds()}
+
+
+def observe_fields(request: task_pb2.ObserveRequest) -> dict[str, Any]:
+    """Answers a result as the edge reads it."""
+    return {
+        "task_id": request.task_id,
+        "tool_call_id": request.tool_call_id,
+        "tool": request.tool,
+        "arguments_json": request.arguments_json,
+        "form": request.WhichOneof("result"),
+        "result_json": request.result_json,
+        "result_text": request.result_text,
+        "failed": request.failed,
+        "run_id": request.run_id,
+    }
+
+
+def begun(task: Begun) -> task_pb2.BeginTaskResponse:
+    """Encodes a task."""
+    return task_pb2.BeginTaskResponse(task_id=task.task_id, expire_time=to_timestamp(task.expire_us))
+
+
+def observed(kept: Observed) -> task_pb2.ObserveResponse:
+    """Encodes what was kept of a result."""
+    return task_pb2.ObserveResponse(values=kept.held, cut=kept.cut, replayed=kept.replayed, unproven=kept.unproven)
+
+
+Context = aio.ServicerContext[Any, Any]
+
+
+class TaskServicer(task_pb2_grpc.TaskServiceServicer):
+    """Serves phylactery.riskgate.v1.TaskService."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+
+    async def BeginTask(self, request: task_pb2.BeginTaskRequest, _context: Context) -> task_pb2.BeginTaskResponse:
+        """Answers the task of a request."""
+        asked = parse(BeginInput, begin_fields(request))
+        return begun(await self._tasks.begin(current_principal(), asked))
+
+    async def Observe(self, request: task_pb2.ObserveRequest, _context: Context) -> task_pb2.ObserveResponse:
+        """Answers what was kept of a result, once it is durable."""
+        asked = parse(ObserveInput, observe_fields(request))
+        return observed(await self._tasks.observe(current_principal(), asked))
+
+    async def EndTask(self, request: task_pb2.EndTaskRequest, _context: Context) -> task_pb2.EndTaskResponse:
+        """Ends a task."""
+        await self._tasks.end(current_principal(), parse(EndInput, end_fields(request)))
+        return task_pb2.EndTaskResponse()

@@ -1,0 +1,215 @@
+"""Puts RiskGate together for a server: bundle, keys, database, servicers, and the task that signs heads in time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from phylactery.riskgate.v1 import (
+    approval_pb2,
+    approval_pb2_grpc,
+    audit_pb2,
+    audit_pb2_grpc,
+    control_pb2,
+    control_pb2_grpc,
+    inspection_pb2,
+    inspection_pb2_grpc,
+    key_pb2,
+    key_pb2_grpc,
+    policy_pb2,
+    policy_pb2_grpc,
+    riskgate_pb2,
+    riskgate_pb2_grpc,
+    task_pb2,
+    task_pb2_grpc,
+)
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import DomainError, StartError
+from phylactery_chassis.rpc.interceptor import running_calls
+from phylactery_chassis.rpc.server import Registration, Service, registration
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import Clock, SystemClock
+
+from phylactery_riskgate.api.approvals import ApprovalServicer
+from phylactery_riskgate.api.audit import AuditServicer
+from phylactery_riskgate.api.control import ControlServicer
+from phylactery_riskgate.api.decisions import RiskGateServicer
+from phylactery_riskgate.api.inspection import InspectionServicer
+from phylactery_riskgate.api.keys import KeyServicer
+from phylactery_riskgate.api.policies import PolicyServicer
+from phylactery_riskgate.api.tasks import TaskServicer
+from phylactery_riskgate.audit.log import LogError
+from phylactery_riskgate.bundles.live import LiveBundle
+from phylactery_riskgate.domain.bundle.bundle import BundleError, load_bundle
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.facade import RiskGate
+from phylactery_riskgate.keys.live import LiveKeys
+from phylactery_riskgate.keys.ring import KeysError
+from phylactery_riskgate.settings import RiskGateSettings
+
+PACKAGE = "phylactery_riskgate"
+_LOG_PAGES = 1_000
+"""How long the log of a file grows (4 MB): a hundred records, each of which waits for a twentieth more until then."""
+
+_log = get_logger("riskgate")
+
+
+async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Service:
+    """Answers the service ready to be served.
+
+    Raises StartError where bundle, keys, schema or log cannot be used; the message says which and what to do.
+    """
+    settings.prepare()
+    try:
+        live, fault = await asyncio.to_thread(find_bundle, settings)
+        keys = LiveKeys.open(settings.keys_dir, settings.signing_key_file)
+    except KeysError as error:
+        raise StartError(str(error)) from None
+    # nearly every call of RiskGate makes a record, of a dozen pages
+    database = Database(settings.url, company=running_calls, log_pages=_LOG_PAGES)
+    try:
+        await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
+        riskgate = RiskGate(database, live, keys, settings, clock or SystemClock())
+        await riskgate.open(fault)
+    except (StartError, LogError, DomainError) as error:
+        await asyncio.to_thread(database.close)
+        raise StartError(error.message if isinstance(error, DomainError) else str(error)) from None
+    return assemble(riskgate, database, settings)
+
+
+def find_bundle(settings: RiskGateSettings) -> tuple[LiveBundle, BundleError | None]:
+    """Answers the bundle of the folder, or why it holds none: the one that was accepted last may go on then."""
+    try:
+        return LiveBundle(DecisionEngine(load_bundle(settings.bundle))), None
+    except BundleError as error:
+        return LiveBundle(None), error
+
+
+def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings) -> Service:
+    """Answers the service over a RiskGate that is open."""
+    signing: list[asyncio.Task[None]] = []
+
+    async def begin() -> None:
+        signing.append(asyncio.create_task(_sign_in_time(riskgate, settings.checkpoint_seconds)))
+        await riskgate.policies.begin()
+
+    async def healthy() -> bool:
+        return not riskgate.problem and await database.probe()
+
+    async def end() -> None:
+        for task in signing:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await riskgate.policies.end()
+        try:
+            await _try_to_sign(riskgate)
+        finally:
+            await asyncio.to_thread(database.close)
+
+    return Service(
+        name=settings.service,
+        registrations=_registrations(riskgate),
+        healthy=healthy,
+        on_start=[begin],
+        on_drain=[riskgate.auditing.tails.end, riskgate.watches.close],
+        on_stop=[end],
+    )
+
+
+def _registrations(riskgate: RiskGate) -> list[Registration]:
+    return [
+        registration(
+            riskgate_pb2.DESCRIPTOR,
+            "RiskGateService",
+            riskgate_pb2_grpc.add_RiskGateServiceServicer_to_server,
+            RiskGateServicer(riskgate),
+        ),
+        registration(
+            approval_pb2.DESCRIPTOR,
+            "ApprovalService",
+            approval_pb2_grpc.add_ApprovalServiceServicer_to_server,
+            ApprovalServicer(riskgate),
+        ),
+        registration(
+            audit_pb2.DESCRIPTOR,
+            "AuditService",
+            audit_pb2_grpc.add_AuditServiceServicer_to_server,
+            AuditServicer(riskgate.auditing),
+        ),
+        registration(
+            inspection_pb2.DESCRIPTOR,
+            "InspectionService",
+            inspection_pb2_grpc.add_InspectionServiceServicer_to_server,
+            InspectionServicer(riskgate.inspecting),
+        ),
+        registration(
+            policy_pb2.DESCRIPTOR,
+            "PolicyService",
+            policy_pb2_grpc.add_PolicyServiceServicer_to_server,
+            PolicyServicer(riskgate.policies, riskgate.replays, riskgate.live),
+        ),
+        registration(
+            control_pb2.DESCRIPTOR,
+            "ControlService",
+            control_pb2_grpc.add_ControlServiceServicer_to_server,
+            ControlServicer(riskgate.control),
+        ),
+        registration(
+            task_pb2.DESCRIPTOR,
+            "TaskService",
+            task_pb2_grpc.add_TaskServiceServicer_to_server,
+            TaskServicer(riskgate.tasks),
+        ),
+        registration(
+            key_pb2.DESCRIPTOR, "KeyService", key_pb2_grpc.add_KeyServiceServicer_to_server, KeyServicer(riskgate)
+        ),
+    ]
+
+
+async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
+    """Signs the head again and again, so that no entry stays uncovered for long, and drops what need not be kept.
+
+    What changed of the signing keys is recorded before, so that the head covers it.
+    """
+    while True:
+        await asyncio.sleep(seconds)
+        await _try_to_record_keys(riskgate)
+        await _try_to_sign(riskgate)
+        await _try_to_prune(riskgate)
+        await _try_to_retain(riskgate)
+
+
+async def _try_to_record_keys(riskgate: RiskGate) -> None:
+    """Records what changed of the signing keys; where the store refuses, the next time finds it, too."""
+    try:
+        await riskgate.record_keys()
+    except DomainError as error:
+        _log.warning("a change of the signing keys is not on record yet", reason=error.reason)
+
+
+async def _try_to_prune(riskgate: RiskGate) -> None:
+    """Drops old counts, old changes and tasks that are over; where the store refuses, the next time drops them too."""
+    try:
+        await riskgate.prune_usage()
+        await riskgate.watches.prune()
+        await riskgate.tasks.prune()
+    except DomainError as error:
+        _log.warning("old counts of budgets, changes of approvals and tasks were not dropped", reason=error.reason)
+
+
+async def _try_to_retain(riskgate: RiskGate) -> None:
+    """Empties what was recorded long ago; where the store refuses, the next time goes on."""
+    try:
+        await riskgate.retention.run()
+    except DomainError as error:
+        _log.warning("records past their retention were not emptied", reason=error.reason)
+
+
+async def _try_to_sign(riskgate: RiskGate) -> None:
+    """Signs the head, and works out what proofs read; where the store refuses, the next time covers these entries."""
+    try:
+        await riskgate.sign_head()
+        await riskgate.auditing.keep_subtrees()
+    except DomainError as error:
+        _log.warning("the audit head was not signed", reason=error.reason)

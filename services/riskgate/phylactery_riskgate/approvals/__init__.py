@@ -1,0 +1,1 @@
+"""Approvals: states, votes, answers, watching."""

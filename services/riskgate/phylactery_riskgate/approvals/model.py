@@ -1,0 +1,366 @@
+"""The life of an approval: its states, the one table of transitions, and the check of a person's answer.
+
+Everything here is pure. The store keeps approvals, the service records what this module decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from phylactery_chassis.errors import DomainError, FailedPrecondition, InvalidArgument, PermissionDenied, Violation
+
+from phylactery_riskgate.domain.policy.eligibility import same_person
+
+MAX_ATTEMPTS = 5
+"""Wrong codes after which an approval is closed."""
+
+
+class ApprovalState(StrEnum):
+    """Where an approval stands."""
+
+    PENDING = "PENDING"
+    APPROVED = "APPROVED"
+    REDEEMED = "REDEEMED"
+    REJECTED = "REJECTED"
+    EXPIRED = "EXPIRED"
+    CANCELLED = "CANCELLED"
+
+
+class ApprovalEvent(StrEnum):
+    """What can happen to one."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    EXPIRE = "expire"
+    CANCEL = "cancel"
+    REDEEM = "redeem"
+
+
+class ClosedReason(StrEnum):
+    """Why a final state other than REDEEMED was reached."""
+
+    REJECTED_BY_USER = "REJECTED_BY_USER"
+    EXPIRED = "EXPIRED"
+    TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
+    CANCELLED_BY_REQUESTER = "CANCELLED_BY_REQUESTER"
+    RETRACTED = "RETRACTED"
+    REVOKED = "REVOKED"
+
+
+_TRANSITIONS: dict[tuple[ApprovalState, ApprovalEvent], ApprovalState] = {
+    (ApprovalState.PENDING, ApprovalEvent.APPROVE): ApprovalState.APPROVED,
+    (ApprovalState.PENDING, ApprovalEvent.REJECT): ApprovalState.REJECTED,
+    (ApprovalState.PENDING, ApprovalEvent.EXPIRE): ApprovalState.EXPIRED,
+    (ApprovalState.PENDING, ApprovalEvent.CANCEL): ApprovalState.CANCELLED,
+    (ApprovalState.APPROVED, ApprovalEvent.REDEEM): ApprovalState.REDEEMED,
+    (ApprovalState.APPROVED, ApprovalEvent.EXPIRE): ApprovalState.EXPIRED,
+    (ApprovalState.APPROVED, ApprovalEvent.CANCEL): ApprovalState.CANCELLED,
+}
+
+
+class TransitionError(RuntimeError):
+    """The table has no such transition: a fault of ours, for a caller is refused before."""
+
+
+def advance(state: ApprovalState, event: ApprovalEvent) -> ApprovalState:
+    """Answers the state after the event. Raises TransitionError where the table knows none."""
+    try:
+        return _TRANSITIONS[state, event]
+    except KeyError:
+        raise TransitionError(f"an approval that is {state} cannot {event}") from None
+
+
+class Factor(StrEnum):
+    """What is checked, by the names the audit log and ErrorInfo use: the seven factors of a person's answer first."""
+
+    ID = "id"
+    USER = "user"
+    EXPIRY = "expiry"
+    ONE_TIME = "one_time"
+    THREAD = "thread"
+    ARGUMENT_HASH = "argument_hash"
+    SIGNATURE = "signature"
+    TOOL_VERSION = "tool_version"
+    APPROVER = "approver"
+    DISTINCT = "distinct"
+    VOTE = "vote"
+    RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """A person's yes as it is kept: with the role, level and groups their own credential gave them at that moment."""
+
+    subject: str
+    vote_us: int
+    approver: bool = True
+    level: str = ""
+    groups: frozenset[str] = frozenset()
+    proof: str = field(default="", repr=False)
+    """What shows that RiskGate took it: see vote_proofs."""
+    proven: bool = False
+    """That the proof was checked, and fits. No other vote counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One approval as the store keeps it. Times are microseconds since the epoch, 0 where there is none yet.
+
+    ``args_hash`` is a kept hash (kept_hashes.py), ``args_commitment`` what the record of its decision commits to the
+    hash by.
+    """
+
+    id: str
+    tenant: str
+    state: ApprovalState
+    approval_class: str
+    who: str
+    approvers: int
+    tool: str
+    risk: str
+    args_hash: str
+    thread_id: str
+    run_id: str
+    tool_call_id: str
+    requester: str
+    create_us: int
+    expire_us: int
+    decision_id: str
+    policy_ids: tuple[str, ...]
+    decide_us: int = 0
+    decided_by: str = ""
+    closed_reason: str = ""
+    attempts: int = 0
+    version: int = 0
+    args_commitment: str = ""
+    votes: tuple[Vote, ...] = ()
+
+    @property
+    def voters(self) -> tuple[str, ...]:
+        """Answers who has said yes, in that order, as far as it is proven."""
+        return tuple(vote.subject for vote in self.votes if vote.proven)
+
+    @property
+    def doubtful_votes(self) -> bool:
+        """Says whether there is a vote without its proof: somebody wrote it into the database."""
+        return not all(vote.proven for vote in self.votes)
+
+    @property
+    def attempts_left(self) -> int:
+        """Answers how many wrong codes are still tolerated."""
+        return MAX_ATTEMPTS - self.attempts
+
+    @property
+    def by_requester(self) -> bool:
+        """Says whether the requester answers it, with a code, in the chat."""
+        return self.who == "requester"
+
+    @property
+    def open(self) -> bool:
+        """Says whether time can still end it."""
+        return (self.state, ApprovalEvent.EXPIRE) in _TRANSITIONS
+
+    def due(self, now_us: int) -> bool:
+        """Says whether its time is over and the record does not say so yet."""
+        return self.open and now_us >= self.expire_us
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's yes: who, from where, what they saw.
+
+    ``direct`` says that they speak for themselves, ``delegate`` that they may speak for others, and ``eligible`` that
+    they have what the approval's class asks of its approvers. ``args_hash`` is the approval's own where it
+    is that of the same arguments.
+    """
+
+    subject: str
+    direct: bool
+    approver: bool
+    args_hash: str
+    thread_id: str = ""
+    code: str = field(default="", repr=False)
+    delegate: bool = False
+    eligible: bool = True
+
+
+def failed_factors(approval: Approval, answer: Answer, *, code_matches: bool, now_us: int) -> tuple[Factor, ...]:
+    """Answers every factor that fails, in the order a caller is told about them.
+
+    All are checked, so that one wrong factor never shows whether another was right. Thread and code belong to a chat:
+    only an approval the requester answers has them.
+    """
+    checks = {
+        Factor.USER: eligible(approval, answer),
+        Factor.APPROVER: approval.by_requester or answer.eligible,
+        Factor.DISTINCT: not any(
+            same_person(voter, answer.subject) and voter != answer.subject for voter in approval.voters
+        ),
+        Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED and not approval.due(now_us),
+        Factor.ONE_TIME: approval.state in (ApprovalState.PENDING, ApprovalState.EXPIRED),
+        Factor.THREAD: not approval.by_requester or answer.thread_id == approval.thread_id,
+        Factor.ARGUMENT_HASH: answer.args_hash == approval.args_hash,
+        Factor.SIGNATURE: not approval.by_requester or code_matches,
+    }
+    return tuple(factor for factor, holds in checks.items() if not holds)
+
+
+def reject_factors(approval: Approval, answer: Answer) -> tuple[Factor, ...]:
+    """Answers what keeps a person from saying no: the requester may, and who could say yes to another's.
+
+    A delegate answers what its user alone may answer. Neither code nor arguments are asked of a no.
+    """
+    own = answer.subject == approval.requester
+    checks = {
+        Factor.USER: (approval.by_requester or answer.direct) if own else (answer.approver and not answer.delegate),
+        Factor.APPROVER: own or answer.eligible,
+        Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED,
+        Factor.ONE_TIME: approval.state in (ApprovalState.PENDING, ApprovalState.EXPIRED),
+        Factor.THREAD: answer.thread_id in ("", approval.thread_id),
+    }
+    return tuple(factor for factor, holds in checks.items() if not holds)
+
+
+def cancel_factors(approval: Approval, subject: str, thread_id: str) -> tuple[Factor, ...]:
+    """Answers what keeps a person from withdrawing an approval: it is the requester's, as long as nothing ran."""
+    checks = {
+        Factor.USER: subject == approval.requester,
+        Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED,
+        Factor.ONE_TIME: approval.state not in (ApprovalState.REDEEMED, ApprovalState.REJECTED),
+        Factor.THREAD: thread_id in ("", approval.thread_id),
+    }
+    return tuple(factor for factor, holds in checks.items() if not holds)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A call that an approval is to count for.
+
+    ``args_hash`` is as the approval keeps it, and empty where the call cannot be bound any more.
+    """
+
+    subject: str
+    thread_id: str
+    run_id: str
+    tool_call_id: str
+    tool: str
+    args_hash: str
+    same_version: bool
+
+
+def unusable_factors(approval: Approval, use: Use, now_us: int) -> tuple[Factor, ...]:
+    """Answers every factor that keeps an approval from counting for a call; the code was checked when it was given.
+
+    A PENDING approval fails none of its own: nobody has said anything yet.
+    """
+    checks = {
+        Factor.USER: use.subject == approval.requester,
+        Factor.ID: (use.run_id, use.tool_call_id, use.tool) == (approval.run_id, approval.tool_call_id, approval.tool),
+        Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED and not approval.due(now_us),
+        Factor.ONE_TIME: approval.state in (ApprovalState.PENDING, ApprovalState.APPROVED, ApprovalState.EXPIRED),
+        Factor.THREAD: use.thread_id == approval.thread_id,
+        Factor.ARGUMENT_HASH: use.args_hash == approval.args_hash,
+        Factor.TOOL_VERSION: use.same_version,
+    }
+    return tuple(factor for factor, holds in checks.items() if not holds)
+
+
+def without_hash(failed: tuple[Factor, ...]) -> tuple[Factor, ...]:
+    """Answers the factors as a record of a closed approval tells them: not whether the arguments were the right ones.
+
+    Auditors read it, who could try guesses at an erased call so.
+    """
+    return tuple(factor for factor in failed if factor is not Factor.ARGUMENT_HASH)
+
+
+def eligible(approval: Approval, answer: Answer) -> bool:
+    """Says whether this person may answer this approval.
+
+    The requester alone answers theirs, directly or through a delegate; any other class wants somebody else who has the
+    role approver, speaks for themselves, and is nobody who asks for others: a delegate answers class "self" alone.
+    """
+    if approval.by_requester:
+        return answer.subject == approval.requester
+    another = not same_person(answer.subject, approval.requester)
+    return another and answer.direct and answer.approver and not answer.delegate
+
+
+def require_chat_fields(approval: Approval, answer: Answer) -> None:
+    """Raises InvalidArgument INVALID_REQUEST where a waiting "self" approval is answered without its fields."""
+    if not approval.by_requester or approval.state is not ApprovalState.PENDING:
+        return
+    missing = [name for name in ("code", "thread_id") if not getattr(answer, name)]
+    if missing:
+        raise InvalidArgument(
+            "INVALID_REQUEST",
+            f"an approval of class '{approval.approval_class}' is answered with {' and '.join(missing)}",
+            violations=[Violation(name, "required for this approval's class") for name in missing],
+        )
+
+
+def refusal(approval: Approval, factor: Factor) -> DomainError:
+    """Answers the typed reason a caller gets for the first failed factor."""
+    metadata = {"factor": str(factor)}
+    if factor is Factor.ONE_TIME:
+        return not_pending(approval)
+    if factor is Factor.USER:
+        whom = "its requester" if approval.by_requester else "an approver who is not its requester, at RiskGate"
+        return PermissionDenied(
+            "NOT_ELIGIBLE", f"this approval is answered by {whom}, and not by this identity", metadata=metadata
+        )
+    if factor is Factor.APPROVER:
+        return PermissionDenied(
+            "NOT_ELIGIBLE",
+            f"an approval of class '{approval.approval_class}' wants another group or level than this identity's; "
+            "riskgate.yaml says which",
+            metadata=metadata,
+        )
+    if factor is Factor.DISTINCT:
+        return PermissionDenied(
+            "NOT_ELIGIBLE", "somebody of this name has approved already; another person has to", metadata=metadata
+        )
+    if factor is Factor.SIGNATURE:
+        left = f"{approval.attempts_left} tries are left" if approval.attempts_left else "the approval is closed now"
+        return FailedPrecondition(
+            "CODE_MISMATCH",
+            f"the code is wrong; {left}",
+            metadata={**metadata, "attempts_left": str(approval.attempts_left)},
+        )
+    reason, message = _REFUSALS[factor]
+    return FailedPrecondition(reason, message, metadata=metadata)
+
+
+_REFUSALS = {
+    Factor.ID: ("ARGS_MISMATCH", "the approval is for another call of the run"),
+    Factor.EXPIRY: ("APPROVAL_EXPIRED", "the approval's time is over; propose the call again"),
+    Factor.THREAD: ("THREAD_MISMATCH", "the approval belongs to another conversation; answer there"),
+    Factor.ARGUMENT_HASH: ("ARGS_MISMATCH", "the approval is for other arguments; look at it again"),
+    Factor.VOTE: (
+        "APPROVER_NOT_ELIGIBLE",
+        (
+            "a vote on the approval has no proof that RiskGate took it, so somebody may have written it into the "
+            "database; propose the call again, and tell whoever operates RiskGate"
+        ),
+    ),
+    Factor.TOOL_VERSION: ("ARGS_MISMATCH", "the tool's contract has changed since; propose the call again"),
+}
+
+
+def approvers_lost(approval: Approval) -> DomainError:
+    """Answers the reason for an approval that does not count because somebody who gave it may not approve any more."""
+    return FailedPrecondition(
+        "APPROVER_NOT_ELIGIBLE",
+        f"the approval '{approval.id}' does not count any more: somebody who gave it may not approve this class now; "
+        "propose the call again",
+        metadata={"factor": str(Factor.APPROVER), "approval_id": approval.id},
+    )
+
+
+def not_pending(approval: Approval) -> DomainError:
+    """Answers the reason for an answer that comes too late."""
+    return FailedPrecondition(
+        "APPROVAL_NOT_PENDING",
+        f"the approval is {approval.state} already; only a PENDING one can be answered",
+        metadata={"state": str(approval.state), "factor": str(Factor.ONE_TIME)},
+    )

@@ -1,0 +1,1 @@
+"""The audit log: Merkle tree, signed heads, proofs, export and verification."""

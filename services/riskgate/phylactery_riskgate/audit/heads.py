@@ -1,0 +1,363 @@
+"""The last signed heads of the audit logs, kept outside the database: what is signed next has to grow out of them.
+
+Whoever can write to the database can rewrite a log with its hashes, its head and its signed heads. A file for each log
+holds what was signed of it, appended and fsynced, so a rewritten or shortened log is not signed and not served. A head
+goes into its file right after the commit of its entries: a file that is behind its log is what a crash in between
+leaves, and a log that is behind its file never is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from phylactery_chassis.db.errors import is_full
+from phylactery_chassis.errors import DataLoss, NotFound, StoreFull, Unavailable
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.durable_files import append_line, sync_folder
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.audit.checkpoint import Checkpoint, NoteError, UnknownKeyError, Verifier, open_note, sign_note
+from phylactery_riskgate.audit.merkle import EMPTY_ROOT, HASH_BYTES, Frontier, verify_consistency
+from phylactery_riskgate.audit.proofs import Tree
+from phylactery_riskgate.store import audit as rows
+from phylactery_riskgate.store.audit_search import newest_checkpoint
+
+_SUFFIX = ".heads"
+_BEGUN = "begun"
+_TAIL_BYTES = 64 * 1024
+
+_log = get_logger("heads")
+
+
+class HeadsDisagree(DataLoss):
+    """A log of the database does not grow out of the last head that was kept of it; the message says what to do."""
+
+    def __init__(self, message: str, log: str) -> None:
+        super().__init__("INTERNAL", message, metadata={"log": log})
+
+
+@dataclass(frozen=True, slots=True)
+class KeptHead:
+    """A head that was signed: the log's size and root, and the signed note.
+
+    ``adopted`` says that it was taken over from the database as it was, and why; it need not grow out of the last.
+    """
+
+    size: int
+    root: bytes
+    note: str = field(default="", compare=False)
+    adopted: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, frontier: Frontier, note: str = "", adopted: str = "") -> KeptHead:
+        """Return the head of a frontier."""
+        return cls(frontier.size, frontier.root(), note, adopted)
+
+
+NOTHING = KeptHead(0, EMPTY_ROOT)
+
+
+class HeadFile:
+    """The file of one log, held by this process alone as long as it is open for appending."""
+
+    def __init__(self, log: str, path: Path, descriptor: int) -> None:
+        self.log, self._path, self._descriptor = log, path, descriptor
+
+    def last(self) -> KeptHead | None:
+        """Return the last head, None where none was kept. Raise HeadsDisagree where the file is damaged, OSError."""
+        return _last(self.log, self._path, self._descriptor)
+
+    def append(self, head: KeptHead) -> None:
+        """Append a head; it is durable on return. Raise OSError."""
+        self._cut_torn_line()
+        first = os.fstat(self._descriptor).st_size == 0
+        fields = {"size": head.size, "root": head.root.hex(), "time_us": time.time_ns() // 1_000, "note": head.note}
+        append_line(self._descriptor, json.dumps(fields | ({"adopted": head.adopted} if head.adopted else {})))
+        if first:
+            sync_folder(self._path.parent)
+
+    def _cut_torn_line(self) -> None:
+        """Drop a line that a crash left unfinished: nobody was answered by it."""
+        size = os.fstat(self._descriptor).st_size
+        start = max(0, size - _TAIL_BYTES)
+        whole = start + os.pread(self._descriptor, _TAIL_BYTES, start).rfind(b"\n") + 1
+        if whole != size:
+            os.ftruncate(self._descriptor, whole)
+
+
+class HeadStore:
+    """A folder with a file of kept heads for each log. Processes and threads may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, log: str) -> Path:
+        """Return the file of a log."""
+        return self.folder / (quote(log, safe=":") + _SUFFIX)
+
+    def names(self) -> list[str]:
+        """Return the logs there are files of, sorted. Raise Unavailable STORE_UNAVAILABLE."""
+        with _faults_told(self.folder):
+            return sorted(unquote(one.name.removesuffix(_SUFFIX)) for one in self.folder.glob(f"*{_SUFFIX}"))
+
+    def last(self, log: str) -> KeptHead | None:
+        """Return the last head that was kept of a log, None where none was.
+
+        Raise HeadsDisagree where the file is damaged, Unavailable STORE_UNAVAILABLE.
+        """
+        path = self.path(log)
+        with _faults_told(path):
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return None
+            try:
+                return _last(log, path, descriptor)
+            finally:
+                os.close(descriptor)
+
+    @contextmanager
+    def opened(self, log: str) -> Iterator[HeadFile]:
+        """Open the file of a log for appending, alone among all who share the folder.
+
+        Raise Unavailable STORE_UNAVAILABLE and StoreFull, also for what goes wrong in the block.
+        """
+        path = self.path(log)
+        with _faults_told(path):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                yield HeadFile(log, path, descriptor)
+            finally:
+                os.close(descriptor)
+
+    @contextmanager
+    def all_opened(self) -> Iterator[dict[str, HeadFile]]:
+        """Open the file of every log there is, in the order of their names: nobody signs a head of theirs meanwhile."""
+        with ExitStack() as stack:
+            yield {name: stack.enter_context(self.opened(name)) for name in self.names()}
+
+    def keep(self, log: str, head: KeptHead) -> bool:
+        """Append a head that was proved to grow out of the last one, unless it is the last already.
+
+        Return False, and append nothing, where a larger one was kept in the meantime: nobody proved that it grows out
+        of this one. Raise HeadsDisagree where another one of as many entries was kept, and as ``opened``.
+        """
+        with self.opened(log) as file:
+            last = file.last()
+            if last is not None and last.size > head.size:
+                return False
+            if last is not None and last.size == head.size and last != head:
+                raise disagreement(self, log, last, head.size)
+            if last != head:
+                file.append(head)
+        return True
+
+    @property
+    def begun(self) -> bool:
+        """Return True if the logs of the database were adopted once: since then each has its file from the start."""
+        return (self.folder / _BEGUN).exists()
+
+    def begin(self) -> None:
+        """Note that nothing is adopted any more unless an operator says so. Raise Unavailable STORE_UNAVAILABLE."""
+        with _faults_told(self.folder):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self.folder / _BEGUN, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.close(descriptor)
+            sync_folder(self.folder)
+
+
+def require_growth(connection: Connection, store: HeadStore, log: str, last: KeptHead, frontier: Frontier) -> None:
+    """Raise HeadsDisagree unless a tree as it stands in the database grows out of the last head that was kept of it.
+
+    The database need not be trusted: the proof is made from it, and checked against what was kept outside.
+    """
+    if last.size == 0:
+        return
+    grown = last == KeptHead.of(frontier)
+    if last.size < frontier.size:
+        try:
+            path = Tree(connection, log).consistency(last.size, frontier.size)
+        except DataLoss:
+            path = []
+        grown = verify_consistency(last.size, frontier.size, path, last.root, frontier.root())
+    if not grown:
+        raise disagreement(store, log, last, frontier.size)
+
+
+def disagreement(store: HeadStore, log: str, last: KeptHead, size: int) -> HeadsDisagree:
+    """Return the error of a log that is not the one whose head was kept."""
+    how = (
+        f"has {size} entries and {last.size} were signed"
+        if size < last.size
+        else f"has {size} entries that do not begin with the {last.size} that were signed"
+    )
+    return HeadsDisagree(
+        f"the audit log '{log}' of this database {how}, as {store.path(log)} shows: it was rewritten, or an older copy "
+        "of the database was restored, so nothing is decided or signed; restore the newest backup of the database, or, "
+        f"where you know why and it is to go on as it is, run: riskgate audit adopt --log {log} --reason WHY",
+        log,
+    )
+
+
+def missing(store: HeadStore, log: str) -> HeadsDisagree:
+    """Return the error of a log with entries whose file of kept heads is gone."""
+    return HeadsDisagree(
+        f"the audit log '{log}' of this database has entries, and no signed head of it is kept in {store.folder}: the "
+        "file was removed, or somebody wrote the log into the database; restore the file, or, where you know the log "
+        f"to be right, run: riskgate audit adopt --log {log} --reason WHY",
+        log,
+    )
+
+
+def not_kept(store: HeadStore, log: str) -> NotFound:
+    """Return the error of a log with entries that no head is kept of here, so that none may be signed."""
+    return NotFound(
+        "AUDIT_NOT_FOUND",
+        f"no signed head of the log '{log}' is kept in {store.folder}, so none is signed here: ask the RiskGate that "
+        f"writes it, or, where you know its entries to be right, run: riskgate audit adopt --log {log} --reason WHY",
+        metadata={"log": log},
+    )
+
+
+def adopt_all(connection: Connection, store: HeadStore, issuer: str, believed: Iterable[bytes]) -> dict[str, KeptHead]:
+    """Take over the heads of an issuer's logs as the database holds them, where none was ever kept, and return them.
+
+    What was signed of them before has to fit. Raise HeadsDisagree where it does not, and as HeadStore.opened.
+    """
+    keys = list(believed)
+    adopted: dict[str, KeptHead] = {}
+    for name in rows.log_names(connection):
+        head = rows.find_head(connection, name)
+        if not of_issuer(name, issuer) or head is None or not head.frontier.size:
+            continue
+        _require_signed_before(connection, store, name, head.frontier, keys)
+        with store.opened(name) as file:
+            last = file.last()
+            if last is None:
+                last = KeptHead.of(head.frontier, adopted="first start")
+                file.append(last)
+        if last.adopted:
+            adopted[name] = last
+    return adopted
+
+
+def adopt(connection: Connection, store: HeadStore, log: str, signer: Ed25519PrivateKey, reason: str) -> KeptHead:
+    """Take over a log as the database holds it, whatever was kept of it, and return the head it is signed with.
+
+    It is for an operator who knows why; what was kept stays in the file. Raise as HeadStore.opened.
+    """
+    with store.opened(log) as file:
+        head = rows.find_head(connection, log)
+        frontier = Frontier() if head is None else head.frontier
+        note = sign_note(Checkpoint(log, frontier.size, frontier.root()).text, log, signer)
+        adopted = KeptHead.of(frontier, note, reason)
+        file.append(adopted)
+    return adopted
+
+
+def check_all(connection: Connection, store: HeadStore, issuer: str) -> None:
+    """Raise HeadsDisagree unless every log of an issuer that heads were kept of grows out of the last of them.
+
+    A log that has entries, and no kept head, is not signed here: that is logged.
+    """
+    kept = {name for name in store.names() if of_issuer(name, issuer)}
+    for name in sorted(kept):
+        last = store.last(name) or NOTHING  # first: its process may be about to keep what is committed by now
+        head = rows.find_head(connection, name)
+        require_growth(connection, store, name, last, Frontier() if head is None else head.frontier)
+    for name in rows.log_names(connection):
+        head = rows.find_head(connection, name) if of_issuer(name, issuer) and name not in kept else None
+        if head is not None and head.frontier.size:
+            _log.warning("no head of this log is kept here, so none is signed here", log=name, folder=str(store.folder))
+
+
+def of_issuer(log: str, issuer: str) -> bool:
+    """Return True if a log is one of an issuer's."""
+    return log.partition("/")[0] == issuer
+
+
+def read_notes(lines: Sequence[str]) -> list[str]:
+    """Return the signed notes in the lines of a file of kept heads, oldest first, without those before an adoption.
+
+    Raise ValueError where a line is none of such a file.
+    """
+    notes: list[str] = []
+    for line in lines:
+        head = _read(line.encode())
+        if head.adopted:
+            notes.clear()
+        if head.note:
+            notes.append(head.note)
+    return notes
+
+
+def _require_signed_before(
+    connection: Connection, store: HeadStore, log: str, frontier: Frontier, keys: Sequence[bytes]
+) -> None:
+    """Raise HeadsDisagree where the newest signed head in the database itself is forged, or is of another tree."""
+    note = newest_checkpoint(connection, log)
+    if not note:
+        return
+    try:
+        signed = Checkpoint.parse(open_note(note, [Verifier(log, key) for key in keys]))
+    except UnknownKeyError:
+        return  # by a key that was revoked, or removed
+    except NoteError:
+        raise disagreement(store, log, NOTHING, frontier.size) from None
+    require_growth(connection, store, log, KeptHead(signed.size, signed.root), frontier)
+
+
+def _last(log: str, path: Path, descriptor: int) -> KeptHead | None:
+    """Return the head of the last whole line."""
+    size = os.fstat(descriptor).st_size
+    start = max(0, size - _TAIL_BYTES)
+    lines = os.pread(descriptor, _TAIL_BYTES, start).split(b"\n")[:-1]
+    if not lines:
+        return None
+    try:
+        return _read(lines[-1])
+    except ValueError:
+        raise HeadsDisagree(
+            f"the last line of {path} is no kept head, so nobody can say whether the log '{log}' was rewritten; "
+            "restore the file, or, where you know the log to be right, remove the line and run: "
+            f"riskgate audit adopt --log {log} --reason WHY",
+            log,
+        ) from None
+
+
+def _read(line: bytes) -> KeptHead:
+    """Read a line. Raise ValueError."""
+    value: Any = json.loads(line)
+    try:
+        head = KeptHead(value["size"], bytes.fromhex(value["root"]), value["note"], value.get("adopted", ""))
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("not a kept head") from None
+    if not isinstance(head.size, int) or head.size < 0 or len(head.root) != HASH_BYTES:
+        raise ValueError("not a kept head")
+    return head
+
+
+@contextmanager
+def _faults_told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise StoreFull("the kept heads of the audit log") from None
+        raise Unavailable(
+            "STORE_UNAVAILABLE",
+            f"the heads of the audit log cannot be kept in {path} ({error.strerror}), so nothing was signed; make it "
+            "writable, or name another folder in RISKGATE_HEADS_DIR",
+        ) from None

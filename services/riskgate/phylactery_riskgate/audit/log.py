@@ -1,0 +1,370 @@
+"""The audit log: every decision, answer, redemption and outcome, appended in the transaction that makes it true.
+
+A record is hashed whole, in its RFC 8785 form, into a Merkle leaf. Argument values are not in it: the leaf holds salted
+commitments, and the values lie sealed beside the log, where they can be erased while the log still verifies.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import orjson
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.unit import unit_of
+from phylactery_chassis.errors import DataLoss, DomainError
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.ids import random_bytes
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.audit.checkpoint import Checkpoint, sign_note
+from phylactery_riskgate.audit.heads import (
+    NOTHING,
+    HeadStore,
+    KeptHead,
+    adopt_all,
+    check_all,
+    missing,
+    not_kept,
+    require_growth,
+)
+from phylactery_riskgate.audit.merkle import Frontier, leaf_hash
+from phylactery_riskgate.audit.sealing import Vault, commitment, committed
+from phylactery_riskgate.domain.canonical import canonical_bytes
+from phylactery_riskgate.keys.permits import decode, encode
+from phylactery_riskgate.store import audit as rows
+from phylactery_riskgate.store.audit_append import PendingEntries
+from phylactery_riskgate.store.audit_search import find_entry
+
+RECORD_VERSION = 2
+"""1 held the plain hashes of whole arguments; see kept_hashes."""
+_NONCE_BYTES = 16
+"""In every record, so that its leaf hash, which stands in other tenants' proofs, confirms no guess about it."""
+
+ITSELF = Principal("riskgate", "", frozenset())
+"""Who records what is of no tenant."""
+
+_log = get_logger("audit")
+
+Signer = Callable[[], Ed25519PrivateKey]
+
+
+class LogError(RuntimeError):
+    """The log cannot be continued; the message says why and what to do."""
+
+
+class Kind(StrEnum):
+    """What a record tells."""
+
+    DECISION = "decision"
+    ACCESS_EVALUATED = "access_evaluated"
+    EVALUATE_REFUSED = "evaluate_refused"
+    PERMIT_RENEWED = "permit_renewed"
+    APPROVAL_ANSWERED = "approval_answered"
+    APPROVAL_REFUSED = "approval_refused"
+    APPROVAL_CLOSED = "approval_closed"
+    REDEEMED = "redeemed"
+    REDEEM_REFUSED = "redeem_refused"
+    OUTCOME = "outcome"
+    VALUES_ERASED = "values_erased"
+    BUNDLE_ACTIVATED = "bundle_activated"
+    BUNDLE_REFUSED = "bundle_refused"
+    POLICIES_CHANGED = "policies_changed"
+    SHADOW_DIFFERENCE = "shadow_difference"
+    KEY_CHANGED = "key_changed"
+    FROZEN = "frozen"
+    UNFROZEN = "unfrozen"
+    DECISION_REVOKED = "decision_revoked"
+    TASK_BEGUN = "task_begun"
+    TASK_ENDED = "task_ended"
+    HEADS_ADOPTED = "heads_adopted"
+    RETENTION = "retention"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record to append: what happened, who did it, and the values it is about, by JSON Pointer.
+
+    ``made`` are commitments that were made before, each a salt and what came of it; every other value gets its own.
+    """
+
+    kind: Kind
+    time_us: int
+    who: Principal
+    body: Mapping[str, Any]
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    made: Mapping[str, tuple[bytes, str]] = field(default_factory=dict, repr=False)
+
+
+class AuditLog:
+    """One named log. Its methods run inside the caller's transaction: a record stands or falls with what it tells."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        vault: Vault,
+        data_key_id: str,
+        signer: Signer,
+        heads: HeadStore | None = None,
+        sign_every: int = 64,
+    ) -> None:
+        """Takes the log's name, which is its origin, what answers the key of the moment, and how often it signs.
+
+        heads is where signed heads are kept outside the database; a log without it opens values and takes no entry.
+        """
+        self.name = name
+        self._heads = heads
+        self._vault, self._data_key_id = vault, data_key_id
+        self._signer, self._sign_every = signer, sign_every
+        self._known: rows.Head | None = None
+        """Where this process left the log; only its writer looks, and the database has the last word."""
+        self._extends: KeptHead | None = None
+        """The kept head that _known was proved to grow out of, and goes on growing out of as long as it is known."""
+        self._unkept: KeptHead | None = None
+        """What was signed and committed and could not be kept yet: nothing else is signed before it is."""
+        self.problem = ""
+        """Why nothing is appended any more; empty where it is. It ends when database and kept heads agree again."""
+
+    def open(self, connection: Connection, believed: Iterable[bytes] = ()) -> dict[str, KeptHead]:
+        """Begins the log, or goes on with it. Raises LogError where any log of the database has another data key.
+
+        Under another key nothing fits: what a replica's log sealed cannot be opened, and a call a person rejected is
+        not known again. Raises BusyError while another replica begins its log, and HeadsDisagree where a log of the
+        database is not the one whose head was kept. Where none was ever kept, the heads are taken over as the database
+        holds them, as far as they fit what the believed keys signed, and are answered; ``opened`` ends that.
+        """
+        store = self._store
+        head = rows.find_head(connection, self.name, lock=True)
+        if head is None:
+            rows.lock_names(connection)
+        foreign = rows.find_foreign_key(connection, self._data_key_id)
+        if foreign is not None:
+            name, key_id = foreign
+            raise LogError(
+                f"the log '{name}' of this database was written with data key {key_id}, and the keys folder here holds "
+                f"{self._data_key_id}; every RiskGate over one database has the same data key: restore the keys folder "
+                "that belongs to this database, or name a database of its own for this one"
+            )
+        if head is None:
+            rows.create_log(connection, self.name, self._data_key_id)
+        issuer = self.name.partition("/")[0]
+        adopted = {} if store.begun else adopt_all(connection, store, issuer, believed)
+        check_all(connection, store, issuer)
+        self._begin_file(connection, Frontier() if head is None else head.frontier)
+        return adopted
+
+    @property
+    def first_start(self) -> bool:
+        """Says whether no head of this database's logs was ever kept here."""
+        return not self._store.begun
+
+    def opened(self) -> None:
+        """Notes, once what ``open`` took over is on record, that nothing is taken over any more."""
+        if not self._store.begun:
+            self._store.begin()
+
+    def _begin_file(self, connection: Connection, frontier: Frontier) -> None:
+        """Makes the log's file of kept heads where it has none, and brings it to where the log stands."""
+        last = self._store.last(self.name)
+        if last is None and frontier.size:
+            raise missing(self._store, self.name)
+        if last is None or last.size < frontier.size:
+            self._store.keep(self.name, KeptHead.of(frontier, self._signed(connection, frontier)))
+
+    def append(self, connection: Connection, entry: Entry) -> rows.Place:
+        """Appends a record and answers its place. Every so many entries the head is signed with it.
+
+        The record is written with everything else of the transaction, at its end.
+        """
+        pending = self._pending(connection)
+        place = rows.Place(self.name, pending.frontier.size)
+        record: dict[str, Any] = {
+            "version": RECORD_VERSION,
+            "log": self.name,
+            "index": place.index,
+            "time_us": entry.time_us,
+            "kind": str(entry.kind),
+            "tenant": entry.who.tenant,
+            "subject": entry.who.subject,
+            "actor": entry.who.actor,
+            "nonce": encode(random_bytes(_NONCE_BYTES)),
+            **entry.body,
+        }
+        if entry.values:
+            made = {pointer: entry.made.get(pointer) or committed(value) for pointer, value in entry.values.items()}
+            record["values"] = {pointer: text for pointer, (_, text) in made.items()}
+            plain = _plain({pointer: encode(salt) for pointer, (salt, _) in made.items()}, dict(entry.values))
+            pending.keep_values(entry.who.tenant, place.index, self._vault.seal(plain, _written(place)))
+        data = canonical_bytes(record)
+        time_us = max(entry.time_us, pending.last_us)
+        label = rows.Label(entry.who.tenant, entry.who.subject, str(entry.kind), time_us)
+        pending.add(rows.StoredEntry(place.index, leaf_hash(data), data), label)
+        if pending.unsigned >= self._sign_every:
+            pending.sign_at_end(entry.time_us)
+        return place
+
+    def values(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, Any] | None:
+        """Answers the values of an entry by JSON Pointer, None once erased. Raises DataLoss when they were altered."""
+        opened = self._opened(connection, tenant, place)
+        return None if opened is None else opened["values"]
+
+    def salted_values(
+        self, connection: Connection, tenant: str, place: rows.Place
+    ) -> dict[str, tuple[bytes, Any]] | None:
+        """Answers the values of an entry, each with the salt of its commitment, None once erased. Raises DataLoss."""
+        opened = self._opened(connection, tenant, place)
+        if opened is None:
+            return None
+        return {pointer: (decode(opened["salts"][pointer]), value) for pointer, value in opened["values"].items()}
+
+    def commitments(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, str]:
+        """Computes the commitments again from the values beside the log: equal to the record's, or it was altered."""
+        opened = self._opened(connection, tenant, place) or {"values": {}, "salts": {}}
+        return {
+            pointer: commitment(decode(opened["salts"][pointer]), value) for pointer, value in opened["values"].items()
+        }
+
+    def entry(self, connection: Connection, tenant: str, place: rows.Place) -> rows.StoredEntry | None:
+        """Return an entry of a tenant, also one this transaction appended; None where there is none."""
+        unit = unit_of(connection)
+        pending = unit.find(self) if unit is not None and place.log == self.name else None
+        found: rows.StoredEntry | None = None if pending is None else pending.find_entry(tenant, place.index)
+        if found is not None:
+            return found
+        written = find_entry(connection, tenant, place)
+        return None if written is None else written.stored
+
+    def sign_head(self, connection: Connection, now_us: int) -> bool:
+        """Signs the head if entries were added since the last time, or it is not kept; says whether it did."""
+        pending = self._pending(connection)
+        if not pending.unsigned and (self._store.last(self.name) or NOTHING).size >= pending.frontier.size:
+            return False
+        pending.sign_at_end(now_us)
+        return True
+
+    def sign_other(self, connection: Connection, name: str, frontier: Frontier) -> KeptHead:
+        """Signs the head of a log that another process writes, or wrote; ``keep`` it once that is committed.
+
+        Raises NotFound AUDIT_NOT_FOUND where no head of it is kept here, and HeadsDisagree.
+        """
+        last = self._store.last(name)
+        if last is None and frontier.size:
+            raise not_kept(self._store, name)
+        require_growth(connection, self._store, name, last or NOTHING, frontier)
+        return KeptHead.of(frontier, self._note(name, frontier))
+
+    def kept(self, name: str) -> KeptHead:
+        """Answers the last head that was kept of a log, that of an empty one where none was."""
+        return self._store.last(name) or NOTHING
+
+    def keep(self, name: str, head: KeptHead) -> bool:
+        """Keeps a signed head outside the database, before anybody is shown it; says whether no larger one was kept."""
+        return self._store.keep(name, head)
+
+    def keep_signed(self) -> None:
+        """Keeps what was signed in this log and could not be kept yet. Raises StoreFull, Unavailable, HeadsDisagree."""
+        signed = self._unkept
+        if signed is not None:
+            self._store.keep(self.name, signed)
+
+    @property
+    def _store(self) -> HeadStore:
+        if self._heads is None:
+            raise LogError(f"the log '{self.name}' was not opened to be written")
+        return self._heads
+
+    def _signed(self, connection: Connection, frontier: Frontier) -> str:
+        """Answers the signed note of a head that grows out of the last one. Raises HeadsDisagree, and as keep does."""
+        self._prove(connection, frontier)
+        return self._note(self.name, frontier)
+
+    def _note(self, name: str, frontier: Frontier) -> str:
+        return sign_note(Checkpoint(name, frontier.size, frontier.root()).text, name, self._signer())
+
+    def _prove(self, connection: Connection, frontier: Frontier) -> None:
+        """Raises HeadsDisagree unless a tree grows out of the last kept head of this log, and says so in problem."""
+        try:
+            if self._unkept is not None:
+                self._store.keep(self.name, self._unkept)
+                self._unkept = None
+            last = self._store.last(self.name)
+            if last is None and frontier.size:
+                raise missing(self._store, self.name)
+            last = last or NOTHING
+            if last != self._extends:
+                require_growth(connection, self._store, self.name, last, frontier)
+                self._extends = last
+        except DataLoss as error:
+            if error.message != self.problem:
+                _log.error("nothing is decided any more: the log is not the one that was signed", problem=error.message)
+            self.problem = error.message
+            raise
+        self.problem = ""
+
+    def _pending(self, connection: Connection) -> PendingEntries:
+        """Answers what the transaction appends. Raises LogError outside of a write."""
+        unit = unit_of(connection)
+        if unit is None:
+            raise LogError(f"the log '{self.name}' takes entries within a write alone")
+        return unit.part(self, lambda: self._begun(connection))
+
+    def _begun(self, connection: Connection) -> PendingEntries:
+        # where another process moved the head, this one waits for its turn: who only races can lose every time
+        head = self._known or rows.find_head(connection, self.name, lock=True)
+        if head is None:
+            raise LogError(f"the log '{self.name}' was not opened")
+        if self._known is None:
+            self._extends = None
+            self._prove(connection, head.frontier)
+        return PendingEntries(self.name, head, sign=self._signed, settled=self._settle)
+
+    def _settle(self, head: rows.Head | None, note: str) -> None:
+        """Remembers where the log stands, and keeps what was signed, now that its entries are committed."""
+        self._known = head
+        if head is None or not note:
+            return
+        reach("riskgate.head")
+        signed = KeptHead.of(head.frontier, note)
+        try:
+            kept = self._store.keep(self.name, signed)
+        except DomainError as error:
+            # what was committed stays so; the next head is signed, and this one shown, when it could be kept
+            self._unkept = signed
+            _log.error("a signed head could not be kept outside the database", log=self.name, reason=error.message)
+        else:
+            self._extends = signed if kept else None
+
+    def _opened(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, Any] | None:
+        unit = unit_of(connection)
+        pending = unit.find(self) if unit is not None and place.log == self.name else None
+        sealed = None if pending is None else pending.find_values(tenant, place.index)
+        sealed = sealed or rows.find_values(connection, tenant, place.log, place.index)
+        if sealed is None:
+            return None
+        opened: dict[str, Any] = json.loads(self._vault.open(sealed, _written(place)))
+        return opened
+
+
+def _plain(salts: dict[str, str], values: dict[str, Any]) -> bytes:
+    """Writes what is sealed. Every value has been committed to, so it is JSON that no encoder writes as another."""
+    opened = {"salts": salts, "values": values}
+    try:
+        return orjson.dumps(opened)
+    except TypeError:  # nested deeper than the fast encoder goes
+        return json.dumps(opened).encode()
+
+
+def _written(place: rows.Place) -> str:
+    """Answers the place as sealed values are tied to it."""
+    return f"{place.log}/{place.index}"
+
+
+def pointer_of(name: str) -> str:
+    """Answers the JSON Pointer (RFC 6901) of a top-level name."""
+    return "/" + name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,35 @@
+"""Opening an audit log: what an earlier version left, without kept heads and proofs of votes, is adopted on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from phylactery_chassis.telemetry.logs import get_logger
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.approvals.vote_proofs import VoteProofs, adopt_votes
+from phylactery_riskgate.audit.heads import KeptHead
+from phylactery_riskgate.audit.log import ITSELF, AuditLog, Entry, Kind
+
+_log = get_logger("audit")
+
+
+def open_log(
+    connection: Connection, audit: AuditLog, proofs: VoteProofs, *, believed: Iterable[bytes], now_us: int
+) -> None:
+    """Open a log within a write; AuditLog.opened comes once it is committed. Raise as AuditLog.open does."""
+    first = audit.first_start
+    heads = audit.open(connection, believed)
+    votes = adopt_votes(connection, proofs) if first else 0
+    if not heads and not votes:
+        return
+    body = adoption_body(heads) | {"votes": votes}
+    _log.warning("no head was kept outside the database before: it is adopted as it is", **body)
+    audit.append(connection, Entry(Kind.HEADS_ADOPTED, now_us, ITSELF, body))
+
+
+def adoption_body(heads: Mapping[str, KeptHead]) -> dict[str, Any]:
+    """Return what a record says of logs that were adopted."""
+    logs = {name: {"size": head.size, "root_hash": head.root.hex()} for name, head in heads.items()}
+    return {"logs": logs, "votes": 0}

@@ -1,0 +1,430 @@
+"""What auditors ask: entries of their tenant, signed heads, proofs. Nothing here changes a record."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.errors import STORE_FAILED, NotFound, OutOfRange, ResourceExhausted, Unavailable
+from phylactery_chassis.rpc.paging import decode_token, encode_token
+from phylactery_chassis.telemetry.logs import get_logger
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from phylactery_riskgate.audit.checkpoint import Checkpoint, Verifier
+from phylactery_riskgate.audit.entries import EntryFilter, ReadEntry, ShownValue, shown_values
+from phylactery_riskgate.audit.export import exported
+from phylactery_riskgate.audit.heads import KeptHead
+from phylactery_riskgate.audit.proofs import Tree
+from phylactery_riskgate.audit.requests import (
+    DEFAULT_PAGE,
+    CheckpointInput,
+    ConsistencyInput,
+    ExportInput,
+    InclusionInput,
+    ListEntriesInput,
+    TailInput,
+)
+from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.privacy.erasure import Erasure
+from phylactery_riskgate.privacy.retention_store import is_emptied
+from phylactery_riskgate.store import audit as audit_tree
+from phylactery_riskgate.store import audit as log_rows
+from phylactery_riskgate.store import audit_search as rows
+from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.tasks.service import Tasks
+
+MAX_TAILS = 16
+"""Tails one tenant may have open in one process, so that no tenant keeps another's auditors out."""
+_POLL_SECONDS = 0.1
+_CHUNK = 500
+"""Entries read at once: what a slow follower makes the server hold."""
+_CHUNK_WITH_VALUES = 16
+"""The same with their values, which may be a megabyte each."""
+_QUIET = 5_000
+"""Entries that did not fit, after which a follower is told how far the tail is."""
+
+Positions = dict[str, int]
+Seen = Callable[..., "SeenEntry"]
+_log = get_logger("audit")
+
+
+class Tails:
+    """Every follower of this process. One look at the sizes of the logs serves all of them."""
+
+    def __init__(self, core: Core, seen: Seen) -> None:
+        self._core, self._seen = core, seen
+        self._grown = asyncio.Condition()
+        self._sizes: Positions = {}
+        self._followers: Counter[str] = Counter()
+        self._watch: asyncio.Task[None] | None = None
+        self._ending = False
+
+    async def follow(self, who: Principal, asked: TailInput) -> AsyncGenerator[SeenEntry | Positions]:
+        """Yields positions first, then entries as they come, and positions where many did not fit.
+
+        Ends, after last positions, where the server drains. Raises ResourceExhausted TOO_MANY_TAILS.
+        """
+        who.require(Role.AUDITOR)
+        wanted = EntryFilter(who.tenant, asked.filter)
+        with self._following(who.tenant):
+            sizes = await self._look()
+            at = {one.log: one.next_index for one in asked.positions}
+            if not asked.positions:
+                at = dict.fromkeys(sizes, 0) if asked.from_beginning else dict(sizes)
+            yield dict(at)
+            told = sum(at.values())
+            while True:
+                sizes = self._sizes
+                behind = [log for log, size in sizes.items() if at.get(log, 0) < size]
+                if behind:
+                    async for entry in self._chunk(wanted, at, behind, sizes, values=asked.include_values):
+                        yield entry
+                        told = sum(at.values())
+                    if sum(at.values()) - told >= _QUIET:
+                        told = sum(at.values())
+                        yield dict(at)
+                elif self._ending:
+                    yield dict(at)
+                    return
+                else:
+                    await self._growth(sizes)
+
+    async def end(self) -> None:
+        """Lets every follower finish with what is there."""
+        if self._followers:
+            with contextlib.suppress(*STORE_FAILED):  # then they end with what they know of
+                await self._look()
+        self._ending = True
+        async with self._grown:
+            self._grown.notify_all()
+
+    async def _chunk(
+        self, wanted: EntryFilter, at: Positions, behind: list[str], sizes: Positions, *, values: bool
+    ) -> AsyncIterator[SeenEntry]:
+        """Yields the next entries of the logs, those that are there merged by time, and moves the positions."""
+        step = max(1, (_CHUNK_WITH_VALUES if values else _CHUNK) // len(behind))
+        ends = {log: min(sizes[log], at.get(log, 0) + step) for log in behind}
+
+        def read(connection: Any) -> list[SeenEntry]:
+            found = [
+                rows.following(connection, wanted.tenant, log, at.get(log, 0), end)
+                for log, end in ends.items()
+                if wanted.bounds.log in ("", log)
+            ]
+            merged = heapq.merge(*found, key=lambda one: one.position)
+            entries = (wanted.read(one) for one in merged)
+            return [self._seen(connection, entry, values=values) for entry in entries if entry is not None]
+
+        for seen in await self._core.database.read(read):
+            place = seen.entry.found.place
+            at[place.log] = place.index + 1
+            yield seen
+        at.update(ends)
+
+    @contextlib.contextmanager
+    def _following(self, tenant: str) -> Iterator[None]:
+        if self._followers[tenant] >= MAX_TAILS:
+            raise ResourceExhausted(
+                "TOO_MANY_TAILS",
+                f"{MAX_TAILS} tails of this tenant are open at this server already; end one, or ask another replica",
+                metadata={"limit": str(MAX_TAILS)},
+            )
+        self._followers[tenant] += 1
+        if self._watch is None:
+            self._watch = asyncio.create_task(self._keep_looking())
+        try:
+            yield
+        finally:
+            self._followers[tenant] -= 1
+            if not self._followers[tenant]:
+                del self._followers[tenant]
+            if not self._followers and self._watch is not None:
+                self._watch.cancel()
+                self._watch = None
+
+    async def _look(self) -> Positions:
+        """Looks at the sizes of the logs, and wakes who waits for them to grow."""
+        sizes = {log.name: log.size for log in await self._core.database.read(rows.log_sizes)}
+        if sizes != self._sizes:
+            self._sizes = sizes
+            async with self._grown:
+                self._grown.notify_all()
+        return sizes
+
+    async def _keep_looking(self) -> None:
+        """Looks at the logs while anybody follows; a store that fails is asked again."""
+        while True:
+            await asyncio.sleep(_POLL_SECONDS)
+            try:
+                await self._look()
+            except STORE_FAILED as error:
+                _log.warning("the logs could not be followed for a moment", reason=error.reason)
+
+    async def _growth(self, known: Positions) -> None:
+        """Waits until a log has grown, or the server drains."""
+        async with self._grown:
+            await self._grown.wait_for(lambda: self._ending or self._sizes is not known)
+
+
+_SCAN = 10_000
+"""Entries one page looks through: some 100 ms, then the caller gets what was found and asks for more."""
+_TRIES = 3
+"""How often the head of another process's log is signed anew because it grew in the meantime."""
+_PAGE_BYTES = 3 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """One log, and the keys whose signatures on its heads count."""
+
+    size: rows.LogSize
+    vkeys: tuple[str, ...]
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEntry:
+    """An entry as its auditor sees it."""
+
+    entry: ReadEntry
+    values: tuple[ShownValue, ...] = ()
+    erased: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """Answers about how long it is in a message."""
+        return len(self.entry.found.stored.record) + sum(len(value.value_json) for value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedHead:
+    """A signed head of a log."""
+
+    log: str
+    size: int
+    root: bytes
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A proof: what it is about, its hashes, and the signed heads at its sizes, empty where none was signed."""
+
+    log: str
+    first: int
+    size: int
+    hashes: tuple[bytes, ...]
+    leaf: bytes = b""
+    first_note: str = ""
+    note: str = ""
+
+
+class Auditing:
+    """The use cases of AuditService. ``tails`` follows the logs, ``erasure`` erases values."""
+
+    def __init__(self, core: Core, tasks: Tasks) -> None:
+        self._core = core
+        self.tails = Tails(core, self._seen)
+        self.erasure = Erasure(core, tasks)
+
+    async def logs(self, who: Principal) -> list[LogView]:
+        """Answers every log."""
+        who.require(Role.AUDITOR)
+        ring = self._core.keys.ring
+        sizes = await self._core.database.read(rows.log_sizes)
+        return [
+            LogView(
+                log,
+                tuple(Verifier(log.name, key.raw).text for key in ring.public if key.raw in ring.verifying.values()),
+                log.name == self._core.audit.name,
+            )
+            for log in sizes
+        ]
+
+    async def list_page(self, who: Principal, asked: ListEntriesInput) -> tuple[list[SeenEntry], str]:
+        """Answers a page of what the auditor sees, and the next page's token. Raises InvalidArgument for a bad one."""
+        who.require(Role.AUDITOR)
+        after: rows.Position | None = None
+        if asked.page_token:
+            time_us, log, index = decode_token(asked.page_token, int, str, int)
+            after = int(time_us), str(log), int(index)
+        return await self._core.database.read(lambda connection: self._page(connection, who, asked, after))
+
+    async def checkpoint(self, who: Principal, asked: CheckpointInput) -> SignedHead:
+        """Answers a signed head; the current one is signed now if it was not. Raises NotFound AUDIT_NOT_FOUND."""
+        who.require(Role.AUDITOR)
+        log = asked.log or self._core.audit.name
+        if asked.size == 0:
+            return await self._current(log)
+        note = await self._core.database.read(lambda connection: rows.find_checkpoint(connection, log, asked.size))
+        if not note:
+            raise _not_found(f"no head of the log '{log}' was signed at size {asked.size}", log)
+        return _read_note(note)
+
+    async def export(self, who: Principal, asked: ExportInput) -> AsyncGenerator[bytes]:
+        """Yields an export of one log, up to its current head, which is signed now if it was not: see remote_export.
+
+        Raises NotFound AUDIT_NOT_FOUND.
+        """
+        who.require(Role.AUDITOR)
+        head = await self._current(asked.log or self._core.audit.name)
+        async for part in exported(self._core, who, asked, head, self._seen):
+            yield part
+
+    async def inclusion(self, who: Principal, asked: InclusionInput) -> Proof:
+        """Proves that one of the tenant's entries stands in a log.
+
+        Raises NotFound AUDIT_NOT_FOUND for an entry of another tenant as for none, and OutOfRange.
+        """
+        who.require(Role.AUDITOR)
+        place = Place(asked.log or self._core.audit.name, asked.index)
+        size = asked.tree_size or (await self._current(place.log)).size
+        await self._keep_subtrees(place.log)
+
+        def prove(connection: Connection) -> Proof:
+            _check_size(connection, place.log, size)
+            if rows.find_entry(connection, who.tenant, place) is None and not is_emptied(connection, place):
+                raise _not_found(f"the log '{place.log}' has no entry {place.index} of this tenant", place.log)
+            if place.index >= size:
+                raise _out_of_range(f"entry {place.index} is not in the first {size}; ask for a larger tree", size)
+            leaf, path = Tree(connection, place.log).inclusion(place.index, size)
+            note = rows.find_checkpoint(connection, place.log, size)
+            return Proof(place.log, place.index, size, tuple(path), leaf, note=note)
+
+        return await self._core.database.read(prove)
+
+    async def consistency(self, who: Principal, asked: ConsistencyInput) -> Proof:
+        """Proves that a log of one size is the beginning of the log of another. Raises NotFound and OutOfRange."""
+        who.require(Role.AUDITOR)
+        log, first = asked.log or self._core.audit.name, asked.first_size
+        second = asked.second_size or (await self._current(log)).size
+        await self._keep_subtrees(log)
+
+        def prove(connection: Connection) -> Proof:
+            size = _check_size(connection, log, second)
+            if first > second:
+                raise _out_of_range(f"first_size {first} is beyond second_size {second}", size)
+            path = Tree(connection, log).consistency(first, second)
+            notes = [rows.find_checkpoint(connection, log, at) for at in (first, second)]
+            return Proof(log, first, second, tuple(path), first_note=notes[0], note=notes[1])
+
+        return await self._core.database.read(prove)
+
+    async def keep_subtrees(self) -> None:
+        """Works out for every log what proofs read, so that the next one finds it."""
+        for log in await self._core.database.read(rows.log_sizes):
+            await self._keep_subtrees(log.name)
+
+    async def _keep_subtrees(self, log: str) -> None:
+        """Works out what proofs over a log read and nobody worked out yet, a little at a time."""
+        while behind := await self._core.database.read(lambda connection: Tree(connection, log).behind()):
+            tier, heads = behind
+            try:
+                await self._core.database.write(partial(audit_tree.keep, log=log, tier=tier, heads=heads))
+            except IntegrityError:
+                return  # another process is working out the same
+
+    def _page(
+        self, connection: Connection, who: Principal, asked: ListEntriesInput, after: rows.Position | None
+    ) -> tuple[list[SeenEntry], str]:
+        wanted = EntryFilter(who.tenant, asked.filter)
+        page: list[SeenEntry] = []
+        room, seen = _PAGE_BYTES, 0
+        last: rows.FoundEntry | None = None
+        found = rows.visible(
+            connection, who.tenant, wanted.times, after=after, oldest_first=asked.oldest_first, limit=_SCAN
+        )
+        for last in found:
+            seen += 1
+            entry = wanted.read(last)
+            if entry is None:
+                continue
+            page.append(self._seen(connection, entry, values=asked.include_values))
+            room -= page[-1].bytes
+            if len(page) == (asked.page_size or DEFAULT_PAGE) or room <= 0:
+                return page, encode_token(*last.position)
+        return page, encode_token(*last.position) if last is not None and seen == _SCAN else ""
+
+    def _seen(self, connection: Connection, entry: ReadEntry, *, values: bool) -> SeenEntry:
+        """Answers an entry as its auditor sees it, with its values if they are wanted."""
+        if not entry.record.get("values"):
+            return SeenEntry(entry)
+        tenant, place = str(entry.record.get("tenant")), entry.found.place
+        if not rows.with_values(connection, tenant, {place: entry.found}):
+            return SeenEntry(entry, erased=True)
+        opened = self._core.audit.salted_values(connection, tenant, place) if values else None
+        if opened is None:
+            return SeenEntry(entry)
+        return SeenEntry(entry, tuple(shown_values(entry.record, opened, self._core.engine.bundle.tools)))
+
+    async def _current(self, log: str) -> SignedHead:
+        """Answers the current head of a log, signed; one whose process has ended is signed here too."""
+        signed = await self._core.database.read(lambda connection: self._signed_current(connection, log))
+        if signed is None:
+            signed = await self._sign_current(log)
+        return _read_note(signed)
+
+    def _signed_current(self, connection: Connection, log: str) -> str | None:
+        """Answers the note of the current head, None where it was not signed and kept. Raises NotFound."""
+        kept = self._core.audit.kept(log)
+        head = log_rows.find_head(connection, log)
+        if head is None:
+            raise _not_found(f"there is no log '{log}'", log)
+        note = rows.find_checkpoint(connection, log, head.frontier.size)
+        return note if note and KeptHead.of(head.frontier) == kept else None
+
+    async def _sign_current(self, log: str) -> str:
+        """Signs the current head of a log, and answers its note once it is kept outside the database, too."""
+        now_us, audit = self._core.clock.now_us(), self._core.audit
+        if log == audit.name:
+            await self._core.write(lambda connection: audit.sign_head(connection, now_us))
+            await asyncio.to_thread(audit.keep_signed)
+            signed = await self._core.database.read(lambda connection: self._signed_current(connection, log))
+            if signed is not None:
+                return signed
+        for _ in range(_TRIES):
+            head = await self._core.write(lambda connection: self._sign(connection, log, now_us))
+            if not head.size or await asyncio.to_thread(audit.keep, log, head):
+                return head.note
+        raise Unavailable("STORE_UNAVAILABLE", f"the log '{log}' grows faster than its head is signed; try again")
+
+    def _sign(self, connection: Connection, log: str, now_us: int) -> KeptHead:
+        """Signs the head of a log that another process writes, or wrote."""
+        found = log_rows.find_head(connection, log, lock=True)
+        if found is None:
+            raise _not_found(f"there is no log '{log}'", log)
+        head = self._core.audit.sign_other(connection, log, found.frontier)
+        if head.size:
+            log_rows.add_checkpoint(connection, log, head.size, head.note, now_us)
+        return head
+
+
+def _read_note(note: str) -> SignedHead:
+    head = Checkpoint.parse(note.partition("\n\n")[0] + "\n")
+    return SignedHead(head.origin, head.size, head.root, note)
+
+
+def _check_size(connection: Connection, log: str, size: int) -> int:
+    """Answers how large a log is. Raises NotFound where there is none, OutOfRange where it is smaller than asked."""
+    head = log_rows.find_head(connection, log)
+    if head is None:
+        raise _not_found(f"there is no log '{log}'", log)
+    if not 0 < size <= head.frontier.size:
+        raise _out_of_range(f"the log '{log}' has {head.frontier.size} entries, not {size}", head.frontier.size)
+    return head.frontier.size
+
+
+def _not_found(message: str, log: str) -> NotFound:
+    return NotFound("AUDIT_NOT_FOUND", message, metadata={"log": log})
+
+
+def _out_of_range(message: str, size: int) -> OutOfRange:
+    return OutOfRange("AUDIT_OUT_OF_RANGE", message, metadata={"size": str(size)})

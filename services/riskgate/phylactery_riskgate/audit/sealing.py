@@ -1,0 +1,59 @@
+"""Argument values at rest: encrypted with AES-256-GCM, and bound to the log by salted commitments.
+
+The commitment stands in the Merkle leaf, the value and its salt lie beside the log, sealed. Erasing the sealed bytes
+leaves a leaf that says nothing about the value and still verifies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from phylactery_chassis.errors import DataLoss
+from phylactery_chassis.util.ids import random_bytes
+
+from phylactery_riskgate.approvals.codes import hmac_sha256
+from phylactery_riskgate.domain.canonical import canonical_bytes
+
+KEY_BYTES = 32
+SALT_BYTES = 32
+_NONCE_BYTES = 12
+
+
+class Vault:
+    """Seals and opens bytes under the data key; ``place`` ties sealed bytes to where they lie."""
+
+    def __init__(self, key: bytes) -> None:
+        """Takes the data key, 32 bytes."""
+        self._cipher = AESGCM(key)
+
+    def seal(self, plain: bytes, place: str) -> bytes:
+        """Answers nonce, ciphertext and tag."""
+        nonce = random_bytes(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, plain, place.encode())
+
+    def open(self, sealed: bytes, place: str) -> bytes:
+        """Answers the plain bytes. Raises DataLoss when they were altered, moved, or sealed under another key."""
+        try:
+            return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
+        except (InvalidTag, ValueError):
+            raise DataLoss(
+                "INTERNAL", "a stored argument cannot be opened: it was altered, or the data key is another one"
+            ) from None
+
+
+def new_salt() -> bytes:
+    """Answers a fresh salt."""
+    return random_bytes(SALT_BYTES)
+
+
+def committed(value: Any) -> tuple[bytes, str]:
+    """Answers a fresh salt and the commitment to a JSON value under it."""
+    salt = new_salt()
+    return salt, commitment(salt, value)
+
+
+def commitment(salt: bytes, value: Any) -> str:
+    """Answers "hmac-sha256:" and 64 hex digits over the RFC 8785 form of a JSON value, keyed with the salt."""
+    return "hmac-sha256:" + hmac_sha256(salt, canonical_bytes(value)).hex()

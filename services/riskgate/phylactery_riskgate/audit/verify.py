@@ -1,0 +1,469 @@
+"""The check of exported logs with the public key alone, line by line: it names the first entry that cannot be trusted.
+
+An entry line as export writes it is hashed as it stands, without reading its JSON: if its leaf belongs to the signed
+tree, its bytes are those that were recorded. Any other line is read in full, so that the fault can be named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import rfc8785
+
+from phylactery_riskgate.audit.checkpoint import Checkpoint, NoteError, UnknownKeyError, Verifier, open_note, signed_by
+from phylactery_riskgate.audit.commitments import ARGS_HASH, ARGUMENTS, bound_arguments, hash_of
+from phylactery_riskgate.audit.log import Kind
+from phylactery_riskgate.audit.merkle import Frontier, leaf_hash
+from phylactery_riskgate.audit.sealing import commitment
+from phylactery_riskgate.keys.permits import TokenError, decode
+from phylactery_riskgate.keys.ring import KeyState, PublicKey
+
+FORMAT = 1
+_SECTION, _INDEX = (re.compile(rb'\s*\{\s*"type"\s*:\s*"%s"' % word) for word in (b"log", b"export"))
+_ENTRY, _RECORD, _END = b'{"type":"entry","index":%d,"leaf_hash":"', b'","record":{', b"}}\n"
+_LEAF = re.compile("[0-9a-f]{64}")
+_TELL_ARGUMENTS = (Kind.DECISION, Kind.ACCESS_EVALUATED)
+"""Kinds of records that have a call's arguments among their values, where it could be bound."""
+_HEX = 64
+_BARE = frozenset({"hidden", "emptied"})
+"""Types of lines with a leaf hash alone."""
+_RETENTION = b'"kind":"%s"' % Kind.RETENTION.encode()
+_NO_HEAD = "no signed head by a trusted key is in the file"
+_REVOKED_HEAD = "; a key that was revoked since signed one, which proves nothing any more: export the log again"
+
+Trusted = Sequence[PublicKey | Verifier]
+_Range: TypeAlias = tuple[int, int]
+"""The first and last index of neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What the check of one log found. ``first_bad`` is the index of the first entry that cannot be trusted."""
+
+    origin: str
+    entries: int
+    problem: str = ""
+    first_bad: int | None = None
+    hidden: int = 0
+    """Entries whose leaf hash alone is in the file: they are in the tree, and what they say is not shown."""
+    emptied: int = 0
+    """Those of which a record of retention tells that they were emptied; such are no hidden ones."""
+
+    @property
+    def ok(self) -> bool:
+        """Says whether every entry is the one that was signed."""
+        return not self.problem
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the check of an export found: each log's verification, and what is wrong with the export as a whole."""
+
+    logs: tuple[Verification, ...]
+    fault: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Says whether every entry of every log is the one that was signed, and no log is missing."""
+        return not self.problem
+
+    @property
+    def entries(self) -> int:
+        """Answers how many entries were read."""
+        return sum(log.entries for log in self.logs)
+
+    @property
+    def worst(self) -> Verification:
+        """Answers the first log with a problem, or the first log where there is none."""
+        return next((log for log in self.logs if not log.ok), self.logs[0] if self.logs else Verification("", 0))
+
+    @property
+    def origin(self) -> str:
+        """Answers the name of the log with the problem, or of the first."""
+        return self.worst.origin
+
+    @property
+    def problem(self) -> str:
+        """Answers what is wrong, empty for nothing."""
+        return self.worst.problem or self.fault
+
+    @property
+    def first_bad(self) -> int | None:
+        """Answers the first entry of that log that cannot be trusted, None where no entry is to blame."""
+        return self.worst.first_bad
+
+
+class _Fault(Exception):
+    """Something in the export is not as it was signed."""
+
+    def __init__(self, problem: str, first_bad: int | None = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.first_bad = first_bad
+
+
+def check_lines(lines: Iterable[bytes], trusted: Trusted | None = None, kept: Sequence[str] = ()) -> Report:
+    """Checks an export: signatures, heads, leaves, order, completeness, and values where they are in it.
+
+    trusted are the keys to believe; without any, those in the file are believed, which shows that it is whole but not
+    whose it is. kept are signed heads from elsewhere: the logs have to grow out of them.
+    """
+    fault, expected = "", None
+    found: list[Verification] = []
+    checks: list[_Check] = []
+    for section in _sections(lines):
+        first = next(section)
+        if _INDEX.match(first) and not found:
+            try:
+                expected = _read_index(first, trusted)
+            except _Fault as error:
+                fault = error.problem
+            if (first := next(section, b"")) == b"":
+                continue
+        check = _Check(trusted, kept)
+        checks.append(check)
+        found.append(_checked(check, itertools.chain((first,), section)))
+    told = _told_ranges(check for check, one in zip(checks, found, strict=True) if one.ok)
+    found = [_with_emptied(check, one, told.get(one.origin, [])) for check, one in zip(checks, found, strict=True)]
+    return Report(tuple(found), fault or _missing(found, expected, kept))
+
+
+def _checked(check: _Check, lines: Iterator[bytes]) -> Verification:
+    try:
+        check.run(lines)
+    except _Fault as error:
+        return Verification(check.origin, check.frontier.size, error.problem, error.first_bad)
+    return Verification(check.origin, check.frontier.size)
+
+
+def _told_ranges(checks: Iterable[_Check]) -> dict[str, list[_Range]]:
+    """Return which entries of each log the records of retention tell of, in order."""
+    told: dict[str, list[_Range]] = {}
+    for check in checks:
+        for log, ranges in check.told.items():
+            told.setdefault(log, []).extend(ranges)
+    return {log: sorted(ranges) for log, ranges in told.items()}
+
+
+def _with_emptied(check: _Check, one: Verification, told: Sequence[_Range]) -> Verification:
+    """Return what was found with the entries that retention emptied; another that is empty is a problem."""
+    emptied, first_bad = _covered(check.emptied, told)
+    hidden, _ = _covered(check.hidden, told)
+    of_file = sum(last - first + 1 for first, last in check.hidden)
+    one = replace(one, hidden=of_file - hidden, emptied=emptied + hidden)
+    if one.ok and first_bad is not None:
+        problem = (
+            f"entry {first_bad} was emptied, and no record of retention in this file tells of it: somebody else did "
+            "it, or the record is in a log that was not exported with this one"
+        )
+        return replace(one, problem=problem, first_bad=first_bad)
+    return one
+
+
+def _covered(runs: Sequence[_Range], told: Sequence[_Range]) -> tuple[int, int | None]:
+    """Return how many entries of these runs, which are in order, are told of, and the first that is not."""
+    count, missed, at = 0, None, 0
+    for first, last in runs:
+        index = first
+        while index <= last:
+            while at < len(told) and told[at][1] < index:
+                at += 1
+            if at < len(told) and told[at][0] <= index:
+                end = min(last, told[at][1])
+                count += end - index + 1
+            else:
+                missed = index if missed is None else missed
+                end = min(last, told[at][0] - 1) if at < len(told) else last
+            index = end + 1
+    return count, missed
+
+
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Answers a JSON object of pairs. Raises ValueError where a name stands twice."""
+    names = dict(pairs)
+    if len(names) != len(pairs):
+        raise ValueError("a name stands twice")
+    return names
+
+
+def index_text(issuer: str, sizes: Mapping[str, int]) -> str:
+    """Answers what is signed as the list of the logs in an export."""
+    return f"{issuer} export\n" + "".join(f"{name} {size}\n" for name, size in sizes.items())
+
+
+def _missing(found: Sequence[Verification], expected: dict[str, int] | None, kept: Sequence[str]) -> str:
+    """Answers which log is not there, doubled, or not in the signed list of logs; empty where all is well."""
+    names = [one.origin for one in found]
+    doubled = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if not found:
+        return "there is no log in it"
+    if doubled is not None:
+        return f"the log '{doubled}' stands in it twice"
+    for name, size in (expected or {}).items():
+        sizes = {one.origin: one.entries for one in found if one.ok}
+        if name not in names:
+            return f"the log '{name}' is missing: it was exported with the others"
+        if sizes.get(name, size) != size:
+            return f"the log '{name}' has {sizes[name]} entries and {size} were exported"
+    if expected is not None and set(names) != set(expected):
+        return f"the log '{min(set(names) - set(expected))}' was not exported with the others"
+    heads = {note.partition("\n")[0] for note in kept}
+    lost = sorted(heads - set(names))
+    return f"the signed head you kept is of the log '{lost[0]}', which is not in it" if lost else ""
+
+
+def _sections(lines: Iterable[bytes]) -> Iterator[Iterator[bytes]]:
+    """Yields what stands before the first log, then each log; lines of one that are not read are passed over."""
+    numbers = itertools.count(1)
+    number = 0
+
+    def section_of(line: bytes) -> int:
+        nonlocal number
+        if _SECTION.match(line):
+            number = next(numbers)
+        return number
+
+    for _, group in itertools.groupby(lines, section_of):
+        yield group
+
+
+class _Check:
+    """One pass over one log: what was signed, and the tree as far as it was read."""
+
+    def __init__(self, trusted: Trusted | None, kept: Sequence[str]) -> None:
+        self.origin = ""
+        self.frontier = Frontier()
+        self._trusted, self._kept = trusted, kept
+        self._heads: dict[int, bytes] = {}
+        self._revoked: list[Verifier] = []
+        self._by_revoked = False
+        self._good = 0
+        self.hidden: list[_Range] = []
+        self.emptied: list[_Range] = []
+        self.told: dict[str, list[_Range]] = {}
+
+    def run(self, lines: Iterator[bytes]) -> None:
+        """Reads every line. Raises _Fault at the first that is not as it was signed."""
+        self.origin, verifiers, self._revoked = _read_log_line(next(lines, b""), self._trusted)
+        own = [note for note in self._kept if note.startswith(self.origin + "\n")]
+        for note in own:
+            self._add_head(note, verifiers)
+        first = self._read_heads(lines, verifiers)
+        if not self._heads:
+            raise _Fault(_NO_HEAD + (_REVOKED_HEAD if self._by_revoked else ""))
+        signed = max(self._heads)
+        log = b'"log":%s,' % json.dumps(self.origin).encode()
+        for line in itertools.chain(() if first is None else (first,), lines):
+            leaf = _quick_leaf(line, self.frontier.size, log) if self.frontier.size < signed else None
+            if leaf is None:
+                leaf, kind = _read_entry(line, self.origin, self.frontier.size, signed)
+                if kind != "entry":
+                    _extend(self.hidden if kind == "hidden" else self.emptied, self.frontier.size)
+            if _RETENTION in line:
+                self._read_retention(line)
+            self.frontier = self.frontier.append(leaf)
+            self._compare()
+        if self.frontier.size < signed:
+            missing = self.frontier.size
+            raise _Fault(f"entries from {missing} on are missing: {signed} were signed", missing)
+
+    def _read_retention(self, line: bytes) -> None:
+        """Notes what a record of retention tells, now that its line was held against its leaf."""
+        record = _parsed(line, self.frontier.size).get("record")
+        if not isinstance(record, dict) or record.get("kind") != Kind.RETENTION:
+            return
+        entries = record.get("entries")
+        for log, ranges in (entries if isinstance(entries, dict) else {}).items():
+            for one in ranges if isinstance(ranges, list) else ():
+                if isinstance(one, list) and len(one) == 2 and all(isinstance(at, int) for at in one):  # noqa: PLR2004
+                    self.told.setdefault(log, []).append((one[0], one[1]))
+
+    def _read_heads(self, lines: Iterator[bytes], verifiers: list[Verifier]) -> bytes | None:
+        """Takes every head there is, and answers the first line that is none."""
+        for line in lines:
+            if line.startswith(_ENTRY % 0):
+                return line
+            value = _parsed(line)
+            if value.get("type") != "checkpoint":
+                return line
+            note = value.get("note")
+            self._add_head(note if isinstance(note, str) else "", verifiers)
+        return None
+
+    def _add_head(self, note: str, verifiers: list[Verifier]) -> None:
+        try:
+            checkpoint = Checkpoint.parse(open_note(note, verifiers))
+        except UnknownKeyError:
+            # signed by a key from before: the others still have to cover every entry
+            self._by_revoked = self._by_revoked or signed_by(note, self._revoked)
+            return
+        except NoteError as error:
+            raise _Fault(f"a signed head is not genuine: {error}") from None
+        if checkpoint.origin != self.origin:
+            raise _Fault("a signed head is of another log")
+        if self._heads.setdefault(checkpoint.size, checkpoint.root) != checkpoint.root:
+            raise _Fault(f"two signed heads of size {checkpoint.size} differ: the log was forked")
+
+    def _compare(self) -> None:
+        size = self.frontier.size
+        if size not in self._heads:
+            return
+        if self._heads[size] != self.frontier.root():
+            raise _Fault(
+                f"entries {self._good} to {size - 1} are not those that were signed: at least one was altered",
+                self._good,
+            )
+        self._good = size
+
+
+def _quick_leaf(line: bytes, expected: int, log: bytes) -> bytes | None:
+    """Answers the leaf of an entry line that is exactly as export writes it, None for any other."""
+    head = _ENTRY % expected
+    begin = len(head) + _HEX
+    if not (line.startswith(head) and line.startswith(_RECORD, begin) and line.endswith(_END)):
+        return None
+    record = line[begin + len(_RECORD) - 1 : 1 - len(_END)]
+    leaf = hashlib.sha256(b"\x00" + record).digest()
+    if line[len(head) : begin] != leaf.hex().encode() or b'"index":%d,' % expected not in record or log not in record:
+        return None
+    return leaf
+
+
+def _extend(runs: list[_Range], index: int) -> None:
+    """Adds the next index to runs of neighbours."""
+    if runs and runs[-1][1] == index - 1:
+        runs[-1] = (runs[-1][0], index)
+    else:
+        runs.append((index, index))
+
+
+def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[bytes, str]:
+    """Answers the leaf of an entry line, read in full, and its type: entry, hidden or emptied.
+
+    Raises _Fault that names what is wrong with it.
+    """
+    value = _parsed(line, expected)
+    record, kind = value.get("record"), value.get("type")
+    bare = kind in _BARE
+    if not bare and (kind != "entry" or not isinstance(record, dict)):
+        raise _Fault(f"the line where entry {expected} belongs is no entry", expected)
+    index = value.get("index")
+    if index != expected:
+        other = f"entry {index}" if isinstance(index, int) else "something else"
+        what = "stands in it again" if isinstance(index, int) and index < expected else "stands in its place"
+        raise _Fault(f"entry {expected} is missing or out of order: {other} {what}", expected)
+    if bare:
+        return _hidden_leaf(value, expected, signed), str(kind)
+    assert isinstance(record, dict), "else it is no entry"
+    if record.get("log") != origin:
+        raise _Fault(f"entry {expected} is foreign: its record is of another log", expected)
+    if record.get("index") != expected:
+        raise _Fault(f"entry {expected} was altered: its record names another place", expected)
+    if expected >= signed:
+        raise _Fault(f"entry {expected} was never signed: the log ends at {signed}", expected)
+    try:
+        leaf = leaf_hash(rfc8785.dumps(record))
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError):
+        raise _Fault(f"entry {expected} was altered: its record has no canonical form", expected) from None
+    if value.get("leaf_hash") != leaf.hex():
+        raise _Fault(f"entry {expected} was altered: its hash is another one", expected)
+    if "values" in value:
+        _check_values(value["values"], record, expected)
+    return leaf, "entry"
+
+
+def _hidden_leaf(value: dict[str, Any], expected: int, signed: int) -> bytes:
+    """Answers the leaf of an entry that is not shown: whether it is the one that was signed, the tree says."""
+    if expected >= signed:
+        raise _Fault(f"entry {expected} was never signed: the log ends at {signed}", expected)
+    given = value.get("leaf_hash")
+    if set(value) != {"type", "index", "leaf_hash"} or not isinstance(given, str) or not _LEAF.fullmatch(given):
+        raise _Fault(f"the line of entry {expected}, which is not shown, is damaged", expected)
+    return bytes.fromhex(given)
+
+
+def _check_values(values: Any, record: dict[str, Any], index: int) -> None:
+    """Raises _Fault unless every value fits its commitment, and the hash of the arguments the arguments.
+
+    The record of a refusal that no decision tells has the hash alone.
+    """
+    commitments = record.get("values")
+    known = commitments if isinstance(commitments, dict) else {}
+    given: dict[str, Any] = values if isinstance(values, dict) else {"": None}
+    for path, shown in given.items():
+        try:
+            fits = known.get(path) == commitment(decode(shown["salt"]), shown["value"])
+        except (TokenError, TypeError, KeyError, ValueError, rfc8785.CanonicalizationError, RecursionError):
+            fits = False
+        if not fits:
+            raise _Fault(f"entry {index} was altered: its value at {path!r} does not fit its commitment", index)
+    whole = record.get("kind") in _TELL_ARGUMENTS and ARGS_HASH in given
+    if whole and all(path in given for path in known if path.startswith(ARGUMENTS + "/")):
+        arguments = bound_arguments({path: shown["value"] for path, shown in given.items()})
+        if hash_of(rfc8785.dumps(arguments)) != given[ARGS_HASH]["value"]:
+            raise _Fault(f"entry {index} tells other arguments than its hash at {ARGS_HASH!r} is of", index)
+
+
+def _parsed(line: bytes, index: int | None = None) -> dict[str, Any]:
+    try:
+        value = json.loads(line, object_pairs_hook=unique_names)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise _Fault("a line is not one JSON object", index)
+    return value
+
+
+def _read_index(line: bytes, trusted: Trusted | None) -> dict[str, int]:
+    """Answers the signed list of logs with their sizes. Raises _Fault."""
+    value = _parsed(line)
+    issuer, note = value.get("issuer"), value.get("note")
+    try:
+        if value.get("format") != FORMAT or not isinstance(issuer, str) or not isinstance(note, str):
+            raise _Fault("the first line is no list of logs of this format")
+        text = open_note(note, _verifiers(issuer, value, trusted)[0])
+    except NoteError as error:
+        raise _Fault(f"the list of logs is not genuine: {error}") from None
+    try:
+        sizes = {name: int(size) for name, _, size in (line.rpartition(" ") for line in text.splitlines()[1:])}
+    except ValueError:
+        sizes = {}
+    if text != index_text(issuer, sizes):  # its first line names the issuer, as the line of a log of that name does
+        raise _Fault("the list of logs is a signed note about something else")
+    return sizes
+
+
+def _read_log_line(line: bytes, trusted: Trusted | None) -> tuple[str, list[Verifier], list[Verifier]]:
+    value = _parsed(line) if line else {}
+    origin = value.get("origin")
+    if value.get("type") != "log" or value.get("format") != FORMAT or not isinstance(origin, str):
+        raise _Fault("the first line does not name a log of this format")
+    try:
+        return origin, *_verifiers(origin, value, trusted)
+    except NoteError:
+        raise _Fault("the first line holds no usable public key") from None
+
+
+def _verifiers(name: str, value: dict[str, Any], trusted: Trusted | None) -> tuple[list[Verifier], list[Verifier]]:
+    """Answers what may sign in that name, and what was revoked: the keys to believe, or those the line brings.
+
+    Raises NoteError.
+    """
+    if trusted is not None:
+        named = [(key.public_key, False) for key in trusted if isinstance(key, Verifier)]
+        named += [(key.raw, key.state is KeyState.REVOKED) for key in trusted if not isinstance(key, Verifier)]
+    else:
+        try:
+            named = [(decode(key["jwk"]["x"]), key.get("state") == KeyState.REVOKED) for key in value["keys"]]
+        except (TokenError, KeyError, TypeError, AttributeError):
+            raise NoteError("no usable public key") from None
+    return (
+        [Verifier(name, raw) for raw, revoked in named if not revoked],
+        [Verifier(name, raw) for raw, revoked in named if revoked],
+    )

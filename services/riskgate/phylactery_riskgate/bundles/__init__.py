@@ -1,0 +1,1 @@
+"""Policy bundles: activation, shadow, signing and the live bundle."""

@@ -1,0 +1,139 @@
+"""A second bundle decides beside the live one, after the answer, and only its differences are told.
+
+It changes no answer, raises nothing to a caller, and costs at most one more decision for a call: what it cannot keep up
+with is left out and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.errors import DomainError
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.telemetry.telemetry import meter
+
+from phylactery_riskgate.audit.log import Kind
+from phylactery_riskgate.domain.model import CallSite, RawCall
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.evidence import TaskReader
+
+if TYPE_CHECKING:
+    from phylactery_riskgate.decisions.context import Core
+
+MAX_WAITING = 256
+MAX_RECORDS_PER_MINUTE = 60
+"""A bundle that differs on every call does not double the audit log: further differences are counted and logged."""
+
+_MINUTE_US = 60_000_000
+_log = get_logger("shadow")
+_differences = meter().create_counter("riskgate.shadow.differences", description="calls the shadow decides otherwise")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One call the live bundle has decided: what it was asked and what it answered.
+
+    decision_id is what the record of it is found by, under the name ``named``. ``task`` computes what its task tells of
+    it, for whatever catalog.
+    """
+
+    who: Principal
+    call: RawCall
+    site: CallSite
+    approved: frozenset[str]
+    decision_id: str
+    revision: int
+    outlook: tuple[str, str]
+    named: str = "decision_id"
+    task: TaskReader | None = None
+
+
+class Shadow:
+    """The bundle beside the live one, or none; ``decided``, ``differed`` and ``skipped`` count since it came."""
+
+    def __init__(self) -> None:
+        """Begins without a bundle."""
+        self._own: DecisionEngine | None = None
+        self._engine: DecisionEngine | None = None
+        self._followed = ""
+        self._waiting: deque[Shown] = deque()
+        self._wake = asyncio.Event()
+        self._recorded: deque[int] = deque(maxlen=MAX_RECORDS_PER_MINUTE)
+        self.decided = self.differed = self.skipped = 0
+
+    @property
+    def engine(self) -> DecisionEngine | None:
+        """The engine of this moment."""
+        return self._engine
+
+    def begin_with(self, engine: DecisionEngine) -> None:
+        """Takes the engine that decides where no shadow is activated."""
+        self._own = engine
+        self.replace(self._engine, self._followed)
+
+    def follows(self, bundle_hash: str) -> bool:
+        """Says whether the activated shadow is another one than the one that was followed last."""
+        return bundle_hash != self._followed
+
+    def replace(self, engine: DecisionEngine | None, bundle_hash: str) -> None:
+        """Lets another bundle, or the one from the start, decide in the shadow, and counts anew."""
+        self._engine, self._followed = engine or self._own, bundle_hash
+        self._waiting.clear()
+        self.decided = self.differed = self.skipped = 0
+
+    def offer(self, shown: Shown) -> None:
+        """Takes a decided call, if there is a shadow and room. It does nothing else, so that nothing can go wrong."""
+        if self._engine is None:
+            return
+        if len(self._waiting) >= MAX_WAITING:
+            self.skipped += 1
+            return
+        self._waiting.append(shown)
+        self._wake.set()
+
+    async def run(self, core: Core) -> None:
+        """Decides what waits, for ever."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._waiting and self._engine is not None:
+                try:
+                    await self._decide(core, self._engine, self._waiting.popleft())
+                except Exception as error:  # noqa: BLE001 - whatever a shadow does, it stays one
+                    self.skipped += 1
+                    _log.warning("the shadow could not decide", error=type(error).__name__)
+                await asyncio.sleep(0)
+
+    async def _decide(self, core: Core, engine: DecisionEngine, shown: Shown) -> None:
+        verdict = await core.decide(engine, shown.who, shown.call, shown.site, shown.approved, task=shown.task)
+        self.decided += 1
+        outlook = (str(verdict.decision), verdict.approval_class or "")
+        if outlook == shown.outlook:
+            return
+        self.differed += 1
+        _differences.add(1)
+        body = {
+            shown.named: shown.decision_id,
+            "tool": shown.call.tool,
+            "bundle_revision": shown.revision,
+            "decision": shown.outlook[0],
+            "approval_class": shown.outlook[1],
+            "shadow_revision": verdict.bundle_revision,
+            "shadow_hash": verdict.bundle_hash,
+            "shadow_decision": outlook[0],
+            "shadow_approval_class": outlook[1],
+            "shadow_policy_ids": list(verdict.policy_ids),
+        }
+        _log.info("the shadow decides otherwise", **body)
+        now_us = core.clock.now_us()
+        if len(self._recorded) == MAX_RECORDS_PER_MINUTE and now_us - self._recorded[0] < _MINUTE_US:
+            return
+        self._recorded.append(now_us)
+        try:
+            await core.write(lambda unit: core.note(unit, Kind.SHADOW_DIFFERENCE, shown.who, now_us, body))
+        except DomainError as error:
+            _log.warning("a difference of the shadow was not recorded", reason=error.reason)

@@ -1,0 +1,1 @@
+"""`riskgate approvals`: list, show and answer approvals."""

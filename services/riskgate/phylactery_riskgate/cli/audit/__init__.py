@@ -1,0 +1,1 @@
+"""`riskgate audit`: read, export, stream, verify and witness the log."""

@@ -1,0 +1,317 @@
+"""`riskgate audit`: the log as a file, checked; what a running RiskGate shows of it is in audit_remote."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import DomainError
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.audit.checkpoint import Cosigner, NoteError, Verifier, signed_by
+from phylactery_riskgate.audit.entries import record_of, shown_values
+from phylactery_riskgate.audit.export import Exporter, ExportError, ShownValues, verify_export, write_export
+from phylactery_riskgate.audit.heads import HeadStore, of_issuer, read_notes
+from phylactery_riskgate.audit.log import AuditLog
+from phylactery_riskgate.audit.sealing import Vault
+from phylactery_riskgate.audit.verify import Report, Verification, check_lines
+from phylactery_riskgate.cli.audit import heads as audit_heads
+from phylactery_riskgate.cli.audit import remote, retain
+from phylactery_riskgate.cli.audit import stream as audit_stream
+from phylactery_riskgate.cli.audit import witness as audit_witness
+from phylactery_riskgate.cli.common import FAILED, UNPROVEN, AsJson, DataDir, settings_of, tell, unusable, warn
+from phylactery_riskgate.cli.remote import TokenFile
+from phylactery_riskgate.keys.permits import TokenError, decode, encode, thumbprint
+from phylactery_riskgate.keys.ring import KeyRing, KeysError, KeyState, PublicKey, load_keys
+from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store import audit as rows
+from phylactery_riskgate.store.audit import Place, StoredEntry
+
+_PUBLIC_KEY_BYTES = 32
+_NO_KEPT_HEAD = (
+    "whether more followed, or a whole log was left out, only heads you kept can tell: riskgate audit checkpoint, then "
+    "--checkpoint"
+)
+_NO_KEY = (
+    "the entries fit the key that stands in the file itself, which anybody can put there, so nobody knows whose log it "
+    "is; give the key you trust: `riskgate keys export` on RiskGate's machine prints it, and --key takes it"
+)
+T = TypeVar("T")
+
+Log = Annotated[list[str] | None, typer.Option("--log", help="a log's name; again for several; none is all of them")]
+
+app = typer.Typer(no_args_is_help=True, help="The audit log: list, follow, prove, export, check, erase.")
+app.command("list")(remote.list_entries)
+app.command("tail")(remote.tail)
+app.command("stream")(audit_stream.stream)
+app.command("checkpoint")(remote.checkpoint)
+app.command("proof")(remote.proof)
+app.command("erase")(remote.erase)
+app.command("witness")(audit_witness.witness)
+app.command("heads")(audit_heads.heads)
+app.command("adopt")(audit_heads.adopt_logs)
+app.command("retain")(retain.retain_before)
+
+
+@app.command("export")
+def audit_export(  # noqa: PLR0917 - typer's options
+    out: Annotated[Path, typer.Option("--out", help="the file to write")],
+    log: Log = None,
+    values: Annotated[
+        bool, typer.Option("--values", help="with the argument values, sensitive ones excepted; keep the file safe")
+    ] = False,
+    data_dir: DataDir = None,
+    target: Annotated[
+        str, typer.Option("--target", help="ask the RiskGate at host:port, as an auditor, instead of a data folder")
+    ] = "",
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Writes the logs, their signed heads and the public keys to a file, also while the service runs.
+
+    From a RiskGate elsewhere it brings the records of your tenant; of every other entry the hash alone is in the file.
+    """
+    if target:
+        if data_dir is not None:
+            raise unusable("name a RiskGate with --target, or its data folder with --data-dir: one of the two")
+        with _output_faults(out):
+            remote.export(target, token_file, out, log or (), values=values, as_json=as_json)
+        return
+    problems: list[str] = []
+
+    def work(connection: Connection, exporter: Exporter) -> tuple[int, list[str]]:
+        count = write_export(out, exporter.lines(connection, log or ()))
+        problems.extend(exporter.problems)
+        return count, log or rows.log_names(connection)
+
+    with _output_faults(out):
+        count, names = _over_database(settings_of(data_dir=data_dir), work, values=values)
+    what = f"log '{names[0]}'" if len(names) == 1 else f"{len(names)} logs"
+    facts = {"entries": count, "file": str(out), "logs": names, "problems": problems}
+    tell(as_json, facts, f"{count} entries of {what} in {out}")
+    for problem in problems:
+        warn(f"exported as it is, without a new signature: {problem}")
+    if problems:
+        raise typer.Exit(FAILED)
+
+
+@app.command("verify")
+def audit_verify(  # noqa: PLR0917 - typer's options
+    file: Annotated[Path | None, typer.Argument(help="an export; none checks the database of the data folder")] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", help="the key to believe: a JWK, JWK Set or vkey, or the name of a file that holds it"),
+    ] = None,
+    checkpoint: Annotated[
+        list[Path] | None, typer.Option("--checkpoint", help="a signed head you kept, which the log has to grow out of")
+    ] = None,
+    witness: Annotated[
+        str | None, typer.Option("--witness", help="the vkey of a witness that has to have cosigned every kept head")
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Checks an export offline, or the database of a data folder with the keys and kept heads of this machine.
+
+    Exit code 1: an entry is altered, missing, out of order, foreign or unsigned. Exit code 3: none is, by the key that
+    stands in the file itself; whoever wrote the file chose that key, so nothing is verified without --key.
+    """
+    trusted = _public_keys(key) if key else None
+    kept = [note for path in checkpoint or () for note in _kept_notes(path)]
+    uncosigned = _uncosigned(kept, witness) if witness else ""
+    if uncosigned:
+        tell(as_json, {"ok": False, "problem": uncosigned}, f"NOT VERIFIED: {uncosigned}")
+        raise typer.Exit(FAILED)
+    if file is not None:
+        found = verify_export(file, trusted, kept)
+    else:
+        settings = settings_of(data_dir=data_dir)
+        kept += _kept_here(settings)
+
+        def check(connection: Connection, exporter: Exporter) -> Report:
+            return check_lines(exporter.lines(connection), trusted or exporter.keys, kept)
+
+        found = _over_database(settings, check)
+    heads = {note.partition("\n")[0] for note in kept}
+    proven = key is not None or file is None
+    facts = _facts(found, heads) | {"ok": found.ok and proven, "whole": found.ok, "key_trusted": proven}
+    if not found.ok:
+        where = "" if found.first_bad is None else f" (first bad entry: {found.first_bad})"
+        of = f"log '{found.worst.origin}': " if found.worst.problem and len(found.logs) > 1 else ""
+        tell(as_json, facts, f"NOT VERIFIED: {of}{found.problem}{where}")
+        raise typer.Exit(FAILED)
+    if not proven:
+        tell(as_json, facts, f"NOT VERIFIED: {_NO_KEY}")
+        raise typer.Exit(UNPROVEN)
+    tell(as_json, facts, "\n".join(_verified(one, against_kept=one.origin in heads) for one in found.logs))
+    if not as_json and not heads.issuperset(one.origin for one in found.logs):
+        typer.echo(_NO_KEPT_HEAD, err=True)
+
+
+def _verified(one: Verification, *, against_kept: bool) -> str:
+    """Says what was checked: what follows the newest head there is known to nobody who kept none."""
+    to = ", grown out of the head you kept" if against_kept else " up to the newest signed head there"
+    hidden = f"; of {one.hidden} of them, which are others', the hash alone is in the file" if one.hidden else ""
+    emptied = f"; {one.emptied} of them were emptied by retention, on record" if one.emptied else ""
+    return f"verified: {one.entries} entries of log '{one.origin}', complete and unaltered{to}{hidden}{emptied}"
+
+
+def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
+    """Answers a report for a machine; ``heads`` are the logs that a kept head was given of."""
+    return {
+        "ok": found.ok,
+        "against_kept_head": bool(found.logs) and heads.issuperset(one.origin for one in found.logs),
+        "log": found.origin,
+        "entries": found.entries,
+        "problem": found.problem,
+        "first_bad_entry": found.first_bad,
+        "logs": [
+            {
+                "log": one.origin,
+                "entries": one.entries,
+                "problem": one.problem,
+                "first_bad_entry": one.first_bad,
+                "hidden_entries": one.hidden,
+                "emptied_entries": one.emptied,
+                "against_kept_head": one.origin in heads,
+            }
+            for one in found.logs
+        ],
+    }
+
+
+def _over_database(settings: RiskGateSettings, work: Callable[[Connection, Exporter], T], *, values: bool = False) -> T:
+    """Reads the service's database, one snapshot of it. Ends the command where there is none."""
+    path = settings.data_dir / f"{settings.service}.db"
+    if not settings.database_url and not path.exists():
+        raise unusable(f"{path}: there is no database; name RiskGate's data folder with --data-dir")
+    try:
+        if not settings.keys_dir.exists():
+            raise unusable(f"{settings.keys_dir}: there are no keys; name RiskGate's data folder with --data-dir")
+        ring = load_keys(settings.keys_dir, settings.signing_key_file)
+        heads = HeadStore(settings.heads_dir)
+        exporter = Exporter(settings.issuer, ring.public, ring.signer, heads, _shown(ring) if values else None)
+        database = Database(settings.url)
+        try:
+            return database.read_sync(lambda connection: work(_snapshot(connection), exporter))
+        finally:
+            database.close()
+    except (KeysError, ExportError) as error:
+        raise unusable(str(error)) from None
+    except DomainError as error:
+        raise unusable(error.message) from None
+
+
+def _snapshot(connection: Connection) -> Connection:
+    """Makes all reads of the transaction see one state; SQLite does so by itself."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    return connection
+
+
+def _shown(ring: KeyRing) -> ShownValues:
+    """Answers what opens the values of an entry for an export: those its own record does not call sensitive."""
+    log = AuditLog("", vault=Vault(ring.data_key), data_key_id=ring.data_key_id, signer=lambda: ring.signer)
+
+    def shown(connection: Connection, name: str, entry: StoredEntry) -> dict[str, Any]:
+        record = record_of(entry.record)
+        opened = log.salted_values(connection, str(record.get("tenant")), Place(name, entry.index))
+        found = shown_values(record, opened or {}, {}, on_the_machine=True)
+        return {
+            one.path: {"value": json.loads(one.value_json), "salt": encode(one.salt)}
+            for one in found
+            if not one.withheld
+        }
+
+    return shown
+
+
+@contextmanager
+def _output_faults(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise unusable(f"{out}: cannot be written ({error.strerror})") from None
+
+
+def _uncosigned(kept: list[str], witness: str) -> str:
+    """Answers which kept head the witness did not cosign, empty for none."""
+    if not kept:
+        raise unusable("--witness is about heads you kept: give them with --checkpoint")
+    try:
+        cosigner = Cosigner.parse(witness)
+    except NoteError as error:
+        raise unusable(f"--witness: {error}") from None
+    bad = next((note for note in kept if not signed_by(note, [cosigner])), None)
+    return "" if bad is None else f"the head you kept of the log '{bad.partition(chr(10))[0]}' has no cosignature by it"
+
+
+def _kept_notes(path: Path) -> list[str]:
+    """Reads a signed head that was kept, or the newest of a file in RiskGate's folder of kept heads."""
+    text = _read_text(path)
+    if not text.startswith("{"):
+        return [text]
+    try:
+        return read_notes(text.splitlines())[-1:]
+    except ValueError:
+        raise unusable(f"{path}: neither a signed head nor a file of kept heads") from None
+
+
+def _kept_here(settings: RiskGateSettings) -> list[str]:
+    """Answers the newest head that is kept of each log on this machine, where it is over anything.
+
+    A process that was killed while it began a log leaves a head of nothing, and no log.
+    """
+    store = HeadStore(settings.heads_dir)
+    try:
+        found = [store.last(name) for name in store.names() if of_issuer(name, settings.issuer)]
+    except DomainError as error:
+        raise unusable(error.message) from None
+    return [head.note for head in found if head is not None and head.size and head.note]
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise unusable(f"{path}: cannot be read as text") from None
+
+
+def _public_keys(given: str) -> list[PublicKey | Verifier]:
+    """Reads a JWK, a JWK Set (`riskgate keys export`) or a vkey, from the argument itself or the file it names."""
+    text = given.strip()
+    if (not text.startswith("{") and "+" not in text) or _is_file(text):
+        try:
+            text = Path(given).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            raise unusable(f"{given}: neither a key nor a file that can be read") from None
+    try:
+        if not text.startswith("{"):
+            return [Verifier.parse(text)]
+        read = json.loads(text)
+        found: list[PublicKey | Verifier] = [_of_jwk(one) for one in read.get("keys", [read])]
+    except (NoteError, TokenError, ValueError, KeyError, TypeError, AttributeError):
+        found = []
+    if not found:
+        raise unusable("--key is no Ed25519 JWK, no JWK Set of such keys and no vkey")
+    return found
+
+
+def _of_jwk(jwk: dict[str, Any]) -> PublicKey:
+    raw = decode(jwk["x"])
+    if len(raw) != _PUBLIC_KEY_BYTES:
+        raise TokenError("signature", "no Ed25519 key")
+    return PublicKey(thumbprint(raw), raw, KeyState.REVOKED if "revoked" in jwk else KeyState.ACTIVE)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return stat.S_ISREG(Path(text).stat().st_mode)
+    except (OSError, ValueError):
+        return False

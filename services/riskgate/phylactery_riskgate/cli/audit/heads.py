@@ -1,0 +1,121 @@
+"""`riskgate audit heads|adopt`: the signed heads that are kept outside the database, held against it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+import typer
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import DomainError, StartError
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.audit.heads import (
+    NOTHING,
+    HeadsDisagree,
+    HeadStore,
+    KeptHead,
+    adopt,
+    of_issuer,
+    require_growth,
+)
+from phylactery_riskgate.audit.merkle import Frontier
+from phylactery_riskgate.cli.common import FAILED, AsJson, DataDir, settings_of, tell, unusable, warn
+from phylactery_riskgate.cli.keys import record_adoption
+from phylactery_riskgate.keys.ring import KeysError, load_keys
+from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store import audit as rows
+
+T = TypeVar("T")
+
+Log = Annotated[list[str] | None, typer.Option("--log", help="a log's name; again for several; none is all of them")]
+
+
+def heads(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Compares the signed heads kept outside the database with the logs in it. Exit code 1: a log is another one."""
+    settings = settings_of(data_dir=data_dir)
+    found = _over_database(settings, lambda connection: _compared(connection, settings))
+    lines = [f"{'log':24}  {'entries':>10}  {'kept at':>10}  what holds"]
+    lines += [f"{one['log']:24}  {one['entries']:>10}  {one['kept_size']:>10}  {one['verdict']}" for one in found]
+    tell(as_json, {"folder": str(settings.heads_dir), "logs": found}, "\n".join(lines))
+    problems = [one["problem"] for one in found if one["problem"]]
+    for problem in problems if not as_json else ():
+        warn(problem)
+    if problems:
+        raise typer.Exit(FAILED)
+
+
+def adopt_logs(
+    reason: Annotated[str, typer.Option("--reason", help="why the database is right; it is recorded")],
+    log: Log = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Takes the logs named, or all that disagree, as the database holds them, whatever was signed of them before.
+
+    For a database that was restored from an older backup, or begun anew, on purpose. What was kept before stays in the
+    files, and the adoption is recorded in the audit log.
+    """
+    if not reason.strip():
+        raise unusable("--reason says why; it is recorded")
+    settings = settings_of(data_dir=data_dir)
+    store = HeadStore(settings.heads_dir)
+    found = _over_database(settings, lambda connection: _compared(connection, settings))
+    names = log or [one["log"] for one in found if one["problem"]]
+    strange = sorted(set(names) - {one["log"] for one in found})
+    if strange:
+        raise unusable(f"there is no log '{strange[0]}', neither in the database nor among the kept heads")
+    try:
+        signer = load_keys(settings.keys_dir, settings.signing_key_file).signer
+    except KeysError as error:
+        raise unusable(str(error)) from None
+
+    def work(connection: Connection) -> dict[str, KeptHead]:
+        return {name: adopt(connection, store, name, signer, reason) for name in names}
+
+    adopted = _over_database(settings, work)
+    problem = record_adoption(settings, adopted, reason) if adopted else ""
+    facts = [{"log": name, "entries": head.size} for name, head in adopted.items()]
+    lines = [f"adopted: log '{name}' with {head.size} entries" for name, head in adopted.items()]
+    told = {"adopted": facts, "recorded": bool(adopted) and not problem}
+    tell(as_json, told, "\n".join(lines) or "every log grows out of its kept head: nothing to adopt")
+    if problem:
+        warn(f"not in the audit log ({problem}); the files in {settings.heads_dir} tell of it")
+
+
+def _compared(connection: Connection, settings: RiskGateSettings) -> list[dict[str, Any]]:
+    """Answers every log there is, in the database or among the kept heads, and what is wrong with it."""
+    store = HeadStore(settings.heads_dir)
+    kept = {name for name in store.names() if of_issuer(name, settings.issuer)}
+    last = {name: store.last(name) for name in sorted(kept)}  # before the database, which goes on growing
+    there = {name for name in rows.log_names(connection) if of_issuer(name, settings.issuer)}
+    return [_judged(connection, store, name, last.get(name)) for name in sorted(kept | there)]
+
+
+def _judged(connection: Connection, store: HeadStore, name: str, last: KeptHead | None) -> dict[str, Any]:
+    head = rows.find_head(connection, name)
+    frontier = Frontier() if head is None else head.frontier
+    verdict, problem = "grows out of the kept head", ""
+    if last is None and frontier.size:
+        verdict, problem = "NO HEAD KEPT", f"no signed head of the log '{name}' is kept in {store.folder}"
+    try:
+        require_growth(connection, store, name, last or NOTHING, frontier)
+    except HeadsDisagree as error:
+        verdict, problem = "ANOTHER LOG", error.message
+    kept = 0 if last is None else last.size
+    return {"log": name, "entries": frontier.size, "kept_size": kept, "verdict": verdict, "problem": problem}
+
+
+def _over_database(settings: RiskGateSettings, work: Callable[[Connection], T]) -> T:
+    path = settings.data_dir / f"{settings.service}.db"
+    if not settings.database_url and not path.exists():
+        raise unusable(f"{path}: there is no database; name RiskGate's data folder with --data-dir")
+    database = Database(settings.url)
+    try:
+        return database.read_sync(work)
+    except StartError as error:
+        raise unusable(str(error)) from None
+    except DomainError as error:
+        raise unusable(error.message) from None
+    finally:
+        database.close()

@@ -1,0 +1,1 @@
+"""Decisions: evaluate, redeem, explain, replay and stop calls."""

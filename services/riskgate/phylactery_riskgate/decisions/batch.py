@@ -1,0 +1,100 @@
+"""EvaluateBatch: many questions of one caller, answered together, and each for itself.
+
+A batch is worked off in passes: all are decided, all are recorded, every permit is signed. So it needs no task and no
+future for each of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.db.jobs import Work
+from phylactery_chassis.errors import STORE_FAILED, DomainError
+from phylactery_chassis.util.crashpoints import reach
+
+from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.evaluate import Evaluation
+from phylactery_riskgate.decisions.proposals import key_of
+from phylactery_riskgate.decisions.questions import Evaluated, Question, Stored
+from phylactery_riskgate.decisions.requests import EvaluateInput
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.store.decisions import look_ahead
+
+Answer = Evaluated | DomainError
+
+
+class Batches:
+    """The use case; see the module."""
+
+    def __init__(self, core: Core, evaluation: Evaluation) -> None:
+        self._core, self._evaluation = core, evaluation
+
+    async def evaluate(self, who: Principal, questions: Sequence[EvaluateInput | DomainError]) -> list[Answer]:
+        """Answers a decision or an error for each question, in order, once all of them are durable.
+
+        A question that could not even be read comes as its error. All are recorded in their order, in one transaction,
+        or in two or more where hundreds of writes wait or a database server is slow. Raises PermissionDenied, and
+        Unavailable STORE_UNAVAILABLE or StoreFull where no question could be recorded.
+        """
+        who.require(Role.CALLER)
+        engine = await self._engine()
+        decided = await self._decide(who, questions, engine)
+        made = [one for one in decided if isinstance(one, Question)]
+        stored = iter(await self._record(who, made))
+        reach("riskgate.2")
+        answers = [self._answer(one, next(stored)) if isinstance(one, Question) else one for one in decided]
+        failed = [one for one in answers if isinstance(one, STORE_FAILED)]
+        if len(failed) == len(answers):
+            raise failed[0]
+        return answers
+
+    async def _engine(self) -> DecisionEngine | None:
+        """Answers the engine for all: questions that each looked for a later bundle would go on one after another.
+
+        None where no engine may decide; then each question says why.
+        """
+        try:
+            return await self._core.live.at_least(0)
+        except DomainError:
+            return None
+
+    async def _decide(
+        self, who: Principal, questions: Sequence[EvaluateInput | DomainError], engine: DecisionEngine | None
+    ) -> list[Question | DomainError]:
+        """Decides about each; those that have something to read first do so at once, and the others wait for nobody."""
+        reading = [at for at, one in enumerate(questions) if isinstance(one, EvaluateInput) and _reads(one)]
+        read = await asyncio.gather(*(self._decide_one(who, questions[at], engine) for at in reading))
+        found = dict(zip(reading, read, strict=True))
+        return [
+            found[at] if at in found else await self._decide_one(who, one, engine) for at, one in enumerate(questions)
+        ]
+
+    async def _decide_one(
+        self, who: Principal, question: EvaluateInput | DomainError, engine: DecisionEngine | None
+    ) -> Question | DomainError:
+        if isinstance(question, DomainError):
+            return question
+        try:
+            return await self._evaluation.decide(who, question, engine)
+        except DomainError as error:
+            return error
+
+    async def _record(self, who: Principal, questions: Sequence[Question]) -> list[Stored | DomainError]:
+        """Records each as if it came alone, after one look at all their places."""
+        places = [
+            key_of(who, one.asked.run_id, one.asked.call.tool_call_id) for one in questions if not one.asked.approval_id
+        ]
+        works: list[Work[Any]] = [partial(look_ahead, keys=places)]
+        works += [self._evaluation.work_of(one) for one in questions]
+        return (await self._core.write_all(works))[1:]
+
+    def _answer(self, question: Question, stored: Stored | DomainError) -> Answer:
+        return stored if isinstance(stored, DomainError) else self._evaluation.answer(question, stored)
+
+
+def _reads(question: EvaluateInput) -> bool:
+    return bool(question.approval_id or question.task_id)

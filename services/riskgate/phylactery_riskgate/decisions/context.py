@@ -1,0 +1,424 @@
+"""What the use cases share: database, decision, keys, log, clock, and the steps all of them take."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.jobs import Work
+from phylactery_chassis.errors import DomainError, Unavailable
+from phylactery_chassis.util.clock import Clock
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from phylactery_riskgate.approvals.codes import approval_code
+from phylactery_riskgate.approvals.model import Approval, ApprovalEvent, ApprovalState, ClosedReason, advance
+from phylactery_riskgate.approvals.validity import may_answer
+from phylactery_riskgate.approvals.vote_proofs import VoteProofs
+from phylactery_riskgate.audit.commitments import (
+    ARGS_COMMITMENT,
+    ARGS_HASH,
+    PLAN_STEP,
+    KeptHashes,
+    bound_arguments,
+    hash_of,
+)
+from phylactery_riskgate.audit.entries import record_of
+from phylactery_riskgate.audit.log import AuditLog, Entry, Kind
+from phylactery_riskgate.audit.merkle import leaf_hash
+from phylactery_riskgate.bundles.live import LiveBundle
+from phylactery_riskgate.decisions.proposals import caller_of
+from phylactery_riskgate.decisions.usage import Counting
+from phylactery_riskgate.domain.canonical import canonical_bytes
+from phylactery_riskgate.domain.intent.facts import IndexReader
+from phylactery_riskgate.domain.model import BoundCall, CallSite, RawCall, Verdict
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.evidence import TaskReader
+from phylactery_riskgate.domain.policy.usage import UsageReader
+from phylactery_riskgate.domain.views.view import CallView, call_view
+from phylactery_riskgate.keys.live import LiveKeys
+from phylactery_riskgate.store import approvals as approval_rows
+from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
+from phylactery_riskgate.store.locks import BusyError
+from phylactery_riskgate.tasks.snapshot import NOT_TOLD, Told, recorded_told, told_of
+
+T = TypeVar("T")
+
+_TRIES = 100
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.002, 0.1
+_LISTED_ROOM = 8 * 1024
+"""Characters of displays in an approval of a list, so that a full page stays one message."""
+_ON_RECORD = (
+    "tenant",
+    "subject",
+    "run_id",
+    "tool_call_id",
+    "counted_approval_id",
+    "thread_id",
+    "tool",
+    "tool_version",
+    "bundle_revision",
+    "risk",
+    "approval_id",
+    "pathway",
+)
+"""What a decision's row repeats of its record under the same name."""
+_SMALL_CHARACTERS = 16 * 1024
+"""Up to here a call is read in about the time a change of threads takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A refusal that was recorded: the work returns it, so that the record is kept, and then it is raised."""
+
+    error: DomainError
+
+
+class Basis(NamedTuple):
+    """What a decision rests on beside the call, so that it can be made again with newer counters."""
+
+    engine: DecisionEngine
+    who: Principal
+    site: CallSite
+    approved: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalSeen:
+    """An approval as one person may see it; code is empty unless it is theirs to type.
+
+    ``policies`` are those that want it, as id, title and Spanish title; ``compared_id`` is the approval whose call the
+    view compares with. ``answerable`` says that this person's yes would count. ``args_hash`` is that of the arguments,
+    empty once their values were erased.
+    """
+
+    approval: Approval
+    view: CallView
+    policies: tuple[tuple[str, str, str], ...] = ()
+    code: str = ""
+    compared_id: str = ""
+    answerable: bool = False
+    args_hash: str = ""
+
+
+class _Patience:
+    """How often one caller still waits for other replicas, whatever it writes, and how long the next time."""
+
+    def __init__(self) -> None:
+        self._left, self._pause = _TRIES, _FIRST_PAUSE_SECONDS
+
+    async def wait(self) -> None:
+        """Waits a moment. Raises Unavailable STORE_UNAVAILABLE once that was long enough."""
+        self._left -= 1
+        if self._left <= 0:
+            raise Unavailable("STORE_UNAVAILABLE", "other replicas kept this busy; nothing changed, try again")
+        await asyncio.sleep(random.uniform(0, self._pause))  # noqa: S311 - so that replicas do not meet again
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """One RiskGate. Everything it is made of is set at start."""
+
+    database: Database
+    live: LiveBundle
+    keys: LiveKeys
+    audit: AuditLog
+    clock: Clock
+    issuer: str
+    permit_ttl_seconds: int
+    decision_ttl_seconds: int
+    usage: Counting
+    hashes: KeptHashes
+    votes: VoteProofs
+
+    async def write(self, work: Work[T | Refused]) -> T:
+        """Runs work, durably, and raises what it refused.
+
+        Another process may have written the same row first; then work runs once more and finds it. Where another
+        replica is at the same approval or counters, work runs again until that one is done. A store that still refuses
+        is Unavailable STORE_UNAVAILABLE: without a record nothing happens.
+        """
+        return await self._write_patiently(work, _Patience())
+
+    async def _write_patiently(self, work: Work[T | Refused], patience: _Patience) -> T:
+        while True:
+            try:
+                result = await self._write_once(work)
+                break
+            except BusyError:
+                await patience.wait()
+        if isinstance(result, Refused):
+            raise result.error
+        return result
+
+    async def _write_once(self, work: Work[T | Refused]) -> T | Refused:
+        try:
+            try:
+                return await self.database.write(work)
+            except IntegrityError:
+                return await self.database.write(work)
+        except SQLAlchemyError as error:
+            raise _unrecorded(error) from error
+
+    async def write_all(self, works: Sequence[Work[T | Refused]]) -> list[T | DomainError]:
+        """Runs several works as write does, handed over together, and answers what each came to, or its error.
+
+        For other replicas they wait no longer, all together, than one would, and in their order.
+        """
+        ended, patience = await self.database.write_all(works), _Patience()
+        return [await self._came_to(work, result, patience) for work, result in zip(works, ended, strict=True)]
+
+    async def _came_to(
+        self, work: Work[T | Refused], result: T | Refused | BaseException, patience: _Patience
+    ) -> T | DomainError:
+        if isinstance(result, Refused):
+            return result.error
+        if not isinstance(result, BaseException) or isinstance(result, DomainError):
+            return result
+        if isinstance(result, BusyError | IntegrityError):  # somebody was faster at this one, which goes on by itself
+            try:
+                return await self._write_patiently(work, patience)
+            except DomainError as error:
+                return error
+        if isinstance(result, SQLAlchemyError):
+            return _unrecorded(result)
+        raise result
+
+    @property
+    def engine(self) -> DecisionEngine:
+        """The engine of this moment: a use case takes it once."""
+        return self.live.engine
+
+    async def decide(
+        self,
+        engine: DecisionEngine,
+        who: Principal,
+        call: RawCall,
+        site: CallSite,
+        approved: frozenset[str],
+        *,
+        task: TaskReader | None = None,
+        counted_later: bool = False,
+    ) -> Verdict:
+        """Asks the engine, with what its task tells of the call.
+
+        A large call goes to a thread, and one of a large task: reading a megabyte takes a while, and others wait.
+
+        A tool that budgets count is decided with what they have counted by now; with counted_later it is only bound,
+        for decide_counted.
+        """
+
+        def ask(usage: UsageReader | None = None) -> Verdict:
+            return engine.decide(call, caller_of(who), site, approved=approved, usage=usage, task=task)
+
+        if engine.counts(call.tool) and not counted_later:
+            now_us = self.clock.now_us()
+            return await self.database.read(lambda opened: ask(self.usage.reader(opened, who, site, now_us)))
+        small = call.arguments_struct is None and len(call.arguments_json or "") <= _SMALL_CHARACTERS
+        large_task = isinstance(task, IndexReader) and task.large
+        return ask() if small and not large_task else await asyncio.to_thread(ask)
+
+    def decide_counted(self, connection: Connection, basis: Basis, verdict: Verdict, *, lock: bool = False) -> Verdict:
+        """Decides about a bound call with what its budgets have counted, inside the transaction that records it.
+
+        With lock nobody else counts there until the commit; it raises BusyError where another replica does. A tool that
+        no budget counts keeps its verdict.
+        """
+        counted = verdict.bound is not None and basis.engine.counts(verdict.bound.tool)
+        return self.decide_again(connection, basis, verdict, lock=lock) if counted else verdict
+
+    def decide_again(self, connection: Connection, basis: Basis, verdict: Verdict, *, lock: bool = False) -> Verdict:
+        """Decides about a bound call once more, inside a transaction: what it rests on is not what it was."""
+        usage = self.usage.reader(connection, basis.who, basis.site, self.clock.now_us(), lock=lock)
+        caller = caller_of(basis.who)
+        return basis.engine.decide_again(verdict, caller, basis.site, approved=basis.approved, usage=usage)
+
+    def count(self, connection: Connection, basis: Basis, bound: BoundCall, *, receipt_id: str, now_us: int) -> None:
+        """Counts a redeemed call in the budgets of its tool, whose counters decide_counted has locked."""
+        tool = basis.engine.bundle.tools[bound.tool]
+        self.usage.count(connection, basis.who, basis.site, tool, bound, receipt_id=receipt_id, now_us=now_us)
+
+    def bound_of(self, connection: Connection, record: DecisionRecord) -> BoundCall | None:
+        """Answers the bound call of a decision, None where binding failed or the values were erased."""
+        return self._bound_by(record, self._values_of(connection, record))
+
+    def on_record(self, connection: Connection, record: DecisionRecord) -> bool:
+        """Return True if the audit log tells of a decision as its row does; whoever writes to the database edits rows.
+
+        The entry is held against its leaf, which signed heads cover.
+        """
+        entry = self.audit.entry(connection, record.tenant, Place(record.audit_log, record.audit_index))
+        if entry is None or leaf_hash(entry.record) != entry.leaf:
+            return False
+        told = record_of(entry.record)
+        what = {"kind": str(Kind.DECISION), "decision_id": record.id, "decision": str(record.decision)}
+        place = {"log": record.audit_log, "index": record.audit_index}
+        if any(told.get(name) != value for name, value in (what | place).items()):
+            return False
+        values = told.get("values")
+        bound = values.get(ARGS_HASH, "") if isinstance(values, dict) else ""
+        # a record of an earlier version has not all of these
+        same = all(told.get(name, value) == value for name in _ON_RECORD for value in (getattr(record, name),))
+        return same and bound == record.args_commitment and told.get("policy_ids") == list(record.policy_ids)
+
+    def same_call(self, record: DecisionRecord, bound: BoundCall | None) -> bool:
+        """Says whether a call is the one a decision is about, by what outlives its values."""
+        return bound is not None and self.same_hash(record, record.args_hash, bound.args_hash)
+
+    def same_hash(self, record: DecisionRecord, kept: str, plain: str) -> bool:
+        """Says whether a decision keeps this hash."""
+        return self.hashes.same(kept, record.tenant, record.subject, record.tool, plain)
+
+    def as_kept(self, approval: Approval, plain: str) -> str:
+        """Answers a hash of arguments as an approval keeps it, for those who compare; one of others is no kept one."""
+        same = self.hashes.same(approval.args_hash, approval.tenant, approval.requester, approval.tool, plain)
+        return approval.args_hash if same else plain
+
+    def _bound_by(self, record: DecisionRecord, values: Mapping[str, Any] | None) -> BoundCall | None:
+        if not record.args_hash or values is None:
+            return None
+        arguments = bound_arguments(values)
+        text = canonical_bytes(arguments)
+        bound = BoundCall(record.tool, record.tool_version, arguments, text.decode(), hash_of(text))
+        return bound if self.same_call(record, bound) else None
+
+    def told_of(self, connection: Connection, record: DecisionRecord) -> Told:
+        """Answers what a decision was told of its task: see task_records."""
+        return self._told_by(connection, record, self._values_of(connection, record))
+
+    def rest_of(self, connection: Connection, record: DecisionRecord) -> tuple[str, Told]:
+        """Answers the plan step a decision was asked for, and what it was told of its task."""
+        values = self._values_of(connection, record)
+        return str((values or {}).get(PLAN_STEP, "")), self._told_by(connection, record, values)
+
+    def _values_of(self, connection: Connection, record: DecisionRecord) -> dict[str, Any] | None:
+        return self.audit.values(connection, record.tenant, Place(record.audit_log, record.audit_index))
+
+    def _told_by(self, connection: Connection, record: DecisionRecord, values: Mapping[str, Any] | None) -> Told:
+        return told_of(connection, record.tenant, Place(record.audit_log, record.audit_index), values)
+
+    def seen(
+        self, connection: Connection, approval: Approval, viewer: Principal, *, listed: bool = False, full: bool = False
+    ) -> ApprovalSeen:
+        """Answers an approval as this person may see it. A list is short of codes, comparisons and long values.
+
+        With ``full`` long values are shown whole.
+        """
+        bundle = self.engine.bundle
+        titles = {policy.id: policy for policy in bundle.policies if policy.id in approval.policy_ids}
+        policies = tuple(
+            (one, titles[one].title, titles[one].title_es) if one in titles else (one, "", "")
+            for one in approval.policy_ids
+        )
+        seen = ApprovalSeen(
+            approval,
+            CallView(()),
+            policies,
+            self._code_for(approval, viewer, listed=listed),
+            answerable=may_answer(bundle, approval, viewer),
+        )
+        (bound, told), tool = self._asked_for(connection, approval), bundle.tools.get(approval.tool)
+        if bound is None:
+            return seen
+        seen = replace(seen, args_hash=bound.args_hash)
+        if tool is None:
+            return seen
+        if listed:
+            return replace(seen, view=call_view(bound, tool, task=told.facts, room=_LISTED_ROOM))
+        last = approval_rows.find_last_approved(
+            connection,
+            approval.tenant,
+            approval.requester,
+            tool=approval.tool,
+            before_us=approval.decide_us or self.clock.now_us(),
+            but_id=approval.id,
+        )
+        previous = None if last is None else self._asked_for(connection, last)[0]
+        if last is None or previous is None:
+            return replace(seen, view=call_view(bound, tool, task=told.facts, full=full))
+        view = call_view(bound, tool, previous.arguments, task=told.facts, full=full)
+        return replace(seen, view=view, compared_id=last.id)
+
+    def _asked_for(self, connection: Connection, approval: Approval) -> tuple[BoundCall | None, Told]:
+        """Answers the call an approval is for, None once it was erased, and what its task told of it."""
+        record = find_decision(connection, approval.tenant, approval.decision_id)
+        values = None if record is None else self._values_of(connection, record)
+        if record is None or values is None:
+            return None, NOT_TOLD
+        return self._bound_by(record, values), recorded_told(values)
+
+    def _code_for(self, approval: Approval, viewer: Principal, *, listed: bool) -> str:
+        mine = viewer.subject == approval.requester and approval.by_requester
+        return self.code_of(approval) if mine and not listed and approval.state is ApprovalState.PENDING else ""
+
+    def code_of(self, approval: Approval) -> str:
+        """Computes the code that answers an approval."""
+        return approval_code(
+            self.keys.code_key,
+            approval_id=approval.id,
+            args_hash=approval.args_hash,
+            tenant=approval.tenant,
+            thread_id=approval.thread_id,
+            requester=approval.requester,
+            expire_us=approval.expire_us,
+        )
+
+    def find_approval(
+        self, connection: Connection, tenant: str, approval_id: str, *, lock: bool = False
+    ) -> Approval | None:
+        """Answers an approval of the tenant with its votes checked; see store.approvals.find_approval."""
+        found = approval_rows.find_approval(connection, tenant, approval_id, lock=lock)
+        return None if found is None else self.votes.checked(found)
+
+    def current(self, connection: Connection, approval: Approval, who: Principal, now_us: int) -> Approval:
+        """Answers the approval as time has left it; one whose time is over is recorded as EXPIRED first."""
+        if not approval.due(now_us):
+            return approval
+        expired = replace(
+            approval, state=advance(approval.state, ApprovalEvent.EXPIRE), closed_reason=str(ClosedReason.EXPIRED)
+        )
+        expired = approval_rows.change_approval(connection, expired, now_us)
+        self.note(connection, Kind.APPROVAL_CLOSED, who, now_us, about(expired))
+        return expired
+
+    def note(
+        self,
+        connection: Connection,
+        kind: Kind,
+        who: Principal,
+        now_us: int,
+        body: Mapping[str, Any],
+        *,
+        values: Mapping[str, Any] | None = None,
+        made: Mapping[str, tuple[bytes, str]] | None = None,
+    ) -> Place:
+        """Appends a record to the audit log and answers its place."""
+        return self.audit.append(connection, Entry(kind, now_us, who, body, values or {}, made or {}))
+
+
+def _unrecorded(error: SQLAlchemyError) -> Unavailable:
+    told = f"the record could not be made ({type(error).__name__}), so nothing was decided"
+    return Unavailable("STORE_UNAVAILABLE", told)
+
+
+def about(approval: Approval) -> dict[str, Any]:
+    """Answers what a record says about an approval."""
+    return {
+        "approval_id": approval.id,
+        "approval_class": approval.approval_class,
+        "state": str(approval.state),
+        "closed_reason": approval.closed_reason,
+        "requester": approval.requester,
+        "thread_id": approval.thread_id,
+        "run_id": approval.run_id,
+        "tool_call_id": approval.tool_call_id,
+        "tool": approval.tool,
+        ARGS_COMMITMENT: approval.args_commitment,
+    }

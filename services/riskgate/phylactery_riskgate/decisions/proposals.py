@@ -1,0 +1,78 @@
+"""A proposed call as it is decided about, told apart from others and told of in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from phylactery_chassis.auth.identity import Principal
+
+from phylactery_riskgate.audit.commitments import hash_of
+from phylactery_riskgate.decisions.requests import CallInput
+from phylactery_riskgate.domain.canonical import canonical_bytes
+from phylactery_riskgate.domain.model import Caller, RawCall, Reason, Verdict
+from phylactery_riskgate.store.decisions import CallKey
+
+
+def caller_of(principal: Principal) -> Caller:
+    """Answers the caller the decision knows; a delegate's word about a level does not count."""
+    return Caller(
+        principal.subject, principal.tenant, principal.level, principal.groups, direct=not principal.delegated
+    )
+
+
+def raw_call(call: CallInput) -> RawCall:
+    """Answers the call as the decision takes it."""
+    return RawCall(
+        tool=call.tool,
+        tool_call_id=call.tool_call_id,
+        arguments_json=call.arguments_json,
+        arguments_struct=call.arguments_struct,
+        raw_args_hash=call.raw_args_hash,
+        tool_schema_hash=call.tool_schema_hash,
+    )
+
+
+def key_of(principal: Principal, run_id: str, tool_call_id: str) -> CallKey:
+    """Answers the place of a call."""
+    return CallKey(principal.tenant, principal.subject, run_id, tool_call_id)
+
+
+def fingerprint(call: RawCall, verdict: Verdict) -> str:
+    """Answers what makes two proposals at one place the same: tool and raw arguments.
+
+    Arguments without a canonical form are told apart by their bytes. A claimed hash that does not fit is a difference
+    of its own: it must not find the answer that the right one got.
+    """
+    raw = verdict.raw_args_hash or hash_of((call.arguments_json or "").encode("utf-8", "surrogatepass"))
+    honest = call.raw_args_hash in ("", raw)
+    return hash_of(canonical_bytes([call.tool, raw, honest]))
+
+
+def is_frozen(reasons: Sequence[Reason]) -> bool:
+    """Return True if a freeze decided, and not the policies."""
+    return any(one.code == "FROZEN" for one in reasons)
+
+
+def frozen_body(verdict: Verdict) -> dict[str, Any]:
+    """Return what a record says where a freeze decided: policies that are tried on it have nothing to compare with."""
+    return {"frozen": True} if is_frozen(verdict.reasons) else {}
+
+
+def verdict_body(verdict: Verdict) -> dict[str, Any]:
+    """Answers what a record says about a verdict."""
+    bound = verdict.bound
+    return {
+        "decision": str(verdict.decision),
+        "reasons": [
+            {"code": reason.code, "message": reason.message, "path": reason.path, "policy_id": reason.policy_id}
+            for reason in verdict.reasons
+        ],
+        "policy_ids": list(verdict.policy_ids),
+        "bundle_revision": verdict.bundle_revision,
+        "bundle_hash": verdict.bundle_hash,
+        "risk": verdict.risk or "",
+        "facts": verdict.facts,
+        "tool_version": bound.tool_version if bound else "",
+        "approval_class": verdict.approval_class or "",
+    }

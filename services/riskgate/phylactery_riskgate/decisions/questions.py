@@ -1,0 +1,115 @@
+"""What is asked of Evaluate and what it answers, as values, and what records say of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.errors import AlreadyExists, NotFound
+
+from phylactery_riskgate.audit.commitments import CLAIMED_HASH, RAW_ARGUMENTS
+from phylactery_riskgate.audit.entries import SENSITIVE, sensitive_values
+from phylactery_riskgate.decisions.context import ApprovalSeen, Basis
+from phylactery_riskgate.decisions.requests import EvaluateInput
+from phylactery_riskgate.decisions.task_ref import Naming
+from phylactery_riskgate.domain.model import BoundCall, Verdict
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.store.decisions import DecisionRecord
+from phylactery_riskgate.tasks.snapshot import told_body
+
+
+class Evaluated(NamedTuple):
+    """A recorded decision and what comes with it; permit is empty without ALLOW."""
+
+    record: DecisionRecord
+    bound: BoundCall | None
+    approval: ApprovalSeen | None
+    permit: str
+    permit_expire_us: int
+    replayed: bool
+
+
+class Stored(NamedTuple):
+    """What one transaction made durable: everything of the answer but the permit."""
+
+    record: DecisionRecord
+    bound: BoundCall | None
+    approval: ApprovalSeen | None
+    replayed: bool
+
+
+class Question(NamedTuple):
+    """One Evaluate: who asks what, which engine decided on what else, what it says, and when.
+
+    ``began`` is when it came, by the performance counter.
+    """
+
+    who: Principal
+    asked: EvaluateInput
+    engine: DecisionEngine
+    basis: Basis
+    naming: Naming
+    verdict: Verdict
+    fingerprint: str
+    now_us: int
+    began: float = 0.0
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Answers what every record about it says."""
+        return told_body(self.naming.task_id) | {
+            "thread_id": self.asked.thread_id,
+            "run_id": self.asked.run_id,
+            "tool_call_id": self.asked.call.tool_call_id,
+            "tool": self.asked.call.tool,
+        }
+
+
+def approval_not_found(approval_id: str) -> NotFound:
+    """Answers the one reason for an approval that does not exist, is another tenant's, or is not the caller's."""
+    return NotFound(
+        "APPROVAL_NOT_FOUND",
+        f"there is no approval '{approval_id}' for this identity",
+        metadata={"approval_id": approval_id},
+    )
+
+
+def conflict(record: DecisionRecord) -> AlreadyExists:
+    """Answers what is said where another call has this place, or one whose record is past its retention."""
+    by = "asked with another call" if record.fingerprint else "used by a call whose record is past its retention"
+    return AlreadyExists(
+        "CALL_CONFLICT",
+        f"tool_call_id '{record.tool_call_id}' of this run was {by}; give this one its own",
+        metadata={"tool_call_id": record.tool_call_id},
+    )
+
+
+def basis_body(question: Question) -> dict[str, Any]:
+    """Answers what the decision rested on beside the call and the facts, so that it can be made again from its record.
+
+    And which of its values are sensitive by the catalog of this day: another may not know the tool.
+    """
+    who, site, call = question.who, question.basis.site, question.asked.call
+    return {
+        "caller": {"level": who.level, "groups": sorted(who.groups), "direct": not who.delegated},
+        "thread_tenant": site.thread_tenant,
+        "pathway": site.pathway,
+        "approved": sorted(question.basis.approved),
+        "claimed": {"tool_schema_hash": call.tool_schema_hash} if call.tool_schema_hash else {},
+        **sensitive_body(question),
+    }
+
+
+def sensitive_body(question: Question) -> dict[str, Any]:
+    """Answers which of a call's values are sensitive by the catalog of this day: nothing where none is."""
+    hidden = sensitive_values(question.engine.bundle.tools.get(question.asked.call.tool))
+    return {} if hidden is None else {SENSITIVE: hidden}
+
+
+def unbound_values(question: Question) -> dict[str, Any]:
+    """Answers the arguments as they came where they are JSON and fitted no tool: another catalog may bind them."""
+    call, verdict = question.asked.call, question.verdict
+    if verdict.bound is not None or not verdict.raw_args_hash:
+        return {}
+    raw = call.arguments_struct if call.arguments_json is None else call.arguments_json
+    return {RAW_ARGUMENTS: raw} | ({CLAIMED_HASH: call.raw_args_hash} if call.raw_args_hash else {})

@@ -1,0 +1,504 @@
+"""Redeem and ReportOutcome: a permit becomes at most one effect, and how it ended (docs/effects.md, 8 and 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.errors import DomainError, FailedPrecondition, NotFound
+from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.ids import new_id
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.approvals.model import (
+    Approval,
+    ApprovalEvent,
+    ApprovalState,
+    Factor,
+    Use,
+    advance,
+    approvers_lost,
+    not_pending,
+    refusal,
+    unusable_factors,
+)
+from phylactery_riskgate.approvals.validity import lost_approvers, satisfied_by
+from phylactery_riskgate.audit.commitments import ARGS_COMMITMENT
+from phylactery_riskgate.audit.log import Kind
+from phylactery_riskgate.decisions.context import Basis, Core, Refused
+from phylactery_riskgate.decisions.log import tell_doubtful_votes
+from phylactery_riskgate.decisions.proposals import fingerprint, key_of, raw_call
+from phylactery_riskgate.decisions.requests import OutcomeInput, RedeemInput
+from phylactery_riskgate.decisions.usage import usage_values
+from phylactery_riskgate.domain.intent.facts import uses_ask, without_ask
+from phylactery_riskgate.domain.intent.understood import task_of
+from phylactery_riskgate.domain.model import BoundCall, CallSite, CatalogTool, Decision, Verdict
+from phylactery_riskgate.keys.permits import SKEW_SECONDS, Claims, TokenError, TokenType, check_times
+from phylactery_riskgate.store import approvals as approval_rows
+from phylactery_riskgate.store import asks as ask_rows
+from phylactery_riskgate.store import redemptions as rows
+from phylactery_riskgate.store import stops
+from phylactery_riskgate.store.asks import AskUse
+from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.store.decisions import DecisionRecord, find_decision, renew_permit
+from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption
+from phylactery_riskgate.store.stops import Scope
+from phylactery_riskgate.tasks.retractions import TakenBack
+from phylactery_riskgate.tasks.snapshot import Told, ask_body
+
+RECEIPT_AUDIENCE = "executor"
+IN_DOUBT = "IN_DOUBT"
+
+
+@dataclass(frozen=True, slots=True)
+class Redeemed:
+    """A consumed permit: the receipt, the call to run, and whether this execution had it before."""
+
+    receipt: str
+    bound: BoundCall
+    redeem_us: int
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    redemption: Redemption
+    bound: BoundCall
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One Redeem: the permit's claims, the decision it came from, and the decision of today."""
+
+    who: Principal
+    asked: RedeemInput
+    claims: Claims
+    decision: DecisionRecord
+    basis: Basis
+    verdict: Verdict
+    fingerprint: str
+    now_us: int
+    task_id: str
+
+    @property
+    def tool(self) -> CatalogTool:
+        """The tool, which the catalog knows once the call is bound."""
+        return self.basis.engine.bundle.tools[self.asked.call.tool]
+
+
+class _RefusalError(Exception):
+    """A check failed: what is recorded, with the values it rests on, and what the caller is told."""
+
+    def __init__(self, factor: str, error: DomainError, values: Mapping[str, Any] | None = None) -> None:
+        super().__init__(factor)
+        self.factor = factor
+        self.error = error
+        self.values = values or {}
+
+
+def _refuse(reason: str, factor: str, message: str, **metadata: str) -> _RefusalError:
+    return _RefusalError(factor, FailedPrecondition(reason, message, metadata={"factor": factor, **metadata}))
+
+
+class Redemptions:
+    """The use cases; see the module."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def redeem(self, who: Principal, asked: RedeemInput) -> Redeemed:
+        """Consumes a permit for one execution, and signs the receipt once that is durable.
+
+        The same execution gets the same receipt again, even after the permit's end. Every refusal is recorded with the
+        factor that failed. Raises PermissionDenied, FailedPrecondition, and Unavailable STORE_UNAVAILABLE.
+        """
+        who.require(Role.CALLER)
+        who.require_tool(asked.call.tool)
+        claims: Claims | None = None
+        try:
+            claims = self._verified(who, asked)
+            attempt = await self._prepare(who, asked, claims)
+        except _RefusalError as refused:
+            error, known = refused, claims
+            await self._core.write(lambda connection: self._refused(connection, who, asked, known, error))
+            raise refused.error from None
+        stored = await self._core.write(lambda connection: self._consume(connection, attempt))
+        reach("riskgate.8")
+        # the row holds no hash: it would outlive the values, and an execution that comes again brings the call
+        claims_of = {**stored.redemption.receipt_claims, "args_hash": stored.bound.args_hash}
+        now = self._core.clock.now_us() // MICROSECONDS
+        if claims_of["iat"] > now + SKEW_SECONDS:  # the clock was set back: no executor would take it before its time
+            claims_of["iat"] = now
+        receipt = self._core.keys.sign(claims_of, TokenType.RECEIPT)
+        return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)
+
+    async def report_outcome(self, who: Principal, report: OutcomeInput) -> Place:
+        """Records how an execution ended and answers the record's place in the audit log.
+
+        Raises NotFound EXECUTION_NOT_FOUND and FailedPrecondition OUTCOME_CONFLICT.
+        """
+        who.require(Role.CALLER)
+        now_us = self._core.clock.now_us()
+        return await self._core.write(lambda connection: self._report(connection, who, report, now_us))
+
+    async def without_outcome(self, tenant: str, *, older_than_seconds: int, limit: int = 100) -> list[Redemption]:
+        """Answers redeemed calls of a tenant whose outcome is still missing after so many seconds, oldest first."""
+        before_us = self._core.clock.now_us() - older_than_seconds * MICROSECONDS
+        return await self._core.database.read(
+            lambda connection: rows.without_outcome(connection, tenant, before_us=before_us, limit=limit)
+        )
+
+    def _verified(self, who: Principal, asked: RedeemInput) -> Claims:
+        """Answers the claims of a genuine permit for exactly this caller and place."""
+        try:
+            claims = self._core.keys.verify(asked.permit, TokenType.PERMIT)
+            expected = {
+                "iss": ("PERMIT_INVALID", "issuer", self._core.issuer),
+                "aud": ("PERMIT_INVALID", "audience", self._core.issuer),
+                "tenant": ("PERMIT_INVALID", "tenant", who.tenant),
+                "sub": ("PERMIT_INVALID", "user", who.subject),
+                "thread": ("THREAD_MISMATCH", "thread", asked.thread_id),
+                "run": ("PERMIT_INVALID", "run", asked.run_id),
+                "tool_call_id": ("PERMIT_INVALID", "tool_call_id", asked.call.tool_call_id),
+                "tool": ("PERMIT_INVALID", "tool", asked.call.tool),
+            }
+            for claim, (reason, factor, value) in expected.items():
+                if claims.text(claim) != value:
+                    raise _refuse(reason, factor, f"the permit is for another {factor}")
+        except TokenError as error:
+            raise _refuse("PERMIT_INVALID", error.factor, f"the permit cannot be used: {error.message}") from None
+        return claims
+
+    async def _prepare(self, who: Principal, asked: RedeemInput, claims: Claims) -> _Attempt:
+        """Decides about the call again, with the real approval's class where the permit came from one.
+
+        Of its task counts what was known when the call was decided first.
+        """
+        found = await self._core.database.read_quickly(lambda connection: self._origin(connection, who, claims))
+        if found is None:
+            raise _refuse("PERMIT_INVALID", "id", "the permit belongs to no decision that is known here")
+        decision, plan_step, told, approval = found
+        engine = await self._core.live.at_least(asked.min_bundle_revision)
+        approved = satisfied_by(engine.bundle, approval)
+        call = raw_call(asked.call)
+        site = CallSite(asked.thread_id, asked.run_id, plan_step, pathway=decision.pathway)
+        verdict = await self._core.decide(engine, who, call, site, approved, task=told.reader, counted_later=True)
+        basis, now_us = Basis(engine, who, site, approved), self._core.clock.now_us()
+        print_ = fingerprint(call, verdict)
+        return _Attempt(who, asked, claims, decision, basis, verdict, print_, now_us, told.task_id)
+
+    def _origin(
+        self, connection: Connection, who: Principal, claims: Claims
+    ) -> tuple[DecisionRecord, str, Told, Approval | None] | None:
+        decision = find_decision(connection, who.tenant, claims.text("decision_id"))
+        if decision is None or decision.decision is not Decision.ALLOW:
+            return None
+        counted = decision.counted_approval_id
+        approval = self._core.find_approval(connection, who.tenant, counted) if counted else None
+        return decision, *self._core.rest_of(connection, decision), approval
+
+    def _consume(self, connection: Connection, attempt: _Attempt) -> _Stored | Refused:
+        try:
+            repeated = self._repeated(connection, attempt)
+            if repeated is not None:
+                return repeated
+            attempt = self._check_stops(connection, attempt)
+            self._check_time(connection, attempt)
+            bound = _checked_call(attempt)
+            self._check_retraction(connection, attempt, bound)
+            approval = self._checked_approval(connection, attempt, bound)
+            verdict = self._core.decide_counted(connection, attempt.basis, attempt.verdict, lock=True)
+            attempt = replace(attempt, verdict=verdict)
+            _check_approvers(attempt, approval)
+            _check_policy(verdict)
+            attempt = replace(attempt, verdict=self._with_ask_used(connection, attempt))
+        except _RefusalError as refused:
+            return self._refused(connection, attempt.who, attempt.asked, attempt.claims, refused)
+        return self._redeem(connection, attempt, bound, approval)
+
+    def _repeated(self, connection: Connection, attempt: _Attempt) -> _Stored | None:
+        """Answers the redemption this execution has already; raises a refusal where another has it."""
+        who, asked = attempt.who, attempt.asked
+        execution = rows.find_execution(connection, who.tenant, who.subject, asked.execution_id)
+        holder = rows.find_redemption(connection, key_of(who, asked.run_id, asked.call.tool_call_id))
+        if holder is None and execution is None:
+            return None
+        if holder is None or execution != holder:
+            raise _refuse(
+                "ALREADY_REDEEMED",
+                "one_time",
+                "another execution has this call, or this execution has another call; it will not run twice",
+            )
+        origin = find_decision(connection, who.tenant, holder.decision_id)
+        if origin is not None and not origin.fingerprint:
+            told = "this execution had the call, whose record is past its retention; it will not run twice"
+            raise _refuse("ALREADY_REDEEMED", "one_time", told)
+        if origin is None or not self._core.same_hash(origin, origin.fingerprint, attempt.fingerprint):
+            raise _refuse("ARGS_MISMATCH", "argument_hash", "this execution redeemed the call with other arguments")
+        bound = self._core.bound_of(connection, origin) or attempt.verdict.bound
+        if bound is None or not self._core.same_call(origin, bound):
+            raise _refuse("ARGS_MISMATCH", "argument_hash", "the call that was redeemed cannot be bound again")
+        return _Stored(holder, bound, repeated=True)
+
+    def _check_stops(self, connection: Connection, attempt: _Attempt) -> _Attempt:
+        """Answers the attempt with the decision as it stands; raises a refusal where an operator stopped the call.
+
+        Until the commit nobody freezes or revokes anything. Raises BusyError where somebody is at it.
+        """
+        who = attempt.who
+        freeze = stops.find_freeze(connection, who.tenant, who.subject, attempt.asked.call.tool, lock=True)
+        if freeze is not None:
+            what = "every call" if freeze.scope is Scope.ALL else f"this {freeze.scope}"
+            raise _refuse(
+                "FROZEN", "freeze", f"an operator has frozen {what}; nothing was redeemed", scope=str(freeze.scope)
+            )
+        decision = find_decision(connection, who.tenant, attempt.decision.id) or attempt.decision
+        if decision.revoke_us:
+            raise _refuse(
+                "DECISION_REVOKED", "revocation", "an operator has revoked the decision; nothing was redeemed"
+            )
+        return replace(attempt, decision=decision)
+
+    def _check_time(self, connection: Connection, attempt: _Attempt) -> None:
+        """Raises a refusal where the permit's time is over or has not come, or a later one was issued.
+
+        One whose time was over once counts no more, whatever the clock says later.
+        """
+        decision, permit_id = attempt.decision, attempt.claims.text("jti")
+        try:
+            check_times(attempt.claims, attempt.now_us)
+        except TokenError as error:
+            if permit_id == decision.permit_id and decision.permit_us <= attempt.now_us:
+                renew_permit(connection, attempt.who.tenant, decision.id, "", 0)
+            raise _refuse("PERMIT_EXPIRED", error.factor, f"{error.message}; ask Evaluate again") from None
+        if permit_id != decision.permit_id:
+            told = "the permit was refused before, or a later one was issued; ask Evaluate again"
+            raise _refuse("PERMIT_EXPIRED", "expiry", told)
+
+    def _check_retraction(self, connection: Connection, attempt: _Attempt, bound: BoundCall) -> None:
+        """Raises a refusal where later words took the call back, unless it was decided in knowledge of them.
+
+        Until the commit nobody takes anything of its tasks back, and nobody else uses their asks up.
+        """
+        who, facts = attempt.who, attempt.verdict.task
+        tasks = sorted({attempt.task_id, task_of(facts.ask)} - {""})
+        if not tasks:
+            return
+        ask_rows.lock(connection, who.tenant, who.subject, tasks)
+        found = ask_rows.find_retractions(connection, who.tenant, who.subject, tasks)
+        by = TakenBack(self._core.hashes, who, found).by(attempt.tool, bound, tasks) if found else ""
+        if by and by != facts.retracted:
+            raise _refuse(
+                "PERMIT_RETRACTED", "retraction", "the person took this back since; do not run it", task_id=by
+            )
+
+    def _with_ask_used(self, connection: Connection, attempt: _Attempt) -> Verdict:
+        """Answers the verdict of a call that an ask allowed with that ask used once more.
+
+        Raises a refusal where it has no more left, unless the policies allow the call to whoever asks for nothing.
+        """
+        who, asked, verdict, facts = attempt.who, attempt.asked, attempt.verdict, attempt.verdict.task
+        if not uses_ask(facts, attempt.tool) or attempt.decision.counted_approval_id:
+            return verdict
+        use = AskUse(task_of(facts.ask), facts.ask, attempt.decision.args_hash)
+        known = ask_rows.uses_of(connection, who.tenant, who.subject, [use.task_id])
+        used = sum(one.ask == use.ask for one in known)
+        if use in known or (facts.quota and used >= facts.quota):
+            unasked = verdict._replace(task=without_ask(facts))
+            if self._core.decide_again(connection, attempt.basis, unasked).decision is not Decision.ALLOW:
+                raise _refuse(
+                    "ASK_USED_UP",
+                    "ask",
+                    "this request was carried out already; ask the person again",
+                    ask=facts.ask,
+                    quota=str(facts.quota),
+                )
+        key = key_of(who, asked.run_id, asked.call.tool_call_id)
+        ask_rows.insert_use(connection, key, use, attempt.now_us)
+        return verdict._replace(task=replace(facts, used=used + 1))
+
+    def _checked_approval(self, connection: Connection, attempt: _Attempt, bound: BoundCall) -> Approval | None:
+        """Answers the approval the permit rests on, if it still stands, and is for this very call."""
+        counted, asked = attempt.decision.counted_approval_id, attempt.asked
+        if not counted:
+            return None
+        found = self._core.find_approval(connection, attempt.who.tenant, counted, lock=True)
+        if found is None:
+            raise _refuse("PERMIT_INVALID", "id", "the permit's approval is not known here")
+        approval = self._core.current(connection, found, attempt.who, attempt.now_us)
+        if approval.state is ApprovalState.REDEEMED:
+            raise _refuse("ALREADY_REDEEMED", "one_time", "the permit's approval is used")
+        if approval.state is ApprovalState.EXPIRED:
+            raise _refuse("APPROVAL_EXPIRED", "expiry", "the approval's time is over; propose the call again")
+        if approval.state is not ApprovalState.APPROVED:
+            raise _RefusalError("one_time", not_pending(approval))
+        use = Use(
+            subject=attempt.who.subject,
+            thread_id=asked.thread_id,
+            run_id=asked.run_id,
+            tool_call_id=asked.call.tool_call_id,
+            tool=bound.tool,
+            args_hash=self._core.as_kept(approval, bound.args_hash),
+            same_version=True,  # as the permit's own, which was checked
+        )
+        failed = unusable_factors(approval, use, attempt.now_us)
+        if failed:
+            raise _RefusalError(str(failed[0]), refusal(approval, failed[0]))
+        return approval
+
+    def _redeem(
+        self, connection: Connection, attempt: _Attempt, bound: BoundCall, approval: Approval | None
+    ) -> _Stored:
+        who, asked, decision, now_us = attempt.who, attempt.asked, attempt.decision, attempt.now_us
+        if approval is not None:
+            redeemed = replace(approval, state=advance(approval.state, ApprovalEvent.REDEEM))
+            approval_rows.change_approval(connection, redeemed, now_us)
+        receipt_id = new_id("rc")
+        receipt = {
+            "iss": self._core.issuer,
+            "aud": RECEIPT_AUDIENCE,
+            "jti": receipt_id,
+            "iat": now_us // MICROSECONDS,
+            "sub": who.subject,
+            "tenant": who.tenant,
+            "thread": asked.thread_id,
+            "run": asked.run_id,
+            "tool_call_id": asked.call.tool_call_id,
+            "tool": bound.tool,
+            "tool_version": bound.tool_version,
+            "execution_id": asked.execution_id,
+            "decision_id": decision.id,
+            "approval_id": decision.counted_approval_id,
+            "bundle_revision": attempt.verdict.bundle_revision,
+        }
+        body = _place(asked) | {
+            "decision_id": decision.id,
+            "approval_id": decision.counted_approval_id,
+            "permit_id": attempt.claims.text("jti"),
+            "receipt_id": receipt_id,
+            "tool_version": bound.tool_version,
+            ARGS_COMMITMENT: decision.args_commitment,
+            "policy_ids": list(attempt.verdict.policy_ids),
+            "bundle_revision": attempt.verdict.bundle_revision,
+            "bundle_hash": attempt.verdict.bundle_hash,
+        }
+        if not decision.counted_approval_id:
+            body |= ask_body(attempt.verdict.task)
+        self._core.count(connection, attempt.basis, bound, receipt_id=receipt_id, now_us=now_us)
+        place = self._core.note(
+            connection, Kind.REDEEMED, who, now_us, body, values=usage_values(attempt.verdict.usage)
+        )
+        redemption = Redemption(
+            who.tenant,
+            who.subject,
+            asked.run_id,
+            asked.call.tool_call_id,
+            asked.execution_id,
+            decision.id,
+            receipt,
+            now_us,
+            place.log,
+            place.index,
+        )
+        rows.insert_redemption(connection, redemption)
+        return _Stored(redemption, bound, repeated=False)
+
+    def _refused(
+        self,
+        connection: Connection,
+        who: Principal,
+        asked: RedeemInput,
+        claims: Claims | None,
+        refused: _RefusalError,
+    ) -> Refused:
+        body = _place(asked) | {"failed": [refused.factor], "reason": refused.error.reason}
+        if claims is not None:  # a permit that is genuine says what it was for
+            named = {"decision_id": "decision_id", "approval_id": "approval_id", "permit_id": "jti"}
+            body |= {name: str(claims.values.get(claim, "")) for name, claim in named.items()}
+        now_us = self._core.clock.now_us()
+        self._core.note(connection, Kind.REDEEM_REFUSED, who, now_us, body, values=refused.values)
+        return Refused(refused.error)
+
+    def _report(self, connection: Connection, who: Principal, asked: OutcomeInput, now_us: int) -> Place:
+        redemption = rows.find_execution(connection, who.tenant, who.subject, asked.execution_id, lock=True)
+        if redemption is None:
+            raise NotFound(
+                "EXECUTION_NOT_FOUND",
+                f"no call was redeemed as '{asked.execution_id}' by this identity",
+                metadata={"execution_id": asked.execution_id},
+            )
+        report = OutcomeReport(asked.outcome, asked.result_hash, asked.result_size, asked.error_code)
+        known = rows.outcome_reports(connection, who.tenant, who.subject, asked.execution_id)
+        for earlier, place in known:
+            if earlier == report:
+                return place
+        if known and known[-1][0].outcome != IN_DOUBT:
+            raise FailedPrecondition(
+                "OUTCOME_CONFLICT",
+                f"the execution was reported {known[-1][0].outcome} already",
+                metadata={"outcome": known[-1][0].outcome},
+            )
+        body = {
+            "execution_id": redemption.execution_id,
+            "decision_id": redemption.decision_id,
+            "run_id": redemption.run_id,
+            "tool_call_id": redemption.tool_call_id,
+            "outcome": report.outcome,
+            "result_hash": report.result_hash,
+            "result_size": report.result_size,
+            "error_code": report.error_code,
+        }
+        place = self._core.note(connection, Kind.OUTCOME, who, now_us, body)
+        rows.insert_outcome(connection, redemption, len(known), report, now_us=now_us, place=place)
+        return place
+
+
+def _checked_call(attempt: _Attempt) -> BoundCall:
+    """Answers the call as bound now, if it is the one that was permitted."""
+    bound = attempt.verdict.bound
+    if bound is None or bound.args_hash != attempt.claims.text("args_hash"):
+        raise _refuse("ARGS_MISMATCH", "argument_hash", "the permit is for other arguments; nothing was redeemed")
+    if bound.tool_version != attempt.claims.text("tool_version"):
+        raise _refuse("PERMIT_INVALID", "tool_version", "the tool's contract has changed; propose the call again")
+    return bound
+
+
+def _check_approvers(attempt: _Attempt, approval: Approval | None) -> None:
+    """Raises a refusal where the call still needs its approval, and somebody who gave it may not approve any more."""
+    asks = attempt.verdict.decision is Decision.AUTH_REQUIRED
+    if approval is not None and asks and lost_approvers(attempt.basis.engine.bundle, approval):
+        raise _RefusalError(str(Factor.APPROVER), approvers_lost(approval))
+    if approval is not None and asks and approval.doubtful_votes:
+        tell_doubtful_votes(approval)
+        raise _RefusalError(str(Factor.VOTE), refusal(approval, Factor.VOTE))
+
+
+def _check_policy(verdict: Verdict) -> None:
+    if verdict.decision is Decision.ALLOW:
+        return
+    if verdict.exceeded:
+        message = f"{verdict.reasons[0].message} It is counted when a permit is redeemed; nothing was redeemed"
+        refused = _refuse("BUDGET_EXCEEDED", "budget", message, budget=verdict.exceeded[0])
+    else:
+        refused = _refuse(
+            "POLICY_CHANGED",
+            "policy",
+            "the current policy does not allow the call any more",
+            decision=str(verdict.decision),
+        )
+    refused.values = usage_values(verdict.usage)
+    raise refused
+
+
+def _place(asked: RedeemInput) -> dict[str, Any]:
+    return {
+        "thread_id": asked.thread_id,
+        "run_id": asked.run_id,
+        "tool_call_id": asked.call.tool_call_id,
+        "tool": asked.call.tool,
+        "execution_id": asked.execution_id,
+    }

@@ -1,0 +1,273 @@
+"""Freezing, lifting and revoking: what an operator stops at once, whatever the policies say.
+
+A stop is durable and recorded in one transaction, which no Redeem overlaps. The installation's operator stops anything;
+a tenant's operator or policy admin stops calls of the own tenant alone, and lifts only what the tenant stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.errors import DomainError, FailedPrecondition, InvalidArgument, NotFound, PermissionDenied
+from phylactery_chassis.util.crashpoints import reach
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.approvals.model import ApprovalEvent, ClosedReason, advance
+from phylactery_riskgate.audit.commitments import WORDS
+from phylactery_riskgate.audit.log import ITSELF, Kind
+from phylactery_riskgate.decisions.context import Core, Refused, about
+from phylactery_riskgate.decisions.requests import RevokeInput, TargetInput
+from phylactery_riskgate.domain.model import Decision, Verdict
+from phylactery_riskgate.domain.policy.reasons import freeze_reason
+from phylactery_riskgate.store import approvals as approval_rows
+from phylactery_riskgate.store import decisions as decision_rows
+from phylactery_riskgate.store import stops as rows
+from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.store.decisions import CallKey, DecisionRecord
+from phylactery_riskgate.store.redemptions import find_redemption
+from phylactery_riskgate.store.stops import EVERY_TENANT, FreezeRow, Scope, Target
+
+_OF_TENANT = frozenset({Role.OPERATOR, Role.POLICY_ADMIN})
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What Freeze did; ``place`` is None where it was frozen already."""
+
+    row: FreezeRow
+    place: Place | None
+    known: bool
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """What Unfreeze did; ``still_frozen`` says that another freeze stops some of the same calls."""
+
+    place: Place
+    still_frozen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """What RevokeDecision did; ``place`` is None where the decision was void already."""
+
+    place: Place | None
+    approval_id: str
+
+
+class Control:
+    """The use cases; see the module."""
+
+    def __init__(self, core: Core) -> None:
+        """Take what decides and records."""
+        self._core = core
+
+    async def freeze(self, who: Principal, asked: TargetInput) -> Frozen:
+        """Stop every call a target means.
+
+        Raises PermissionDenied ROLE_REQUIRED, NotFound TOOL_NOT_FOUND, InvalidArgument and Unavailable.
+        """
+        target = _target(who, asked)
+        if target.scope is Scope.TOOL and target.name not in self._core.live.held.bundle.tools:
+            raise NotFound(
+                "TOOL_NOT_FOUND",
+                f"the live catalog knows no tool '{target.name}', so nothing was frozen; see `riskgate catalog`",
+                metadata={"tool": target.name},
+            )
+        row, place = await self._core.write(lambda connection: self._freeze(connection, who, target, asked.reason))
+        reach("riskgate.frozen")
+        known, running = await self._core.database.read(
+            lambda connection: (rows.anything_decided(connection, target), rows.count_running(connection, target))
+        )
+        return Frozen(row, place, known, running)
+
+    async def unfreeze(self, who: Principal, asked: TargetInput) -> Lifted:
+        """Lift a freeze of the caller's own kind.
+
+        Raises PermissionDenied ROLE_REQUIRED, NotFound FREEZE_NOT_FOUND, InvalidArgument and Unavailable.
+        """
+        target = _target(who, asked)
+        return await self._core.write(lambda connection: self._unfreeze(connection, who, target, asked.reason))
+
+    async def list_freezes(self, who: Principal) -> list[FreezeRow]:
+        """Return what is frozen and concerns the caller's tenant, or all of it for the installation's operator."""
+        if not who.roles & {*_OF_TENANT, Role.AUDITOR}:
+            who.require(Role.INSTALLATION_OPERATOR)
+        found = await self._core.database.read(rows.in_force)
+        return [one for one in found if _installation(who) or one.tenant in (EVERY_TENANT, who.tenant)]
+
+    async def revoke(self, who: Principal, asked: RevokeInput) -> Revoked:
+        """Void a decision, and close the approval it asked for.
+
+        Raises PermissionDenied ROLE_REQUIRED, NotFound DECISION_NOT_FOUND, FailedPrecondition ALREADY_REDEEMED and
+        Unavailable.
+        """
+        tenant = _tenant(who, asked.tenant)
+        done = await self._core.write(lambda connection: self._revoke(connection, who, tenant, asked))
+        reach("riskgate.revoked")
+        return done
+
+    def _freeze(
+        self, connection: Connection, who: Principal, target: Target, reason: str
+    ) -> tuple[FreezeRow, Place | None]:
+        rows.keep_out(connection)
+        by_installation = _installation(who)
+        for one in rows.in_force(connection):
+            if (one.target, one.by_installation) == (target, by_installation):
+                return one, None
+        now_us = self._core.clock.now_us()
+        row = FreezeRow(*target, by_installation, now_us, who.subject, who.tenant, reason)
+        rows.insert_freeze(connection, row)
+        return row, self._note(connection, Kind.FROZEN, who, target, now_us, reason)
+
+    def _unfreeze(self, connection: Connection, who: Principal, target: Target, reason: str) -> Lifted | Refused:
+        if not rows.delete_freeze(connection, target, by_installation=_installation(who)):
+            return Refused(_not_frozen(who, target))
+        now_us = self._core.clock.now_us()
+        place = self._note(connection, Kind.UNFROZEN, who, target, now_us, reason)
+        return Lifted(place, any(_overlap(one.target, target) for one in rows.in_force(connection)))
+
+    def _revoke(self, connection: Connection, who: Principal, tenant: str, asked: RevokeInput) -> Revoked | Refused:
+        rows.keep_out(connection)
+        record = decision_rows.find_decision(connection, tenant, asked.decision_id)
+        refusal = _not_revocable(connection, record, asked.decision_id)
+        if record is None or refusal is not None:
+            assert refusal is not None, "what is not there cannot be revoked"
+            return Refused(refusal)
+        if record.revoke_us:
+            return Revoked(None, "")
+        now_us = self._core.clock.now_us()
+        decision_rows.revoke(connection, tenant, record.id, now_us)
+        closed = self._close(connection, who, record, now_us)
+        body = {
+            "decision_id": record.id,
+            "requester": record.subject,
+            "thread_id": record.thread_id,
+            "run_id": record.run_id,
+            "tool_call_id": record.tool_call_id,
+            "tool": record.tool,
+            "approval_id": closed,
+        }
+        return Revoked(self._tell(connection, Kind.DECISION_REVOKED, who, tenant, now_us, body, asked.reason), closed)
+
+    def _close(self, connection: Connection, who: Principal, record: DecisionRecord, now_us: int) -> str:
+        """Close the approval a decision asked for, where it is open; return its id, empty where none is."""
+        if not record.approval_id:
+            return ""
+        approval = approval_rows.find_approval(connection, record.tenant, record.approval_id, lock=True)
+        requester = replace(who, tenant=record.tenant)
+        approval = approval and self._core.current(connection, approval, requester, now_us)
+        if not approval or not approval.open:
+            return ""
+        closed = replace(
+            approval, state=advance(approval.state, ApprovalEvent.CANCEL), closed_reason=str(ClosedReason.REVOKED)
+        )
+        closed = approval_rows.change_approval(connection, closed, now_us)
+        self._core.note(connection, Kind.APPROVAL_CLOSED, requester, now_us, about(closed))
+        return closed.id
+
+    def _note(  # noqa: PLR0917 - its two callers hand on all they have
+        self, connection: Connection, kind: Kind, who: Principal, target: Target, now_us: int, reason: str
+    ) -> Place:
+        body = {"scope": str(target.scope), "target_tenant": target.tenant, "by_installation": _installation(who)}
+        body |= {"tool": target.name} if target.scope is Scope.TOOL else {}
+        body |= {"user": target.name} if target.scope is Scope.USER else {}
+        return self._tell(connection, kind, who, target.tenant, now_us, body, reason)
+
+    def _tell(  # noqa: PLR0917 - its two callers hand on all they have
+        self,
+        connection: Connection,
+        kind: Kind,
+        who: Principal,
+        concerned: str,
+        now_us: int,
+        body: Mapping[str, Any],
+        reason: str,
+    ) -> Place:
+        """Record it for who did it, and where that is another tenant for the one concerned, with a name to ask."""
+        told = {**body, "by": {"subject": who.subject, "tenant": who.tenant}}
+        values = {WORDS: reason} if reason else {}
+        place = self._core.note(connection, kind, who, now_us, told, values=values)
+        if concerned != who.tenant:
+            told["record"] = {"log": place.log, "index": place.index}
+            self._core.note(connection, kind, replace(ITSELF, tenant=concerned), now_us, told)
+        return place
+
+
+def frozen_verdict(verdict: Verdict, freeze: FreezeRow) -> Verdict:
+    """Return what is decided about a call that is frozen; one the policies block is blocked for their reasons."""
+    if verdict.decision is Decision.BLOCKED:
+        return verdict
+    return verdict._replace(
+        decision=Decision.BLOCKED, reasons=(freeze_reason(freeze.scope),), approval_class=None, policy_ids=()
+    )
+
+
+def _installation(who: Principal) -> bool:
+    return Role.INSTALLATION_OPERATOR in who.roles
+
+
+def _target(who: Principal, asked: TargetInput) -> Target:
+    """Return what a caller means, where it is theirs to stop. Raises PermissionDenied ROLE_REQUIRED."""
+    if asked.scope is Scope.ALL:
+        who.require(Role.INSTALLATION_OPERATOR)
+        return Target(Scope.ALL, EVERY_TENANT, "")
+    if asked.scope is Scope.TOOL and not asked.tenant and _installation(who):
+        return Target(Scope.TOOL, EVERY_TENANT, asked.name)
+    return Target(asked.scope, _tenant(who, asked.tenant), asked.name)
+
+
+def _tenant(who: Principal, asked: str) -> str:
+    """Return the tenant a caller means, where it is theirs. Raises PermissionDenied and InvalidArgument."""
+    if who.delegated:
+        told = "nobody stops anything through a delegate"
+        raise PermissionDenied("ROLE_REQUIRED", told, metadata={"role": str(Role.OPERATOR)})
+    if asked in ("", who.tenant) and not who.roles & {*_OF_TENANT, Role.INSTALLATION_OPERATOR}:
+        any_of = f"'{Role.OPERATOR}', '{Role.POLICY_ADMIN}' or '{Role.INSTALLATION_OPERATOR}'"
+        told = f"'{who.subject}' has none of the roles {any_of}; ask whoever keeps the tokens file"
+        raise PermissionDenied("ROLE_REQUIRED", told, metadata={"role": str(Role.INSTALLATION_OPERATOR)})
+    if asked not in ("", who.tenant):
+        who.require(Role.INSTALLATION_OPERATOR)
+    if not (asked or who.tenant):
+        raise InvalidArgument("INVALID_REQUEST", "name the tenant")
+    return asked or who.tenant
+
+
+def _not_frozen(who: Principal, target: Target) -> NotFound:
+    whose = "the installation" if _installation(who) else f"the tenant '{who.tenant}'"
+    what = f"{target.scope} '{target.name}'" if target.name else str(target.scope)
+    return NotFound(
+        "FREEZE_NOT_FOUND",
+        f"{whose} has not frozen {what}, so nothing was lifted; `riskgate freeze list` shows what is, and by whom",
+        metadata={"scope": str(target.scope)},
+    )
+
+
+def _not_revocable(connection: Connection, record: DecisionRecord | None, decision_id: str) -> DomainError | None:
+    """Return why a decision cannot be revoked, None where it can."""
+    if record is None:
+        return NotFound(
+            "DECISION_NOT_FOUND",
+            f"this tenant has no decision '{decision_id}'",
+            metadata={"decision_id": decision_id},
+        )
+    redemption = find_redemption(connection, CallKey(record.tenant, record.subject, record.run_id, record.tool_call_id))
+    if redemption is not None and not record.revoke_us:
+        return FailedPrecondition(
+            "ALREADY_REDEEMED",
+            f"the call of decision '{decision_id}' was redeemed as execution '{redemption.execution_id}', so it may "
+            "have run; nothing was revoked. Freeze the tool or the user to stop what may follow",
+            metadata={"factor": "one_time", "execution_id": redemption.execution_id},
+        )
+    return None
+
+
+def _overlap(one: Target, other: Target) -> bool:
+    """Return True if some call is meant by both."""
+    if EVERY_TENANT not in (one.tenant, other.tenant) and one.tenant != other.tenant:
+        return False
+    return one.scope != other.scope or one.name == other.name

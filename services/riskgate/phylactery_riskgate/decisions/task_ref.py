@@ -1,0 +1,96 @@
+"""The task a call names, and where its facts come from: the task itself, or an earlier decision about the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.errors import NotFound
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.approvals.model import Approval
+from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.proposals import key_of
+from phylactery_riskgate.decisions.requests import EvaluateInput
+from phylactery_riskgate.domain.intent.facts import IndexReader
+from phylactery_riskgate.domain.policy.evidence import TaskReader
+from phylactery_riskgate.store import decisions as decision_rows
+from phylactery_riskgate.store.decisions import DecisionRecord
+from phylactery_riskgate.tasks.snapshot import NOT_TOLD, Told
+
+
+class TaskSource(Protocol):
+    """Where tasks are kept."""
+
+    async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
+        """Answers what tells the facts of calls from what was shown of a task of this user and thread.
+
+        Raises NotFound TASK_NOT_FOUND where it does not count.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """The task of a call: its id, empty for none, and what tells its facts.
+
+    ``recorded`` says that they are those of an earlier decision about the call, which no catalog computes anew.
+    """
+
+    task_id: str = ""
+    reader: TaskReader | None = None
+    recorded: bool = False
+
+
+NO_TASK = Naming()
+
+
+class Namings:
+    """Answers what tells the facts of a call; see the module."""
+
+    def __init__(self, core: Core, tasks: TaskSource) -> None:
+        self._core, self._tasks = core, tasks
+
+    async def of_task(self, who: Principal, asked: EvaluateInput) -> Naming:
+        """Answers what tells the facts of the task a call names: what was shown of it until now.
+
+        A call that was decided while its task was open is answered as it was, also after the task's end. Raises
+        NotFound TASK_NOT_FOUND, Unavailable STORE_UNAVAILABLE.
+        """
+        if not asked.task_id:
+            return NO_TASK
+        try:
+            return Naming(asked.task_id, await shown(self._tasks, who, asked.task_id, asked.thread_id))
+        except NotFound:
+            told = await self._core.database.read(partial(self._told_before, who=who, asked=asked))
+            if told.task_id != asked.task_id:
+                raise
+            return Naming(told.task_id, told.reader, recorded=True)
+
+    async def of_approval(self, who: Principal, asked: EvaluateInput) -> tuple[Naming, Approval | None]:
+        """Answers the approval a call is asked with, and what the decision that asked for it was told of its task.
+
+        There is neither where the approval is unknown or another user's.
+        """
+        return await self._core.database.read(partial(self._standing, who=who, asked=asked))
+
+    def _told_before(self, connection: Connection, who: Principal, asked: EvaluateInput) -> Told:
+        key = key_of(who, asked.run_id, asked.call.tool_call_id)
+        return self._told(connection, decision_rows.find_call(connection, key, ""))
+
+    def _standing(self, connection: Connection, who: Principal, asked: EvaluateInput) -> tuple[Naming, Approval | None]:
+        approval = self._core.find_approval(connection, who.tenant, asked.approval_id)
+        if approval is None or approval.requester != who.subject:
+            return NO_TASK, None
+        told = self._told(connection, decision_rows.find_decision(connection, who.tenant, approval.decision_id))
+        return Naming(told.task_id, told.reader, recorded=True), approval
+
+    def _told(self, connection: Connection, record: DecisionRecord | None) -> Told:
+        return NOT_TOLD if record is None else self._core.told_of(connection, record)
+
+
+async def shown(tasks: TaskSource, who: Principal, task_id: str, thread_id: str) -> TaskReader:
+    """Answers what computes the facts of a call from what a task was shown. Raises NotFound TASK_NOT_FOUND."""
+    return await tasks.reader_for(who, task_id, thread_id)

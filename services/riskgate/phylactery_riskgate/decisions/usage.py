@@ -1,0 +1,132 @@
+"""Counts what calls do, in the transaction that redeems them (ADR 12), and tells decisions what was counted.
+
+A window is rolling, and its time never runs backwards: it is the clock's, or that of the newest call counted under the
+same key where the clock is behind it. In every stretch of that time as long as the window, what was redeemed stays
+within the limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.util.clock import MICROSECONDS
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.approvals.codes import hmac_sha256
+from phylactery_riskgate.domain.canonical import canonical_bytes, hash_json
+from phylactery_riskgate.domain.model import BoundCall, Budget, CallSite, CatalogTool, Counters
+from phylactery_riskgate.domain.policy.usage import Charge, UsageReader, amount_text, charge_of, read_amount
+from phylactery_riskgate.store import usage as rows
+from phylactery_riskgate.store.usage import CallCount, CounterKey
+
+USAGE = "/usage"
+"""Where a record keeps what budgets had counted: a JSON Pointer below it for each."""
+
+KEEP_SECONDS = 86_400
+"""How long a count outlives its window: a clock that ran ahead for a day, and was set back, has lost nothing."""
+
+_PURPOSE = "phylactery-usage-v1"
+
+
+class Counting:
+    """Reads and moves the counters of every budget."""
+
+    def __init__(self, data_key: bytes) -> None:
+        """Takes the key that recipients and currencies are hashed with."""
+        self._key = hmac_sha256(data_key, _PURPOSE.encode())
+
+    def reader(
+        self, connection: Connection, who: Principal, site: CallSite, now_us: int, *, lock: bool = False
+    ) -> UsageReader:
+        """Answers what reads the counters a call is decided by.
+
+        With lock they stay as read until the commit, and it raises BusyError where another replica has them.
+        """
+
+        def read(tool: CatalogTool, charge: Charge) -> Mapping[str, Counters]:
+            places = {budget: _key_of(budget, who, site, tool) for budget in tool.budgets}
+            for at in places.values() if lock else ():
+                rows.lock(connection, at)
+            return {
+                budget.name: self._counters(connection, budget, at, charge, now_us) for budget, at in places.items()
+            }
+
+        return read
+
+    def count(
+        self,
+        connection: Connection,
+        who: Principal,
+        site: CallSite,
+        tool: CatalogTool,
+        bound: BoundCall,
+        *,
+        receipt_id: str,
+        now_us: int,
+    ) -> None:
+        """Counts a redeemed call in every budget of its tool, whose counters the same transaction has locked."""
+        if not tool.budgets:
+            return
+        charge = charge_of(tool, bound)
+        for budget in tool.budgets:
+            at = _key_of(budget, who, site, tool)
+            when = rows.counter_time(connection, at, now_us)
+            window_us = budget.window_seconds * MICROSECONDS
+            rows.forget_before(connection, at, when - window_us)
+            call = CallCount(receipt_id, when, when + window_us, self._hidden(at, charge.currency), charge.amount)
+            rows.count_call(connection, at, call, [self._hidden(at, one) for one in charge.recipients])
+
+    def prune(self, connection: Connection, now_us: int) -> int:
+        """Drops counts that left their window a day ago or more; says how many."""
+        return rows.prune(connection, now_us - KEEP_SECONDS * MICROSECONDS)
+
+    def _counters(
+        self, connection: Connection, budget: Budget, at: CounterKey, charge: Charge, now_us: int
+    ) -> Counters:
+        since_us = rows.counter_time(connection, at, now_us) - budget.window_seconds * MICROSECONDS
+        recipients = [self._hidden(at, one) for one in charge.recipients]
+        found = rows.counted_since(connection, at, since_us, self._hidden(at, charge.currency), recipients)
+        return Counters(found.calls, found.amount, found.recipients, len(recipients) - found.known)
+
+    def _hidden(self, at: CounterKey, value: str) -> str:
+        """Answers a hash that says nothing without the key, and is another one under every other key."""
+        return hmac_sha256(self._key, canonical_bytes([at.tenant, at.budget, at.key, value])).hex()
+
+
+def usage_values(usage: Mapping[str, Counters]) -> dict[str, Any]:
+    """Answers what a decision was told of its budgets as the values of a record: a sum can tell an argument."""
+    return {
+        f"{USAGE}/{budget}": {
+            "calls": counted.calls,
+            "amount": amount_text(counted.amount),
+            "recipients": counted.recipients,
+            "new_recipients": counted.new_recipients,
+        }
+        for budget, counted in usage.items()
+    }
+
+
+def recorded_usage(values: Mapping[str, Any]) -> dict[str, Counters]:
+    """Reads what usage_values wrote: with it, the same call decides the same again."""
+    found = {
+        pointer.removeprefix(f"{USAGE}/"): value for pointer, value in values.items() if pointer.startswith(f"{USAGE}/")
+    }
+    return {
+        name: Counters(value["calls"], read_amount(value["amount"]), value["recipients"], value["new_recipients"])
+        for name, value in found.items()
+    }
+
+
+def _key_of(budget: Budget, who: Principal, site: CallSite, tool: CatalogTool) -> CounterKey:
+    """Answers whose counters a call moves.
+
+    A thread is its user's: another user who names the same thread neither uses up nor finds its counters.
+    """
+    apart = {
+        "thread": [who.subject, site.thread_id],
+        "user": who.subject,
+        "tool": tool.name,
+    }
+    return CounterKey(who.tenant, budget.name, hash_json({name: apart[name] for name in budget.per}))

@@ -1,0 +1,1 @@
+"""A policy bundle: files, cases, lint, diff and report."""

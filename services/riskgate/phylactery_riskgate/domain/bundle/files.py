@@ -1,0 +1,181 @@
+"""The files of a bundle, read once and held: what is hashed, signed, checked, kept and used is the same text.
+
+A bundle comes from a folder or over the wire. Neither is trusted: names lead nowhere else, sizes and counts are
+bounded, and nothing but regular files inside the folder is opened.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from phylactery_riskgate.domain.canonical import hash_json, sha256
+from phylactery_riskgate.domain.documents import BundleError, Faults
+
+SIGNATURE_FILE = "bundle.sig"
+BASE_FILE = "base"
+"""Holds "default" in a bundle that has only what differs from the packaged default bundle, whose files it shares."""
+SETTINGS_FILE = "riskgate.yaml"
+TOOLS_FILE = "tools.yaml"
+ENTITIES_FILE = "entities.json"
+POLICIES_FOLDER = "policies"
+TESTS_FOLDER = "tests"
+
+MAX_FILES = 1_000
+MAX_FILE_BYTES = 1_048_576
+MAX_BUNDLE_BYTES = 3 * 1_048_576
+"""All files together; with their names they fit into one message of 4 MiB."""
+_MAX_NAME = 200
+_MAX_SHOWN = 100
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,3}")
+_MAX_DEPTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class BundleFiles:
+    """The text of every file by its name, the names with "/" between folders.
+
+    ``hash`` is over every file but the signature, whatever order or time they were written in; ``signature`` is the
+    text of bundle.sig, empty where there is none.
+    """
+
+    texts: Mapping[str, str]
+    hash: str
+    signature: str = ""
+
+    def below(self, folder: str) -> Iterator[tuple[str, str]]:
+        """Answers the files of one folder, by name."""
+        for name in sorted(self.texts):
+            if name.startswith(f"{folder}/"):
+                yield name, self.texts[name]
+
+
+def default_bundle_folder() -> Path:
+    """Answers the folder of the bundle that ships with RiskGate: the agent's built-in tools."""
+    return Path(__file__).parents[2] / "default_bundle"
+
+
+def single_user_bundle_folder() -> Path:
+    """Return the folder of the same bundle where one person runs everything, and no other can be asked."""
+    return Path(__file__).parents[2] / "single_user_bundle"
+
+
+def read_folder(folder: Path) -> BundleFiles:
+    """Reads every file of a folder, once. Names that begin with "." or "__" are no part of a bundle.
+
+    A folder with a base gets every file from there that it does not hold itself; the result is one bundle, and what is
+    hashed, signed and kept is all of it.
+
+    Raises:
+        BundleError: the folder is none, or holds what is no bundle's.
+    """
+    parts = _parts(folder)
+    base = parts.pop(BASE_FILE, None)
+    if base is not None:
+        if base.strip() != b"default":
+            raise BundleError(BASE_FILE, 1, "names the bundle to build on; only 'default', the packaged one, is known")
+        parts = _parts(default_bundle_folder()) | parts
+    return read_parts(parts.items())
+
+
+def _parts(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file of a folder by name. Raises BundleError, as read_folder."""
+    if not folder.is_dir():
+        raise BundleError(str(folder), 0, "is no folder")
+    faults = Faults()
+    parts: dict[str, bytes] = {}
+    size = 0
+    for name, path in _walk(folder, "", Path(os.path.realpath(folder)), 1):
+        if len(parts) >= MAX_FILES:
+            raise BundleError(str(folder), 0, f"holds more than {MAX_FILES} files")
+        data = faults.catch(partial(_read, name, path))
+        parts[name] = data or b""
+        size += len(parts[name])
+        if size > MAX_BUNDLE_BYTES:
+            raise BundleError(str(folder), 0, f"is larger than {MAX_BUNDLE_BYTES} bytes")
+    faults.check()
+    return parts
+
+
+def read_parts(parts: Iterable[tuple[str, bytes]]) -> BundleFiles:
+    """Takes files that came as names and bytes.
+
+    Raises:
+        BundleError: a name, a size or a text cannot be part of a bundle; tells every one.
+    """
+    faults = Faults()
+    texts: dict[str, str] = {}
+    size = 0
+    for count, (name, data) in enumerate(parts):
+        size += len(data)
+        if count >= MAX_FILES or size > MAX_BUNDLE_BYTES:
+            limits = f"{MAX_FILES} files and {MAX_BUNDLE_BYTES} bytes"
+            raise BundleError(_shown(name), 0, f"is one too many: a bundle has at most {limits}")
+        text = faults.catch(partial(_text, name, data, texts))
+        texts[name] = text or ""
+    faults.check()
+    signature = texts.pop(SIGNATURE_FILE, "")
+    return BundleFiles(texts, hash_json({name: sha256(text.encode()) for name, text in texts.items()}), signature)
+
+
+def _walk(folder: Path, below: str, root: Path, depth: int) -> Iterator[tuple[str, Path]]:
+    """Finds the files below a folder in the order of their names, following links as long as they stay inside."""
+    try:
+        with os.scandir(folder) as scan:
+            entries = sorted(entry.name for entry, _ in zip(scan, range(MAX_FILES + 1), strict=False))
+    except OSError as error:
+        raise BundleError(below or str(folder), 0, f"cannot be read ({error.strerror})") from error
+    for entry in entries:
+        if entry.startswith((".", "__")):
+            continue
+        name, path = f"{below}{entry}", folder / entry
+        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
+            raise BundleError(_shown(name), 0, "is a link that leads out of the bundle")
+        if not path.is_dir():
+            yield name, path
+        elif depth >= _MAX_DEPTH:
+            raise BundleError(_shown(name), 0, f"lies deeper than {_MAX_DEPTH} folders")
+        else:
+            yield from _walk(path, f"{name}/", root, depth + 1)
+
+
+def _read(name: str, path: Path) -> bytes:
+    """Reads a regular file; anything else could make the reader wait for ever."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise BundleError(_shown(name), 0, "is no regular file")
+            return file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise BundleError(_shown(name), 0, f"cannot be read ({error.strerror})") from error
+
+
+def _text(name: str, data: bytes, known: Mapping[str, str]) -> str:
+    if len(name) > _MAX_NAME or _NAME.fullmatch(name) is None:
+        raise BundleError(_shown(name), 0, "a file is named with letters, digits, _ . and -, in at most 3 folders")
+    if name in known:
+        raise BundleError(name, 0, "stands twice")
+    top, _, rest = name.partition("/")
+    if rest and top == POLICIES_FOLDER and not name.endswith(".cedar"):
+        raise BundleError(name, 0, "in policies/ every file ends in .cedar")
+    if rest and top == TESTS_FOLDER and not name.endswith((".yaml", ".yml")):
+        raise BundleError(name, 0, "in tests/ every file ends in .yaml")
+    if len(data) > MAX_FILE_BYTES:
+        raise BundleError(name, 0, f"is larger than {MAX_FILE_BYTES} bytes")
+    if b"\x00" in data:
+        raise BundleError(name, data[: data.index(b"\x00")].count(b"\n") + 1, "holds a NUL character")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise BundleError(name, line, "is no UTF-8 text") from error
+
+
+def _shown(name: str) -> str:
+    """Answers a name nobody has checked, safe to print."""
+    return ascii(name[:_MAX_SHOWN])[1:-1]

@@ -1,0 +1,163 @@
+"""Everything there is to say about a bundle before it decides: faults, failing cases, and what no policy can see."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from phylactery_riskgate.domain.bundle.bundle import Bundle, packaged_tools, read_bundle, read_entities
+from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
+from phylactery_riskgate.domain.bundle.cases import CasesFile
+from phylactery_riskgate.domain.bundle.files import (
+    ENTITIES_FILE,
+    SETTINGS_FILE,
+    SIGNATURE_FILE,
+    TESTS_FOLDER,
+    TOOLS_FILE,
+    BundleFiles,
+)
+from phylactery_riskgate.domain.bundle.lint import silent_parts
+from phylactery_riskgate.domain.documents import BundleError, read_document
+from phylactery_riskgate.domain.facts.argument_types import unseen_arguments
+
+MAX_FINDINGS = 500
+_MAX_MESSAGE = 500
+
+
+class Severity(StrEnum):
+    """What a finding means: the bundle is refused, it hardly says what was meant, a case fails, or a note."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    CASE = "case"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class BundleFinding:
+    """One thing that was found; ``line`` counts from 1 and is 0 where the file as a whole is meant."""
+
+    severity: Severity
+    file: str
+    line: int
+    message: str
+
+    @property
+    def text(self) -> str:
+        """Answers it in one line, as compilers do."""
+        place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: "
+        return f"{place if self.file else ''}{self.severity}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class BundleReport:
+    """The bundle, None where it is not valid, and what was found, errors first."""
+
+    bundle: Bundle | None
+    findings: tuple[BundleFinding, ...]
+
+
+def examine(files: BundleFiles, *, cases: bool = True) -> BundleReport:
+    """Reads a bundle and says all there is to say about it; with ``cases`` it runs them too."""
+    try:
+        bundle = read_bundle(files)
+    except BundleError as error:
+        return BundleReport(None, faults_of(error))
+    found = [
+        *_without_approvers(bundle),
+        *(_failing_cases(bundle) if cases else ()),
+        *_silent(bundle),
+        *_unseen(bundle),
+    ]
+    return BundleReport(bundle, tuple(found[:MAX_FINDINGS]))
+
+
+def faults_of(error: BundleError) -> tuple[BundleFinding, ...]:
+    """Answers the faults of a bundle that could not be read."""
+    found = (BundleFinding(Severity.ERROR, one.file, one.line, one.message[:_MAX_MESSAGE]) for one in error.all)
+    return tuple(dict.fromkeys(found))[:MAX_FINDINGS]
+
+
+def _failing_cases(bundle: Bundle) -> Iterator[BundleFinding]:
+    for result in run_bundle_tests(bundle):
+        if not result.passed:
+            message = f"the case {result.name!r} failed: {'; '.join(result.differences)}"
+            yield BundleFinding(Severity.CASE, TESTS_FOLDER, 0, message[:_MAX_MESSAGE])
+
+
+def _without_approvers(bundle: Bundle) -> Iterator[BundleFinding]:
+    """Tell which groups whose members may approve a class have none, as far as the bundle knows."""
+    settings = read_document(SETTINGS_FILE, bundle.files.texts[SETTINGS_FILE])
+    members = read_entities(bundle.files).members
+    for index, one in enumerate(bundle.classes):
+        for group in sorted(one.groups):
+            if members.get(group):
+                continue
+            if group in members:
+                severity, told = Severity.NOTE, f"{ENTITIES_FILE} names nobody in it, so only whom a token names counts"
+            else:
+                near = difflib.get_close_matches(group, members, 1)
+                severity = Severity.WARNING
+                told = (
+                    f"{ENTITIES_FILE} knows no such group: declare it there under groups where tokens name its members"
+                )
+                told += f", or write '{near[0]}'" if near else ""
+            line = settings.line(("classes", index, "eligible"))
+            message = f"nobody is in the group '{group}', which may approve class '{one.name}'; {told}"
+            yield BundleFinding(severity, SETTINGS_FILE, line, message[:_MAX_MESSAGE])
+
+
+def _silent(bundle: Bundle) -> Iterator[BundleFinding]:
+    for one in silent_parts(bundle.policies, bundle.tools, packaged_tools()):
+        message = f"{one.policy.id}: {one.message}"
+        yield BundleFinding(Severity.NOTE, one.policy.file, one.policy.line, message[:_MAX_MESSAGE])
+
+
+def _unseen(bundle: Bundle) -> Iterator[BundleFinding]:
+    for name, tool in sorted(bundle.tools.items()):
+        unseen = unseen_arguments(tool.schema)
+        if unseen:
+            message = f"no policy can look at these arguments of {name}: {', '.join(unseen)}"
+            yield BundleFinding(Severity.NOTE, TOOLS_FILE, 0, message[:_MAX_MESSAGE])
+
+
+class TenantFiles(NamedTuple):
+    """Files by name, and the names of those of which something is left out."""
+
+    texts: Mapping[str, str]
+    withheld: tuple[str, ...]
+
+
+def files_for(texts: Mapping[str, str], tenant: str) -> TenantFiles:
+    """Return the files of an accepted bundle as a tenant may see them.
+
+    entities.json comes with the tenant's own users and their groups. A file of cases about users of a tenant that
+    entities.json names beside it is left out, and so is the signature, which would not fit what is left.
+    """
+    if ENTITIES_FILE not in texts:
+        return TenantFiles(texts, ())
+    everybody: dict[str, Any] = read_document(ENTITIES_FILE, texts[ENTITIES_FILE]).data
+    users = everybody.get("users", [])
+    others = frozenset(user["tenant"] for user in users) - {tenant}
+    if not others:
+        return TenantFiles(texts, ())
+    own = [user for user in users if user["tenant"] == tenant]
+    groups = sorted({group for user in own for group in user.get("groups", [])})
+    withheld = {name for name in texts if name.startswith(f"{TESTS_FOLDER}/") and _tells_of(name, texts[name], others)}
+    withheld |= {SIGNATURE_FILE} & set(texts)
+    shown = {name: text for name, text in texts.items() if name not in withheld}
+    shown[ENTITIES_FILE] = json.dumps({"groups": groups, "users": own}, ensure_ascii=False, indent=1) + "\n"
+    return TenantFiles(shown, tuple(sorted(withheld | {ENTITIES_FILE})))
+
+
+def _tells_of(name: str, text: str, tenants: frozenset[str]) -> bool:
+    """Return True if a file of cases is about one of these tenants, or cannot be read."""
+    try:
+        cases = read_document(name, text).parse(CasesFile).cases
+    except BundleError:
+        return True
+    return any({case.user.tenant, case.thread_tenant} & tenants for case in cases)

@@ -1,0 +1,258 @@
+"""The catalog: the tools RiskGate knows, read strictly from tools.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+import jsonschema_rs
+from pydantic import BaseModel, ConfigDict, Field
+
+from phylactery_riskgate.domain import pointers
+from phylactery_riskgate.domain.canonical import hash_json
+from phylactery_riskgate.domain.documents import Document, Faults, Place
+from phylactery_riskgate.domain.facts.argument_types import one_form
+from phylactery_riskgate.domain.facts.catalog_facts import FactsEntry, asks_of, faults
+from phylactery_riskgate.domain.facts.targets import target_fault
+from phylactery_riskgate.domain.model import CatalogTool, Effect, Idempotency, Risk
+from phylactery_riskgate.domain.policy.guard import GuardError, read_struct
+
+MAX_TIMEOUT_SECONDS = 3_600
+MAX_TOOLS = 1_000
+Pointer = Annotated[str, Field(min_length=2, max_length=pointers.MAX_POINTER, pattern=r"^/")]
+
+NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+LISTED_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+ONE_SCHEMA = frozenset(
+    {"items", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains", "propertyNames", "not"}
+    | {"if", "then", "else"}
+)
+"""The keywords of JSON Schema 2020-12 that hold schemas: by name, in a list, and one."""
+
+
+class ToolEntry(FactsEntry, BaseModel):
+    """One tool as tools.yaml writes it."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
+    risk: Risk
+    effect: Effect | Literal["none"]
+    level: str = ""
+    controls: list[Pointer] = []
+    sensitive: list[Pointer] = []
+    paths: list[Pointer] = []
+    amount: Pointer | None = None
+    currency: Pointer | None = None
+    recipients: list[Pointer] = []
+    targets: list[Pointer] = []
+    timeout_seconds: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_SECONDS, strict=False)] = 30.0
+    idempotency: Idempotency = "unsafe"
+    description: Annotated[str, Field(min_length=1, max_length=1_000)]
+    description_es: Annotated[str, Field(min_length=1, max_length=1_000)]
+    input_schema: Annotated[dict[str, Any], Field(alias="schema")]
+
+
+class ToolsFile(BaseModel):
+    """tools.yaml."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    tools: Annotated[list[ToolEntry], Field(max_length=MAX_TOOLS)]
+
+
+def compile_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    """Compiles a JSON Schema (2020-12) with linear-time regular expressions and every format checked.
+
+    Raises:
+        ValueError: it is no schema, a pattern needs backtracking, or a format is unknown.
+    """
+    return jsonschema_rs.Draft202012Validator(
+        dict(schema),
+        pattern_options=jsonschema_rs.RegexOptions(),
+        email_options=jsonschema_rs.EmailOptions(allow_display_text=False, allow_domain_literal=False),
+        validate_formats=True,
+        ignore_unknown_formats=False,
+        offline=True,
+    )
+
+
+def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, CatalogTool]:
+    """Reads tools, each checked so that everything the catalog promises about it can be kept.
+
+    Raises:
+        BundleError: an entry cannot be used; names its line.
+    """
+    tools: dict[str, CatalogTool] = {}
+    for index, entry in enumerate(document.parse(ToolsFile).tools):
+        where = ("tools", index)
+        if entry.name in tools:
+            raise document.error((*where, "name"), f"repeats the tool {entry.name!r}")
+        if entry.level and entry.level not in levels:
+            raise document.error((*where, "level"), f"the level {entry.level!r} is not in riskgate.yaml")
+        _check_schema(document, (*where, "schema"), entry.input_schema)
+        _check_pointers(document, where, entry)
+        _check_facts(document, where, entry)
+        _check_effect(document, where, entry)
+        tools[entry.name] = _tool(entry, levels[0])
+    return tools
+
+
+def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
+    schema_hash = hash_json(entry.input_schema)
+    level = entry.level or lowest_level
+    contract = {
+        "schema_hash": schema_hash,
+        "risk": entry.risk,
+        "effect": entry.effect,
+        "level": level,
+        "controls": entry.controls,
+        "sensitive": entry.sensitive,
+        "paths": entry.paths,
+        "amount": entry.amount,
+        "currency": entry.currency,
+        "recipients": entry.recipients,
+        "targets": entry.targets,
+        "timeout_seconds": entry.timeout_seconds,
+        "idempotency": entry.idempotency,
+    }
+    return CatalogTool(
+        name=entry.name,
+        version=hash_json({"tool": entry.name, **contract}),
+        risk=entry.risk,
+        effect="read" if entry.effect == "none" else entry.effect,
+        effectless=entry.effect == "none",
+        level=level,
+        controls=tuple(entry.controls),
+        sensitive=tuple(entry.sensitive),
+        paths=tuple(entry.paths),
+        schema=entry.input_schema,
+        schema_hash=schema_hash,
+        timeout_seconds=entry.timeout_seconds,
+        idempotency=entry.idempotency,
+        description=entry.description,
+        description_es=entry.description_es,
+        amount=entry.amount or "",
+        currency=entry.currency or "",
+        recipients=tuple(entry.recipients),
+        targets=tuple(entry.targets),
+        roles=dict(entry.roles),
+        asks=asks_of(entry.asks),
+        outputs=tuple(entry.output.items()),
+        registry=tuple(entry.registry),
+    )
+
+
+def _check_schema(document: Document, where: Place, schema: dict[str, Any]) -> None:
+    if schema.get("type") != "object":
+        raise document.error(where, 'a tool\'s schema has "type: object"')
+    try:
+        read_struct(schema)
+        compile_validator(schema)
+    except GuardError as error:
+        below = [int(token) if token.isdigit() else token for token in pointers.parse(error.path)]
+        raise document.error(
+            (*where, *below), f"the schema holds what is refused in arguments: {error.code}"
+        ) from error
+    except ValueError as error:
+        raise document.error(where, f"is no JSON Schema RiskGate can use: {error}") from error
+    for place, part, reached in _subschemas(schema, (), reached=True):
+        _check_part(document, (*where, *place), part, reached=reached)
+
+
+def _check_part(document: Document, where: Place, part: dict[str, Any], *, reached: bool) -> None:
+    for keyword in ("$ref", "$dynamicRef"):
+        if keyword in part:
+            raise document.error((*where, keyword), f"{keyword} is not used in a catalog; write the schema out")
+    if "default" in part:
+        if not reached:
+            raise document.error((*where, "default"), "a default below a condition or a choice is never applied")
+        if not compile_validator(part).is_valid(part["default"]):
+            raise document.error((*where, "default"), "the default does not fit its own schema")
+
+
+def _subschemas(schema: Any, place: Place, *, reached: bool) -> Iterator[tuple[Place, dict[str, Any], bool]]:
+    """Every schema at or below one, its place, and whether binding reaches it (through properties and items alone)."""
+    if not isinstance(schema, dict):
+        return
+    yield place, schema, reached
+    for keyword, held in schema.items():
+        inside = reached and keyword in {"properties", "items"}
+        if keyword in NAMED_SCHEMAS:
+            for name, part in held.items():
+                yield from _subschemas(part, (*place, keyword, name), reached=inside)
+        elif keyword in LISTED_SCHEMAS:
+            for index, part in enumerate(held):
+                yield from _subschemas(part, (*place, keyword, index), reached=inside)
+        elif keyword in ONE_SCHEMA:
+            yield from _subschemas(held, (*place, keyword), reached=inside)
+
+
+def _check_pointers(document: Document, where: Place, entry: ToolEntry) -> None:
+    for field, index, text in _pointers(entry):
+        place = (*where, field) if index is None else (*where, field, index)
+        try:
+            part = schema_at(entry.input_schema, pointers.parse(text))
+        except ValueError as error:
+            raise document.error(place, str(error)) from error
+        if part is None:
+            raise document.error(place, f"{text} leads to no property of the schema")
+        fault = use_fault(field, part)
+        if fault:
+            raise document.error(place, f"{text} {fault}")
+
+
+def _check_facts(document: Document, where: Place, entry: ToolEntry) -> None:
+    found = Faults()
+    for place, message in faults(entry, lambda text: schema_at(entry.input_schema, pointers.parse(text))):
+        found.add(document.error((*where, *place), message))
+    found.check()
+
+
+def _check_effect(document: Document, where: Place, entry: ToolEntry) -> None:
+    """Refuse a tool without an effect that is more: it answers what it was told, so nothing it says is known."""
+    if entry.effect != "none":
+        return
+    if entry.registry:
+        raise document.error((*where, "registry"), "a tool without an effect (effect: none) keeps no registry")
+    for text, kind in entry.output.items():
+        if kind != "free":
+            raise document.error((*where, "output", text), "what a tool without an effect answers is free text")
+    if entry.risk == "critical":
+        raise document.error((*where, "risk"), "a tool without an effect (effect: none) is not critical")
+
+
+def _pointers(entry: ToolEntry) -> Iterator[tuple[str, int | None, str]]:
+    for field in ("controls", "sensitive", "paths", "recipients", "targets"):
+        for index, text in enumerate(getattr(entry, field)):
+            yield field, index, text
+    for field in ("amount", "currency"):
+        if getattr(entry, field) is not None:
+            yield field, None, getattr(entry, field)
+
+
+def use_fault(field: str, part: Mapping[str, Any]) -> str:
+    """Says why a property cannot be used as a field of an entry says, or nothing."""
+    form, name, _ = one_form(part)
+    if field == "paths" and part.get("type") != "string":
+        return "is no text, so it is no file path"
+    if field == "targets":
+        return target_fault(part)
+    if field == "amount" and name not in {"integer", "number"}:
+        return "is no number, so it cannot be counted as an amount"
+    if field == "recipients":
+        texts = name == "string" or (name == "array" and one_form(form.get("items"))[1:] == ("string", False))
+        return "" if texts else "is neither a text nor a list of texts, so it names no recipients"
+    if field == "currency":
+        listed = [text.casefold() for text in form.get("enum", ()) if isinstance(text, str)]
+        if name != "string" or not listed or len(set(listed)) < len(listed):
+            return "needs an enum of currencies: each has a counter of its own, and one nobody listed would be another"
+    return ""
+
+
+def schema_at(schema: Mapping[str, Any], tokens: tuple[str, ...]) -> Mapping[str, Any] | None:
+    """Finds the schema of a property, or None where there is no such property."""
+    part: Any = schema
+    for token in tokens:
+        part = part.get("properties", {}).get(token)
+        if not isinstance(part, dict):
+            return None
+    return part  # type: ignore[no-any-return]  # every step made sure it is a mapping

@@ -1,0 +1,164 @@
+"""Says what a catalog leaves unsaid about its tools, and what that costs: every gap is a question asked of a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from phylactery_riskgate.domain.catalog.drafting.phrases import heard, written
+from phylactery_riskgate.domain.catalog.drafting.vocabulary import GOALS
+from phylactery_riskgate.domain.documents import Document
+from phylactery_riskgate.domain.intent.understood import is_heard
+from phylactery_riskgate.domain.model import CatalogTool
+
+LANGUAGES = {"en": "English", "es": "Spanish"}
+_SHOWN = 80
+"""How much of an example or a list is told."""
+
+
+_TELLING = 3
+"""So many small words in order say something after all."""
+
+
+class Gap(StrEnum):
+    """What a catalog can leave unsaid, by a name that stays."""
+
+    NO_PHRASES = "NO_PHRASES"
+    NO_EXAMPLES = "NO_EXAMPLES"
+    NO_ROLE = "NO_ROLE"
+    NO_OUTPUT = "NO_OUTPUT"
+    REGISTRY_WITHOUT_KIND = "REGISTRY_WITHOUT_KIND"
+    PHRASE_TOO_BROAD = "PHRASE_TOO_BROAD"
+    EXAMPLE_UNHEARD = "EXAMPLE_UNHEARD"
+    SAME_WORDS = "SAME_WORDS"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """One thing a tool's entry leaves unsaid: where in tools.yaml, what, and what it costs."""
+
+    gap: Gap
+    tool: str
+    line: int
+    message: str
+    cost: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How much one tool's entry says; ``roles`` is over its controls."""
+
+    tool: str
+    effect: str
+    phrases: Mapping[str, int]
+    examples: Mapping[str, int]
+    controls: int
+    roles: int
+    outputs: int
+
+
+def said(tool: CatalogTool) -> Said:
+    """Counts what an entry says."""
+    return Said(
+        tool.name,
+        "none" if tool.effectless else tool.effect,
+        {language: len(_phrases(tool, language)) for language in LANGUAGES},
+        {language: len(_examples(tool, language)) for language in LANGUAGES},
+        len(tool.controls),
+        sum(_has_role(tool, control) for control in tool.controls),
+        len(tool.outputs),
+    )
+
+
+def missing(tools: Mapping[str, CatalogTool], document: Document) -> tuple[Missing, ...]:
+    """Finds what a catalog leaves unsaid, tool by tool; ``document`` is the tools.yaml it was read from."""
+    found: list[Missing] = []
+    places = {entry["name"]: index for index, entry in enumerate(document.data["tools"])}
+    for tool in tools.values():
+        for gap, place, message, cost in (*_asking(tool), *_reading(tool)):
+            line = document.line(("tools", places.get(tool.name, 0), *place))
+            found.append(Missing(gap, tool.name, line, message, cost))
+    for name, gap, place, message, cost in _shared(tools.values()):
+        found.append(Missing(gap, name, document.line(("tools", places.get(name, 0), *place)), message, cost))
+    return tuple(sorted(found, key=lambda one: places.get(one.tool, 0)))
+
+
+_Place = tuple[str | int, ...]
+_Found = tuple[Gap, _Place, str, str]
+
+
+def _phrases(tool: CatalogTool, language: str) -> tuple[str, ...]:
+    return tool.asks.phrases_en if language == "en" else tool.asks.phrases_es
+
+
+def _examples(tool: CatalogTool, language: str) -> tuple[str, ...]:
+    return tool.asks.examples_en if language == "en" else tool.asks.examples_es
+
+
+def _asking(tool: CatalogTool) -> Iterator[_Found]:
+    """Finds what is missing for telling that somebody asks for a tool."""
+    for language, name in LANGUAGES.items():
+        phrases, examples = _phrases(tool, language), _examples(tool, language)
+        if not phrases:
+            yield Gap.NO_PHRASES, ("asks", "phrases"), f"no phrases in {name}", _unasked_cost(tool, name)
+        for index, phrase in enumerate(phrases):
+            if not heard(phrase) and len(written(phrase)) < _TELLING:
+                place = ("asks", "phrases", language, index)
+                cost = "it is heard in many a request for something else, which then counts as asked for"
+                yield Gap.PHRASE_TOO_BROAD, place, f"{phrase!r} holds small words alone", cost
+        if not examples:
+            cost = f"nothing shows whether its phrases hear what people write in {name}"
+            yield Gap.NO_EXAMPLES, ("asks", "examples"), f"no examples in {name}", cost
+        for index, example in enumerate(examples):
+            if phrases and not is_heard(tool, example):
+                place = ("asks", "examples", language, index)
+                message = f"no phrase of it is in its own example {_short(example)!r}"
+                yield Gap.EXAMPLE_UNHEARD, place, message, "who writes that is not understood, and is asked about it"
+
+
+def _unasked_cost(tool: CatalogTool, name: str) -> str:
+    if tool.effect == "read":
+        return f"whoever asks for it in {name} is not heard; a policy that wants reads to be asked for stops it"
+    return f"whoever asks for it in {name} is not understood: its calls are asked about"
+
+
+def _reading(tool: CatalogTool) -> Iterator[_Found]:
+    """Finds what is missing for telling where a value comes from."""
+    for index, control in enumerate(tool.controls):
+        if not _has_role(tool, control):
+            cost = "it counts as an object: a recipient, an amount or a link is not weighed as one"
+            yield Gap.NO_ROLE, ("controls", index), f"the control {control} has no role", cost
+    if not tool.outputs:
+        cost = "everything it answers counts as free text: calls that use it are asked about or blocked"
+        yield Gap.NO_OUTPUT, ("output",), "no kinds of output fields", cost
+        return
+    for index, text in enumerate(tool.registry):
+        if all(text != place for place, _ in tool.outputs):
+            cost = "it is believed whole, and what else it is nobody said"
+            yield Gap.REGISTRY_WITHOUT_KIND, ("registry", index), f"the registry {text} has no kind in output", cost
+
+
+def _has_role(tool: CatalogTool, control: str) -> bool:
+    """Says whether a control, or everything it covers as far as roles go, has a role."""
+    return any(
+        control == role or control.startswith(f"{role}/") or role.startswith(f"{control}/") for role in tool.roles
+    )
+
+
+def _shared(tools: Iterable[CatalogTool]) -> Iterator[tuple[str, Gap, _Place, str, str]]:
+    """Finds phrases that two tools claim, where asking for the one would let the other act."""
+    claimed: dict[tuple[str, ...], CatalogTool] = {}
+    for tool in tools:
+        for language in LANGUAGES:
+            for index, phrase in enumerate(_phrases(tool, language)):
+                first = claimed.setdefault(written(phrase), tool)
+                if first.name == tool.name or first.effect == tool.effect == "read" or phrase in GOALS:
+                    continue
+                place = ("asks", "phrases", language, index)
+                cost = f"whoever asks for {first.name} is read as asking for {tool.name} too, and the other way round"
+                yield tool.name, Gap.SAME_WORDS, place, f"{phrase!r} is a phrase of {first.name} too", cost
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -1,0 +1,193 @@
+"""Reads what tools say about themselves: a JSON Schema, an MCP tool list, the agent's own export."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, NoReturn
+
+from pydantic import Field, ValidationError
+
+from phylactery_riskgate.domain.catalog.catalog import MAX_TIMEOUT_SECONDS, MAX_TOOLS, Pointer
+from phylactery_riskgate.domain.catalog.drafting.schemas import DraftError
+from phylactery_riskgate.domain.facts.catalog_facts import FactsEntry
+from phylactery_riskgate.domain.model import Effect, Idempotency, Risk
+from phylactery_riskgate.domain.policy.guard import GuardError, check_depth
+
+MAX_SOURCE_BYTES: Final = 8 * 1_048_576
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_MAX_DIGITS: Final = 30
+_SCHEMA_KEYS: Final = ("inputSchema", "input_schema", "parameters")
+_OUTPUT_KEYS: Final = ("outputSchema", "output_schema")
+
+
+class SourceError(Exception):
+    """What was given is no list of tools and no schema; says why."""
+
+
+class Known(FactsEntry):
+    """What the agent knows of its own tools beside their schemas: taken as it is, where a list may be believed."""
+
+    description_es: str = ""
+    risk: Risk | None = None
+    effect: Effect | None = None
+    controls: list[Pointer] | None = None
+    timeout_seconds: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_SECONDS, strict=False)] | None = None
+    idempotency: Idempotency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What an MCP server claims a tool does; None where it says nothing."""
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One tool as it says itself what it is; nothing about it was checked but the name.
+
+    ``trusted`` says that the operator believes the hints of its server.
+    """
+
+    name: str
+    description: str
+    input_schema: Any
+    output_schema: Any = None
+    hints: Hints = Hints()
+    trusted: bool = False
+    known: Known = field(default_factory=Known)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A tool nothing can be proposed for; ``name`` may hold anything."""
+
+    name: str
+    reason: str
+
+
+def read_sources(
+    text: str, *, name: str = "", description: str = "", believed: bool = False, trusted: bool = False
+) -> tuple[tuple[Source, ...], tuple[Skipped, ...]]:
+    """Reads a list of tools, or one schema of the tool ``name``; says too what is no tool.
+
+    ``believed`` takes the catalog's words in a list as they are, which is for the agent's own export alone.
+    ``trusted`` lets the annotations of an MCP server make a tool laxer, too.
+
+    Raises:
+        SourceError: it is neither.
+    """
+    value = _read(text)
+    listed = _listed(value)
+    if listed is None:
+        return (_schema_source(value, name, description),), ()
+    if len(listed) > MAX_TOOLS:
+        raise SourceError(f"lists {len(listed)} tools; a catalog holds at most {MAX_TOOLS}")
+    found: list[Source] = []
+    skipped: list[Skipped] = []
+    names: set[str] = set()
+    for index, item in enumerate(listed):
+        try:
+            source = _source(item, believed=believed, trusted=trusted)
+        except DraftError as error:
+            skipped.append(Skipped(_name_of(item, index), str(error)))
+            continue
+        if source.name in names:
+            skipped.append(Skipped(source.name, "the list names it twice"))
+            continue
+        names.add(source.name)
+        found.append(source)
+    return tuple(found), tuple(skipped)
+
+
+def _read(text: str) -> Any:
+    if len(text) > MAX_SOURCE_BYTES:
+        raise SourceError(f"is longer than {MAX_SOURCE_BYTES // 1_048_576} MiB")
+    try:
+        check_depth(text)
+        return json.loads(text, object_pairs_hook=_pairs, parse_int=_integer, parse_constant=_constant)
+    except GuardError:
+        raise SourceError("is nested deeper than a catalog can hold") from None
+    except json.JSONDecodeError as error:
+        raise SourceError(f"is no JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        raise SourceError("repeats a key in one object, so two readers would see two different tools")
+    return read
+
+
+def _integer(literal: str) -> int | float:
+    return int(literal) if len(literal) <= _MAX_DIGITS else float(literal)
+
+
+def _constant(literal: str) -> NoReturn:
+    raise SourceError(f"holds {literal}, which is no JSON")
+
+
+def _listed(value: Any) -> list[Any] | None:
+    """Answers the tools of a list in one of its usual forms, None where it is none."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        raise SourceError("is neither a list of tools nor a JSON Schema")
+    for holder in (value, value.get("result")):
+        if isinstance(holder, dict) and isinstance(holder.get("tools"), list):
+            return holder["tools"]  # type: ignore[no-any-return]  # it is a list
+    return [value] if "name" in value and any(key in value for key in _SCHEMA_KEYS) else None
+
+
+def _schema_source(value: Any, name: str, description: str) -> Source:
+    if not name:
+        raise SourceError("is one JSON Schema: say with --name which tool takes it")
+    if not _NAME.fullmatch(name):
+        raise SourceError("--name takes 1 to 128 letters, digits, and the marks _ . -")
+    return Source(name, description or str(value.get("description", "")), value)
+
+
+def _source(item: Any, *, believed: bool, trusted: bool) -> Source:
+    if isinstance(item, dict) and isinstance(item.get("function"), dict):
+        item = item["function"]
+    if not isinstance(item, dict):
+        raise DraftError("is no JSON object")
+    name = item.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise DraftError("its name is not 1 to 128 letters, digits, and the marks _ . -")
+    described = item.get("description")
+    return Source(
+        name=name,
+        description=described if isinstance(described, str) else "",
+        input_schema=next((item[key] for key in _SCHEMA_KEYS if key in item), None),
+        output_schema=next((item[key] for key in _OUTPUT_KEYS if key in item), None),
+        hints=_hints(item.get("annotations")),
+        trusted=trusted,
+        known=_known(item.get("catalog")) if believed else Known(),
+    )
+
+
+def _name_of(item: Any, index: int) -> str:
+    name = item.get("name") if isinstance(item, dict) else None
+    return name[:128] if isinstance(name, str) and name else f"the tool at place {index}"
+
+
+def _hints(annotations: Any) -> Hints:
+    if not isinstance(annotations, dict):
+        return Hints()
+    said = (annotations.get(key) for key in ("readOnlyHint", "destructiveHint", "idempotentHint"))
+    return Hints(*(value if isinstance(value, bool) else None for value in said))
+
+
+def _known(said: Any) -> Known:
+    try:
+        return Known.model_validate(said if isinstance(said, Mapping) else {})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = "/".join(str(token) for token in first["loc"])
+        raise DraftError(f'its "catalog" cannot be used: {where}: {first["msg"]}') from None

@@ -1,0 +1,196 @@
+"""The facts about one call that policies may look at.
+
+``FAMILIES`` is the one place to add a fact: a name and, per tool, a type and a way to its value. The Cedar schema, the
+context of a request and the explanation all follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from phylactery_riskgate.domain.facts import derived
+from phylactery_riskgate.domain.facts.argument_types import record_type
+from phylactery_riskgate.domain.facts.inspected import inspection_type, inspection_value
+from phylactery_riskgate.domain.facts.targets import TARGETS_TYPE, targets_value
+from phylactery_riskgate.domain.facts.types import (
+    EntityOf,
+    FactType,
+    Field,
+    Kind,
+    Mentions,
+    RecordOf,
+    Scalar,
+    SetOf,
+    Writer,
+    writer,
+)
+from phylactery_riskgate.domain.intent.model import TaskFacts
+from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json
+from phylactery_riskgate.domain.pointers import pointer
+from phylactery_riskgate.domain.policy.evidence import (
+    TASK_FAMILIES,
+    origins_by_name,
+    task_types,
+    task_values,
+    url_origin,
+)
+from phylactery_riskgate.domain.policy.policies import APPROVED, CLASS
+from phylactery_riskgate.domain.policy.usage import usage_type
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One attribute of the context for one tool.
+
+    ``value`` gets the call and what some policy looks at; it may leave out the rest, and raises NotRepresentableError
+    where it cannot tell what is looked at. It is None where the value comes from outside and is handed in.
+    """
+
+    type: FactType
+    value: Callable[[BoundCall, Mentions], Any] | None
+
+
+def _arguments(tool: CatalogTool) -> Fact:
+    """The bound arguments, typed from the tool's schema."""
+    return Fact(record_type(tool.schema), lambda bound, _mentions: bound.arguments)
+
+
+def _derived(tool: CatalogTool) -> Fact:
+    """What RiskGate works out of them."""
+    plan = derived.plan(tool)
+    return Fact(plan.type, lambda bound, mentions: plan.value(bound.arguments, mentions, ("derived",)))
+
+
+def _nulls(_tool: CatalogTool) -> Fact:
+    """JSON Pointers of the arguments that are null, which ``has`` does not see."""
+    return Fact(SetOf(Scalar(Kind.STRING)), lambda bound, _mentions: sorted(null_pointers(bound.arguments)))
+
+
+def _usage(tool: CatalogTool) -> Fact:
+    """What the budgets that count the tool have counted; handed in."""
+    return Fact(usage_type(tool.budgets), None)
+
+
+def _targets(tool: CatalogTool) -> Fact:
+    """Where the call reaches out to."""
+    return Fact(TARGETS_TYPE, lambda bound, _mentions: targets_value(tool, bound))
+
+
+def _pathway(_tool: CatalogTool) -> Fact:
+    """How the message is served that the call answers; handed in."""
+    return Fact(EntityOf(PATHWAY), None)
+
+
+def _inspection(tool: CatalogTool) -> Fact:
+    """What inspection finds in the arguments."""
+    return Fact(inspection_type(tool), lambda bound, mentions: inspection_value(tool, bound, mentions))
+
+
+def _of_task(name: str) -> Callable[[CatalogTool], Fact]:
+    """What its task tells of the call (domain/evidence.py); handed in."""
+    return lambda tool: Fact(task_types(tool)[name], None)
+
+
+PATHWAY = "Pathway"
+
+FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {
+    "args": _arguments,
+    "derived": _derived,
+    "nulls": _nulls,
+    "usage": _usage,
+    "targets": _targets,
+    "pathway": _pathway,
+    "inspection": _inspection,
+    **{name: _of_task(name) for name in TASK_FAMILIES},
+}
+
+NO_TOOL = CatalogTool(
+    name="riskgate:none",
+    version="",
+    risk="low",
+    effect="read",
+    level="",
+    controls=(),
+    sensitive=(),
+    paths=(),
+    schema={"type": "object"},
+    schema_hash="",
+    timeout_seconds=0,
+    idempotency="read_only",
+    description="",
+    description_es="",
+)
+"""What the sentinel action stands for: a tool without arguments that no catalog can hold."""
+
+_APPROVED_FIELD = Field(SetOf(EntityOf(CLASS)), required=True)
+
+
+def context_type(tool: CatalogTool) -> RecordOf:
+    """The type of ``context`` for calls of a tool."""
+    fields = {name: Field(fact(tool).type, required=True) for name, fact in FAMILIES.items()}
+    return RecordOf({**fields, APPROVED: _APPROVED_FIELD})
+
+
+class ContextBuilder:
+    """Writes the context of one tool's calls: the facts the policies of its slice look at, and no others."""
+
+    def __init__(self, tool: CatalogTool, mentions: Mentions) -> None:
+        looked_at = [(name, fact(tool), mentions.part(name)) for name, fact in FAMILIES.items()]
+        self._facts: list[tuple[str, Callable[[BoundCall, Mentions], Any] | None, Mentions, Writer]] = [
+            (name, fact.value, part, writer(fact.type, part, (name,)))
+            for name, fact, part in looked_at
+            if part is not None
+        ]
+        self.asks_approved = mentions.part(APPROVED) is not None
+        self._tool = tool
+        self._asks_task = any(mentions.part(name) is not None for name in TASK_FAMILIES)
+        origin = mentions.part("origin")
+        self._asks_origins = origin is not None and origin.part("by") is not None
+
+    def build(self, bound: BoundCall, task: TaskFacts, handed_in: Mapping[str, Any]) -> Json:
+        """Writes the context without ``approved``.
+
+        ``handed_in`` has the value of each family that has none itself, and that ``task`` does not tell.
+
+        Raises:
+            NotRepresentableError: a value some policy looks at cannot be held exactly.
+        """
+        if self._asks_task:
+            origins = origins_by_name(self._tool, bound, task) if self._asks_origins else {}
+            url = url_origin(self._tool, bound, task)
+            handed_in = {**handed_in, **task_values(task, origins, url)}
+        return {
+            name: write(handed_in[name] if value is None else value(bound, part))
+            for name, value, part, write in self._facts
+        }
+
+
+def approved_value(classes: tuple[str, ...]) -> list[Any]:
+    """Writes ``context.approved`` in Cedar's JSON."""
+    return [{"__entity": {"type": CLASS, "id": name}} for name in classes]
+
+
+def null_pointers(value: Any, place: tuple[str, ...] = ()) -> list[str]:
+    """Finds the nulls in an object and the objects below it, as JSON Pointers."""
+    if value is None:
+        return [pointer(place)]
+    if not isinstance(value, dict):
+        return []
+    return [found for name, item in value.items() for found in null_pointers(item, (*place, name))]
+
+
+def without_values(context: Any) -> Any:
+    """Describes a context by its shape: names stay, values become their type, sets their size."""
+    kind = type(context)
+    if kind is dict:
+        if "__extn" in context:
+            return context["__extn"]["fn"]
+        if "__entity" in context:
+            return context["__entity"]["type"]
+        return {name: _KINDS.get(type(value)) or without_values(value) for name, value in context.items()}
+    return f"set of {len(context)}" if kind is list else _KINDS[kind]
+
+
+_KINDS: Mapping[type, str] = {str: "string", bool: "boolean", int: "long"}

@@ -1,0 +1,279 @@
+"""The facts of a task about one call: what was asked, where its values come from, and what its contents give away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from phylactery_understanding.proposal import Level, Understanding
+
+from phylactery_riskgate.domain.facts.argument_types import one_form
+from phylactery_riskgate.domain.intent import folding
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.languages import MONTHS, WEEKDAYS
+from phylactery_riskgate.domain.intent.model import (
+    FOREIGN,
+    LISTED,
+    NAMED,
+    NOBODY,
+    POINTED,
+    UNSHOWN,
+    Evidence,
+    TaskFacts,
+)
+from phylactery_riskgate.domain.intent.origin.literals import number
+from phylactery_riskgate.domain.intent.origin.origins import BY_ASK, OTHER_TEXT, UNSEEN, Argument, Found, origin
+from phylactery_riskgate.domain.intent.origin.people import speaks_of_nobody
+from phylactery_riskgate.domain.intent.origin.prints import prints
+from phylactery_riskgate.domain.intent.origin.signals import content_signals
+from phylactery_riskgate.domain.intent.phrases import nouns, picks, stem
+from phylactery_riskgate.domain.intent.reading import MAX_VALUE
+from phylactery_riskgate.domain.intent.understood import NO_USES, Uses, understood
+from phylactery_riskgate.domain.intent.words import is_value
+from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Role
+from phylactery_riskgate.domain.pointers import pointer
+
+MAX_LEAVES: Final = 500
+"""Values of one argument that are looked at; one of more is foreign."""
+_TOO_MANY: Final = "more values than are looked at"
+MAX_DISTINCT: Final = 100
+"""Different values of one call that are looked at, those of its control arguments first."""
+
+_SMALL_SIZE: Final = 30_000
+"""Values and prints of a task whose facts are told in milliseconds. Of the largest task the first take a second."""
+
+
+_TELLING: Final = 4
+"""Letters of a word that can call a thing."""
+_SHORT_MESSAGES: Final = 4_000
+"""Characters of messages that are parsed in milliseconds."""
+_REACHED: Final = frozenset({"principal", "url"})
+"""Roles of whom, or what, a call reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    path: str
+    value: Any
+    limited: bool
+    default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReader:
+    """Tells the facts of calls from what a task was shown."""
+
+    index: TaskIndex
+    uses: Callable[[BoundCall], Uses] | None = None
+    """Answers what asks have been used for already, None where none was."""
+    retracted_by: Callable[[CatalogTool, BoundCall, str], str] | None = None
+    """Answers the task whose words took back a call, or the ask it uses; empty where none did."""
+
+    def __call__(self, tool: CatalogTool, bound: BoundCall) -> TaskFacts:
+        """Answers the facts of a call."""
+        facts = task_facts(self.index, tool, bound, NO_USES if self.uses is None else self.uses(bound))
+        by = "" if self.retracted_by is None else self.retracted_by(tool, bound, facts.ask)
+        return facts if not by else replace(without_ask(facts), refused=True, retracted=by)
+
+    @property
+    def large(self) -> bool:
+        """Says whether that may take so long that others should not wait for it."""
+        return self.index.size > _SMALL_SIZE or sum(map(len, self.index.messages)) > _SHORT_MESSAGES
+
+
+def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, uses: Uses = NO_USES) -> TaskFacts:
+    """Works out the facts of a call; nothing of the call but its arguments is looked at."""
+    if index is None:
+        return UNSHOWN
+    leaves = {
+        name: list(_leaves(value, pointer((name,)), _property(tool.schema, name)))
+        for name, value in bound.arguments.items()
+    }
+    evidence = tuple(sorted(_evidence(index, tool, leaves), key=lambda one: (-one.origin, one.path)))
+    known = understood(index, tool, bound, lambda path: role_of(tool, path), uses)
+    if known.level is Level.CLEAR:
+        evidence = tuple(
+            one if one.origin == NAMED or one.place == _TOO_MANY else replace(one, origin=NAMED, place=BY_ASK)
+            for one in evidence
+        )
+    if tool.effect == "read" and known.fault is not None and known.fault.kind == "value":
+        evidence = _mentioned(tool, evidence)
+    control = [one for one in evidence if is_covered(one.path, tool.controls)]
+    told = list(dict.fromkeys(content_signals(index, _contents(tool, leaves), _reached(tool, evidence))))
+    if any(len(of_one) >= MAX_LEAVES for of_one in leaves.values()):
+        told.append((1, _TOO_MANY))
+    return TaskFacts(
+        shown=True,
+        intent=max(int(known.level), 0),
+        intent_words=known.words,
+        arguments=evidence,
+        worst=max((one.origin for one in control or evidence), default=LISTED),
+        signals=max((level for level, _ in told), default=0),
+        signal_reasons=tuple(reason for _, reason in told),
+        refused=known.level is Level.REFUSED,
+        foreign=_is_foreign(index, control or evidence, known),
+        understood_by=known.by if known.level is Level.CLEAR else NOBODY,
+        missing=(known.fault.kind, known.fault.words) if known.fault else ("", ""),
+        ask=known.ask,
+        quota=known.quota,
+        used=uses.counts.get(known.ask, 0),
+    )
+
+
+def uses_ask(facts: TaskFacts, tool: CatalogTool) -> bool:
+    """Says whether a call that these facts allow has an effect that its ask is used up by."""
+    return bool(facts.ask) and facts.understood_by != NOBODY and tool.effect != "read"
+
+
+def without_ask(facts: TaskFacts) -> TaskFacts:
+    """Answers facts as they would be of a call that no ask yields: what only the ask named comes from nowhere."""
+    arguments = tuple(replace(one, origin=FOREIGN) if one.place == BY_ASK else one for one in facts.arguments)
+    worst = FOREIGN if arguments != facts.arguments else facts.worst
+    return replace(facts, intent=0, understood_by=NOBODY, arguments=arguments, worst=worst)
+
+
+def _mentioned(tool: CatalogTool, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """Weigh an address the user wrote, and asked to have another read, as one out of a text."""
+    return tuple(
+        replace(one, origin=max(one.origin, POINTED), place="an address that is only mentioned")
+        if role_of(tool, one.path) == "url"
+        else one
+        for one in evidence
+    )
+
+
+def _is_foreign(index: TaskIndex, control: Sequence[Evidence], known: Understanding) -> bool:
+    """Return whether a control argument is somebody else's: of a text nobody pointed to, or of any where nobody asked.
+
+    Who points to a text to have it read asks for nothing that stands in it. Where they asked, and a text holds what
+    they called it, as a list of contacts holds a name, it may be what they meant.
+    """
+    unasked = known.level is Level.NONE
+    least = POINTED if unasked or _spells_out(index, known.words) else FOREIGN
+    foreign = [one for one in control if one.origin >= least and one.place not in UNSEEN]
+    if unasked or not all(one.place.startswith(OTHER_TEXT) for one in foreign):
+        return bool(foreign)
+    return bool(foreign) and not _is_called(index, known.words)
+
+
+def _spells_out(index: TaskIndex, said: Sequence[str]) -> bool:
+    """Return whether the ask names its own target: then no text they had read names another."""
+    return any(is_value(word) and word not in index.read_with for word in map(folding.fold, said))
+
+
+def _is_called(index: TaskIndex, said: Sequence[str]) -> bool:
+    """Return whether a name in the ask stands in a text that was read."""
+    names = [folding.fold(one) for one in said[1:] if one.isalpha() and one[0].isupper() and len(one) >= _TELLING]
+    return any(
+        result.all_prints.issuperset(prints([one]))
+        for result in index.results
+        for one in names
+        if one not in MONTHS and one not in WEEKDAYS
+    )
+
+
+def _reached(tool: CatalogTool, evidence: Sequence[Evidence]) -> int:
+    """Answers the origin of whom a call reaches."""
+    return max((one.origin for one in evidence if role_of(tool, one.path) in _REACHED), default=NAMED)
+
+
+def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[Evidence]:
+    by_order, called, nobody = picks(index.words, tool), nouns(tool), speaks_of_nobody(index)
+    written = frozenset(_norm(leaf.value) for of_one in leaves.values() for leaf in of_one)
+    known: dict[tuple[Any, ...], Found] = {}
+    for name, of_one in sorted(leaves.items(), key=lambda one: not is_covered(pointer((one[0],)), tool.controls)):
+        if not of_one:
+            continue
+        found: Found = (NAMED, "")
+        for leaf in of_one:
+            role = role_of(tool, leaf.path)
+            key = (role, name, type(leaf.value), leaf.value, leaf.limited, leaf.default)
+            if key not in known:
+                if len(known) >= MAX_DISTINCT:
+                    found = (FOREIGN, _TOO_MANY)
+                    break
+                known[key] = origin(
+                    index,
+                    Argument(
+                        role=role,
+                        name=name,
+                        value=leaf.value,
+                        beside=written,
+                        picks=by_order,
+                        nouns=called,
+                        limited=leaf.limited,
+                        default=leaf.default,
+                        unspoken=nobody and _is_optional(tool, name) and not _is_said(index, name),
+                    ),
+                )
+            found = max(found, known[key])
+        if len(of_one) >= MAX_LEAVES:
+            found = FOREIGN, _TOO_MANY
+        yield Evidence(pointer((name,)), found[0], found[1])
+
+
+def _is_optional(tool: CatalogTool, name: str) -> bool:
+    """Return whether the schema says that a tool does without an argument; one without a list of them says nothing."""
+    return name in tool.schema.get("properties", {}) and name not in tool.schema.get("required", (name,))
+
+
+def _is_said(index: TaskIndex, name: str) -> bool:
+    """Return whether the user spoke of an argument by its name: cc, participants."""
+    said = frozenset(map(stem, index.words.atoms))
+    return any(stem(one) in said for one in folding.atoms_of(folding.fold(name)))
+
+
+def _norm(value: Any) -> str:
+    if not isinstance(value, str):
+        return number(value)
+    return " ".join(folding.tokens(folding.fold(value))) if len(value) <= MAX_VALUE else ""
+
+
+def _contents(tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[str]:
+    for of_one in leaves.values():
+        for leaf in of_one:
+            if isinstance(leaf.value, str) and role_of(tool, leaf.path) == "content":
+                yield leaf.value
+
+
+def _leaves(value: Any, path: str, schema: Json) -> Iterator[_Leaf]:
+    """Answers the plain values of an argument; those of a list stand at the list's own path."""
+    waiting: list[tuple[str, Any, Json]] = [(path, value, schema)]
+    count = 0
+    while waiting and count < MAX_LEAVES:
+        place, one, form = waiting.pop()
+        if isinstance(one, dict):
+            waiting.extend(
+                (place + pointer((key,)), inside, _property(form, key)) for key, inside in reversed(one.items())
+            )
+        elif isinstance(one, list):
+            waiting.extend((place, inside, _items(form)) for inside in reversed(one))
+        elif one is not None:
+            count += 1
+            default = "default" in form and form["default"] == one and type(form["default"]) is type(one)
+            yield _Leaf(place, one, "enum" in form or "const" in form, default)
+
+
+def _property(schema: Any, name: str) -> Json:
+    form, _, _ = one_form(schema)
+    found = form.get("properties", {}).get(name)
+    return dict(one_form(found)[0]) if isinstance(found, dict) else {}
+
+
+def _items(schema: Json) -> Json:
+    found = schema.get("items")
+    return dict(one_form(found)[0]) if isinstance(found, dict) else {}
+
+
+def is_covered(path: str, by: tuple[str, ...]) -> bool:
+    """Says whether a pointer leads to, below or above one of some."""
+    return any(path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in by)
+
+
+def role_of(tool: CatalogTool, path: str) -> Role:
+    """Answers an argument's role: that of the longest pointer that covers it."""
+    covering = [one for one in tool.roles if path == one or path.startswith(f"{one}/")]
+    if covering:
+        return tool.roles[max(covering, key=len)]
+    return "object" if is_covered(path, tool.controls) else "content"

@@ -1,0 +1,136 @@
+"""What the user announces as somebody's text, without marking where it ends: it may be theirs, and may be pasted.
+
+It asks for nothing clearly, and its values are nobody's for certain; so a person is asked, and nothing is blocked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from phylactery_riskgate.domain.intent import folding
+from phylactery_riskgate.domain.intent.languages import (
+    CONVEYED,
+    DEICTIC,
+    GETTING,
+    INQUIRING,
+    LOOKING,
+    OWNERS,
+    POLITE,
+    RENDERING,
+    SPANS,
+    STATING,
+    TO_US,
+)
+
+Span = tuple[int, int]
+
+_BREAK = re.compile(r"[.?!]++(?=\s|$)|:(?=\s|$)|\n")
+_PARAGRAPH = re.compile(r"[ \t]*\n[ \t]*\n")
+_MAX_SENTENCES: Final = 400
+_FEW: Final = 4
+"""Words that may say how, or of which kind: summarize in three lines."""
+_NEAR: Final = 3
+_THEN: Final = frozenset({"and", "then", "y", "luego", "despues"})
+_QUOTES: Final = frozenset('"“”«»„')
+_LINE: Final = re.compile(r"^[ \t]{0,8}([-=*_#])\1{2,}[ \t]*$", re.MULTILINE)
+_BEGIN = re.compile(
+    r"^[ \t]{0,8}[-=*#<]{2,}[ \t]*(?:begin|start|inicio|comienzo|principio)\b[^\n]{0,80}$", re.MULTILINE
+)
+_CHAT = re.compile(
+    r"^[ \t]{0,8}(?:\[?\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},?[ \t]{1,4}\d{1,2}:\d{2}[^\n:]{0,20}\]?[ \t-]{1,4}[^\n:]{1,60}:"
+    r"|[^\W\d][^\n:]{0,60}?[ \t]{1,8}\d{1,2}:\d{2}(?:[ \t]?[ap]\.?m\.?)?[ \t]*$(?=\s*\S))",
+    re.MULTILINE,
+)
+"""A line of a chat. Who spoke at what hour announces what is said below; a last line that ends in an hour, nothing."""
+
+
+def announced_in(folded: str) -> list[Span]:
+    """Answers where a text stands that may be somebody else's."""
+    starts = [found.start() for found in (_BEGIN.search(folded), _CHAT.search(folded)) if found is not None]
+    starts.extend(_announced(folded))
+    lines: dict[str, list[int]] = {}
+    for line in _LINE.finditer(folded):
+        lines.setdefault(line[1], []).append(line.start())
+    spans = [(places[0], places[-1]) for places in lines.values() if len(places) > 1]
+    return [*spans, (min(starts), len(folded))] if starts else spans
+
+
+def _announced(folded: str) -> Iterator[int]:
+    """Answers where what the first sentence announces begins that announces anything."""
+    begins = 0
+    for number, found in enumerate(_BREAK.finditer(folded)):
+        sentence, mark = folded[begins : found.start()], found[0][0]
+        if number >= _MAX_SENTENCES:
+            return
+        if not sentence.strip():
+            continue
+        ended = mark == "\n" or folded[found.end() : found.end() + 1] == "\n"
+        apart = _PARAGRAPH.match(folded, found.start() if mark == "\n" else found.end()) is not None
+        quotes = not _QUOTES.isdisjoint(sentence)
+        if (
+            not quotes
+            and _announces(folding.tokens(sentence), mark, ended=ended, apart=apart)
+            and folded[found.end() :].strip()
+        ):
+            yield found.end()
+            return
+        begins = found.end()
+
+
+def _announces(said: Sequence[str], mark: str, *, ended: bool, apart: bool) -> bool:
+    """Says whether a sentence announces what follows it.
+
+    ``mark`` is what ends it; ``ended`` says that a line ends there, ``apart`` that a paragraph does.
+    """
+    words = [atom for token in said for atom in folding.atoms(token)]
+    while words and words[0] in POLITE:
+        del words[0]
+    if not words or not _THEN.isdisjoint(words[-1:]) or any(_names(token) for token in said):
+        return False
+    pointing = any(word in DEICTIC and SPANS.isdisjoint(words[at + 1 : at + 2]) for at, word in enumerate(words))
+    if mark == "?" and pointing and words[0] in INQUIRING:
+        return True
+    if mark == ":" or apart:
+        return _is_told(words, mark) or _renders(words, pointing=pointing)
+    return pointing and ended and _renders(words, pointing=True)
+
+
+def _names(token: str) -> bool:
+    """Says whether a sentence names what it is about: a file, an address."""
+    return "@" in token or ("." in token and not token[0].isdigit())
+
+
+def _renders(words: Sequence[str], *, pointing: bool) -> bool:
+    """Says whether somebody wants a text read, put otherwise or looked at that they do not name."""
+    wanted = RENDERING | LOOKING if pointing else RENDERING
+    place = next((at for at, word in enumerate(words) if word in wanted), -1)
+    if place < 0 or (not pointing and (not OWNERS.isdisjoint(words) or len(words) - place > _FEW + 1)):
+        return False
+    return _THEN.isdisjoint(words[place + 1 :])
+
+
+def _is_told(words: Sequence[str], mark: str) -> bool:
+    """Says whether somebody's words are told: Eve sent me this, I got a message, me ha llegado, Eva escribe."""
+    for at, word in enumerate(words):
+        if word in GETTING:
+            return True
+        if word not in CONVEYED:
+            continue
+        before = words[max(at - _NEAR, 0) : at]
+        if before and STATING.isdisjoint(before) and not TO_US.isdisjoint((*before, *words[at + 1 : at + _NEAR])):
+            return True
+        if (
+            before
+            and mark == ":"
+            and at == len(words) - 1
+            and STATING.isdisjoint(before[-1:])
+            and before[-1] not in _THAT
+        ):
+            return True
+    return False
+
+
+_THAT: Final = frozenset({"that", "que", "it", "which"})
+"""A file that says: hello."""

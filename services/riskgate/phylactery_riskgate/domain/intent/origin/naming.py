@@ -1,0 +1,129 @@
+"""Which items of a result the user named, or picked by their order.
+
+A name counts whole, or in so large a part that it tells one item from the others. Where the user named by several
+fields, the items that fit all of them are meant, if there are any.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from phylactery_riskgate.domain.intent.folding import atoms
+from phylactery_riskgate.domain.intent.languages import EXTENSIONS, SHORT_WORDS, SMALL
+from phylactery_riskgate.domain.intent.origin.literals import dates_in_token
+from phylactery_riskgate.domain.intent.origin.picking import picked
+from phylactery_riskgate.domain.intent.words import Words, is_value, looks_literal
+
+_TELLING: Final = 3
+"""Letters of an atom that can tell anything."""
+_WHOLE: Final = 2.0
+_HALF: Final = 0.5
+_FEW: Final = 2
+"""Items that may have the same amount for the amount to name them."""
+
+
+class Value(NamedTuple):
+    """A value of a result: its kind ("r" behind it for a registry), the item and the field it stands in.
+
+    ``written`` is how it is spelled, where that is more than its tokens.
+    """
+
+    norm: str
+    kind: str
+    item: int
+    field: str
+    written: str = ""
+
+    @property
+    def registry(self) -> bool:
+        """Says whether it is of a registry."""
+        return self.kind.endswith("r")
+
+
+def telling(parts: Iterable[str]) -> list[str]:
+    """Return the atoms that can name anything: one or two letters, or what a file's name ends with, cannot."""
+    return [
+        atom
+        for atom in parts
+        if atom not in SMALL and atom not in EXTENSIONS and (len(atom) >= _TELLING or atom.isdigit())
+    ]
+
+
+class Named(NamedTuple):
+    """The items the user named, and those that stand at an end of an order they spoke of.
+
+    Which of two things an order is of is not known here: a name and an order that fit no item together are two.
+    """
+
+    items: frozenset[int] = frozenset()
+    picks: frozenset[int] = frozenset()
+
+
+def named_items(values: Sequence[Value], parents: Sequence[int], words: Words) -> Named:
+    """Answers the items the words name."""
+    fields: dict[str, dict[int, float]] = defaultdict(dict)
+    for value in values:
+        strong = strength(value, words)
+        if strong:
+            told = fields[value.field]
+            told[value.item] = max(strong, told.get(value.item, 0.0))
+    chosen = [found for told in fields.values() if (found := _best(told))]
+    chosen += _by_amount(values, words)
+    ordered = frozenset(picked(values, parents, words.orders))
+    named = _meant(chosen)
+    return Named(_dated(named & ordered or named, values, words), ordered if named.isdisjoint(ordered) else frozenset())
+
+
+def _best(told: Mapping[int, float]) -> frozenset[int]:
+    best = max(told.values())
+    items = frozenset(item for item, strength in told.items() if strength == best)
+    return items if best >= _WHOLE or len(items) == 1 else frozenset()
+
+
+def _meant(chosen: Sequence[frozenset[int]]) -> frozenset[int]:
+    if not chosen:
+        return frozenset()
+    return frozenset.intersection(*chosen) or frozenset().union(*chosen)
+
+
+def strength(value: Value, words: Words) -> float:
+    """Answers 0 for a value that names nothing, up to 1 for a part of one the words hold, 2 for the whole of it."""
+    if looks_literal(value.norm):
+        return _WHOLE if value.norm in words.token_places or value.norm in words.joined else 0
+    if value.kind[0] != "n":
+        return 0
+    if is_value(value.norm) and value.norm in words.token_places:
+        return _WHOLE
+    parts = [atom for token in value.norm.split(" ") for atom in atoms(token)]
+    while len(parts) > 1 and parts[-1] in EXTENSIONS:
+        parts = parts[:-1]
+    tells = telling(parts)
+    if tells and words.hold_plain_atoms(parts):
+        return _WHOLE
+    said = {atom for atom in tells if atom not in SHORT_WORDS and atom in words.plain_places}
+    part = len(said) / len(set(tells)) if tells else 0
+    return part if part >= _HALF or len(said) >= _FEW else 0
+
+
+def _by_amount(values: Sequence[Value], words: Words) -> list[frozenset[int]]:
+    found: dict[str, set[int]] = defaultdict(set)
+    for value in values:
+        if value.norm in words.money and value.kind[0] == "o":
+            found[value.norm].add(value.item)
+    return [frozenset(items) for items in found.values() if len(items) <= _FEW]
+
+
+def _dated(named: frozenset[int], values: Sequence[Value], words: Words) -> frozenset[int]:
+    """Keeps those of a day the user named, where there are such: of two meetings of one name, that day's."""
+    if len(named) < _FEW or not words.dates:
+        return named
+    that_day = frozenset(
+        value.item
+        for value in values
+        if value.item in named
+        and value.kind[0] in "so"
+        and any(words.hold_date(date) for token in value.norm.split(" ") for date in dates_in_token(token))
+    )
+    return that_day or named

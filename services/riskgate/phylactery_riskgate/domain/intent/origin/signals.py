@@ -1,0 +1,195 @@
+"""What the contents of a call give away: an address nobody wrote, something private, another's dictation."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as NoBase64
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from phylactery_riskgate.domain.intent import folding
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.languages import DETAILS
+from phylactery_riskgate.domain.intent.model import FROM_TEXT, NAMED
+from phylactery_riskgate.domain.intent.origin.naming import telling
+from phylactery_riskgate.domain.intent.origin.prints import prints, triples
+from phylactery_riskgate.domain.intent.words import follow, looks_literal
+
+Signal = tuple[int, str]
+"""1 is worth a question, 2 worth a stop, and 0 to be known; and why."""
+
+MAX_CONTENT: Final = 200_000
+_LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'()]{3,2000}+", re.IGNORECASE)
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")
+_MAX_LINKS: Final = 50
+_MAX_ENCODED: Final = 8
+_DICTATED: Final = 6
+"""Tokens that follow one another just so by no chance."""
+_SHARE: Final = 0.4
+"""Part of a content's triples. Where every fifth word is another, three in five pairs stay, and two in five triples."""
+_LONG, _LONG_SHARE = 30_000, 0.5
+"""Triples of a text so long that it has many of any other by chance, and the part that counts there."""
+_FEW, _SHORT = 3, 6
+"""Triples that no phrase everybody uses has in a short content, and how many triples a short content has."""
+_SEVERAL: Final = 2
+_SHORTEST_PRIVATE: Final = 4
+_NO_ITEMS: Final[frozenset[int]] = frozenset()
+_READABLE: Final = 0.9
+_GRAM: Final = 8
+"""Letters and digits that stand together by no chance."""
+_APART: Final = 3
+"""Words that may stand between the parts of a private value."""
+_MAX_RAREST: Final = 16
+
+
+def content_signals(index: TaskIndex, contents: Iterable[str], reached: int) -> Iterator[Signal]:
+    """Answers what is strange about the contents of a call; ``reached`` is the origin of whom it reaches."""
+    for content in contents:
+        text = content[:MAX_CONTENT]
+        if len(content) > MAX_CONTENT:
+            yield 1, "more text than is looked at"
+        folded = folding.fold(text)
+        tokens = folding.tokens(folded)
+        if any(not index.words.hold_tokens(folding.tokens(link)) for link in _links(folded)):
+            yield 1, "a link the user did not write"
+        found = list(islice(_decoded(text), _MAX_ENCODED + 1))
+        if len(found) > _MAX_ENCODED:
+            yield 1, "more text in an encoding than is looked at"
+        decoded = [folding.tokens(folding.fold(one)) for one in found[:_MAX_ENCODED]]
+        if decoded and not index.words.hold_tokens(tokens):
+            yield 1, "text in an encoding"
+        for said in (tokens, *decoded):
+            yield from _private(index, said)
+            if reached > NAMED and _gives_away(index, said):
+                yield min(reached, 2), "values the user did not name, for somebody they did not name"
+        if any(_is_from_text(index, said) for said in (tokens, *decoded)):
+            yield 0, FROM_TEXT
+        if len(tokens) >= _DICTATED and _is_dictated(index, tokens):
+            yield 1, "text somebody else wrote, word by word or nearly"
+
+
+def _links(folded: str) -> Iterator[str]:
+    for count, match in enumerate(_LINK.finditer(folded)):
+        if count >= _MAX_LINKS:
+            return
+        yield match.group().removeprefix("https://").removeprefix("http://").rstrip(".,;:!?")
+
+
+def _decoded(text: str) -> Iterator[str]:
+    for match in _ENCODED.finditer(text):
+        written = match.group().rstrip("=").replace("-", "+").replace("_", "/")
+        try:
+            plain = b64decode(written + "=" * (-len(written) % 4), validate=True).decode()
+        except (NoBase64, ValueError):
+            continue
+        if sum(char.isprintable() for char in plain) >= _READABLE * len(plain):
+            yield plain
+
+
+def _private(index: TaskIndex, tokens: list[str]) -> Iterator[Signal]:
+    """Looks for private values in a content, and whether the user asked for them by the name of their field."""
+    content: _Content | None = None
+    details = bool(DETAILS & index.words.atom_places.keys())
+    for result in index.results:
+        for value in result.private:
+            if len(value.norm) < _SHORTEST_PRIVATE:
+                continue
+            content = content or _Content(tokens)
+            wanted = value.norm.split(" ")
+            level = content.holds(wanted)
+            if level and not _asked_for(index, wanted, value.field):
+                yield (1 if details else level), f"something private: {value.field}"
+
+
+class _Content:
+    """A content in which private values are looked for, also where they are written together or apart."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._tokens = tokens
+        self._places = _positions(tokens)
+        atoms = [atom for token in tokens for atom in folding.atoms(token)]
+        self._atom_places = _positions(atoms)
+        self._squeezed = "".join(atoms)
+        self._grams = frozenset(self._squeezed[at : at + _GRAM] for at in range(len(self._squeezed) - _GRAM + 1))
+
+    def holds(self, wanted: Sequence[str]) -> int:
+        """Answers 2 for a value that stands there, 1 for one whose parts stand near one another, 0 for none."""
+        if wanted[0] in self._places and follow(wanted, self._tokens, self._places):
+            return 2
+        atoms = [atom for token in wanted for atom in folding.atoms(token)]
+        squeezed = "".join(atoms)
+        if squeezed[:_GRAM] in self._grams and squeezed in self._squeezed:
+            return 2
+        return 1 if len(squeezed) >= _GRAM and len(set(atoms)) > 1 and self._hold_near(atoms) else 0
+
+    def _hold_near(self, atoms: Sequence[str]) -> bool:
+        if not all(atom in self._atom_places for atom in atoms):
+            return False
+        rarest = min((self._atom_places[atom] for atom in atoms), key=len)
+        reach = len(atoms) + _APART
+        return any(
+            all(_any_within(self._atom_places[atom], place - reach, place + reach) for atom in atoms)
+            for place in rarest[:_MAX_RAREST]
+        )
+
+
+def _any_within(places: Sequence[int], first: int, last: int) -> bool:
+    at = bisect_left(places, first)
+    return at < len(places) and places[at] <= last
+
+
+def _gives_away(index: TaskIndex, tokens: Sequence[str]) -> bool:
+    """Says whether a content holds several addresses or accounts of what the user did not name."""
+    unsaid = {token for token in tokens if looks_literal(token) and token not in index.words.token_places}
+    return sum(_is_listed(index, token) for token in unsaid) >= _SEVERAL
+
+
+def _is_listed(index: TaskIndex, token: str) -> bool:
+    found = [
+        index.is_bound(place, value, picks=True)
+        for place, result in enumerate(index.results)
+        for value in result.by_norm.get(token, ())
+        if value.kind != "f"
+    ]
+    return bool(found) and not any(found)
+
+
+def _positions(tokens: Sequence[str]) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        places.setdefault(token, []).append(place)
+    return places
+
+
+def _asked_for(index: TaskIndex, wanted: list[str], field: str) -> bool:
+    if index.words.hold_tokens(wanted):
+        return True
+    names = telling(folding.atoms_of(folding.fold(field)))
+    return bool(names) and all(name in index.words.atom_places for name in names)
+
+
+def _is_dictated(index: TaskIndex, tokens: list[str], *, pointed: bool = False) -> bool:
+    """Return True if a content stands in free text, as it is there or with words changed.
+
+    Unless ``pointed``, it is text that nobody pointed to.
+    """
+    wanted = set(triples(tokens))
+    least = _FEW if len(wanted) <= _SHORT else _FEW + 1
+    return any(
+        held >= max(least, (_SHARE if size <= _LONG else _LONG_SHARE) * len(wanted))
+        for held, size in index.held_elsewhere(wanted, pointed=pointed)
+    )
+
+
+def _is_from_text(index: TaskIndex, tokens: list[str]) -> bool:
+    """Return True if a content, a single word left out, stands in what a tool answered and not in the user's words."""
+    tells = len(tokens) > 1 or any(map(str.isdigit, "".join(tokens)))
+    if not tells or index.words.hold_tokens(tokens):
+        return False
+    norm, wanted = " ".join(tokens), prints(tokens)
+    if any(norm in result.by_norm or result.first_with(wanted, _NO_ITEMS) is not None for result in index.results):
+        return True
+    return len(tokens) >= _DICTATED and _is_dictated(index, tokens, pointed=True)

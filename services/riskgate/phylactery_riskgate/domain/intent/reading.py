@@ -1,0 +1,243 @@
+"""Reads what RiskGate is shown into pieces: values with their places, tokens, and prints of free text.
+
+A piece is JSON and bounded. Of a result it keeps the whole values of the fields the catalog names, and of free text
+only prints (see prints.py), without their order.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from phylactery_riskgate.domain.intent import folding
+from phylactery_riskgate.domain.intent.origin.literals import number
+from phylactery_riskgate.domain.intent.origin.prints import cheap_prints, token_prints, triples
+from phylactery_riskgate.domain.intent.outputs import FREE, Place, outputs
+from phylactery_riskgate.domain.intent.words import Piece, read_words
+from phylactery_riskgate.domain.model import CatalogTool, Json
+
+__all__ = ["Piece", "Reading", "read_result", "read_words"]
+
+MAX_VALUES: Final = 4_000
+MAX_ITEMS: Final = 2_000
+MAX_PRINTS: Final = 24_000
+MAX_TRIPLES: Final = 400_000
+"""More than any text of a megabyte has, and enough that what is dictated is found at the end of one."""
+MAX_NODES: Final = 20_000
+"""Objects, lists and values that are looked at."""
+MAX_VALUE: Final = 240
+"""Characters of a value; a longer one is read as text."""
+MAX_DEPTH: Final = 40
+_MAX_NAME: Final = 12
+"""Atoms of a name; what is longer is text, whatever the catalog says."""
+_MAX_FIELD: Final = 40
+"""Characters of a field's name that are kept."""
+_OPENING: Final = frozenset("{[")
+_is_token = folding.PLAIN_TOKEN.fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A piece, how many values are in it, and whether there was more than it takes."""
+
+    piece: Piece
+    values: int
+    cut: bool
+
+
+def read_result(
+    tool: CatalogTool | None,
+    tool_name: str,
+    tool_call_id: str,
+    arguments: Json,
+    result: Any | str | None,
+    *,
+    is_text: bool,
+    failed: bool,
+    unproven: bool = False,
+) -> Reading:
+    """Reads what one call answered; ``is_text`` says that ``result`` is no JSON, so that all of it is free text.
+
+    Of a tool that is None, and of a call that failed, everything is free text. Where nothing proves that the call ran
+    at all (``unproven``) it made nothing either, and was made with nothing.
+    """
+    reader = _walked(tool if not (failed or is_text or unproven) else None, result)
+    prints = reader.prints()
+    made = tool is not None and tool.effect != "read" and not (failed or unproven)
+    piece: Piece = {
+        "k": "result",
+        "tool": tool_name,
+        "call": tool_call_id,
+        "made": made,
+        "u": unproven,
+        "a": [] if unproven else _argument_values(arguments),
+        "i": reader.parents,
+        "v": reader.values,
+        # A set of integers has one order in every process, and it is not the text's.
+        "p": {str(item): list(found) for item, found in prints.items()},
+        "d": {str(item): found for item, found in reader.triples.items() if found},
+    }
+    return Reading(piece, len(reader.values), reader.cut)
+
+
+def _walked(tool: CatalogTool | None, result: Any) -> _Reader:
+    """Walk a result. One of another shape than the catalog's is believed in nothing, and keeps what is private."""
+    if tool is None:
+        reader = _Reader()
+        reader.read(result, FREE, 0, 0, "")
+        return reader
+    try:
+        reader = _Reader()
+        reader.read(result, outputs(tool.outputs, tool.registry), 0, 0, "")
+    except _OtherShapeError:
+        reader = _Reader()
+        reader.read(result, outputs(tuple(one for one in tool.outputs if one[1] == "private"), ()), 0, 0, "")
+    return reader
+
+
+class _OtherShapeError(Exception):
+    """A result has not the shape the catalog's pointers say it has."""
+
+
+def _holds_json(text: str) -> bool:
+    """Return True if a text is an object or a list of its own: nothing of it is a field of what it stands in."""
+    if text.lstrip()[:1] not in _OPENING:
+        return False
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _argument_values(arguments: Json) -> list[str]:
+    found: list[str] = []
+    waiting: list[Any] = [arguments]
+    while waiting and len(found) < MAX_DEPTH:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, str) and len(value) <= MAX_VALUE:
+            found.append(" ".join(folding.tokens(folding.fold(value))))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found.append(number(value))
+    return sorted(filter(None, found))
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Walks a result. An item is an object of a list, an entry of a map, or a plain value of a list.
+
+    Free text is kept until the walk is over: all of it is read in less time than one text after the other.
+    """
+
+    parents: list[int] = field(default_factory=lambda: [-1])
+    values: list[list[Any]] = field(default_factory=list)
+    texts: list[tuple[str, int]] = field(default_factory=list)
+    triples: dict[int, array[int]] = field(default_factory=dict)
+    nodes: int = 0
+    cut: bool = False
+
+    def read(self, value: Any, place: Place, depth: int, item: int, name: str) -> None:
+        self.nodes += 1
+        if depth > MAX_DEPTH or self.nodes > MAX_NODES:
+            self.cut = True
+        elif isinstance(value, dict):
+            self._object(value, place, depth, item)
+        elif isinstance(value, list):
+            self._list(value, place, depth, item, name)
+        elif value is None or isinstance(value, bool):
+            return
+        elif place.holds_fields or place.holds_items:
+            raise _OtherShapeError
+        elif isinstance(value, str):
+            self._text(value, place, item, name)
+        else:
+            written = number(value)
+            if written:
+                self._value(written, place, item, name)
+
+    def _list(self, values: list[Any], place: Place, depth: int, item: int, name: str) -> None:
+        if place.holds_fields:
+            raise _OtherShapeError
+        below = place.items
+        for one in values:
+            inside = self._item(item) if isinstance(one, dict) or not depth else item
+            self.read(one, below, depth + 1, inside, name)
+
+    def _object(self, value: Json, place: Place, depth: int, item: int) -> None:
+        fields = place.fields
+        for key, one in value.items():
+            below = fields.get(key)
+            if below is not None:
+                self.read(one, below, depth + 1, item, key)
+                continue
+            if not isinstance(key, str):
+                continue
+            below = place.below(key)
+            if place.knows(key):
+                self.read(one, below, depth + 1, item, key)
+                continue
+            inside = self._item(item)
+            self._text(key, below.of_key, inside, "")
+            # What is private is asked for by its name; what can be ordered stands in one column with the others.
+            self.read(one, below, depth + 1, inside, key if below.kind == "private" else "")
+
+    def _item(self, parent: int) -> int:
+        if len(self.parents) >= MAX_ITEMS:
+            self.cut = True
+            return parent
+        self.parents.append(parent)
+        return len(self.parents) - 1
+
+    def _text(self, value: str, place: Place, item: int, name: str) -> None:
+        plain = value.isascii()
+        folded = value.lower() if plain else folding.fold(value)
+        if place.free or len(folded) > MAX_VALUE or (place.kind != "private" and _holds_json(value)):
+            self.texts.append((folded, item))
+            return
+        if plain and _is_token(folded):
+            self._value(folded, place, item, name)
+            return
+        tokens = folding.tokens(folded)
+        if place.kind == "naming" and len(tokens) > _MAX_NAME:
+            self.texts.append((folded, item))
+        elif tokens:
+            norm, written = " ".join(tokens), " ".join(folding.written(value).split())
+            self._value(norm, place, item, name, "" if written == norm else written)
+
+    def _value(self, norm: str, place: Place, item: int, name: str, written: str = "") -> None:
+        if len(self.values) >= MAX_VALUES:
+            self.cut = True
+            return
+        kept = [norm, place.code, item, name[:_MAX_FIELD]]
+        self.values.append([*kept, written] if written else kept)
+
+    def prints(self) -> dict[int, set[int]]:
+        """Return the prints of the free text of each item, as many as are kept, and keep its triples."""
+        found: dict[int, set[int]] = {}
+        kept = noted = 0
+        cheap = cheap_prints([text for text, _ in self.texts])
+        for folded, item in self.texts:
+            most = max(MAX_PRINTS - kept, 0) // 2
+            read = next(cheap)
+            if read is not None and read[1] <= most:
+                more, threes = read[0], read[2]
+            else:
+                tokens = folding.tokens(folded)
+                more, cut = token_prints(tokens, most)
+                threes = triples(tokens) if read is None else read[2]
+                self.cut = self.cut or cut
+            known = found.setdefault(item, set())
+            before = len(known)
+            known |= more
+            kept += len(known) - before
+            if noted + len(threes) <= MAX_TRIPLES:
+                self.triples.setdefault(item, array("I")).extend(threes)
+                noted += len(threes)
+        return found

@@ -1,0 +1,271 @@
+"""How the user spelled a value: accents, and the marks around and between its tokens.
+
+Tokens alone are not enough where a value decides what is reached: report* is not report, ../notes.txt not notes.txt,
+github.com-acme.app not github.com/acme, and bob@acmé.example not bob@acme.example.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+from phylactery_riskgate.domain.intent import folding
+from phylactery_riskgate.domain.intent.languages import EXTENSIONS, SMALL
+from phylactery_riskgate.domain.intent.model import LISTED, NAMED
+
+if TYPE_CHECKING:
+    from phylactery_riskgate.domain.intent.words import Words
+    from phylactery_riskgate.domain.model import Role
+
+STRICT: Final = frozenset({"principal", "object", "amount", "secret", "url"})
+"""Roles whose value decides what happens; what is only said, and when, weighs less."""
+EXACT: Final = frozenset({"principal", "secret", "url"})
+"""Roles in which an accent makes another value."""
+_SPACE = re.compile(r"\s+")
+_AROUND: Final = " \"'`´“”«»„<>()[]{},;:!.…¿¡"
+"""What people write around a value without meaning it."""
+_OPENING: Final = _AROUND.replace(".", "")
+_BETWEEN: Final = frozenset(" ,;:()'\"")
+_CALLED: Final = frozenset({"", "#", "@", "./"})
+"""What may stand before a value without another being reached."""
+_WILD = re.compile(r"\*|(?:^|[/\\])\.\.(?:$|[/\\])|^~")
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30})://")
+_WEB: Final = frozenset({"http", "https"})
+_SECURE: Final = "https"
+_OF_SCHEME: Final = "://"
+_POSSESSIVE: Final = "'s"
+_NAME: Final = 3
+"""Letters of a small word that can be a name."""
+_LONGEST: Final = 24
+"""Characters of what stands between two tokens that are kept."""
+
+
+def gaps_of(folded: str, places: Sequence[tuple[int, int]]) -> list[list[Any]]:
+    """Answers what stands before each token, and behind the last, where it is more than a space."""
+    found: list[list[Any]] = []
+    end = 0
+    for place, (start, stop) in enumerate((*places, (len(folded), len(folded)))):
+        gap = _SPACE.sub(" ", folded[end:start])
+        # What stands between may be a text that is only pasted, and of that nothing is kept.
+        if gap != " " and len(gap) <= _LONGEST and not any(map(str.isalnum, gap)):
+            found.append([place, gap])
+        end = stop
+    return found
+
+
+def accents_of(words: str, tokens: Sequence[tuple[int, str]]) -> list[list[Any]]:
+    """Answers the tokens that are written with accents; ``tokens`` are those that count, and which of all they are."""
+    if words.isascii():
+        return []
+    written = folding.tokens(folding.written(words))
+    return [
+        [place, written[number]]
+        for place, (number, token) in enumerate(tokens)
+        if number < len(written) and written[number] != token and folding.fold(written[number]) == token
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """A value of a call as it is written: its tokens with their accents and without, and what stands around them.
+
+    ``gaps`` has one more entry than there are tokens.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    accented: tuple[str, ...]
+    gaps: tuple[str, ...]
+
+    @property
+    def wild(self) -> bool:
+        """Says whether the value reaches more, or elsewhere, than its tokens say."""
+        return _WILD.search(self.text) is not None
+
+    @property
+    def disguised(self) -> bool:
+        """Says whether an address or a host in it has accents."""
+        return any(one != folding.fold(one) and ("@" in one or "." in one) for one in self.accented)
+
+    @property
+    def address(self) -> bool:
+        """Says whether it has an address in it."""
+        return "@" in self.text
+
+
+def ways(value: str) -> list[Spelled]:
+    """Answers how a value is written, and, where it is encoded for an address of the web, what it says."""
+    found = [spelled(value)]
+    decoded = unquote(value)
+    return found if decoded == value else [*found, spelled(decoded)]
+
+
+def spelled(value: str) -> Spelled:
+    """Reads how a value is written."""
+    text = _SPACE.sub(" ", folding.written(value)).strip()
+    accented: list[str] = []
+    gaps: list[str] = []
+    end = 0
+    for start, stop in folding.spans(text):
+        accented.append(text[start:stop])
+        gaps.append(text[end:start])
+        end = stop
+    gaps.append(text[end:])
+    return Spelled(text, tuple(folding.fold(one) for one in accented), tuple(accented), tuple(gaps))
+
+
+def said(words: Words, value: str, role: Role) -> int | None:
+    """Answers the origin of a value that decides what happens by how the user spelled it, None if they did not."""
+    plain = role == "url" and "%" in _host(value)
+    found = (said_as(words, way, role) for way in ([spelled(value)] if plain else ways(value)))
+    return min((level for level in found if level is not None), default=None)
+
+
+def said_as(words: Words, value: Spelled, role: Role) -> int | None:
+    """Answers the same for a value as it is written, and not for what it says where it is encoded."""
+    return min(_said(words, value, role), default=None)
+
+
+def ends_oddly(value: str) -> bool:
+    """Says whether a value has more white space around it than blanks: a line break, a tab."""
+    return value.strip(" ") != value.strip()
+
+
+def _host(url: str) -> str:
+    return url.partition(_OF_SCHEME)[2].partition("/")[0] or url.partition("/")[0]
+
+
+def _said(words: Words, value: Spelled, role: Role) -> Iterator[int]:
+    if not value.tokens:
+        return
+    scheme = ""
+    if role == "url":
+        found = _SCHEME.match(value.text)
+        if found is not None:
+            scheme = found[1]
+            value = spelled(value.text[found.end() :])
+    wanted = tuple(map(bare, value.tokens))
+    for place in words.bare_places.get(wanted[0], ()) if wanted else ():
+        if words.bare[place : place + len(wanted)] == wanted:
+            level = _level(words, value, role, place, scheme)
+            if level is not None:
+                yield level
+    atoms = _atoms(value.tokens)
+    if (
+        role != "url"
+        and not value.address
+        and not value.wild
+        and any(map(can_name, atoms))
+        and words.hold_plain_atoms(atoms)
+    ):
+        yield LISTED
+    if role == "principal" and _is_called(value) and value.tokens[-1] in words.token_places:
+        yield LISTED
+
+
+def bare(token: str) -> str:
+    """Answers a token without the ending of a possessive."""
+    return token.removesuffix(_POSSESSIVE)
+
+
+def can_name(atom: str) -> bool:
+    """Return True if a part of a value can be a name by itself: "a txt" is no a.txt, but todo.md may be called todo."""
+    return atom not in EXTENSIONS and (len(atom) >= _NAME or atom not in SMALL)
+
+
+def _atoms(tokens: Sequence[str]) -> list[str]:
+    return [atom for token in tokens for atom in folding.atoms(token)]
+
+
+def _is_called(value: Spelled) -> bool:
+    """Says whether a value is an address behind a name: Ana Ruiz <ana@acme.example>."""
+    names, address = value.tokens[:-1], value.accented[-1]
+    plain = all(gap == " " for gap in value.gaps[1:-2]) and not any("@" in name for name in names)
+    called = value.gaps[-2:] in ((" <", ">"), (' "<', ">"), ('" <', ">"))
+    return bool(names) and plain and called and "@" in address and address == value.tokens[-1]
+
+
+def _level(words: Words, value: Spelled, role: Role, place: int, scheme: str) -> int | None:
+    levels = [
+        _accents(words, value, role, place),
+        _inside(words, value, role, place),
+        _scheme(words, value, place, scheme) if role == "url" else _before(words, value, place),
+        _behind(words, value, place),
+    ]
+    known = [level for level in levels if level is not None]
+    return max(known) if len(known) == len(levels) else None
+
+
+def _accents(words: Words, value: Spelled, role: Role, place: int) -> int | None:
+    level = NAMED
+    for number, token in enumerate(value.tokens):
+        if bare(words.accents.get(place + number, words.tokens[place + number])) == bare(value.accented[number]):
+            continue
+        if role in EXACT and ("@" in token or "." in token):
+            return None
+        if role in EXACT or "." in token:
+            level = LISTED
+    return level
+
+
+def _inside(words: Words, value: Spelled, role: Role, place: int) -> int | None:
+    level = NAMED
+    for number, gap in enumerate(value.gaps[1:-1], 1):
+        there = words.gaps.get(place + number, " ")
+        if gap == there:
+            continue
+        if role == "url" or not (_BETWEEN.issuperset(gap) and _BETWEEN.issuperset(there)):
+            return None
+        level = LISTED
+    return level
+
+
+def _before(words: Words, value: Spelled, place: int) -> int | None:
+    mine, there = value.gaps[0], words.gaps.get(place, " ").rpartition(" ")[2]
+    if mine == there:
+        return NAMED
+    core, other = mine.lstrip(_OPENING), there.lstrip(_OPENING)
+    if core == other:
+        return LISTED if mine else NAMED
+    return LISTED if core in _CALLED or other.endswith(core) else None
+
+
+def _scheme(words: Words, value: Spelled, place: int, scheme: str) -> int | None:
+    if value.gaps[0]:
+        return None
+    there = words.gaps.get(place, " ")
+    given = words.tokens[place - 1] if there == _OF_SCHEME and place else ""
+    if not given and there.rpartition(" ")[2].strip(_AROUND):
+        return None
+    if scheme in {given, ""} or (not given and scheme == _SECURE):
+        return NAMED
+    return LISTED if {scheme, given or _SECURE} == _WEB else None
+
+
+def _behind(words: Words, value: Spelled, place: int) -> int | None:
+    mine, there = value.gaps[-1], words.gaps.get(place + len(value.tokens), " ").partition(" ")[0]
+    if mine == there:
+        return NAMED
+    core, other = mine.rstrip(_AROUND), there.rstrip(_AROUND + "?")
+    if core == other:
+        return LISTED if mine else NAMED
+    return LISTED if core in {"", "/"} or other.startswith(core) else None
+
+
+def same(written: str, value: Spelled) -> bool:
+    """Says whether what a tool answered is spelled as a value of a call is."""
+    one, other = written.strip(_AROUND), value.text.strip(_AROUND)
+    return one == other or ("@" not in one and one.replace(" ", "") == other.replace(" ", ""))
+
+
+def read_gaps(pieces: Sequence[Mapping[str, Any]], name: str) -> dict[int, str]:
+    """Puts the gaps, or the accents, of the words of a task behind one another."""
+    found: dict[int, str] = {}
+    first = 0
+    for piece in pieces:
+        found.update((first + place, text) for place, text in piece.get(name, ()))
+        first += len(piece["t"])
+    return found

@@ -1,0 +1,494 @@
+"""Whether one ask of the user's newest message yields a call: RiskGate's facts, in the terms of the grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from phylactery_understanding.amendment import Amendment, amended
+from phylactery_understanding.answers import read_answer
+from phylactery_understanding.calls import hears, understand
+from phylactery_understanding.content import Source
+from phylactery_understanding.interpretation import (
+    MAX_BACK,
+    CheckedAsk,
+    Interpretation,
+    check,
+    joined,
+    understand_interpreted,
+    within,
+)
+from phylactery_understanding.lexicon import lexicon
+from phylactery_understanding.proposal import Argument, Call, Item, Level, Understanding
+from phylactery_understanding.request import Fault, Request, parse
+from phylactery_understanding.text import STEM, fold, tokenize
+from phylactery_understanding.times import Feature, times_of
+
+from phylactery_riskgate.domain.intent import folding, spelling
+from phylactery_riskgate.domain.intent.index import LOOK, PASTED, Result, TaskIndex
+from phylactery_riskgate.domain.intent.languages import SMALL
+from phylactery_riskgate.domain.intent.model import CONFIRMED
+from phylactery_riskgate.domain.intent.origin.literals import number
+from phylactery_riskgate.domain.intent.origin.naming import telling
+from phylactery_riskgate.domain.intent.origin.pasting import own_part
+from phylactery_riskgate.domain.intent.origin.prints import prints
+from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
+
+Roles = Callable[[str], str]
+_MOST_ITEMS: Final = 200
+_SIZE: Final = "size"
+"""The field that a look at a file answers where there is one."""
+_PERSONS: Final = frozenset({"principal", "url"})
+_MOST_VALUES: Final = 20
+_SHORT_TEXT: Final = 30
+"""Prints of a text that is a name or a label, and no prose."""
+_CODE: Final = 3
+_KEYS: Final = frozenset(
+    {
+        "id",
+        "sku",
+        "number",
+        "key",
+        "code",
+        "uuid",
+        "name",
+        "handle",
+        "email",
+        "path",
+        "account",
+        "iban",
+        "username",
+        "user",
+    }
+)
+"""Fields that name a thing, whatever the catalog says of them."""
+_MOST_AMENDMENTS: Final = 8
+"""Messages of which each may change the one before it."""
+USED_UP: Final = "used-up"
+"""What is missing where an ask would yield the call, and was carried out already."""
+
+
+class Uses(NamedTuple):
+    """How many effects asks have had already, by their names, and which had this very call."""
+
+    counts: Mapping[str, int] = MappingProxyType({})
+    done: Collection[str] = ()
+
+    def of(self, names: Sequence[str]) -> tuple[dict[int, int], list[int]]:
+        """Return the same of some asks, by their places."""
+        counts = {place: self.counts[name] for place, name in enumerate(names) if name in self.counts}
+        return counts, [place for place, name in enumerate(names) if name in self.done]
+
+
+NO_USES: Final = Uses()
+
+
+class _Kind(NamedTuple):
+    effects: frozenset[str]
+    phrases: tuple[tuple[str, frozenset[str]], ...]
+    nouns: frozenset[str]
+
+
+def understood(
+    index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles, uses: Uses = NO_USES
+) -> Understanding:
+    """Return how far the newest of a task's messages asks for a call.
+
+    A clear yes, alone, stands for the message before it: it confirms what was asked there and nothing else. What is
+    pasted asks for nothing, and beside what may be pasted nothing is asked for clearly.
+    """
+    messages = list(index.messages)
+    while len(messages) > 1 and read_answer(messages[-1]) == "yes":
+        messages.pop()
+    if not messages:
+        return Understanding(Level.NONE)
+    newest, doubted = _own_request(messages[-1])
+    amendment = _amending(tuple(messages[-_MOST_AMENDMENTS:])) if len(messages) > 1 else None
+    newest = newest if amendment is None else amendment.request
+    if not newest.asks and read_answer(messages[-1]) == "no":
+        return Understanding(Level.REFUSED)
+    call, place = _call(index, tool, bound, role), len(messages) - 1
+    earlier = [_own_request(message, sure=True)[0] for message in messages[:-1]]
+    names = [ask_id(index.tasks[place], number) for number in range(max(1, len(newest.asks)))]  # a form is one ask
+    known = understand([*earlier, newest], call, *uses.of(names))
+    if doubted and known.level is Level.CLEAR:
+        known = replace(known, level=Level.HALF, fault=Fault("pasted", ""), quota=1)
+    if known.level is Level.CLEAR and amendment is not None and amendment.corrects:
+        # What was done already is not done once more in another way unasked: 40 were paid, and then "no, 50".
+        done = any(task_of(name) in index.tasks[:place] for name in uses.counts)
+        known = replace(known, level=Level.HALF, fault=Fault(USED_UP, known.ask)) if done else known
+    known = _named(known, names)
+    if known.level is Level.CLEAR:
+        return replace(known, by=CONFIRMED) if len(messages) < len(index.messages) else known
+    if known.fault is not None and known.fault.kind == USED_UP:
+        return known
+    return _interpreted(index, place, call, known, uses)
+
+
+def ask_id(task_id: str, place: int) -> str:
+    """Return the name of an ask: the task whose words hold it, and its number among them."""
+    return f"{task_id}/{place + 1}"
+
+
+def _named(found: Understanding, names: Sequence[str]) -> Understanding:
+    """Return what was understood with the name of the ask that yields the call, or would if it were not used up."""
+    yields = found.level is Level.CLEAR or (found.fault is not None and found.fault.kind == USED_UP)
+    return replace(found, ask=names[found.index] if yields and found.index >= 0 else "")
+
+
+def _interpreted(index: TaskIndex, newest: int, call: Call, known: Understanding, uses: Uses) -> Understanding:
+    """Return what a model's interpretation of the newest message adds to what the rules understood.
+
+    It adds nothing to a refusal, and what a yes confirms stays as well understood as it was asked.
+    """
+    interpretation = index.interpretations[newest]
+    if interpretation is None or known.level is Level.REFUSED:
+        return known
+    for back in sorted({one.back for one in interpretation.asks}):
+        if back > min(newest, MAX_BACK):
+            continue
+        messages = index.messages[newest - back : newest + 1]
+        if back and any(task_of(name) in index.tasks[newest - back : newest] for name in uses.done):
+            continue  # this very call was made already, for the words that are quoted
+        half = any(index.pasting[newest - back : newest + 1])
+        asks, request = _checked(interpretation, messages, half=half)
+        kind = f"m{back}." if back else "m"
+        names = [f"{index.tasks[newest]}/{kind}{number + 1}" for number in range(len(asks))]
+        found = _named(understand_interpreted(asks, request, call, *uses.of(names)), names)
+        known = max(known, found, key=lambda one: one.level)
+    return known
+
+
+@lru_cache(maxsize=64)
+def _checked(
+    interpretation: Interpretation, messages: tuple[str, ...], *, half: bool
+) -> tuple[tuple[CheckedAsk, ...], Request]:
+    """Return the asks that quote as many messages as these, in the text that the messages are together."""
+    back = len(messages) - 1
+    text, starts = joined(messages, back)
+    asks = tuple(within(one, starts) for one in interpretation.asks if one.back == back)
+    request = _parsed(text)
+    return check(replace(interpretation, asks=asks), request, half=half, newest=starts[0]), request
+
+
+def is_heard(tool: CatalogTool, text: str) -> bool:
+    """Return whether a text has a phrase of a tool, or a verb for what it does by its name."""
+    kind = _kind(tool.name, tool.asks)
+    return hears(parse(text), Call(tool.name, kind.effects, kind.phrases, kind.nouns, ()))
+
+
+@lru_cache(maxsize=64)
+def _parsed(message: str) -> Request:
+    return parse(message)
+
+
+def task_of(ask: str) -> str:
+    """Return the task whose words hold an ask, empty for none."""
+    return ask.rpartition("/")[0]
+
+
+def kind_of(tool: CatalogTool) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the effects of a tool, and the stems of what it does them to."""
+    kind = _kind(tool.name, tool.asks)
+    return kind.effects, kind.nouns
+
+
+@lru_cache(maxsize=64)
+def _own_request(message: str, *, sure: bool = False) -> tuple[Request, bool]:
+    """Parse what the user wrote themselves, and tell whether that is sure; with ``sure``, nothing else is parsed."""
+    own, doubted = own_part(message, sure=sure)
+    return parse(own), doubted
+
+
+@lru_cache(maxsize=64)
+def _amending(messages: tuple[str, ...]) -> Amendment | None:
+    """Return the request that the newest message makes of those before it, None where it stands by itself."""
+    known, amends = _own_request(messages[0], sure=True)[0], None
+    for place, message in enumerate(messages[1:], 2):
+        own, doubted = _own_request(message, sure=place < len(messages))
+        amends = None if doubted else amended(known, own)
+        known = amends.request if amends is not None else own
+    return amends
+
+
+def _call(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles) -> Call:
+    kind = _kind(tool.name, tool.asks)
+    schema = tool.schema.get("properties", {})
+    arguments = tuple(
+        Argument(
+            name=name,
+            value=value,
+            role=role(f"/{name}"),
+            control=any(one.removeprefix("/") == name for one in tool.controls),
+            items=_items(index, value, person=role(f"/{name}") in _PERSONS),
+            default=_is_default(schema.get(name), value),
+            choices=tuple(map(str, schema.get(name, {}).get("enum", ()))) if isinstance(schema.get(name), dict) else (),
+        )
+        for name, value in bound.arguments.items()
+        if value is not None
+    )
+    target = next((one.value for one in arguments if f"/{one.name}" in tool.paths and isinstance(one.value, str)), "")
+    return Call(
+        tool=tool.name,
+        effects=kind.effects,
+        phrases=kind.phrases,
+        nouns=kind.nouns,
+        arguments=arguments,
+        reads=tool.effect == "read",
+        exists=bool(target) and _exists(index, target),
+        read=bool(target) and _was_read(index, target),
+        texts=_texts(index),
+        day=index.day,
+    )
+
+
+def _is_default(schema: Any, value: Any) -> bool:
+    return (
+        isinstance(schema, dict) and "default" in schema and schema["default"] == value and not isinstance(value, bool)
+    )
+
+
+def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[tuple[str, Item, tuple[Item, ...]], ...]:
+    """Return the listed things the texts of a value are fields of that name a thing.
+
+    Whom a call reaches is none of the fields of a thing but the one it has of itself: whoever takes part in a meeting
+    that the user named is not whom they named.
+    """
+    if isinstance(value, list):
+        return tuple(one for inner in value[:_MOST_VALUES] for one in _items(index, inner, person=person))
+    if isinstance(value, dict):
+        return tuple(one for inner in value.values() for one in _items(index, inner, person=person))
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        return ()
+    norm = number(value) if isinstance(value, int) else " ".join(folding.tokens(folding.fold(value)))
+    form = spelling.spelled(str(value))
+    found = []
+    for result in index.results:
+        if result.tool is PASTED:
+            continue
+        for one in result.by_norm.get(norm, ()):
+            if result.made and (person or one.kind[0] != "s"):
+                continue
+            if isinstance(value, str) and not spelling.same(one.written or one.norm, form):
+                continue
+            if _is_key(one.field) or (one.kind[0] in "sno" and not person):
+                listed = _listed(index, result)
+                mine = next((item for place, item in listed if place == one.item), None)
+                if mine is not None:
+                    found.append((str(value), mine, tuple(item for _, item in listed if item is not mine)))
+    return tuple((found or _in_folder(index, value))[:_MOST_ITEMS])
+
+
+def _in_folder(index: TaskIndex, value: str | int) -> list[tuple[str, Item, tuple[Item, ...]]]:
+    """Return the files of a folder that was listed, where a path is one of them: the folder's path and the name."""
+    folder, _, name = str(value).rpartition("/")
+    norms = [" ".join(folding.tokens(folding.fold(one))) for one in (folder, name)]
+    found: list[tuple[str, Item, tuple[Item, ...]]] = []
+    for result in index.results if folder and name else ():
+        if result.made or result.tool is PASTED or norms[0] not in result.arguments:
+            continue
+        for one in result.by_norm.get(norms[1], ()):
+            if spelling.same(one.written or one.norm, spelling.spelled(name)):
+                listed = _listed(index, result)
+                mine = next((item for place, item in listed if place == one.item), None)
+                if mine is not None:
+                    found.append((str(value), mine, tuple(item for _, item in listed if item is not mine)))
+    return found
+
+
+def _is_key(field: str) -> bool:
+    return field in _KEYS or field.endswith(("_id", "_number"))
+
+
+def _listed(index: TaskIndex, result: Result) -> list[tuple[int, Item]]:
+    """Return the things of a result, with the words of the fields a person may name them by."""
+    words: dict[int, set[str]] = {}
+    times: dict[int, set[Feature]] = {}
+    forms: dict[int, dict[str, set[str]]] = {}
+    keys: dict[int, set[str]] = {}
+    for value in result.values:
+        if len(words) > _MOST_ITEMS and value.item not in words:
+            continue
+        words.setdefault(value.item, set())
+        forms.setdefault(value.item, {}).setdefault(value.norm, set()).add(value.written or value.norm)
+        if _is_key(value.field):
+            keys.setdefault(value.item, set()).add(value.norm)
+        if value.kind[0] != "p":
+            words[value.item].update(atom for token in value.norm.split(" ") for atom in (token, *folding.atoms(token)))
+            times.setdefault(value.item, set()).update(times_of(value.written or value.norm).features)
+    order = [item for item in sorted(words) if item or len(words) == 1]
+    return [
+        (
+            item,
+            Item(
+                frozenset(words[item]),
+                frozenset(times.get(item, ())),
+                _holder(index, result, item, forms[item]),
+                _sayer(result, item),
+                item in result.named.picks,
+                place,
+                len(order),
+                frozenset(keys.get(item, ())),
+                result.made,
+            ),
+        )
+        for place, item in enumerate(order)
+    ]
+
+
+def _holder(index: TaskIndex, result: Result, item: int, forms: Mapping[str, Collection[str]]) -> Callable[[Any], bool]:
+    """Return what tells whether a listed thing has a value, spelled as it is: report* is not report.
+
+    What the user had the things of looked up, a repository, is a value of each.
+    """
+
+    def holds(value: Any) -> bool:
+        if isinstance(value, int | float):
+            return number(value) in forms
+        tokens = folding.tokens(folding.fold(str(value)))
+        written = forms.get(" ".join(tokens), ())
+        if written and any(spelling.same(one, spelling.spelled(str(value))) for one in written):
+            return True
+        if " ".join(tokens) in result.arguments and spelling.said(index.words, str(value), "object") is not None:
+            return True
+        # A code of three letters, as of a currency, may stand in a field the catalog does not name.
+        return len(str(value)) == _CODE and set(prints(tokens)) <= result.prints.get(item, frozenset())
+
+    return holds
+
+
+def _sayer(result: Result, item: int) -> Callable[[str], bool]:
+    """Return what tells whether a word stands in the free text of a listed thing, where that is short, as a name."""
+    text = result.prints.get(item, frozenset())
+    short = text if len(text) <= _SHORT_TEXT else frozenset()
+
+    def says(word: str) -> bool:
+        return (
+            bool(short)
+            and len(word) > _CODE
+            and short.issuperset(prints(folding.tokens(folding.fold(word))[:1] or [word]))
+        )
+
+    return says
+
+
+def _exists(index: TaskIndex, path: str) -> bool:
+    """Return whether a result showed that a file is there: a listing, a reading, or a look that told its size."""
+    norm = " ".join(folding.tokens(folding.fold(path)))
+    return _was_read(index, path) or any(
+        norm in result.by_norm
+        or (norm in result.arguments and result.tool == LOOK and any(value.field == _SIZE for value in result.values))
+        for result in index.results
+    )
+
+
+def _was_read(index: TaskIndex, path: str) -> bool:
+    norm = " ".join(folding.tokens(folding.fold(path)))
+    return any(not result.made and result.tool != LOOK and norm in result.arguments for result in index.results)
+
+
+def _texts(index: TaskIndex) -> Source:
+    pointed = [(result, place) for place, result in enumerate(index.results) if index.pointed[place] or result.meant]
+
+    def holds(word: str) -> bool:
+        tokens = folding.tokens(folding.fold(word))
+        wanted = prints(tokens[:1])
+        norm = " ".join(tokens)
+        return any(
+            (index.pointed[place] and result.all_prints.issuperset(wanted))
+            or norm in result.by_norm
+            or any(result.prints.get(item, frozenset()).issuperset(wanted) for item in result.meant)
+            for result, place in pointed
+        )
+
+    def named(name: str) -> bool:
+        norm = " ".join(folding.tokens(folding.fold(name)))
+        return any(norm in result.arguments for result, _ in pointed)
+
+    return Source(holds=holds, named=named, some=bool(pointed))
+
+
+@lru_cache(maxsize=1_024)
+def _kind(name: str, asks: Asks) -> _Kind:
+    """Return what a tool does and to what, by its name and the phrases of its catalog entry."""
+    parts = _parts(name)
+    phrases = [_words(one) for one in (*asks.phrases_en, *asks.phrases_es)]
+    nouns = {one for phrase in phrases for one in phrase[1:] if one != "*"} | set(parts[1:])
+    meanings = _meanings()
+    effects = {one for one in parts if one in meanings} or {
+        meaning for verb in lexicon().verb(parts[0]) for meaning in verb.meanings
+    }
+    for noun in (*nouns, *parts):
+        effects.update(_MEANT.get(noun, ()))
+    heard = {
+        (phrase[0], frozenset(one[:STEM] for one in telling(phrase[1:]) if one not in SMALL))
+        for phrase in phrases
+        if phrase
+    }
+    return _Kind(
+        frozenset(effects),
+        tuple(sorted(heard, key=str)),
+        frozenset(one[:STEM] for one in telling(nouns | _like(nouns | set(parts)))),
+    )
+
+
+@lru_cache(maxsize=1)
+def _meanings() -> frozenset[str]:
+    words = lexicon()
+    return frozenset(words.effects) | {one for some in words.verbs.values() for verb in some for one in verb.meanings}
+
+
+_MEANT: Final = {
+    "reminder": ("remind",),
+    "alarm": ("remind",),
+    "status": ("set",),
+    "mail": ("send",),
+    "email": ("send",),
+}
+_ALIKE: Final = tuple(
+    frozenset(group.split())
+    for group in (
+        "email mail correo mails correos emails e-mail",
+        "message mensaje dm md privado interno direct directo note mensajito msg",
+        "event meeting appointment reunion evento cita call llamada calendar calendario agenda session sesion",
+        "issue ticket bug incidencia tique tarea error task",
+        "order pedido compra orden orders",
+        "invoice bill factura recibo boleta",
+        "reminder alarm alert recordatorio aviso alarma avisito temporizador timer notification",
+        "file archivo fichero document documento txt nota note",
+        "channel canal room sala",
+        "status estado",
+        "price precio cost costo coste tarifa",
+        "address direccion domicilio",
+        "service servicio",
+        "config setting configuration configuracion ajuste variable flag key clave",
+        "pull request pr mr merge prs",
+        "transfer transferencia bizum money dinero plata pasta",
+        "refund reembolso devolucion money dinero",
+        "replicas replica instances instancias pods",
+        "version release versión",
+        "repo repository repositorio",
+        "comment comentario reply respuesta",
+        "memory memoria",
+        "page pagina web url site sitio link",
+        "account cuenta",
+        "production prod produccion staging dev",
+    )
+)
+
+
+def _like(nouns: Iterable[str]) -> set[str]:
+    wanted = set(nouns)
+    return {one for group in _ALIKE if not group.isdisjoint(wanted) for one in group}
+
+
+def _parts(name: str) -> list[str]:
+    split = "".join(f"_{one}" if one.isupper() else one for one in name)
+    return [one for one in fold(split).replace(".", "_").replace("-", "_").split("_") if one]
+
+
+def _words(phrase: str) -> list[str]:
+    return [token.text for token in tokenize(phrase)]

@@ -1,0 +1,372 @@
+"""The user's own words: what they say, what they quote, and what they only pasted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from phylactery_understanding.interpretation import Interpretation
+
+from phylactery_riskgate.domain.intent import folding, spelling
+from phylactery_riskgate.domain.intent.computed import computed
+from phylactery_riskgate.domain.intent.languages import (
+    ARTICLES,
+    COMPARING,
+    CURRENCIES,
+    HIGHEST,
+    LOWEST,
+    NEWEST,
+    OLDEST,
+    PERCENT,
+    RELATIVE_DAYS,
+    SMALL,
+    TURNING,
+)
+from phylactery_riskgate.domain.intent.origin.literals import (
+    dates_of,
+    grouped_numbers,
+    numbers_in,
+    spoken_dates,
+    yearless,
+)
+from phylactery_riskgate.domain.intent.origin.pasting import Span, doubted_in, pasted_in, quoted_in
+from phylactery_riskgate.domain.intent.origin.spoken import spoken_amounts
+
+Piece = dict[str, Any]
+
+MAX_WORDS: Final = 20_000
+"""Tokens of the user's words."""
+_MAX_PLACES: Final = 64
+_BREAKS: Final = frozenset(".?!;\n")
+_NUMBERING: Final = (("id",), ("number",), ("numero",), ("num",), ("no",))
+_BEHIND, _AHEAD = 2, 4
+_AND: Final = frozenset({"and", "or", "y", "e", "o", "u"})
+_PAUSES: Final = frozenset(",:()–—")
+_MONEY: Final = "€$£¥"
+_STRONG: Final = 8
+_JOINED, _SHORT_PART, _PARTS = 10, 6, 10
+"""An account number written in groups: its length, that of a group, and how many there are."""
+
+
+def read_words(words: str, day: str = "", interpretation: Interpretation | None = None) -> Piece:
+    """Reads the user's own words.
+
+    A piece holds the tokens, where a sentence begins ("b") or a pause ends ("c"), the tokens in quotes ("q"), those
+    beside the sign of a currency ("m") or of percent ("%"), and apart from them the tokens of what was pasted ("p")
+    and, as a piece of its own, what may be pasted ("d").
+    What a model read in them ("i") stands as it was shown: it is checked against the words whenever it is used.
+    "s" tells what stands between the tokens and "x" how they are written with accents (see spelling.py).
+    """
+    folded = folding.fold(words)
+    spans = folding.spans(folded)[:MAX_WORDS]
+    pasted, doubted = _within(spans, pasted_in(folded)), _within(spans, doubted_in(folded))
+    piece = {
+        "k": "words",
+        "w": words,
+        "y": day,
+        "p": [folded[start:stop] for at, (start, stop) in enumerate(spans) if at in pasted],
+        **_read(words, folded, spans, [at for at in range(len(spans)) if at not in pasted and at not in doubted]),
+    }
+    if interpretation is not None:
+        piece["i"] = interpretation.to_json()
+    if not doubted <= pasted:
+        piece["d"] = _read(words, folded, spans, sorted(doubted - pasted))
+    return piece
+
+
+def _within(spans: Sequence[Span], regions: Sequence[Span]) -> set[int]:
+    """Answers which of some tokens begin in one of some regions, both in order."""
+    found: set[int] = set()
+    at = 0
+    for number, (start, _) in enumerate(spans):
+        while at < len(regions) and regions[at][1] <= start:
+            at += 1
+        if at < len(regions) and regions[at][0] <= start:
+            found.add(number)
+    return found
+
+
+def _read(words: str, folded: str, spans: Sequence[Span], which: Sequence[int]) -> Piece:
+    """Reads some of the tokens of a text."""
+    breaks: list[int] = []
+    money: list[int] = []
+    percents: list[int] = []
+    clauses: list[int] = []
+    for place, number in enumerate(which):
+        start, stop = spans[number]
+        before = folded[spans[number - 1][1] if number else 0 : start]
+        if place and not _BREAKS.isdisjoint(before):
+            breaks.append(place)
+        if place and not _PAUSES.isdisjoint(before):
+            clauses.append(place)
+        if folded[start - 1 : start] in _CURRENCY_SIGNS or folded[stop : stop + 2].strip()[:1] in _CURRENCY_SIGNS:
+            money.append(place)
+        if folded[stop : stop + 2].strip()[:1] == "%":
+            percents.append(place)
+    places = [spans[number] for number in which]
+    tokens = [folded[start:stop] for start, stop in places]
+    return {
+        "t": tokens,
+        "b": breaks,
+        "m": money,
+        "%": percents,
+        "c": clauses,
+        "q": quoted_in(folded, places),
+        "s": spelling.gaps_of(folded, places),
+        "x": spelling.accents_of(words, list(zip(which, tokens, strict=True))),
+    }
+
+
+_CURRENCY_SIGNS: Final = frozenset(_MONEY)
+
+
+def looks_literal(token: str) -> bool:
+    """Says whether a token is an address or an account number by its looks."""
+    if "@" in token:
+        return True
+    return len(token) >= _STRONG and token[-1].isdigit() and token.isalnum() and not token.isdigit()
+
+
+def is_value(token: str) -> bool:
+    """Says whether a token is an address, an account number or a file's name, and no word."""
+    return looks_literal(token) or ("." in token and not token[0].isdigit() and not token.endswith("."))
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The user's own words, ready to be asked.
+
+    What is worked out of them is kept beside them (``kept``), so that it is forgotten with them.
+    """
+
+    tokens: tuple[str, ...] = field(repr=False)
+    breaks: frozenset[int]
+    quotes: tuple[Span, ...]
+    money_places: frozenset[int]
+    percent_places: frozenset[int]
+    clauses: frozenset[int]
+    gaps: dict[int, str] = field(repr=False)
+    """What stands before a token, where it is more than a space."""
+    accents: dict[int, str] = field(repr=False)
+    """How a token is written that has accents."""
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    begins: int = 0
+    """Where the newest words begin, behind those of the tasks they continue."""
+    doubted: Words | None = field(default=None, repr=False)
+    """What stands in the words and may be somebody else's."""
+
+    @computed
+    def token_places(self) -> dict[str, list[int]]:
+        """Where each token stands."""
+        return _places(self.tokens)
+
+    @computed
+    def atoms(self) -> tuple[str, ...]:
+        """The runs of letters and digits, in order."""
+        return tuple(atom for token in self.tokens for atom in folding.atoms(token))
+
+    @computed
+    def atom_places(self) -> dict[str, list[int]]:
+        """Where each run stands."""
+        return _places(self.atoms)
+
+    @computed
+    def bare(self) -> tuple[str, ...]:
+        """The tokens without the ending of a possessive."""
+        return tuple(map(spelling.bare, self.tokens))
+
+    @computed
+    def bare_places(self) -> dict[str, list[int]]:
+        """Where each of these stands."""
+        return _places(self.bare)
+
+    @computed
+    def _plain_atoms(self) -> tuple[str, ...]:
+        """The runs of letters and digits; an address is none."""
+        return tuple(atom for token in self.tokens for atom in ((token,) if "@" in token else folding.atoms(token)))
+
+    @computed
+    def plain_places(self) -> dict[str, list[int]]:
+        """Where each run stands, those of addresses left out."""
+        return _places(self._plain_atoms)
+
+    def hold_plain_atoms(self, wanted: Sequence[str]) -> bool:
+        """Says whether runs of letters and digits follow one another in the words, outside of addresses."""
+        return follow(wanted, self._plain_atoms, self.plain_places)
+
+    @computed
+    def numbers(self) -> frozenset[str]:
+        """What the numbers can mean that are no part of a date."""
+        dated = {place for _, taken in spoken_dates(self.tokens) for place in taken}
+        plain = (one for place, token in enumerate(self.tokens) if place not in dated for one in numbers_in(token))
+        return frozenset((*plain, *grouped_numbers(self.tokens), *spoken_amounts(self.tokens)))
+
+    @computed
+    def ids(self) -> dict[str, list[int]]:
+        """The numbers that can be the number of a thing, and where: file 5, but neither 5 hours nor 5 euros."""
+        found: dict[str, list[int]] = {}
+        for place, token in enumerate(self.tokens):
+            if token.isdigit() and self._is_id(place):
+                for one in numbers_in(token):
+                    if one in self.numbers and one not in self.money and one not in self.percents:
+                        found.setdefault(one, []).append(place)
+        return found
+
+    def _is_id(self, place: int) -> bool:
+        after = place + 1
+        ended = after >= len(self.tokens) or after in self.breaks or after in self.clauses
+        return ended or self.tokens[after] in SMALL or self.is_numbered(place)
+
+    def is_numbered(self, place: int) -> bool:
+        """Says whether what stands before a number says that it is one: id 5, #5."""
+        return self.tokens[place - 1 : place] in _NUMBERING or self.gaps.get(place, "").endswith("#")
+
+    def counted(self, place: int) -> str:
+        """Answers the word a number stands behind, over the numbers before it: file 5; files 3 and 5."""
+        place -= 1
+        while place >= 0 and (self.tokens[place].isdigit() or self.tokens[place] in _AND):
+            place -= 1
+        return self.tokens[place] if place >= 0 else ""
+
+    @computed
+    def money(self) -> frozenset[str]:
+        """The amounts: numbers beside a currency or with two decimals."""
+        found: set[str] = set(spoken_amounts(self.tokens))
+        for place, token in enumerate(self.tokens):
+            beside = {*self.tokens[max(place - 1, 0) : place], *self.tokens[place + 1 : place + 2]}
+            cents = token[-3:-2] in {".", ","}
+            if token[0].isdigit() and (cents or place in self.money_places or not CURRENCIES.isdisjoint(beside)):
+                found.update(numbers_in(token))
+        return frozenset(found)
+
+    @computed
+    def percents(self) -> frozenset[str]:
+        """The numbers that are percentages."""
+        return frozenset(
+            one
+            for place, token in enumerate(self.tokens)
+            if place in self.percent_places or not PERCENT.isdisjoint(self.tokens[place + 1 : place + 3])
+            for one in numbers_in(token)
+        )
+
+    @computed
+    def orders(self) -> frozenset[str]:
+        """The ends of an order the words pick by: high, low, new, old.
+
+        What picks stands behind an article or a word that compares ("the latest", "la más cara"); before a span of time
+        or a number it tells when ("last month", "the event should last 4 hours").
+        """
+        return frozenset(end for end, _ in self._orders())
+
+    @computed
+    def picked(self) -> frozenset[str]:
+        """What stands beside a word that picks: there is the thing in "the largest file", "el archivo más grande"."""
+        near = (self.tokens[max(place - _BEHIND, 0) : place + _AHEAD] for _, place in self._orders())
+        return frozenset(atom for tokens in near for token in tokens for atom in folding.atoms(token))
+
+    def _orders(self) -> Iterator[tuple[str, int]]:
+        for end, turned, kind in (("high", "low", HIGHEST), ("low", "high", LOWEST)):
+            for place in self._picking(kind):
+                yield (turned if not TURNING.isdisjoint(self.tokens[max(place - 1, 0) : place]) else end), place
+        for end, kind in (("new", NEWEST), ("old", OLDEST)):
+            yield from ((end, place) for place in self._picking(kind))
+
+    def _picking(self, kind: frozenset[str]) -> Iterator[int]:
+        for one in sorted(kind & self.token_places.keys()):
+            for place in self.token_places[one]:
+                before, after = self.tokens[max(place - 2, 0) : place], self.tokens[place + 1 : place + 2]
+                if not (ARTICLES | COMPARING).isdisjoint(before) and not any(
+                    token in RELATIVE_DAYS or token[0].isdigit() for token in after
+                ):
+                    yield place
+
+    @computed
+    def dates(self) -> frozenset[str]:
+        """The days that are named."""
+        return frozenset(dates_of(self.tokens))
+
+    @computed
+    def relative_days(self) -> frozenset[str]:
+        """The words for days that depend on when it is."""
+        return RELATIVE_DAYS & self.token_places.keys()
+
+    @computed
+    def literals(self) -> tuple[str, ...]:
+        """Addresses and account numbers: values that can be told from words by their looks."""
+        return tuple(dict.fromkeys([*(token for token in self.tokens if looks_literal(token)), *sorted(self.joined)]))
+
+    @computed
+    def joined(self) -> frozenset[str]:
+        """Account numbers that are written in groups."""
+        found: set[str] = set()
+        for place, token in enumerate(self.tokens):
+            whole = token
+            for part in self.tokens[place + 1 : place + _PARTS] if any(map(str.isdigit, token)) else ():
+                if len(part) > _SHORT_PART or not part.isalnum():
+                    break
+                whole += part
+                if len(whole) >= _JOINED and part[-1].isdigit() and not whole.isdigit():
+                    found.add(whole)
+        return frozenset(found)
+
+    def hold_tokens(self, wanted: Sequence[str]) -> bool:
+        """Says whether whole values follow one another in the words."""
+        return follow(wanted, self.tokens, self.token_places)
+
+    def hold_atoms(self, wanted: Sequence[str]) -> bool:
+        """Says whether runs of letters and digits follow one another in the words."""
+        return follow(wanted, self.atoms, self.atom_places)
+
+    def hold_date(self, date: str) -> bool:
+        """Says whether a day is named, with its year or without any."""
+        return date in self.dates or yearless(date) in self.dates
+
+
+def _places(tokens: Iterable[str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        places = found.setdefault(token, [])
+        if len(places) < _MAX_PLACES:
+            places.append(place)
+    return found
+
+
+def follow(wanted: Sequence[str], tokens: Sequence[str], places: dict[str, list[int]]) -> bool:
+    """Says whether some tokens follow one another; ``places`` tells where each stands."""
+    if not wanted:
+        return False
+    target = tuple(wanted)
+    return any(tuple(tokens[place : place + len(target)]) == target for place in places.get(target[0], ()))
+
+
+def all_words(pieces: Sequence[Piece]) -> Words:
+    """Puts the words of a task and of those it continues behind one another."""
+    tokens: list[str] = []
+    breaks: set[int] = set()
+    quotes: list[Span] = []
+    money: set[int] = set()
+    percents: set[int] = set()
+    clauses: set[int] = set()
+    doubted = [piece["d"] for piece in pieces if "d" in piece]
+    first = 0
+    for piece in pieces:
+        first = len(tokens)
+        breaks.update((first, *(first + place for place in piece["b"])))
+        quotes.extend((first + start, first + stop) for start, stop in piece["q"])
+        money.update(first + place for place in piece["m"])
+        percents.update(first + place for place in piece["%"])
+        clauses.update(first + place for place in piece["c"])
+        tokens.extend(piece["t"])
+    return Words(
+        tuple(tokens),
+        frozenset(breaks),
+        tuple(quotes),
+        frozenset(money),
+        frozenset(percents),
+        frozenset(clauses),
+        gaps=spelling.read_gaps(pieces, "s"),
+        accents=spelling.read_gaps(pieces, "x"),
+        begins=first,
+        doubted=all_words(doubted) if doubted else None,
+    )

@@ -1,0 +1,1 @@
+"""The policy engine: binding, Cedar policies, budgets, reasons and explanations."""

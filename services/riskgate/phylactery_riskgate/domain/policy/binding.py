@@ -1,0 +1,126 @@
+"""Binds a raw call to the catalog: checks the arguments against the schema, and writes out its defaults."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import jsonschema_rs
+
+from phylactery_riskgate.domain.canonical import canonical_bytes, sha256
+from phylactery_riskgate.domain.catalog.catalog import compile_validator
+from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Reason
+from phylactery_riskgate.domain.pointers import MAX_POINTER, declared_names, declared_pointer
+from phylactery_riskgate.domain.policy.guard import MAX_BYTES
+from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, reason, violation_reason
+from phylactery_riskgate.domain.views.visible import make_visible
+
+_LIMITS = ("limit", "format", "multiple_of", "property")
+"""Where jsonschema-rs keeps what the schema asks for; everything else it says may hold the value."""
+
+
+class BindingError(Exception):
+    """Arguments that do not fit the tool's schema, with a reason for each misfit."""
+
+    def __init__(self, reasons: tuple[Reason, ...]) -> None:
+        super().__init__(", ".join(one.code for one in reasons))
+        self.reasons = reasons
+
+
+class Binder:
+    """Binds calls of one tool; compiled once."""
+
+    def __init__(self, tool: CatalogTool) -> None:
+        self._tool = tool
+        self._validator = compile_validator(tool.schema)
+        self._defaults = _defaults_of(tool.schema)
+        self.declared = declared_names(tool.schema)
+
+    def bind(self, arguments: Json, canonical: bytes | None = None) -> BoundCall:
+        """Binds guarded arguments; binding bound arguments again changes nothing.
+
+        The arguments must fit as they are, and again with the defaults in them, which a rule over several arguments
+        could forbid. ``canonical`` is their RFC 8785 form, where it has been written already.
+
+        Raises:
+            BindingError: they do not fit.
+        """
+        self._check(arguments)
+        bound: Json = arguments
+        if self._defaults is not None:
+            bound = self._defaults.written_into(arguments)
+            if bound is not arguments:
+                self._check(bound)
+        text = canonical if canonical is not None and bound is arguments else canonical_bytes(bound)
+        if len(text) > MAX_BYTES:
+            raise BindingError((reason("TOO_LARGE", limit=MAX_BYTES),))
+        return BoundCall(self._tool.name, self._tool.version, bound, text.decode(), sha256(text))
+
+    def _check(self, arguments: Json) -> None:
+        if not self._validator.is_valid(arguments):
+            found = islice(self._validator.iter_errors(arguments), MAX_REASONS)
+            unique = {_violation(error, self.declared) for error in found}
+            raise BindingError(tuple(sorted(unique, key=lambda one: (one.path, one.message))))
+
+
+def _violation(error: jsonschema_rs.ValidationError, declared: frozenset[str]) -> Reason:
+    kind = error.kind
+    place = list(error.instance_path)
+    if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
+        place.append(min(kind.unexpected))
+    path = make_visible(declared_pointer(place, declared), MAX_POINTER).text
+    if isinstance(kind, jsonschema_rs.ValidationErrorKind.Type):
+        return violation_reason(kind.name, path, "/".join(kind.types))
+    limit = next((getattr(kind, name) for name in _LIMITS if hasattr(kind, name)), "")
+    return violation_reason(kind.name, path, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Defaults:
+    """What a schema writes into a value that leaves it out, worked out once.
+
+    ``missing`` are the defaults of an object's properties, with their own defaults in them, so that leaving an object
+    out and spelling it out are one call; ``inside`` and ``items`` are what is written into the properties and elements
+    that are there. ``fixed`` elements at the begin of a list are no ``items``.
+    """
+
+    missing: Mapping[str, Any]
+    inside: Mapping[str, _Defaults]
+    items: _Defaults | None
+    fixed: int
+
+    def written_into(self, value: Any) -> Any:
+        """Answers the value with every default it leaves out; the value itself where it leaves out none."""
+        if isinstance(value, dict):
+            written = {name: copy.deepcopy(default) for name, default in self.missing.items() if name not in value}
+            for name, part in self.inside.items():
+                if name in value:
+                    item = part.written_into(value[name])
+                    if item is not value[name]:
+                        written[name] = item
+            return {**value, **written} if written else value
+        if isinstance(value, list) and self.items is not None:
+            items = [self.items.written_into(item) for item in value[self.fixed :]]
+            same = all(new is old for new, old in zip(items, value[self.fixed :], strict=True))
+            return value if same else [*value[: self.fixed], *items]
+        return value
+
+
+def _defaults_of(schema: Any) -> _Defaults | None:
+    """Works out the defaults of a schema, None where it has none."""
+    if not isinstance(schema, Mapping):
+        return None
+    properties = schema.get("properties", {})
+    inside = {name: part for name, form in properties.items() if (part := _defaults_of(form)) is not None}
+    missing: dict[str, Any] = {}
+    for name, form in properties.items():
+        if isinstance(form, Mapping) and "default" in form:
+            part = inside.get(name)
+            missing[name] = form["default"] if part is None else part.written_into(form["default"])
+    items = _defaults_of(schema.get("items"))
+    if not (missing or inside or items):
+        return None
+    return _Defaults(missing, inside, items, len(schema.get("prefixItems", ())))

@@ -1,0 +1,347 @@
+"""One decision: guard, hash, bind, gather facts, ask Cedar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import cedarpy
+
+from phylactery_riskgate.domain.bundle.bundle import Bundle
+from phylactery_riskgate.domain.canonical import canonical_bytes, sha256
+from phylactery_riskgate.domain.facts.facts import ContextBuilder, approved_value, without_values
+from phylactery_riskgate.domain.facts.types import NotRepresentableError
+from phylactery_riskgate.domain.intent.model import UNSHOWN, TaskFacts
+from phylactery_riskgate.domain.model import (
+    BoundCall,
+    Caller,
+    CallSite,
+    CatalogTool,
+    Decision,
+    Json,
+    RawCall,
+    Reason,
+    Verdict,
+)
+from phylactery_riskgate.domain.pointers import MAX_POINTER, declared_pointer, pointer
+from phylactery_riskgate.domain.policy.authorizer import Answer, Question, Subject
+from phylactery_riskgate.domain.policy.binding import Binder, BindingError
+from phylactery_riskgate.domain.policy.cedar_schema import action_groups, build_entity_schema
+from phylactery_riskgate.domain.policy.evidence import UNREADABLE, TaskReader, known
+from phylactery_riskgate.domain.policy.guard import MAX_BYTES, MAX_DEPTH, GuardError, read_arguments
+from phylactery_riskgate.domain.policy.policies import APPROVED
+from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, budget_reason, doubt, policy_reason, reason
+from phylactery_riskgate.domain.policy.slices import PolicySlice, slices_for, without_task_policies
+from phylactery_riskgate.domain.policy.usage import (
+    MAX_RECIPIENTS,
+    NO_USAGE,
+    NotCountableError,
+    Usage,
+    UsageReader,
+    read_usage,
+)
+from phylactery_riskgate.domain.views.visible import make_visible
+
+_GUARD_LIMITS = {"TOO_DEEP": MAX_DEPTH, "TOO_LARGE": MAX_BYTES}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything about one tool that is worked out once.
+
+    ``without_task`` is the same with fewer policies, where some of them say nothing of a call without a task.
+    """
+
+    tool: CatalogTool
+    binder: Binder
+    policies: PolicySlice
+    context: ContextBuilder
+    schema: cedarpy.Schema
+    without_task: Prepared | None = None
+
+
+class Ruling(NamedTuple):
+    """What the policies said about a bound call."""
+
+    decision: Decision
+    reasons: tuple[Reason, ...]
+    policy_ids: tuple[str, ...] = ()
+    approval_class: str | None = None
+
+
+class DecisionEngine:
+    """Decides about calls under one bundle; the same inputs always give the same verdict.
+
+    It holds no state of its calls, so any number of threads may share one.
+    """
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+        groups = {name: action_groups(tool) for name, tool in bundle.tools.items()}
+        slices, of_any_call = slices_for(bundle.policies, groups), without_task_policies(bundle.policies)
+        fewer = slices if len(of_any_call) == len(bundle.policies) else slices_for(of_any_call, groups)
+        self._prepared = {
+            name: _prepare(tool, groups[name], bundle.levels, slices[name], fewer[name])
+            for name, tool in bundle.tools.items()
+        }
+        self._satisfied = {
+            one.name: tuple(lower.name for lower in bundle.classes if lower.rank <= one.rank) for one in bundle.classes
+        }
+
+    @property
+    def bundle(self) -> Bundle:
+        """The bundle it decides by."""
+        return self._bundle
+
+    def counts(self, tool: str) -> bool:
+        """Says whether a budget counts a tool, so that its calls are decided with what was counted."""
+        prepared = self._prepared.get(tool)
+        return prepared is not None and bool(prepared.tool.budgets)
+
+    def decide(
+        self,
+        call: RawCall,
+        caller: Caller,
+        site: CallSite,
+        *,
+        approved: frozenset[str] = frozenset(),
+        usage: UsageReader | None = None,
+        task: TaskReader | None = None,
+    ) -> Verdict:
+        """Decides about one call; a bad call is BLOCKED, never an exception.
+
+        ``approved`` names the approval classes that people have really satisfied; each brings every class below it, and
+        a name the bundle does not know brings nothing. ``usage`` tells what budgets have counted, and is asked only
+        about a tool that one counts; without it such a call is bound and BLOCKED, and decide_again decides about it.
+        ``task`` tells what its task knows of the bound call; without it the call has no task.
+        """
+        prepared = self._prepared.get(call.tool)
+        try:
+            arguments = read_arguments(call)
+        except GuardError as error:
+            declared = frozenset[str]() if prepared is None else prepared.binder.declared
+            path = make_visible(declared_pointer(error.place, declared), MAX_POINTER).text
+            fault = reason(error.code, path=path, limit=_GUARD_LIMITS.get(error.code, 0))
+            return self._blocked(prepared, "", (fault,))
+        raw = canonical_bytes(arguments)
+        raw_hash = sha256(raw)
+        if call.raw_args_hash and call.raw_args_hash != raw_hash:
+            return self._blocked(prepared, raw_hash, (reason("INTEGRITY_MISMATCH"),))
+        if prepared is None:
+            return self._blocked(prepared, raw_hash, (reason("UNKNOWN_TOOL"),))
+        if call.tool_schema_hash and call.tool_schema_hash != prepared.tool.schema_hash:
+            return self._blocked(prepared, raw_hash, (reason("SCHEMA_MISMATCH"),))
+        try:
+            bound = prepared.binder.bind(arguments, raw)
+        except BindingError as error:
+            return self._blocked(prepared, raw_hash, error.reasons)
+        return self._rule(prepared, bound, raw_hash, self._subject(caller, site), approved, usage, task)
+
+    def bind(self, tool: str, arguments: Json) -> BoundCall | None:
+        """Return a call as it would be decided about, None where the catalog has no such call."""
+        prepared = self._prepared.get(tool)
+        try:
+            return None if prepared is None else prepared.binder.bind(arguments, canonical_bytes(arguments))
+        except BindingError:
+            return None
+
+    def decide_again(
+        self, verdict: Verdict, caller: Caller, site: CallSite, *, approved: frozenset[str], usage: UsageReader
+    ) -> Verdict:
+        """Decides again about the call a verdict is about, with what is approved, and what budgets counted, by now.
+
+        What its task told stays what it was. A verdict over a call that could not be bound stays as it is.
+        """
+        if verdict.bound is None:
+            return verdict
+        prepared = self._prepared[verdict.bound.tool]
+        subject = self._subject(caller, site)
+        return self._rule(prepared, verdict.bound, verdict.raw_args_hash, subject, approved, usage, known(verdict.task))
+
+    def _rule(  # noqa: PLR0917 - both callers hand on all they have
+        self,
+        prepared: Prepared,
+        bound: BoundCall,
+        raw_hash: str,
+        subject: Subject,
+        approved: frozenset[str],
+        reader: UsageReader | None,
+        task: TaskReader | None,
+    ) -> Verdict:
+        satisfied = self._highest(approved)
+        facts = _subject_facts(subject, satisfied)
+        usage, told = NO_USAGE, self._told(prepared, bound, task)
+        prepared = prepared if told.shown else prepared.without_task or prepared
+        try:
+            usage = read_usage(prepared.tool, bound, reader)
+            context = prepared.context.build(bound, told, {"usage": usage.value, "pathway": subject.pathway})
+            facts["context"] = without_values(context)
+            ruling = _over_budget(usage)
+            if ruling is None:
+                thread = prepared.policies.thread_of(subject.thread)
+                asked = subject._replace(thread=thread, pathway="unspecified")  # the context has the pathway
+                question = Question(prepared.schema, asked, prepared.tool.name)
+                ruling = self._ask(prepared, question, context, satisfied)
+        except NotCountableError as error:
+            ruling = Ruling(Decision.BLOCKED, (reason(error.code, path=error.path, limit=MAX_RECIPIENTS),))
+        except NotRepresentableError as error:
+            path = make_visible(pointer(error.place[1:]), MAX_POINTER).text
+            ruling = Ruling(Decision.BLOCKED, (reason("VALUE_NOT_REPRESENTABLE", path=path),))
+        except ValueError:
+            # Cedar refused the entities or the request; what it refused is not for the caller to read.
+            ruling = Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
+        unsure = doubt(told) if ruling.decision is Decision.AUTH_REQUIRED else None
+        reasons = ruling.reasons if unsure is None else (*ruling.reasons[: MAX_REASONS - 1], unsure)
+        return Verdict(
+            decision=ruling.decision,
+            reasons=reasons[:MAX_REASONS],
+            bound=bound,
+            approval_class=ruling.approval_class,
+            policy_ids=ruling.policy_ids,
+            bundle_revision=self._bundle.revision,
+            bundle_hash=self._bundle.hash,
+            risk=prepared.tool.risk,
+            raw_args_hash=raw_hash,
+            facts=facts,
+            usage=usage.before,
+            exceeded=tuple(usage.exceeded),
+            task=told,
+        )
+
+    def _told(self, prepared: Prepared, bound: BoundCall, task: TaskReader | None) -> TaskFacts:
+        """Answers what the task tells; where that cannot be worked out, the worst there is."""
+        try:
+            return UNSHOWN if task is None else task(prepared.tool, bound)
+        except Exception:  # noqa: BLE001 - whatever was shown is somebody else's, and no text may take a decision away
+            return UNREADABLE
+
+    def _ask(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Ruling:
+        """Asks with what is really approved, then with each class above it that the policies name, ascending.
+
+        Without an approval the first question is left out where no permit could answer it with Allow.
+        """
+        policies = prepared.policies
+        hypothetical = [
+            (name, classes)
+            for name, classes in self._satisfied.items()
+            if name in policies.classes and name not in satisfied
+        ]
+        asked: list[tuple[str, tuple[str, ...]]] = [("", satisfied), *hypothetical]
+        if hypothetical and not satisfied and policies.always_needs_approval:
+            asked = hypothetical
+        forbids: tuple[str, ...] = ()
+        for approval_class, classes in asked:
+            answer = self._ask_once(prepared, question, context, classes)
+            if not answer.clean:
+                return Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
+            if answer.allowed and approval_class:
+                return self._approvable(policies, answer, approval_class, forbids)
+            if answer.allowed:
+                return _allowed(policies, answer)
+            final = tuple(one for one in answer.policy_ids if one in policies.final)
+            if final:
+                return _forbidden(policies, final)
+            forbids = answer.policy_ids
+        return _forbidden(policies, forbids)
+
+    def _ask_once(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Answer:
+        sets = prepared.policies.sets
+        if prepared.context.asks_approved and not sets.asks_thread:
+            context = {**context, APPROVED: approved_value(satisfied)}
+        return question.ask(sets, context, satisfied)
+
+    def _approvable(self, policies: PolicySlice, answer: Answer, needed: str, lifted: tuple[str, ...]) -> Ruling:
+        """Return that a class is needed, because of the policies that made it: the forbids it lifts, and what names it.
+
+        ``lifted`` are the forbids that the class below it left. The other permits would hold without it, and are no
+        reason. Where one person runs RiskGate, they are asked as another class.
+        """
+        naming = [one for one in answer.policy_ids if needed in policies.named[one]]
+        makers = (*lifted, *naming) or answer.policy_ids
+        asked = self._bundle.asked_as(needed)
+        reasons = tuple(_explain("APPROVAL_REQUIRED", policies, one, approval_class=asked) for one in makers)
+        if not self._bundle.answerable(asked):
+            reasons = (*reasons, reason("APPROVAL_UNANSWERABLE", approval_class=asked))
+        return Ruling(Decision.AUTH_REQUIRED, reasons, answer.policy_ids, asked)
+
+    def _highest(self, approved: frozenset[str]) -> tuple[str, ...]:
+        known = [one for one in self._bundle.classes if one.name in approved]
+        return self._satisfied[known[-1].name] if known else ()
+
+    def _subject(self, caller: Caller, site: CallSite) -> Subject:
+        """Takes level and groups from the user's own credential, or from the bundle where somebody else speaks."""
+        entry = self._bundle.users.get((caller.tenant, caller.subject))
+        groups = frozenset(entry.groups if entry else ())
+        level = entry.level if entry else ""
+        if caller.direct:
+            groups |= caller.groups
+            level = caller.level
+        return Subject(
+            subject=caller.subject,
+            tenant=caller.tenant,
+            level=level or self._bundle.levels[0],
+            groups=tuple(sorted(groups)),
+            thread=site.thread_id,
+            thread_tenant=site.thread_tenant or caller.tenant,
+            pathway=site.pathway,
+        )
+
+    def _blocked(self, prepared: Prepared | None, raw_hash: str, reasons: tuple[Reason, ...]) -> Verdict:
+        return Verdict(
+            decision=Decision.BLOCKED,
+            reasons=reasons[:MAX_REASONS],
+            bound=None,
+            approval_class=None,
+            policy_ids=(),
+            bundle_revision=self._bundle.revision,
+            bundle_hash=self._bundle.hash,
+            risk=prepared.tool.risk if prepared else None,
+            raw_args_hash=raw_hash,
+            facts={},
+            usage={},
+        )
+
+
+def _over_budget(usage: Usage) -> Ruling | None:
+    reasons = tuple(budget_reason(name, limit) for name, limit in usage.exceeded.items())
+    return Ruling(Decision.BLOCKED, reasons) if reasons else None
+
+
+def _prepare(
+    tool: CatalogTool, groups: frozenset[str], levels: tuple[str, ...], policies: PolicySlice, fewer: PolicySlice
+) -> Prepared:
+    schema = build_entity_schema(tool.name, sorted(groups), levels)
+    whole = Prepared(tool, Binder(tool), policies, ContextBuilder(tool, policies.mentions), schema)
+    if len(fewer.policies) == len(policies.policies):
+        return whole
+    context = ContextBuilder(tool, fewer.mentions)
+    return replace(whole, without_task=replace(whole, policies=fewer, context=context))
+
+
+def _subject_facts(subject: Subject, satisfied: tuple[str, ...]) -> Json:
+    return {
+        "level": subject.level,
+        "groups": list(subject.groups),
+        "tenant": subject.tenant,
+        "thread_tenant": subject.thread_tenant,
+        "pathway": subject.pathway,
+        "approved": list(satisfied),
+        "context": {},
+    }
+
+
+def _allowed(policies: PolicySlice, answer: Answer) -> Ruling:
+    reasons = tuple(_explain("POLICY_PERMIT", policies, one) for one in answer.policy_ids)
+    return Ruling(Decision.ALLOW, reasons, answer.policy_ids)
+
+
+def _forbidden(policies: PolicySlice, policy_ids: tuple[str, ...]) -> Ruling:
+    if not policy_ids:
+        return Ruling(Decision.BLOCKED, (reason("POLICY_NO_PERMIT"),))
+    reasons = tuple(_explain("POLICY_FORBID", policies, one) for one in policy_ids)
+    return Ruling(Decision.BLOCKED, reasons, policy_ids)
+
+
+def _explain(code: str, policies: PolicySlice, policy_id: str, **values: object) -> Reason:
+    policy = policies.policies[policy_id]
+    return policy_reason(code, policy.id, policy.title, policy.title_es, **values)

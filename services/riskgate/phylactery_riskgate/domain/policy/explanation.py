@@ -1,0 +1,288 @@
+"""Why a call is decided as it is: the engine decides as always, and everything it asks is noted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from phylactery_riskgate.domain import pointers
+from phylactery_riskgate.domain.bundle.bundle import Bundle
+from phylactery_riskgate.domain.intent.model import FROM_TEXT, Evidence, TaskFacts
+from phylactery_riskgate.domain.model import (
+    ArgumentView,
+    BoundCall,
+    Caller,
+    CallSite,
+    CatalogTool,
+    Decision,
+    Json,
+    Verdict,
+)
+from phylactery_riskgate.domain.policy.authorizer import Answer, Question, Subject
+from phylactery_riskgate.domain.policy.engine import DecisionEngine, Prepared, Ruling
+from phylactery_riskgate.domain.policy.evidence import (
+    MAX_INTENT,
+    MAX_ORIGIN,
+    MAX_SIGNALS,
+    TASK_FAMILIES,
+    TaskReader,
+    control_names,
+    origins_by_name,
+    url_names,
+    url_origin,
+)
+from phylactery_riskgate.domain.policy.policies import Policy
+from phylactery_riskgate.domain.views.view import call_view
+from phylactery_riskgate.domain.views.visible import make_visible
+
+_MAX_NAMES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FactChange:
+    """One fact: its name as policies know it, what it was, the nearest value that decides otherwise, and to what."""
+
+    fact: str
+    was: int
+    would_be: int
+    decision: Decision
+
+
+class _Imagining(DecisionEngine):
+    """An engine over the same bundle to which every task tells the same, whatever it knows."""
+
+    def __init__(self, engine: DecisionEngine, facts: TaskFacts) -> None:
+        self.__dict__.update(engine.__dict__)  # everything is prepared already, and nothing of it changes
+        self._facts = facts
+
+    def _told(self, _prepared: Prepared, _bound: BoundCall, _task: TaskReader | None) -> TaskFacts:
+        return self._facts
+
+
+def changes(
+    engine: DecisionEngine, verdict: Verdict, tool: CatalogTool, ask: Callable[[DecisionEngine], Verdict]
+) -> tuple[FactChange, ...]:
+    """Answers the facts that would each have changed a decision by itself, in the order in which they are shown.
+
+    Without a task there is none: everything else counts as it is because of that.
+    """
+    if not verdict.task.shown or verdict.bound is None:
+        return ()
+    found: list[FactChange] = []
+    for name, was, others in _facts(verdict.task, verdict.bound, tool):
+        for value, facts in others:
+            decision = ask(_Imagining(engine, facts)).decision
+            if decision is not verdict.decision:
+                found.append(FactChange(name, was, value, decision))
+                break
+    return tuple(found)
+
+
+_Others = Iterator[tuple[int, TaskFacts]]
+
+
+def _facts(facts: TaskFacts, bound: BoundCall, tool: CatalogTool) -> Iterator[tuple[str, int, _Others]]:
+    """Answers every fact with its other values, and all facts as they are with it."""
+    yield "intent", facts.intent, ((n, replace(facts, intent=n)) for n in _nearest(facts.intent, MAX_INTENT, up=True))
+    refused, foreign = int(facts.refused), int(facts.foreign)
+    yield "refused", refused, ((n, replace(facts, refused=bool(n))) for n in _nearest(refused, 1))
+    yield "origin.foreign", foreign, ((n, replace(facts, foreign=bool(n))) for n in _nearest(foreign, 1))
+    yield "origin.worst", facts.worst, ((n, replace(facts, worst=n)) for n in _nearest(facts.worst, MAX_ORIGIN))
+    origins = origins_by_name(tool, bound, facts)
+    for name in control_names(tool)[:_MAX_NAMES]:
+        if name in origins:
+            yield f"origin.by.{name}", origins[name], _with_origins(facts, (name,), origins[name])
+    urls = tuple(name for name in url_names(tool) if name in bound.arguments)
+    if urls:
+        was = url_origin(tool, bound, facts)
+        yield "origin.url", was, _with_origins(facts, urls, was)
+    yield "signals", facts.signals, ((n, replace(facts, signals=n)) for n in _nearest(facts.signals, MAX_SIGNALS))
+
+    was_text = int(facts.from_text)
+    yield "content.from_text", was_text, ((n, _from_text(facts, told=bool(n))) for n in _nearest(was_text, 1))
+
+
+def _from_text(facts: TaskFacts, *, told: bool) -> TaskFacts:
+    others = tuple(one for one in facts.signal_reasons if one != FROM_TEXT)
+    return replace(facts, signal_reasons=(*others, FROM_TEXT) if told else others)
+
+
+def _with_origins(facts: TaskFacts, names: Collection[str], was: int) -> _Others:
+    others = tuple(one for one in facts.arguments if pointers.parse(one.path)[0] not in names)
+    for value in _nearest(was, MAX_ORIGIN):
+        found = (Evidence(pointers.pointer((name,)), value, "") for name in names)
+        yield value, replace(facts, arguments=(*others, *found))
+
+
+def _nearest(was: int, high: int, *, up: bool = False) -> list[int]:
+    """Answers the other values up to a limit, the nearest first, and of two as near the one that opens more."""
+    others = [value for value in range(high + 1) if value != was]
+    return sorted(others, key=lambda value: (abs(value - was), (value < was) is up))
+
+
+SENSITIVE = "«sensitive»"
+_MAX_VALUE = 300
+_MAX_FACTS = 500
+_ALL_ARGUMENTS = frozenset({"usage", "targets"})
+"""Families in which one value may be made of any argument: with a sensitive one, none of their values is shown."""
+_SOURCES = {
+    "args": "the arguments, bound to the tool's schema",
+    "derived": "worked out of the arguments",
+    "nulls": "the arguments that are null",
+    "usage": "counted by RiskGate",
+    "targets": "the addresses the arguments lead to",
+    "inspection": "found in the arguments by inspection",
+    "pathway": "how the message is served",
+    **dict.fromkeys(TASK_FAMILIES, "what RiskGate was shown of the task"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One question: the classes shown as satisfied, whether nobody has approved that much, and Cedar's answer."""
+
+    approved: tuple[str, ...]
+    imagined: bool
+    allowed: bool
+    failed: bool
+    policies: tuple[Policy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFact:
+    """One thing the policies were shown: its place, its value as JSON that is safe to print, and where it is from."""
+
+    name: str
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A verdict and everything that led to it; ``changes`` are the single facts that would have made it another."""
+
+    verdict: Verdict
+    steps: tuple[Step, ...]
+    facts: tuple[ShownFact, ...]
+    arguments: tuple[ArgumentView, ...]
+    changes: tuple[FactChange, ...] = ()
+
+
+class _Tracing(DecisionEngine):
+    """An engine over the same bundle that notes what it asks; one for each call."""
+
+    def __init__(self, engine: DecisionEngine) -> None:
+        self.__dict__.update(engine.__dict__)  # everything is prepared already, and nothing of it changes
+        self.steps: list[Step] = []
+        self.context: Json = {}
+        self.subject: Subject | None = None
+        self.direct = True
+        self.satisfied: tuple[str, ...] = ()
+
+    def _subject(self, caller: Caller, site: CallSite) -> Subject:
+        self.subject, self.direct = super()._subject(caller, site), caller.direct
+        return self.subject
+
+    def _ask(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Ruling:
+        self.context, self.satisfied = context, satisfied
+        ruling = super()._ask(prepared, question, context, satisfied)
+        if all(step.imagined for step in self.steps):
+            # the engine knows without asking that this is no Allow, and a reader wants to see it; the ruling stays
+            with suppress(ValueError):
+                self._ask_once(prepared, question, context, satisfied)
+                self.steps.insert(0, self.steps.pop())
+        return ruling
+
+    def _ask_once(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Answer:
+        answer = super()._ask_once(prepared, question, context, satisfied)
+        policies = tuple(prepared.policies.policies[one] for one in answer.policy_ids)
+        imagined = satisfied != self.satisfied
+        self.steps.append(Step(satisfied, imagined, answer.allowed, not answer.clean, policies))
+        return answer
+
+
+def explain(engine: DecisionEngine, ask: Callable[[DecisionEngine], Verdict]) -> Explanation:
+    """Decides through ask, under an engine that notes what it does, and answers the verdict with all of it.
+
+    ask is asked once more for every fact of the task that could have been another: it must ask the same each time.
+    """
+    tracing = _Tracing(engine)
+    verdict = ask(tracing)
+    tool = None if verdict.bound is None else engine.bundle.tools[verdict.bound.tool]
+    if verdict.bound is None or tool is None:
+        return Explanation(verdict, (), (), ())
+    facts = [
+        *_subject_facts(tracing, engine.bundle),
+        *_ask_facts(verdict.task),
+        *_context_facts(tracing.context, tool),
+    ]
+    arguments = call_view(verdict.bound, tool, task=verdict.task).arguments
+    return Explanation(
+        verdict, tuple(tracing.steps), tuple(facts[:_MAX_FACTS]), arguments, changes(engine, verdict, tool, ask)
+    )
+
+
+def _subject_facts(tracing: _Tracing, bundle: Bundle) -> Iterator[ShownFact]:
+    subject = tracing.subject
+    assert subject is not None, "a bound call was asked about for somebody"
+    entry = bundle.users.get((subject.tenant, subject.subject))
+    known = "entities.json" if entry else "the bundle, for users it does not name"
+    of_level = "the caller's own credential" if tracing.direct else known
+    yield _fact("principal", subject.subject, "the call")
+    yield _fact("principal.tenant", subject.tenant, "the caller's credential")
+    yield _fact("principal.level", subject.level, of_level)
+    yield _fact("principal.groups", list(subject.groups), f"{of_level} and entities.json" if entry else of_level)
+    yield _fact("resource.tenant", subject.thread_tenant, "the thread")
+
+
+def _ask_facts(facts: TaskFacts) -> Iterator[ShownFact]:
+    """Says which ask a call uses, and how many effects of it were left; policies are not shown it."""
+    if facts.ask:
+        yield _fact("ask", facts.ask, "the user's words")
+        yield _fact("ask.used", facts.used, "calls that were redeemed by it")
+        yield _fact("ask.left", facts.left, "the user's words and what was redeemed; null is as many as its set holds")
+    if facts.retracted:
+        yield _fact("retracted", facts.retracted, "the later task whose words took the call back")
+
+
+def _context_facts(context: Json, tool: CatalogTool) -> Iterator[ShownFact]:
+    sensitive = tuple(pointers.parse(text) for text in tool.sensitive)
+    for family in sorted(context):
+        source = _SOURCES.get(family, "worked out by RiskGate")
+        for place, value in _leaves(context[family], ()):
+            hidden = (family in _ALL_ARGUMENTS and bool(sensitive)) or any(
+                place[: len(one)] == one or one[: len(place)] == place for one in sensitive
+            )
+            name = ".".join(("context", family, *place))
+            yield (
+                ShownFact(make_visible(name, _MAX_VALUE).text, SENSITIVE, source)
+                if hidden
+                else _fact(name, value, source)
+            )
+
+
+def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Finds every value that is no record; extension values and entities are their text."""
+    if not isinstance(value, dict):
+        yield place, [_plain(item) for item in value] if isinstance(value, list) else value
+    elif "__extn" in value or "__entity" in value:
+        yield place, _plain(value)
+    else:
+        for name in sorted(value):
+            yield from _leaves(value[name], (*place, name))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict) and "__extn" in value:
+        return value["__extn"]["arg"]
+    if isinstance(value, dict) and "__entity" in value:
+        return value["__entity"]["id"]
+    return value
+
+
+def _fact(name: str, value: Any, source: str) -> ShownFact:
+    text = make_visible(json.dumps(value, ensure_ascii=False), _MAX_VALUE).text
+    return ShownFact(make_visible(name, _MAX_VALUE).text, text, source)

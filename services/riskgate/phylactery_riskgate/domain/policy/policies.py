@@ -1,0 +1,251 @@
+"""Cedar policies as the bundle holds them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from typing import Any
+
+import cedarpy
+from cedarpy import pst
+
+from phylactery_riskgate.domain.documents import BundleError, Faults
+
+APPROVED = "approved"
+"""``context.approved``, the set of approval classes that are satisfied: always there, empty when nobody approved."""
+
+CLASS = "Class"
+
+APPROVED_PATH = (APPROVED,)
+_ASKS_SET = frozenset({"contains", "contains_all", "contains_any"})
+
+
+def context_path(node: Any) -> tuple[str, ...] | None:
+    """Answers the attributes of ``context.a.b``, or None where the node is something else."""
+    attributes: list[str] = []
+    while isinstance(node, pst.GetAttr):
+        attributes.append(node.attr)
+        node = node.base
+    return tuple(reversed(attributes)) if isinstance(node, pst.Var) and node.name == "context" else None
+
+
+def approval_classes(node: Any) -> frozenset[str] | None:
+    """Answers the literal classes of ``context.approved.contains(…)`` and its kin, or None for anything else."""
+    if not isinstance(node, pst.BinaryOp) or node.op not in _ASKS_SET or context_path(node.left) != APPROVED_PATH:
+        return None
+    literals = node.right.elements if isinstance(node.right, pst.Set) else (node.right,)
+    if isinstance(node.right, pst.Set) == (node.op == "contains") or not literals:
+        return None
+    named = [one.value for one in literals if isinstance(one, pst.EntityLit)]
+    if len(named) < len(literals) or any(str(uid.type) != CLASS for uid in named):
+        return None
+    return frozenset(uid.id for uid in named)
+
+
+def needs(node: Any, classes: frozenset[str]) -> bool:
+    """Says whether a condition can be true only with an approval of one of these classes."""
+    if isinstance(node, pst.BinaryOp) and node.op in {"and", "or"}:
+        sides = (needs(node.left, classes), needs(node.right, classes))
+        return any(sides) if node.op == "and" else all(sides)
+    named = approval_classes(node)
+    if named is None:
+        return False
+    return named <= classes if isinstance(node, pst.BinaryOp) and node.op == "contains_any" else bool(named & classes)
+
+
+def permit_needs(tree: pst.Template, classes: frozenset[str]) -> bool:
+    """Says whether a permit can permit only with an approval of one of these classes."""
+    return any(isinstance(clause, pst.When) and needs(clause.expr, classes) for clause in tree.clauses)
+
+
+MAX_NESTING = 150
+"""Cedar reads 100 levels. Its parser follows a deeper statement before it refuses it, and from about 600 brackets or
+1,400 operators on it runs out of stack, which ends the process."""
+
+_WORD = re.compile(
+    r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|//[^\n]*|\|\||&&|[-+*.!<>=,(\[{)\]}]|\b(?:if|then|else|has|like|in|is)\b', re.DOTALL
+)
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+_LOOSEST = frozenset({"||", "if", "then", "else"})
+
+
+def nesting(statement: str) -> int:
+    """Answers how deep the syntax tree can be, at most; it stops counting above MAX_NESTING.
+
+    An operand of || lies one level below it, of && below every || before it, of any other operator below both; what
+    stands in brackets lies below what stands around them, and what follows an if below that if.
+    """
+    levels = [[0, 0, 0]]
+    deepest = 0
+    for match in _WORD.finditer(statement):
+        word = match.group()
+        level = levels[-1]
+        if word in _OPENING:
+            levels.append([0, 0, 0])
+        elif word in _CLOSING:
+            del levels[max(1, len(levels) - 1) :]
+        elif word == ",":
+            level[:] = [0, 0, 0]
+        elif word in _LOOSEST:
+            level[:] = [level[0] + 1, 0, 0]
+        elif word == "&&":
+            level[:] = [level[0], level[1] + 1, 0]
+        elif not word.startswith(('"', "//")):
+            level[2] += 1
+        deepest = max(deepest, len(levels) + sum(map(sum, levels)))
+        if deepest > MAX_NESTING:
+            break
+    return deepest
+
+
+_POLICY_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_MAX_TITLE = 200
+MAX_POLICIES = 2_000
+_ACTION = pst.EntityType("Action")
+_PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|//[^\n]*|;|\s+|[^\s";/]+|/', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy: its own id (from @id), what people read about it, where it stands and its syntax tree."""
+
+    id: str
+    title: str
+    title_es: str
+    file: str
+    line: int
+    tree: pst.Template
+
+    @property
+    def forbids(self) -> bool:
+        """Says whether it is a forbid."""
+        return self.tree.effect == "forbid"
+
+    def covers(self, action: str, groups: frozenset[str]) -> bool:
+        """Says whether its scope reaches an action that is in these groups: exactly where Cedar would say so."""
+        scope = self.tree.action
+        if isinstance(scope, pst.ScopeAny):
+            return True
+        if isinstance(scope, pst.ActionEq):
+            return bool(scope.entity.type == _ACTION and scope.entity.id == action)
+        return any(one.type == _ACTION and (one.id == action or one.id in groups) for one in scope.entities)
+
+
+def parse_policies(file: str, text: str) -> tuple[Policy, ...]:
+    """Reads one .cedar file, each statement for itself so that every error knows its line.
+
+    Raises:
+        BundleError: a statement is no policy, is a template, or lacks @id or @title; tells every such statement.
+    """
+    faults = Faults()
+    found = read_policies(file, text, faults)
+    faults.check()
+    return found
+
+
+def read_policies(file: str, text: str, faults: Faults) -> tuple[Policy, ...]:
+    """Reads the good statements of one .cedar file and keeps what is wrong with the others; too many are a fault."""
+    found: list[Policy] = []
+    for count, (line, statement) in enumerate(_statements(file, text, faults)):
+        if count == MAX_POLICIES:
+            faults.add(BundleError(file, line, f"is one policy too many: a bundle has at most {MAX_POLICIES}"))
+            break
+        policy = faults.catch(partial(_parse, file, line, statement))
+        found += () if policy is None else (policy,)
+    return tuple(found)
+
+
+def _statements(file: str, text: str, faults: Faults) -> Iterator[tuple[int, str]]:
+    """Cuts the text behind every ";" outside strings and comments; the line is that of the first word."""
+    line = 1
+    first = 0
+    pieces: list[str] = []
+    for match in _PIECE.finditer(text):
+        part = match.group()
+        pieces.append(part)
+        if not first and not part.isspace() and not part.startswith("//"):
+            first = line
+        line += part.count("\n")
+        if part == ";":
+            yield first, "".join(pieces)
+            first = 0
+            pieces = []
+    if first:
+        faults.add(BundleError(file, first, "a policy ends with ;"))
+
+
+def _parse(file: str, line: int, statement: str) -> Policy:
+    if nesting(statement) > MAX_NESTING:
+        raise BundleError(file, line, f"is nested deeper than {MAX_NESTING} levels; write it as several policies")
+    try:
+        parsed = cedarpy.policies_to_pst(statement)
+    except ValueError as error:
+        raise BundleError(file, line, f"is no Cedar policy: {error}") from error
+    if parsed.templates or len(parsed.static_policies) != 1:
+        raise BundleError(file, line, "a statement is one policy without slots")
+    tree = next(iter(parsed.static_policies.values()))
+    policy_id = tree.annotations.get("id", "")
+    title = tree.annotations.get("title", "")
+    if _POLICY_ID.fullmatch(policy_id) is None:
+        raise BundleError(file, line, 'a policy has an @id("…") of letters, digits, _ . and -')
+    if not 0 < len(title) <= _MAX_TITLE:
+        raise BundleError(file, line, f'the policy {policy_id} has an @title("…") of at most {_MAX_TITLE} characters')
+    title_es = tree.annotations.get("title_es", "") or title
+    return Policy(policy_id, title, title_es[:_MAX_TITLE], file, line, replace(tree, id=policy_id))
+
+
+def named_tools(policy: Policy) -> Iterator[str]:
+    """Return the actions a policy names that are no group: the tools, in its scope or in a condition."""
+    for uid in pst.entity_uids(policy.tree):
+        if uid.type == _ACTION and ":" not in uid.id:
+            yield uid.id
+
+
+def policy_handle(policies: Iterable[Policy]) -> cedarpy.PolicySet:
+    """Builds the set Cedar evaluates, in which a policy's id is its @id."""
+    return policy_set(policy.tree for policy in policies)
+
+
+def policy_set(trees: Iterable[pst.Template]) -> cedarpy.PolicySet:
+    """Builds the set Cedar evaluates from syntax trees, each under its own id.
+
+    Raises:
+        ValueError: Cedar refuses one of them.
+    """
+    static = {tree.id: tree for tree in trees}
+    return cedarpy.PolicySet.from_pst(
+        pst.PolicySet(templates=pst.FrozenMap(), static_policies=pst.FrozenMap(static), template_links=())
+    )
+
+
+def mentioned(node: Any) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Finds every path below ``context`` a tree looks at, and whether at its whole value or only whether it is there.
+
+    Bare ``context`` is the empty path.
+    """
+    path = context_path(node)
+    if path is not None:
+        yield path, True
+        return
+    if isinstance(node, pst.HasAttr):
+        base = context_path(node.base)
+        if base is not None:
+            yield (*base, *node.attrs), False
+            return
+    for child in children(node):
+        yield from mentioned(child)
+
+
+def children(node: Any) -> Iterator[Any]:
+    """Answers the nodes right below a node of a syntax tree."""
+    if isinstance(node, tuple):
+        yield from node
+    elif isinstance(node, dict):
+        yield from node.values()
+    elif is_dataclass(node):
+        for part in fields(node):
+            value = getattr(node, part.name)
+            if isinstance(value, tuple | dict) or is_dataclass(value):
+                yield value

@@ -1,0 +1,170 @@
+"""What one call would add to the budgets that count its tool, and what policies are told about them.
+
+Amounts are whole numbers of ten-thousandths, the smallest part of Cedar's decimal, so that no sum ever rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from phylactery_riskgate.domain.facts.types import COUNT, Field, Kind, RecordOf, Scalar
+from phylactery_riskgate.domain.model import BoundCall, Budget, CatalogTool, Counters
+from phylactery_riskgate.domain.pointers import value_at
+
+PLACES = 4
+MAX_AMOUNT = 2**63 - 1
+"""The largest amount, or sum of amounts, that a policy can be shown."""
+MAX_RECIPIENTS = 1_000
+"""How many recipients of one call are counted; a call with more is blocked."""
+
+_NUMBER, _AMOUNT, _BOOL = COUNT, Scalar(Kind.DECIMAL, low=Decimal(0)), Scalar(Kind.BOOL)
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one call adds: an amount in ten-thousandths of a currency, and its recipients, each once."""
+
+    amount: int
+    currency: str
+    recipients: tuple[str, ...]
+
+
+UsageReader = Callable[[CatalogTool, Charge], Mapping[str, Counters]]
+"""Answers what every budget of a tool has counted so far, by the budget's name."""
+
+
+class NotCountableError(Exception):
+    """A call that cannot be counted; says the reason's code and the place, never the value."""
+
+    def __init__(self, code: str, path: str) -> None:
+        super().__init__(code)
+        self.code = code
+        self.path = path
+
+
+def charge_of(tool: CatalogTool, bound: BoundCall) -> Charge:
+    """Answers what a call adds. A negative amount would give a budget back, so it is none.
+
+    Raises:
+        NotCountableError: the amount or its currency is missing, the amount is negative or not exact, or there are too
+            many recipients.
+    """
+    amount = units_of(value_at(bound.arguments, tool.amount)) if tool.amount else 0
+    currency = value_at(bound.arguments, tool.currency) if tool.currency else ""
+    if amount is None or currency is None:
+        raise NotCountableError("AMOUNT_NOT_COUNTABLE", tool.amount if amount is None else tool.currency)
+    recipients: dict[str, None] = {}
+    for text in tool.recipients:
+        value = value_at(bound.arguments, text)
+        recipients |= dict.fromkeys(value if isinstance(value, list) else [] if value is None else [value])
+        if len(recipients) > MAX_RECIPIENTS:
+            raise NotCountableError("RECIPIENTS_NOT_COUNTABLE", text)
+    return Charge(amount, currency, tuple(recipients))
+
+
+def units_of(value: Any) -> int | None:
+    """Answers a number in ten-thousandths, None where it is none that can be counted."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not 0 <= exact <= Decimal(MAX_AMOUNT).scaleb(-PLACES):
+        return None
+    units = exact.scaleb(PLACES)
+    return int(units) if units == units.to_integral_value() else None
+
+
+def amount_text(units: int) -> str:
+    """Writes an amount as people do, for records: "12.5"."""
+    text = f"{units // 10**PLACES}.{units % 10**PLACES:0{PLACES}d}"
+    return text.rstrip("0").removesuffix(".")
+
+
+def read_amount(text: str) -> int:
+    """Reads what amount_text wrote.
+
+    Raises:
+        ValueError: it is no amount.
+    """
+    try:
+        units = units_of(Decimal(text))
+    except InvalidOperation:
+        units = None
+    if units is None:
+        raise ValueError("no amount")
+    return units
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the budgets of a tool have counted before one call, ``exceeded`` by which limit, and what policies see."""
+
+    before: Mapping[str, Counters] = field(default_factory=dict)
+    exceeded: Mapping[str, str] = field(default_factory=dict)
+    value: Mapping[str, Any] = field(default_factory=dict)
+
+
+NO_USAGE = Usage()
+"""What is told of a tool that no budget counts."""
+
+
+def read_usage(tool: CatalogTool, bound: BoundCall, reader: UsageReader | None) -> Usage:
+    """Reads what budgets have counted, and adds the call to it. Nothing is read for a tool that no budget counts.
+
+    Raises:
+        NotCountableError: the call cannot be counted, its sum cannot be held, or nobody can tell what was counted.
+    """
+    if not tool.budgets:
+        return NO_USAGE
+    if reader is None:
+        raise NotCountableError("USAGE_UNKNOWN", "")
+    charge = charge_of(tool, bound)
+    before = reader(tool, charge)
+    exceeded: dict[str, str] = {}
+    value: dict[str, Any] = {}
+    for budget in tool.budgets:
+        counted = before[budget.name]
+        after = _with_charge(tool, counted, charge)
+        value[budget.name] = {
+            **_counters(counted),
+            "new_recipients": counted.new_recipients,
+            "new_recipient": counted.new_recipients > 0,
+            "after": _counters(after),
+        }
+        limit = _exceeded(budget, after)
+        if limit:
+            exceeded[budget.name] = limit
+    return Usage(before, exceeded, value)
+
+
+def _with_charge(tool: CatalogTool, before: Counters, charge: Charge) -> Counters:
+    amount = before.amount + charge.amount
+    if amount > MAX_AMOUNT:
+        raise NotCountableError("AMOUNT_NOT_COUNTABLE", tool.amount)
+    return Counters(before.calls + 1, amount, before.recipients + before.new_recipients, 0)
+
+
+def _exceeded(budget: Budget, after: Counters) -> str:
+    """Names the first limit of a budget that is passed, or nothing."""
+    limits = {"calls": budget.calls, "amount": budget.amount, "recipients": budget.recipients}
+    return next((name for name, limit in limits.items() if limit is not None and getattr(after, name) > limit), "")
+
+
+def _counters(counted: Counters) -> dict[str, Any]:
+    amount = Decimal(counted.amount).scaleb(-PLACES)
+    return {"calls": counted.calls, "amount": amount, "recipients": counted.recipients}
+
+
+def usage_type(budgets: Iterable[Budget]) -> RecordOf:
+    """The type of ``context.usage`` for a tool: one record for each budget that counts it."""
+    after = _record(calls=_NUMBER, amount=_AMOUNT, recipients=_NUMBER)
+    budget = _record(
+        calls=_NUMBER, amount=_AMOUNT, recipients=_NUMBER, new_recipients=_NUMBER, new_recipient=_BOOL, after=after
+    )
+    return _record(**{one.name: budget for one in budgets})
+
+
+def _record(**fields: Scalar | RecordOf) -> RecordOf:
+    return RecordOf({name: Field(fact, required=True) for name, fact in fields.items()})

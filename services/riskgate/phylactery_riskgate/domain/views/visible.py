@@ -1,0 +1,244 @@
+"""Makes text safe to show: nothing unprintable, nothing that looks like something else."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from typing import TypeAlias
+
+from phylactery_riskgate.domain.model import Mark
+from phylactery_riskgate.domain.views import look_alikes
+
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters and marks that print as nothing at all."""
+
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that change the direction of reading (Unicode TR 9)."""
+
+_NO_CHARACTERS = frozenset({"Cc", "Co", "Cs", "Cn"})
+_BLANKS = frozenset({"Cf", "Zl", "Zp", "Zs"})
+_LATIN_1_END = 0x100
+_FIRST_PAIR = 0x10000
+"""From here on JSON writes a character as two surrogates (RFC 8259, section 7)."""
+_MAX_MARKS = 3
+"""So many combining marks on one letter write a language; more paint over their neighbours."""
+
+_WORD = re.compile(r"\\.|([^\W_]+)")
+"""A word, or what a backslash escapes: the n of a line break belongs to no word."""
+
+_CLOSE_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "COPTIC", "ARMENIAN", "CHEROKEE", "GEORGIAN", "LISU"})
+"""Scripts whose letters pass for one another's; no language writes a word in two of them."""
+
+
+Escape: TypeAlias = "tuple[int, str, Mark]"
+"""A character that is not shown as it is: its place, what is written instead, and why."""
+
+_Posing: TypeAlias = "tuple[int, int, dict[str, Mark]]"
+"""A word by where it begins and ends, and those of its characters that pose in it, and how."""
+
+_BLOCK = 4_096
+"""Characters that are looked at together, and more where a word goes on."""
+_BREAK = re.compile(r"(?<!\\)(?=[\W_])")
+_KINDS = 4_096
+"""Characters whose kind is remembered: some alphabets."""
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleText:
+    """Text that is safe to show; ``marks`` says what was written as an escape, and whether it was cut off."""
+
+    text: str
+    marks: frozenset[Mark] = frozenset()
+
+
+def make_visible(text: str, limit: int) -> VisibleText:
+    """Writes everything that could deceive a reader as a backslash-u escape, and cuts at ``limit`` characters.
+
+    These are: control characters, bidirectional marks, zero-width and other invisible characters, piled-up marks,
+    characters that are another form of an ASCII letter or digit, and letters of another script in, or posing as, a
+    Latin word.
+    """
+    looked_at = text[: limit + 1]
+    if looked_at.isascii() and looked_at.isprintable():
+        return VisibleText(text) if len(text) <= limit else VisibleText(text[: limit - 1] + "…", frozenset({Mark.CUT}))
+    count, found = fitting(escapes(looked_at), len(looked_at), limit)
+    marks = {mark for _, _, mark in found}
+    if count == len(text):
+        return VisibleText(written(text, found), frozenset(marks))
+    count, found = fitting(found, count, limit - 1)
+    return VisibleText(written(text[:count], found) + "…", frozenset(marks | {Mark.CUT}))
+
+
+def escapes(text: str) -> Iterator[Escape]:
+    """Yields what is not shown as it is, first to last; a piece of the text is looked at when it is asked for."""
+    for block in _blocks(text):
+        posing = _posing_words(text, *block)
+        for begin, end in _pieces(*block):
+            yield from _escapes_of(text, begin, end, posing)
+
+
+def escapes_backwards(text: str) -> Iterator[Escape]:
+    """Yields the same last to first, with places counted from the end: that of the last character is 0."""
+    last = len(text) - 1
+    for block in reversed([*_blocks(text)]):
+        posing = _posing_words(text, *block)
+        for begin, end in reversed([*_pieces(*block)]):
+            found = _escapes_of(text, begin, end, posing)
+            yield from ((last - place, piece, mark) for place, piece, mark in reversed(found))
+
+
+def fitting(found: Iterable[Escape], length: int, room: int) -> tuple[int, list[Escape]]:
+    """Answers how many of so many characters fit into a room, and the escapes among these.
+
+    It looks at no escape behind the first that does not fit.
+    """
+    kept: list[Escape] = []
+    at = size = 0
+    for escape in found:
+        place, piece, _ = escape
+        grown = size + place - at
+        if grown + len(piece) > room:
+            length = place
+            break
+        at, size = place + 1, grown + len(piece)
+        kept.append(escape)
+    return min(length, at + room - size), kept
+
+
+def written(text: str, found: Iterable[Escape]) -> str:
+    """Writes a text with its escapes."""
+    parts: list[str] = []
+    at = 0
+    for place, piece, _ in found:
+        parts += (text[at:place], piece)
+        at = place + 1
+    return "".join((*parts, text[at:]))
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where blocks begin and end; none parts a word, nor a backslash from what it escapes."""
+    begin = 0
+    while begin < len(text):
+        found = _BREAK.search(text, begin + _BLOCK)
+        end = len(text) if found is None else found.start()
+        yield begin, end
+        begin = end
+
+
+def _pieces(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yields where the pieces of a block begin and end: one, but where a long word makes it large."""
+    return ((at, min(at + 2 * _BLOCK, end)) for at in range(begin, end, 2 * _BLOCK))
+
+
+def _escapes_of(text: str, begin: int, end: int, words: list[_Posing]) -> list[Escape]:
+    """Answers the escapes of one piece. What a character is told by is worked out once for all of its kind."""
+    piece = text[begin:end]
+    if piece.isascii() and piece.isprintable():
+        return []
+    kinds = set(piece)
+    marks = {char: mark for char in kinds if (mark := _mark(char))}
+    combining = {char for char in kinds if unicodedata.combining(char)}
+    posing = {
+        place: how[text[place]]
+        for start, stop, how in words
+        for place in range(max(start, begin), min(stop, end))
+        if text[place] in how
+    }
+    if not (marks or combining or posing):
+        return []
+    piled = _piled_before(text, begin) if combining else 0
+    found: list[Escape] = []
+    for place, char in enumerate(piece, begin):
+        piled = piled + 1 if char in combining else 0
+        mark = posing.get(place) or marks.get(char) or (Mark.PILED_UP if piled > _MAX_MARKS else None)
+        if mark:
+            found.append((place, _escaped(char), mark))
+    return found
+
+
+def _piled_before(text: str, index: int) -> int:
+    """Counts the combining marks that end before a place, as far as it matters."""
+    before = text[max(0, index - _MAX_MARKS) : index]
+    return sum(1 for _ in takewhile(unicodedata.combining, reversed(before)))
+
+
+@lru_cache(maxsize=_KINDS)
+def _mark(char: str) -> Mark | None:
+    """Answers why a character is not shown as it is, whatever stands around it."""
+    if char.isascii():
+        return None if char.isprintable() else Mark.CONTROL
+    category = unicodedata.category(char)
+    if char in _BIDI:
+        return Mark.BIDI
+    if category in _NO_CHARACTERS:
+        return Mark.CONTROL
+    if (
+        category in _BLANKS
+        or char in _INVISIBLE
+        or "\ufe00" <= char <= "\ufe0f"
+        or "\U000e0100" <= char <= "\U000e01ef"
+    ):
+        return Mark.INVISIBLE
+    # ª, º and ² are everyday Spanish; past Latin-1 a second form of an ASCII letter or digit is a disguise.
+    disguised = ord(char) >= _LATIN_1_END and category[0] in "LN" and unicodedata.normalize("NFKC", char).isascii()
+    return Mark.LOOK_ALIKE if disguised or char in look_alikes.MARKS else None
+
+
+def _posing_words(text: str, begin: int, end: int) -> list[_Posing]:
+    """Finds words with letters that are not what their word makes of them: where each begins and ends, and which.
+
+    These are: letters of another script in a word that has Latin ones, or in a word of scripts that pass for one
+    another; digits of another script beside ASCII; words made only of letters that print like ASCII; and Latin letters
+    that do.
+    """
+    if text[begin:end].isascii():
+        return []
+    found = ((*match.span(1), match.group(1)) for match in _WORD.finditer(text, begin, end) if match.group(1))
+    posing = ((start, stop, _posing_in(frozenset(word))) for start, stop, word in found if not word.isascii())
+    return [one for one in posing if one[2]]
+
+
+def _posing_in(chars: frozenset[str]) -> dict[str, Mark]:
+    """Answers which characters of a word pose in it, and how: which there are matters, not their order."""
+    letters = {char for char in chars if char.isalpha()}
+    foreign = {char for char in letters if not _latin(char)}
+    digits = {char for char in chars if _foreign_digit(char)}
+    mixed = len(foreign) < len(letters) or len({_script(char) for char in foreign} & _CLOSE_SCRIPTS) > 1
+    found: dict[str, Mark] = {}
+    if mixed or all(_twin(char) for char in foreign):
+        found |= dict.fromkeys(foreign, Mark.MIXED_SCRIPT if mixed else Mark.LOOK_ALIKE)
+    if digits and any(char.isascii() for char in chars):
+        found |= dict.fromkeys(digits, Mark.MIXED_SCRIPT)
+    return found | {char: Mark.LOOK_ALIKE for char in letters if _latin(char) and char in look_alikes.LETTERS}
+
+
+def _foreign_digit(char: str) -> bool:
+    return (char.isdecimal() and not char.isascii()) or (char in look_alikes.LETTERS and not char.isalpha())
+
+
+@lru_cache(maxsize=_KINDS)
+def _twin(char: str) -> bool:
+    return char in look_alikes.LETTERS or unicodedata.normalize("NFKC", char) in look_alikes.LETTERS
+
+
+@lru_cache(maxsize=_KINDS)
+def _latin(letter: str) -> bool:
+    return letter.isascii() or unicodedata.name(letter, "").startswith(("LATIN", "FEMININE", "MASCULINE", "MICRO"))
+
+
+@lru_cache(maxsize=_KINDS)
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]
+
+
+@lru_cache(maxsize=_KINDS)
+def _escaped(char: str) -> str:
+    point = ord(char)
+    if point < _FIRST_PAIR:
+        return f"\\u{point:04x}"
+    point -= _FIRST_PAIR
+    return f"\\u{0xD800 + (point >> 10):04x}\\u{0xDC00 + (point & 0x3FF):04x}"

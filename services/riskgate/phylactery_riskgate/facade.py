@@ -1,0 +1,179 @@
+"""The application: everything RiskGate does, without a word of gRPC."""
+
+from __future__ import annotations
+
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.telemetry import annotate
+from phylactery_chassis.util.clock import Clock
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.approvals.requests import ApproveInput, GetInput, ListInput, RejectInput
+from phylactery_riskgate.approvals.service import Answers
+from phylactery_riskgate.approvals.vote_proofs import VoteProofs
+from phylactery_riskgate.approvals.watch import Watches
+from phylactery_riskgate.audit.commitments import KeptHashes
+from phylactery_riskgate.audit.heads import HeadStore
+from phylactery_riskgate.audit.log import AuditLog
+from phylactery_riskgate.audit.opening import open_log
+from phylactery_riskgate.audit.reader import Auditing
+from phylactery_riskgate.audit.sealing import Vault
+from phylactery_riskgate.bundles.lifecycle import Policies
+from phylactery_riskgate.bundles.live import LiveBundle
+from phylactery_riskgate.decisions.access import AccessEvaluations
+from phylactery_riskgate.decisions.batch import Batches
+from phylactery_riskgate.decisions.context import ApprovalSeen, Core
+from phylactery_riskgate.decisions.evaluate import Evaluation
+from phylactery_riskgate.decisions.explain import Explaining
+from phylactery_riskgate.decisions.questions import Evaluated
+from phylactery_riskgate.decisions.redeem import Redeemed, Redemptions
+from phylactery_riskgate.decisions.replay import Replays
+from phylactery_riskgate.decisions.requests import EvaluateInput, OutcomeInput, RedeemInput
+from phylactery_riskgate.decisions.stops import Control
+from phylactery_riskgate.decisions.usage import Counting
+from phylactery_riskgate.domain.bundle.bundle import BundleError
+from phylactery_riskgate.keys.journal import KeyRecords
+from phylactery_riskgate.keys.live import LiveKeys
+from phylactery_riskgate.keys.ring import KeyRing
+from phylactery_riskgate.privacy.retention import Retention
+from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.store.redemptions import Redemption
+from phylactery_riskgate.tasks.inspection import Inspecting
+from phylactery_riskgate.tasks.service import Tasks
+
+
+class RiskGate:
+    """One RiskGate over one database. Each method says what it raises where it is implemented."""
+
+    def __init__(
+        self, database: Database, live: LiveBundle, keys: LiveKeys, settings: RiskGateSettings, clock: Clock
+    ) -> None:
+        """Puts the parts together; open() comes before the first call."""
+        self.live = live
+        self._audit = AuditLog(
+            settings.log_name,
+            vault=Vault(keys.ring.data_key),
+            data_key_id=keys.ring.data_key_id,
+            signer=lambda: keys.ring.signer,
+            heads=HeadStore(settings.heads_dir),
+            sign_every=settings.checkpoint_every,
+        )
+        self._core = Core(
+            database,
+            live,
+            keys,
+            self._audit,
+            clock,
+            settings.issuer,
+            settings.permit_ttl_seconds,
+            settings.decision_ttl_seconds,
+            Counting(keys.ring.data_key),
+            KeptHashes(keys.ring.data_key),
+            VoteProofs(keys.ring.data_key),
+        )
+        self.tasks = Tasks(self._core, keys.ring.data_key, settings)
+        self._key_records = KeyRecords(self._audit, "service")
+        self._keys_on_record: KeyRing | None = None
+        self._evaluation = Evaluation(self._core, self.tasks)
+        self.batches = Batches(self._core, self._evaluation)
+        self.access = AccessEvaluations(self._core)
+        self._redemptions = Redemptions(self._core)
+        self._answers = Answers(self._core)
+        self.watches = Watches(self._core, self._answers)
+        self.auditing = Auditing(self._core, self.tasks)
+        self.policies = Policies(self._core, settings)
+        self.replays = Replays(self._core)
+        self.explaining = Explaining(self._core, self.tasks)
+        self.inspecting = Inspecting()
+        self.control = Control(self._core)
+        self.retention = Retention(self._core, settings.retain_decisions_days)
+
+    async def open(self, fault: BundleError | None = None) -> None:
+        """Opens the audit log, and settles which bundle decides: see policies; fault is why the folder holds none.
+
+        Raises audit.LogError when keys and database do not belong together, HeadsDisagree where a log is not the one
+        that was signed, StartError and DomainErrors.
+        """
+        core, believed = self._core, self._core.keys.ring.verifying.values()
+
+        def open_(connection: Connection) -> None:
+            open_log(connection, self._audit, core.votes, believed=believed, now_us=core.clock.now_us())
+
+        await core.write(open_)
+        self._audit.opened()
+        await self.policies.open(fault)
+
+    @property
+    def issuer(self) -> str:
+        """Answers the name permits and receipts carry."""
+        return self._core.issuer
+
+    @property
+    def problem(self) -> str:
+        """Answers why nothing is decided: the bundle, or a log that is not the one that was signed; empty for none."""
+        return self.policies.problem or self._audit.problem
+
+    @property
+    def keys(self) -> LiveKeys:
+        """Answers what signs and verifies, as it stands in the keys folder."""
+        return self._core.keys
+
+    async def evaluate(self, who: Principal, asked: EvaluateInput) -> Evaluated:
+        """Decides about one call: see evaluation."""
+        answer = await self._evaluation.evaluate(who, asked)
+        annotate({semconv.GEN_AI_TOOL: asked.call.tool, semconv.DECISION: str(answer.record.decision)})
+        return answer
+
+    async def redeem(self, who: Principal, asked: RedeemInput) -> Redeemed:
+        """Consumes a permit: see redemption."""
+        return await self._redemptions.redeem(who, asked)
+
+    async def report_outcome(self, who: Principal, asked: OutcomeInput) -> Place:
+        """Records an outcome and answers its place in the audit log: see redemption."""
+        return await self._redemptions.report_outcome(who, asked)
+
+    async def without_outcome(self, tenant: str, *, older_than_seconds: int) -> list[Redemption]:
+        """Answers redeemed calls nobody has reported on: see redemption."""
+        return await self._redemptions.without_outcome(tenant, older_than_seconds=older_than_seconds)
+
+    async def approve(self, who: Principal, asked: ApproveInput) -> ApprovalSeen:
+        """Takes a yes: see answers."""
+        return await self._answers.approve(who, asked)
+
+    async def reject(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
+        """Takes a no: see answers."""
+        return await self._answers.reject(who, asked)
+
+    async def cancel(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
+        """Withdraws what was asked: see answers."""
+        return await self._answers.cancel(who, asked)
+
+    async def get_approval(self, who: Principal, asked: GetInput) -> ApprovalSeen:
+        """Answers one approval: see answers."""
+        return await self._answers.get(who, asked)
+
+    async def list_approvals(self, who: Principal, asked: ListInput) -> tuple[list[ApprovalSeen], str]:
+        """Answers a page of approvals and the next page's token: see answers."""
+        return await self._answers.list_page(who, asked)
+
+    async def sign_head(self) -> bool:
+        """Signs the audit log's head if it has grown; says whether it did."""
+        now_us = self._core.clock.now_us()
+        return await self._core.write(lambda connection: self._audit.sign_head(connection, now_us))
+
+    async def record_keys(self) -> int:
+        """Records what is new of the signing keys, whoever changed them; says how many entries that took."""
+        ring = self._core.keys.ring
+        if ring is self._keys_on_record:  # the same keys read anew may be back after others, which are on record
+            return 0
+        now_us = self._core.clock.now_us()
+        count = await self._core.write(lambda connection: self._key_records.record(connection, ring.public, now_us))
+        self._keys_on_record = ring
+        return count
+
+    async def prune_usage(self) -> int:
+        """Drops what budgets counted in windows that are long over; says how much."""
+        now_us = self._core.clock.now_us()
+        return await self._core.write(lambda connection: self._core.usage.prune(connection, now_us))

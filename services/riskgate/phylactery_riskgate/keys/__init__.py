@@ -1,0 +1,1 @@
+"""Signing keys: ring, rotation, journal and permits."""

@@ -1,0 +1,278 @@
+"""The keys of one RiskGate: what it signs with, what codes are computed with, what argument values are sealed with.
+
+They lie in <data_dir>/keys, made at the first start, mode 0600 in a folder of mode 0700. A file appears whole or not at
+all: it is written beside its name, synced, then linked to it, so that neither kill -9 nor a second process starting at
+the same time leaves a half or a doubled key. key_changes rotates and revokes; live_keys follows the file while serving.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from phylactery_chassis.util.clock import SystemClock
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from phylactery_riskgate.keys.permits import TokenError, decode, encode, public_jwk, thumbprint
+
+SIGNING_FILE, CODE_FILE, DATA_FILE = "signing.json", "code.key", "data.key"
+_SECRET_BYTES = 32
+_ACTIVE_NOT_ONE = "exactly one key is ACTIVE, and it holds its private half"
+_FOREIGN = 0o077
+_FOREIGN_WRITE = 0o022
+
+
+class KeysError(RuntimeError):
+    """The keys cannot be used; the message names the file and says what to do, and never holds a key."""
+
+
+class KeyState(StrEnum):
+    """What a signing key may still be used for."""
+
+    ACTIVE = "ACTIVE"
+    RETIRING = "RETIRING"
+    REVOKED = "REVOKED"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """One public key: kid is its RFC 7638 thumbprint, raw its 32 bytes; a time that is not known is 0."""
+
+    kid: str
+    raw: bytes
+    state: KeyState
+    create_us: int = 0
+    retire_us: int = 0
+    revoke_us: int = 0
+
+    @property
+    def jwk(self) -> dict[str, str]:
+        """Answers the key as a JWK (RFC 8037) with kid, use and alg."""
+        return {**public_jwk(self.raw), "alg": "Ed25519", "kid": self.kid, "use": "sig"}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRing:
+    """Every key of one RiskGate; ``public`` begins with the active one."""
+
+    public: tuple[PublicKey, ...]
+    signer: Ed25519PrivateKey = field(repr=False)
+    code_key: bytes = field(repr=False)
+    data_key: bytes = field(repr=False)
+
+    @property
+    def kid(self) -> str:
+        """Answers the active key's kid."""
+        return self.public[0].kid
+
+    @property
+    def verifying(self) -> Mapping[str, bytes]:
+        """Answers what may still have signed: raw public key by kid, revoked ones left out."""
+        return {key.kid: key.raw for key in self.public if key.state is not KeyState.REVOKED}
+
+    @property
+    def data_key_id(self) -> str:
+        """Answers a name of the data key that says nothing about it."""
+        return hashlib.sha256(b"phylactery-data-key-id\x00" + self.data_key).hexdigest()[:16]
+
+
+_Segment = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{43}$")]
+
+
+_Time = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class SigningJwk(BaseModel):
+    """One Ed25519 key as a JWK (RFC 8037); d is there as long as it signs."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    kty: Literal["OKP"] = "OKP"
+    crv: Literal["Ed25519"] = "Ed25519"
+    x: _Segment
+    d: _Segment | None = Field(None, repr=False)
+
+
+class SigningKey(BaseModel):
+    """One key of the signing file, and when it changed its state, in microseconds since the epoch."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    state: KeyState
+    jwk: SigningJwk
+    create_us: _Time = 0
+    retire_us: _Time = 0
+    revoke_us: _Time = 0
+
+    @classmethod
+    def fresh(cls, now_us: int) -> SigningKey:
+        """Makes a new key that is active from now on."""
+        private = Ed25519PrivateKey.generate()
+        x, d = encode(private.public_key().public_bytes_raw()), encode(private.private_bytes_raw())
+        return cls(state=KeyState.ACTIVE, jwk=SigningJwk(x=x, d=d), create_us=now_us)
+
+    @property
+    def kid(self) -> str:
+        """Answers the key's RFC 7638 thumbprint. Raises TokenError."""
+        return thumbprint(decode(self.jwk.x))
+
+
+class SigningFile(BaseModel):
+    """The signing file: every key there ever was."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    keys: list[SigningKey]
+
+    @property
+    def content(self) -> bytes:
+        """Answers the file's bytes."""
+        return self.model_dump_json(indent=1, exclude_none=True).encode() + b"\n"
+
+
+def load_keys(folder: Path, signing_file: Path | None = None) -> KeyRing:
+    """Answers the keys in the folder, making those that are missing. Raises KeysError.
+
+    signing_file holds the signing keys elsewhere, such as a mounted secret; it is never made.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise KeysError(f"{folder}: the key folder cannot be made ({error.strerror})") from None
+    if folder.stat().st_mode & _FOREIGN_WRITE:
+        raise KeysError(f"{folder}: others may write here; run: chmod 700 {folder}")
+    if signing_file is None:
+        _create_missing(folder / SIGNING_FILE, _new_signing_file)
+    public, signer = read_signing(signing_file or folder / SIGNING_FILE, mounted=signing_file is not None)
+    code = _read_or_create(folder / CODE_FILE, _new_secret)
+    data = _read_or_create(folder / DATA_FILE, _new_secret)
+    return KeyRing(
+        public=public,
+        signer=signer,
+        code_key=_parse_secret(folder / CODE_FILE, code),
+        data_key=_parse_secret(folder / DATA_FILE, data),
+    )
+
+
+def read_signing(path: Path, *, mounted: bool = False) -> tuple[tuple[PublicKey, ...], Ed25519PrivateKey]:
+    """Answers every public key of a signing file, the active one first, and what signs. Raises KeysError.
+
+    A mounted secret may be readable by others: whoever mounts it decides who reaches it.
+    """
+    return _described(path, read_signing_file(path, mounted=mounted))
+
+
+def read_signing_file(path: Path, *, mounted: bool = False) -> SigningFile:
+    """Reads a signing file, making nothing. Raises KeysError."""
+    content = read_key_file(path, forbidden=_FOREIGN_WRITE if mounted else _FOREIGN)
+    try:
+        return SigningFile.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "file"
+        raise KeysError(f"{path}: damaged at {where} ({first['msg']}); restore it from a backup") from None
+
+
+def _new_signing_file() -> bytes:
+    return SigningFile(keys=[SigningKey.fresh(SystemClock().now_us())]).content
+
+
+def _new_secret() -> bytes:
+    return encode(secrets.token_bytes(_SECRET_BYTES)).encode() + b"\n"
+
+
+def _read_or_create(path: Path, make: Callable[[], bytes]) -> bytes:
+    _create_missing(path, make)
+    return read_key_file(path)
+
+
+def _create_missing(path: Path, make: Callable[[], bytes]) -> None:
+    if not path.exists():
+        write_key_file(path, make(), replace=False)
+
+
+def write_key_file(path: Path, content: bytes, *, replace: bool) -> None:
+    """Writes the file whole and durably, in the place of another or only where there is none. Raises KeysError."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            if replace:
+                part.rename(path)
+            else:
+                with contextlib.suppress(FileExistsError):  # somebody was faster: theirs counts
+                    os.link(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise KeysError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def read_key_file(path: Path, *, forbidden: int = _FOREIGN) -> bytes:
+    """Answers the bytes of a file whose mode gives others none of the forbidden rights. Raises KeysError."""
+    if not path.exists():
+        raise KeysError(f"{path}: there is no key yet; start the service once, or run: riskgate keys create")
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        with os.fdopen(descriptor, "rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            if mode & forbidden:
+                raise KeysError(f"{path}: mode {mode:04o} lets others at the key; run: chmod 600 {path}")
+            return file.read()
+    except OSError as error:
+        raise KeysError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _parse_secret(path: Path, content: bytes) -> bytes:
+    try:
+        key = decode(content.decode("ascii").strip())
+    except (TokenError, UnicodeDecodeError):
+        key = b""
+    if len(key) != _SECRET_BYTES:
+        raise KeysError(f"{path}: damaged, not {_SECRET_BYTES} bytes in base64url; restore it from a backup")
+    return key
+
+
+def _described(path: Path, parsed: SigningFile) -> tuple[tuple[PublicKey, ...], Ed25519PrivateKey]:
+    public: list[PublicKey] = []
+    signer: Ed25519PrivateKey | None = None
+    for key in parsed.keys:
+        raw = _raw(path, key.jwk.x)
+        public.append(PublicKey(thumbprint(raw), raw, key.state, key.create_us, key.retire_us, key.revoke_us))
+        if key.state is not KeyState.ACTIVE:
+            continue
+        if signer is not None or key.jwk.d is None:
+            raise KeysError(f"{path}: {_ACTIVE_NOT_ONE}")
+        signer = Ed25519PrivateKey.from_private_bytes(_raw(path, key.jwk.d))
+        if signer.public_key().public_bytes_raw() != raw:
+            raise KeysError(f"{path}: damaged, the two halves of the active key do not belong together")
+    if signer is None:
+        raise KeysError(f"{path}: no key is ACTIVE")
+    if len({key.kid for key in public}) < len(public):
+        raise KeysError(f"{path}: a key stands twice, and which state counts is not clear")
+    return tuple(sorted(public, key=lambda key: (list(KeyState).index(key.state), -key.create_us))), signer
+
+
+def _raw(path: Path, segment: str) -> bytes:
+    try:
+        return decode(segment)
+    except TokenError:
+        raise KeysError(f"{path}: damaged, a key is not base64url; restore it from a backup") from None

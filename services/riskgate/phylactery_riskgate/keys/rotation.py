@@ -1,0 +1,104 @@
+"""Changes to the signing keys while replicas run: create, rotate, revoke.
+
+The signing file is replaced in one step, under a lock beside it: after kill -9 it is the old one or the new one, and of
+two changes at once the second begins with what the first left. The private half of a key is gone as soon as it signs
+nothing new. Running servers follow the file (live_keys).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from phylactery_riskgate.keys.ring import (
+    KeysError,
+    KeyState,
+    SigningFile,
+    SigningKey,
+    read_signing,
+    read_signing_file,
+    write_key_file,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChange:
+    """What a change did: the key that is active now, and whether anything is different from before."""
+
+    active_kid: str
+    changed: bool
+
+
+def create(path: Path, now_us: int) -> KeyChange:
+    """Makes a signing file with one active key; one that is there stays as it is. Raises KeysError."""
+    with _locked(path):
+        missing = not path.exists()
+        if missing:
+            write_key_file(path, SigningFile(keys=[SigningKey.fresh(now_us)]).content, replace=False)
+        return KeyChange(_active(path), missing)
+
+
+def rotate(path: Path, now_us: int) -> KeyChange:
+    """Makes a new active key. The one before is RETIRING: what it signed still verifies. Raises KeysError."""
+    with _locked(path):
+        keys = _with_new_active(_read(path), KeyState.RETIRING, now_us)
+        write_key_file(path, SigningFile(keys=keys).content, replace=True)
+        return KeyChange(_active(path), changed=True)
+
+
+def revoke(path: Path, kid: str, now_us: int) -> KeyChange:
+    """Revokes a key: nothing it signed is believed any more. The active key gets a successor in the same step.
+
+    Raises KeysError where no key has this kid.
+    """
+    with _locked(path):
+        keys = _read(path)
+        found = next((key for key in keys if key.kid == kid), None)
+        if found is None:
+            raise KeysError(f"{path}: there is no key {kid}; `riskgate keys list` shows those there are")
+        if found.state is KeyState.REVOKED:
+            return KeyChange(_active(path), changed=False)
+        if found.state is KeyState.ACTIVE:
+            keys = _with_new_active(keys, KeyState.REVOKED, now_us)
+        else:
+            keys = [_ended(key, KeyState.REVOKED, now_us) if key is found else key for key in keys]
+        write_key_file(path, SigningFile(keys=keys).content, replace=True)
+        return KeyChange(_active(path), changed=True)
+
+
+def _with_new_active(keys: list[SigningKey], former: KeyState, now_us: int) -> list[SigningKey]:
+    ended = [_ended(key, former, now_us) if key.state is KeyState.ACTIVE else key for key in keys]
+    return [SigningKey.fresh(now_us), *ended]
+
+
+def _ended(key: SigningKey, state: KeyState, now_us: int) -> SigningKey:
+    """Answers the key in its next state, without its private half."""
+    when = {"retire_us": now_us} if state is KeyState.RETIRING else {"revoke_us": now_us}
+    return key.model_copy(update={"state": state, "jwk": key.jwk.model_copy(update={"d": None}), **when})
+
+
+def _read(path: Path) -> list[SigningKey]:
+    read_signing(path)  # refuses what could not be loaded: a change never builds on a damaged file
+    return read_signing_file(path).keys
+
+
+def _active(path: Path) -> str:
+    return read_signing(path)[0][0].kid
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Holds the lock beside the file; the system lets go of it when a process ends, however it ends."""
+    try:
+        descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        raise KeysError(f"{path}: there is no key yet; start the service once, or run: riskgate keys create") from None
+    except OSError as error:
+        raise KeysError(f"{path.parent}: the keys cannot be changed here ({error.strerror})") from None
+    with os.fdopen(descriptor, "w"):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield

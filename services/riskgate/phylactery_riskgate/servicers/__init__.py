@@ -1,1 +1,0 @@
-"""The gRPC face of RiskGate, one module for each service: decode, call, encode, and nothing else."""

@@ -1,0 +1,1 @@
+"""Tasks: words and results that decisions are judged by."""

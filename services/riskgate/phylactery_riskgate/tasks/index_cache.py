@@ -1,0 +1,272 @@
+"""The index of a task and of those it goes on from, as of this moment.
+
+The database alone says what was shown: how many pieces a task has is read each time, so what another process was shown
+a moment ago counts here. What was built for as many is kept in memory, within bounds, and grows by what is new.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.errors import DataLoss, NotFound
+from phylactery_chassis.util.clock import MICROSECONDS
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.approvals.codes import hmac_sha256
+from phylactery_riskgate.audit.sealing import Vault
+from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.domain.intent.facts import IndexReader
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.packing import unpacked
+from phylactery_riskgate.domain.intent.understood import Uses, task_of
+from phylactery_riskgate.domain.intent.words import Piece
+from phylactery_riskgate.domain.model import BoundCall, CatalogTool
+from phylactery_riskgate.store import asks as ask_rows
+from phylactery_riskgate.store import tasks as rows
+from phylactery_riskgate.store.tasks import Task
+from phylactery_riskgate.tasks.retractions import TakenBack
+
+_SEALING, _HASHING = "phylactery-task-pieces-v1", "phylactery-task-hashes-v1"
+
+
+class TaskVault:
+    """Seals and opens pieces, and makes the hashes that tell whether something was shown before."""
+
+    def __init__(self, data_key: bytes) -> None:
+        """Takes the data key, which both keys are made from."""
+        self._vault = Vault(hmac_sha256(data_key, _SEALING.encode()))
+        self._key = hmac_sha256(data_key, _HASHING.encode())
+
+    def seal(self, task: Task, number: int, bytes_: bytes) -> bytes:
+        """Answers packed bytes, sealed for their place."""
+        return self._vault.seal(bytes_, _place(task, number))
+
+    def open(self, task: Task, number: int, sealed: bytes) -> Piece:
+        """Answers the piece. Raises DataLoss INTERNAL where it was altered, moved, or sealed under another key."""
+        try:
+            return unpacked(self._vault.open(sealed, _place(task, number)))
+        except (DataLoss, ValueError):
+            raise unreadable(task) from None
+
+    def hash(self, *parts: str) -> str:
+        """Answers a hash of texts that says nothing without the key."""
+        written = [part.encode() for part in parts]
+        sizes = ",".join(str(len(part)) for part in written)  # so that no two lists of texts are written alike
+        return "hmac-sha256:" + hmac_sha256(self._key, b"\n".join([sizes.encode(), *written])).hex()
+
+
+def unreadable(task: Task) -> DataLoss:
+    """Answers the error of a task that is not as it was kept: nothing is decided by what is left of it."""
+    return DataLoss(
+        "INTERNAL",
+        f"what was shown of task '{task.id}' cannot be opened: it was altered, or kept under another data key or "
+        "by another version; begin another task",
+    )
+
+
+def _place(task: Task, number: int) -> str:
+    return f"{task.tenant}/{task.id}/{number}"
+
+
+MAX_CHAIN = 10
+"""So many tasks count at most: the one named, and those before it."""
+_KEEP_BYTES = 64 * 1024 * 1024
+"""Of pieces, before they were packed; what is built of them is a few times larger."""
+_KEEP_SECONDS = 600
+"""An index that nobody asked for in this time is dropped: what was erased elsewhere does not stay here."""
+_FEW_PIECES = 2
+"""So many are added in about the time a change of threads takes."""
+
+_Key = tuple[tuple[str, int], ...]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """An index, and the tasks with their numbers of pieces that it was built of."""
+
+    key: _Key
+    index: TaskIndex
+    size: int
+    used_us: int
+
+
+class _Memory:
+    """The indexes of this process, the least used first; several threads may use it."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def find(self, task_id: str, now_us: int) -> _Kept | None:
+        """Answers what was last built for a task."""
+        with self._lock:
+            kept = self._kept.get(task_id)
+            if kept is not None:
+                kept.used_us = now_us
+                self._kept.move_to_end(task_id)
+            return kept
+
+    def put(self, task_id: str, kept: _Kept) -> None:
+        """Keeps an index, and drops those used least where there is no room."""
+        with self._lock:
+            self._drop(task_id)
+            self._kept[task_id] = kept
+            self._size += kept.size
+            while self._size > _KEEP_BYTES:
+                self._drop(next(iter(self._kept)))
+
+    def forget(self, task_id: str) -> None:
+        """Drops every index that a task is part of."""
+        with self._lock:
+            for name in [name for name, kept in self._kept.items() if any(task_id == one for one, _ in kept.key)]:
+                self._drop(name)
+
+    def forget_idle(self, now_us: int) -> None:
+        """Drops what nobody asked for in a while; a clock that was set back is no reason to keep it."""
+        limit = _KEEP_SECONDS * MICROSECONDS
+        with self._lock:
+            for name in [name for name, kept in self._kept.items() if abs(now_us - kept.used_us) > limit]:
+                self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        kept = self._kept.pop(name, None)
+        self._size -= 0 if kept is None else kept.size
+
+
+class TaskIndexes:
+    """The use case; see the module."""
+
+    def __init__(self, core: Core, vault: TaskVault) -> None:
+        self._core, self._vault, self._memory = core, vault, _Memory()
+
+    async def index_for(self, who: Principal, task_id: str, thread_id: str) -> TaskIndex:
+        """Answers what was shown of a task of this user and thread, and of those it goes on from.
+
+        Raises NotFound TASK_NOT_FOUND where it does not count: unknown, ended, over, another user's or thread's;
+        DataLoss INTERNAL where what was kept cannot be opened; Unavailable STORE_UNAVAILABLE.
+        """
+        return (await self.reader_for(who, task_id, thread_id)).index
+
+    async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
+        """Answers the same with how often its asks were used, and what was taken back of them, by now."""
+        read = partial(self._read, who=who, task_id=task_id, thread_id=thread_id)
+        found = await self._core.database.read_quickly(partial(read, few=True))
+        if found is None:
+            found = await self._core.database.read(read)
+        assert found is not None, "only a quick look may find it too much"
+        return found
+
+    def forget(self, task_id: str) -> None:
+        """Drops what was built of a task that is no more."""
+        self._memory.forget(task_id)
+
+    def forget_idle(self) -> None:
+        """Drops what nobody asked for in a while."""
+        self._memory.forget_idle(self._core.clock.now_us())
+
+    def _read(
+        self, connection: Connection, who: Principal, task_id: str, thread_id: str, *, few: bool = False
+    ) -> IndexReader | None:
+        """Answers what tells the facts, None where few pieces are wanted and more are missing."""
+        chain = _chain(connection, who, task_id, thread_id, self._core.clock.now_us())
+        index = self._index(connection, chain, few=few)
+        if index is None:
+            return None
+        named = [task.id for task in chain]
+        used = ask_rows.uses_of(connection, who.tenant, who.subject, named)
+        taken = TakenBack(self._core.hashes, who, ask_rows.find_retractions(connection, who.tenant, who.subject, named))
+
+        def retracted_by(tool: CatalogTool, bound: BoundCall, ask: str) -> str:
+            return taken.by(tool, bound, (task_id, task_of(ask)))
+
+        def uses(bound: BoundCall) -> Uses:
+            kept = self._core.hashes.keep(who.tenant, who.subject, bound.tool, bound.args_hash)
+            return Uses(Counter(one.ask for one in used), {one.ask for one in used if one.args_hash == kept})
+
+        return IndexReader(index, uses if used else None, retracted_by if taken.retractions else None)
+
+    def _index(self, connection: Connection, chain: Sequence[Task], *, few: bool) -> TaskIndex | None:
+        now_us, task_id = self._core.clock.now_us(), chain[-1].id
+        key = tuple((task.id, task.pieces) for task in chain)
+        kept = self._memory.find(task_id, now_us)
+        if kept is not None and kept.key == key:
+            return kept.index
+        since, last = _since(kept, key), chain[-1]
+        if few and (since is None or last.pieces - since > _FEW_PIECES):
+            return None
+        if kept is None or since is None:
+            pieces = [piece for task in chain for piece in self._open(connection, task)]
+            index = _built(last, lambda: TaskIndex(pieces, [task.id for task in chain]))
+        else:
+            more = self._open(connection, last, since)
+            index = _built(last, lambda: reduce(TaskIndex.with_piece, more, kept.index))
+        self._memory.put(task_id, _Kept(key, index, sum(task.size for task in chain), now_us))
+        return index
+
+    def _open(self, connection: Connection, task: Task, since: int = 0) -> list[Piece]:
+        """Answers the pieces of a task from a number on. Raises DataLoss where one is missing or altered."""
+        sealed = rows.sealed_pieces(connection, task, since)
+        if [number for number, _ in sealed] != list(range(since, task.pieces)):
+            raise unreadable(task)
+        return [self._vault.open(task, number, bytes_) for number, bytes_ in sealed]
+
+
+def task_not_found(task_id: str) -> NotFound:
+    """Answers the one reason for a task that is not there, is over, or is not the caller's in this thread."""
+    return NotFound(
+        "TASK_NOT_FOUND",
+        f"there is no task '{task_id}' of this user that counts here; begin one with the user's words",
+        metadata={"task_id": task_id},
+    )
+
+
+def find_earlier(
+    connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int, *, lock: bool = False
+) -> Task | None:
+    """Return a task of this user and thread that another may go on from. With lock it raises BusyError."""
+    task = rows.find_task(connection, who.tenant, who.subject, task_id, lock=lock)
+    counts = task is not None and task.thread_id == thread_id and (task.open(now_us) or task.kept(now_us))
+    return task if counts else None
+
+
+def find_open(
+    connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int, *, lock: bool = False
+) -> Task | None:
+    """Answers a task of this user and thread that still counts. With lock it raises BusyError."""
+    task = rows.find_task(connection, who.tenant, who.subject, task_id, lock=lock)
+    return task if task is not None and task.thread_id == thread_id and task.open(now_us) else None
+
+
+def _chain(connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int) -> list[Task]:
+    """Answers a task and those it goes on from, the earliest first; one that does not count ends it."""
+    task = find_open(connection, who, task_id, thread_id, now_us)
+    if task is None:
+        raise task_not_found(task_id)
+    chain = [task]
+    while len(chain) < MAX_CHAIN and chain[0].continues_id:
+        earlier = find_earlier(connection, who, chain[0].continues_id, thread_id, now_us)
+        if earlier is None:
+            break
+        chain.insert(0, earlier)
+    return chain
+
+
+def _built(task: Task, build: Callable[[], TaskIndex]) -> TaskIndex:
+    """Builds an index. Raises DataLoss where another version of RiskGate kept pieces that this one cannot read."""
+    try:
+        return build()
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise unreadable(task) from None
+
+
+def _since(kept: _Kept | None, key: _Key) -> int | None:
+    """Answers from which piece of the last task on an index lacks something, None where it cannot grow into it."""
+    if kept is None or kept.key[:-1] != key[:-1] or kept.key[-1][1] > key[-1][1]:
+        return None
+    return kept.key[-1][1]
