@@ -22,7 +22,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from phylactery_agent.saver.saver import Checkpoints
+from phylactery_agent.checkpoints.saver import Checkpoints
 from phylactery_chassis.db.database import Database
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool

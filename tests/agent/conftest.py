@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from phylactery_agent.models.asking import Models
-from phylactery_agent.runtime import writes
-from phylactery_agent.runtime.model import Claim
+from phylactery_agent.llm_client.router import Models
+from phylactery_agent.runtime.storage.records import Claim
+from phylactery_agent.runtime.turn import unit_of_work
 from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent_bench import Bench
@@ -47,7 +47,7 @@ def ana(system: System) -> Person:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes what is held wait for a write that must last, however slow the machine is."""
-    monkeypatch.setattr(writes, "HOLD_SECONDS", 3_600.0)
+    monkeypatch.setattr(unit_of_work, "HOLD_SECONDS", 3_600.0)
 
 
 @pytest.fixture

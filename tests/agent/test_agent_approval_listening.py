@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import ApprovalInfo, GateUnavailableError
-from phylactery_agent.runtime import listening
-from phylactery_agent.runtime.approvals import ApprovalWatcher
+from phylactery_agent.runtime.approvals import stream as listening
+from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher
 
 from tests.support.agent_bench import StandInServices
 from tests.support.agent_stores import Stores

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from phylactery_agent.runtime.model import Claim
+from phylactery_agent.runtime.storage.records import Claim
 
 from tests.support.agent_stores import ANA
 from tests.support.agent_system import DONE, System, open_system

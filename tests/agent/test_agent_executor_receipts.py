@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_agent.executor import (
+from phylactery_agent.ports import BoundCall
+from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError
+from phylactery_agent.tools.executor import (
     EffectInDoubtError,
     Execution,
     Executor,
@@ -20,8 +22,6 @@ from phylactery_agent.executor import (
     ToolSettings,
     expected_header,
 )
-from phylactery_agent.ports import BoundCall
-from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.registry import ToolRegistrationError
 from phylactery_chassis.auth.signatures import SMALL_ORDER
 from phylactery_chassis.util import crashpoints

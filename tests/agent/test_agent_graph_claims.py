@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from phylactery_agent.graph.llm.claims import claims_of, judged, wanted_by
+from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import LedgerRow
-from phylactery_agent.texts import say
 
 from benchmarks.labelled_claims import false_alarms, labelled, recall
 from tests.support.agent_graph import Chat, said

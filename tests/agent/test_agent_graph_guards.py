@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from phylactery_agent.graph.guards import (
+from phylactery_agent.graph.core.guards import (
     CALLS_KEPT,
     MAX_SUPERSTEPS,
     MAX_TOOL_CALLS,

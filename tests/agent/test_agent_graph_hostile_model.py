@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from langgraph.runtime import Runtime
-from phylactery_agent.graph.builder import NODES
-from phylactery_agent.graph.nodes.executor import executor
-from phylactery_agent.graph.routing import targets_of
-from phylactery_agent.graph.state import new_run_input
+from phylactery_agent.graph.core.routing import targets_of
+from phylactery_agent.graph.core.state import new_run_input
+from phylactery_agent.graph.secured.builder import NODES
+from phylactery_agent.graph.secured.nodes.executor import executor
 from phylactery_agent.ports import ModelCall, ModelReply, Turn
 
 from tests.support import agent_counter_tool as counter

@@ -11,20 +11,20 @@ import pytest
 from langgraph.graph import START
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from phylactery_agent.graph.builder import NODES, RECURSION_LIMIT, build_secured
-from phylactery_agent.graph.common import stable_id
-from phylactery_agent.graph.nodes.approval_handler import approval_handler
-from phylactery_agent.graph.nodes.await_approval import await_approval
-from phylactery_agent.graph.nodes.executor import executor
-from phylactery_agent.graph.nodes.finalizer import finalizer
-from phylactery_agent.graph.nodes.interpreter import interpreter
-from phylactery_agent.graph.nodes.planner import planner
-from phylactery_agent.graph.nodes.risk_gate import risk_gate
-from phylactery_agent.graph.nodes.router import route, router
-from phylactery_agent.graph.nodes.supervisor import supervisor
-from phylactery_agent.graph.nodes.tools import tools
-from phylactery_agent.graph.routing import NodeFunction, RouteError, checked, targets_of
-from phylactery_agent.graph.state import AgentState, new_run_input, reentry_input
+from phylactery_agent.graph.core.events import stable_id
+from phylactery_agent.graph.core.routing import NodeFunction, RouteError, checked, targets_of
+from phylactery_agent.graph.core.state import AgentState, new_run_input, reentry_input
+from phylactery_agent.graph.secured.builder import NODES, RECURSION_LIMIT, build_secured
+from phylactery_agent.graph.secured.nodes.approval_handler import approval_handler
+from phylactery_agent.graph.secured.nodes.await_approval import await_approval
+from phylactery_agent.graph.secured.nodes.executor import executor
+from phylactery_agent.graph.secured.nodes.finalizer import finalizer
+from phylactery_agent.graph.secured.nodes.interpreter import interpreter
+from phylactery_agent.graph.secured.nodes.planner import planner
+from phylactery_agent.graph.secured.nodes.risk_gate import risk_gate
+from phylactery_agent.graph.secured.nodes.router import route, router
+from phylactery_agent.graph.secured.nodes.supervisor import supervisor
+from phylactery_agent.graph.secured.nodes.tools import tools
 from phylactery_agent.ports import Hydration, Turn, TurnContext
 
 from tests.support.agent_graph import Chat, strict_saver

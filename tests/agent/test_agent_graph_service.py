@@ -14,19 +14,18 @@ from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery.agent.v1 import graph_pb2, graph_pb2_grpc
-from phylactery_agent.graph import registry
-from phylactery_agent.graph.common import AWAITING_APPROVAL, EFFECT_IN_DOUBT, GATE_UNAVAILABLE
-from phylactery_agent.graph.drawing import mermaid
-from phylactery_agent.graph.guards import LOOPS, STEP_LIMIT, TOOL_CALL_LIMIT
+from phylactery_agent.graph.core import registry
+from phylactery_agent.graph.core.events import AWAITING_APPROVAL, EFFECT_IN_DOUBT, GATE_UNAVAILABLE
+from phylactery_agent.graph.core.guards import LOOPS, STEP_LIMIT, TOOL_CALL_LIMIT
+from phylactery_agent.graph.core.registry import GRAPH_NAMES, SPECS, Graphs, ServedGraph, UnknownGraphError
+from phylactery_agent.graph.core.routing import RouteError, targets_of
+from phylactery_agent.graph.core.spec import GraphSpec, mermaid
+from phylactery_agent.graph.core.state import AgentState
 from phylactery_agent.graph.react.model import MODEL_CALL_INVALID
-from phylactery_agent.graph.react.outcomes import TOOL_ROUND_LIMIT
+from phylactery_agent.graph.react.state import TOOL_ROUND_LIMIT
 from phylactery_agent.graph.react.static import BLOCKED, TOOL_FAILED
-from phylactery_agent.graph.registry import GRAPH_NAMES, SPECS, Graphs, ServedGraph, UnknownGraphError
-from phylactery_agent.graph.routing import RouteError, targets_of
-from phylactery_agent.graph.spec import GraphSpec
-from phylactery_agent.graph.state import AgentState
 from phylactery_agent.ports import TurnContext
-from phylactery_agent.runtime.replies import GRAPH_CHANGED
+from phylactery_agent.runtime.turn.canned_replies import GRAPH_CHANGED
 
 from tests.support.agent_bench import Bench
 from tests.support.agent_graph import strict_saver

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from phylactery_agent.runtime import claiming, inbox
-from phylactery_agent.runtime.claiming import ClaimStore, HeldError
-from phylactery_agent.runtime.duties import Duties
-from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore
-from phylactery_agent.runtime.lease import hold_of
-from phylactery_agent.runtime.model import Claim, Lease
-from phylactery_agent.runtime.outbox import queue_transcript
+from phylactery_agent.runtime.dispatch import claims
+from phylactery_agent.runtime.dispatch.claims import ClaimStore, HeldError
+from phylactery_agent.runtime.dispatch.leases import hold_of
+from phylactery_agent.runtime.dispatch.named_leases import Duties
+from phylactery_agent.runtime.effects.outbox import queue_transcript
+from phylactery_agent.runtime.intake import inbox
+from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureCounts, ErasureStore
+from phylactery_agent.runtime.storage.records import Claim, Lease
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.util.ids import new_id
@@ -122,7 +123,7 @@ async def test_a_thread_opened_while_its_user_is_erased_stays_whole(
         elsewhere.write_sync(lambda other: inbox._accept(other, late, 1))
         elsewhere.write_sync(lambda other: queue_transcript(other, lease, [], now_us=1))
 
-    monkeypatch.setattr("phylactery_agent.runtime.erasures.require_written", opens)
+    monkeypatch.setattr("phylactery_agent.runtime.privacy.erasure_store.require_written", opens)
     assert await store.erase(ANA, {T1}, done) is not None
     for table in ("agent_inbox", "agent_runs", "agent_threads", "agent_outbox"):
         assert replicated.rows(table, "thread_key") == [(late.thread_key,)]
@@ -169,7 +170,7 @@ async def test_what_is_to_stay_unserved_does_though_the_hold_fails_and_is_held_f
     runner = runner_of(replicated, served := Served(replicated))
     await replicated.accepted()
     with monkeypatch.context() as patch:
-        patch.setattr("phylactery_agent.runtime.duties.Duties.take", away)
+        patch.setattr("phylactery_agent.runtime.dispatch.named_leases.Duties.take", away)
         with pytest.raises(Unavailable):
             await runner.hold([T1], by="erasures", keep=True)
     runner.wake(T1)
@@ -266,7 +267,7 @@ async def test_a_hold_waits_for_a_claim_that_another_process_is_making(
 ) -> None:
     await replicated.accepted()
     runner, gate = runner_of(replicated, Served(replicated)), Gate()
-    monkeypatch.setattr(claiming, "together", gate.wrap(claiming.together))
+    monkeypatch.setattr(claims, "together", gate.wrap(claims.together))
     theirs = ClaimStore(elsewhere, replicated.clock)
     claiming_there = asyncio.create_task(theirs.claim_next(T1, "another"))
     await gate.until_reached()

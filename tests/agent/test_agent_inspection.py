@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError, Inspector
-from phylactery_agent.runtime.model import Owner
+from phylactery_agent.runtime.storage.records import Owner
 
 from tests.support.agent_system import System
 

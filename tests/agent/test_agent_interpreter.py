@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from phylactery.memory.v1 import memory_pb2_grpc, user_memory_pb2
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
-from phylactery_agent.models.asking import Models
-from phylactery_agent.runtime import interpreting
-from phylactery_agent.runtime.interpreting import Interpreter, UnusableReplyError, read_reply, without_pasted
-from phylactery_agent.runtime.model import Claim
-from phylactery_agent.runtime.model_runs import RunModels
+from phylactery_agent.llm_client.router import Models
+from phylactery_agent.runtime.intake import interpretation
+from phylactery_agent.runtime.intake.interpretation import Interpreter, UnusableReplyError, read_reply, without_pasted
+from phylactery_agent.runtime.storage.records import Claim
+from phylactery_agent.runtime.turn.model_session import RunModels
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 from phylactery_understanding.interpretation import Interpretation, Mode, Slot, Span
 
@@ -130,7 +130,7 @@ async def test_what_a_model_read_in_the_words_is_done_unasked_and_without_it_the
         done = await ana.say(WORDS, "t2")
         assert done.run.status == DONE
         assert system.sandbox.joinpath("shopping.txt").read_text().strip() == "milk"
-    assert shown[0] == Interpretation(interpreting.PROMPT, "test-model", ())
+    assert shown[0] == Interpretation(interpretation.PROMPT, "test-model", ())
     [ask] = shown[1].asks if shown[1] is not None else ()
     assert ask.slots == (Slot("path", Span("shopping.txt", 0)),)
     assert (ask.mode, ask.content) == (Mode.ADD, Span("milk", WORDS.index("milk")))
@@ -326,9 +326,9 @@ def test_pasted_text_is_left_out_and_the_rest_stays() -> None:
 
 
 def test_another_prompt_is_another_version() -> None:
-    folder = files(interpreting.__package__).joinpath("prompts")
+    folder = files(interpretation.__package__).joinpath("prompts")
     found = {
         one.name.removesuffix(".txt"): hashlib.sha256(one.read_bytes()).hexdigest()[:16] for one in folder.iterdir()
     }
     assert found == PROMPTS
-    assert interpreting.PROMPT in found
+    assert interpretation.PROMPT in found

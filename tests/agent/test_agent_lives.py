@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from phylactery_agent.runtime import life
-from phylactery_agent.runtime.claiming import HeldError
-from phylactery_agent.runtime.lease import free_leases
-from phylactery_agent.runtime.life import LIVES, Life
+from phylactery_agent.runtime.dispatch import process_registry
+from phylactery_agent.runtime.dispatch.claims import HeldError
+from phylactery_agent.runtime.dispatch.leases import free_leases
+from phylactery_agent.runtime.dispatch.process_registry import LIVES, Life
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.ids import new_id
 
@@ -30,7 +30,7 @@ from tests.support.postgres import create_database
 ENDS_SECONDS = 120
 LEASE_SECONDS = "600"
 """Far more than any test takes: nothing here goes on because a lease ran out."""
-LIVE = "import sys, signal, pathlib; from phylactery_agent.runtime.life import Life; "
+LIVE = "import sys, signal, pathlib; from phylactery_agent.runtime.dispatch.process_registry import Life; "
 LIVE += "print(Life(pathlib.Path(sys.argv[1])).holder, flush=True); signal.pause()"
 
 
@@ -93,19 +93,19 @@ def _elsewhere(folder: Path, _one: Life) -> None:
     """Another kernel: another machine, or this one after its next start."""
     name = folder / "boot_id"
     name.write_text("another")
-    life._KERNEL = name
+    process_registry._KERNEL = name
 
 
 def _nameless(folder: Path, _one: Life) -> None:
     """A kernel that says no name."""
-    life._KERNEL = folder / "none"
+    process_registry._KERNEL = folder / "none"
 
 
 @pytest.mark.parametrize("change", [_copied, _elsewhere, _nameless])
 def test_a_free_lock_proves_nothing_where_it_may_not_be_the_one_the_process_took(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path, Life], None]
 ) -> None:
-    monkeypatch.setattr(life, "_KERNEL", life._KERNEL)  # and back again
+    monkeypatch.setattr(process_registry, "_KERNEL", process_registry._KERNEL)  # and back again
     one = Life(tmp_path)
     change(tmp_path, one)
     if change is not _copied:  # where it is, that process lives on

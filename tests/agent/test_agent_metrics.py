@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from opentelemetry.metrics import Counter, Histogram
-from phylactery_agent.models import measuring
-from phylactery_agent.models.question import Question, Spent
+from phylactery_agent.llm_client import metrics as measuring
+from phylactery_agent.llm_client.request import Question, Spent
 from phylactery_agent.ports import ModelUnavailableError
-from phylactery_agent.runtime import metrics
-from phylactery_agent.runtime.cancelling import Cancellations
-from phylactery_agent.runtime.metrics import TurnTimes
+from phylactery_agent.runtime.runs.cancellation import Cancellations
+from phylactery_agent.runtime.storage import metrics
+from phylactery_agent.runtime.storage.metrics import TurnTimes
 from phylactery_chassis.telemetry import semconv
 from phylactery_chassis.util.clock import FakeClock
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc
-from phylactery_agent.models.question import Question
+from phylactery_agent.llm_client.request import Question
 from phylactery_agent.ports import GateRefusedError, Inspected, ModelUnavailableError
-from phylactery_agent.runtime.model_inspection import ShownInspection
+from phylactery_agent.runtime.turn.model_session import ShownInspection
 from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent_inspector import LocalInspector

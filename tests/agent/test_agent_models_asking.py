@@ -15,8 +15,8 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from phylactery_agent.models.asking import Models
-from phylactery_agent.models.question import Question, Spent
+from phylactery_agent.llm_client.request import Question, Spent
+from phylactery_agent.llm_client.router import Models
 from phylactery_agent.ports import ModelUnavailableError
 from phylactery_chassis.telemetry import logs
 from structlog.testing import capture_logs

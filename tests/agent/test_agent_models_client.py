@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from phylactery_agent.models.client import EndpointClient
-from phylactery_agent.models.faults import ModelFault
-from phylactery_agent.models.question import Question
-from phylactery_agent.models.reading import Heard, HeardCall
+from phylactery_agent.llm_client.client import EndpointClient
+from phylactery_agent.llm_client.errors import ModelFault
+from phylactery_agent.llm_client.request import Question
+from phylactery_agent.llm_client.response import Heard, HeardCall
 from phylactery_chassis.util.clock import FakeClock
 
 from tests.support.agent_models import config_of

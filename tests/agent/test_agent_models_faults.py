@@ -11,17 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from phylactery_agent.models.asking import Models
-from phylactery_agent.ports import (
-    LeaseLostError,
-    ModelBudgetError,
-    ModelMessage,
-)
-from phylactery_agent.runtime.cancelling import Cancellations
-from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore
-from phylactery_agent.runtime.lease import RunCancelledError
-from phylactery_agent.runtime.model import Claim
-from phylactery_agent.runtime.model_runs import RunModel, RunModels
+from phylactery_agent.llm_client.router import Models
+from phylactery_agent.ports import LeaseLostError, ModelBudgetError, ModelMessage
+from phylactery_agent.runtime.dispatch.leases import RunCancelledError
+from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureCounts, ErasureStore
+from phylactery_agent.runtime.runs.cancellation import Cancellations
+from phylactery_agent.runtime.storage.records import Claim
+from phylactery_agent.runtime.turn.model_session import RunModel, RunModels
 from phylactery_chassis.errors import StoreFull
 
 from tests.support.agent_graph import Died, dies_at

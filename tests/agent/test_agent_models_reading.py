@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_agent.models.faults import ModelFault
-from phylactery_agent.models.reading import MAX_CALLS, Assembly, HeardCall, arguments_of, clean, estimated_tokens
+from phylactery_agent.llm_client.errors import ModelFault
+from phylactery_agent.llm_client.response import MAX_CALLS, Assembly, HeardCall, arguments_of, clean, estimated_tokens
 
 ARGUMENTS = st.dictionaries(st.text(max_size=8), st.one_of(st.integers(), st.text(max_size=20), st.booleans()))
 

@@ -7,10 +7,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from phylactery_agent.models import faults
-from phylactery_agent.models.breaker import Breaker
-from phylactery_agent.models.faults import ModelFault, of_status
-from phylactery_agent.models.retry import LONGEST_HOLD, RetryPolicy, moment, retry_after
+from phylactery_agent.llm_client import errors as faults
+from phylactery_agent.llm_client.breaker import Breaker
+from phylactery_agent.llm_client.errors import ModelFault, of_status
+from phylactery_agent.llm_client.retry import LONGEST_HOLD, RetryPolicy, moment, retry_after
 
 NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 

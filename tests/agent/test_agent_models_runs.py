@@ -6,18 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from phylactery_agent.models.asking import Models
-from phylactery_agent.models.question import Question, Spent
-from phylactery_agent.ports import (
-    ModelBudgetError,
-    ModelMessage,
-    ModelTool,
-    ModelUnavailableError,
-    Told,
-)
-from phylactery_agent.runtime.events import ThreadEvents
-from phylactery_agent.runtime.model import Claim
-from phylactery_agent.runtime.model_runs import RunModel, RunModels
+from phylactery_agent.llm_client.request import Question, Spent
+from phylactery_agent.llm_client.router import Models
+from phylactery_agent.ports import ModelBudgetError, ModelMessage, ModelTool, ModelUnavailableError, Told
+from phylactery_agent.runtime.storage.events import ThreadEvents
+from phylactery_agent.runtime.storage.records import Claim
+from phylactery_agent.runtime.turn.model_session import RunModel, RunModels
 
 from tests.support.agent_inspector import LocalInspector
 from tests.support.agent_models import HELLO, limited, used

@@ -13,7 +13,7 @@ from grpc import aio
 from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter
 from phylactery_agent.ports import LeaseLostError
-from phylactery_agent.runtime.lease import LEASE_SECONDS
+from phylactery_agent.runtime.dispatch.leases import LEASE_SECONDS
 from phylactery_chassis.errors import FailedPrecondition
 
 from tests.support.agent_stores import T1, Stores

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from phylactery_agent.static.language import detect_language
-from phylactery_agent.static.plain_replies import asks_time, plain_reply
-from phylactery_agent.static.rules import read_request
+from phylactery_agent.rules.expressions import detect_language
+from phylactery_agent.rules.plain_replies import asks_time, plain_reply
+from phylactery_agent.rules.planner import read_request
 from phylactery_agent.tools.registry import ensure_tools_registered
 from phylactery_agent.tools.specs.shown import reminders_shown
 

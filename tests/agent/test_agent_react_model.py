@@ -11,16 +11,9 @@ import pytest
 from phylactery_agent.graph.llm.drafts import Draft, Drafted
 from phylactery_agent.graph.llm.prompts import tag_of
 from phylactery_agent.graph.react.builder import REACT
-from phylactery_agent.graph.react.hints import SYSTEM_HINT, system_hint
-from phylactery_agent.graph.react.model import asks_for_echo, model_router
+from phylactery_agent.graph.react.model import SYSTEM_HINT, asks_for_echo, model_router, system_hint
 from phylactery_agent.graph.react.state import TOOL_ROUNDS
-from phylactery_agent.ports import (
-    Hydration,
-    ModelCall,
-    ModelReply,
-    Recalled,
-    Turn,
-)
+from phylactery_agent.ports import Hydration, ModelCall, ModelReply, Recalled, Turn
 
 from tests.support import agent_counter_tool as counter
 from tests.support.agent_graph import Chat, ended, reasons, said, strict_saver

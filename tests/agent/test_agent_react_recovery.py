@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from phylactery_agent.checkpoints.saver import Checkpoints
 from phylactery_agent.graph.react.builder import NODES, REACT
-from phylactery_agent.saver.saver import Checkpoints
 
 from tests.support import agent_counter_tool as counter
 from tests.support.agent_graph import Chat, Died, dies_at

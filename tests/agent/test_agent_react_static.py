@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 from langgraph.graph import END, START
-from phylactery_agent.graph.nodes.approval_handler import approval_handler
-from phylactery_agent.graph.nodes.await_approval import await_approval
-from phylactery_agent.graph.nodes.executor import executor
-from phylactery_agent.graph.nodes.interpreter import interpreter
-from phylactery_agent.graph.nodes.risk_gate import risk_gate
-from phylactery_agent.graph.nodes.tools import tools
+from phylactery_agent.graph.core.routing import NodeFunction, targets_of
 from phylactery_agent.graph.react.builder import NODES, REACT, react_with
 from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.graph.react.static import echo_pass, passes
-from phylactery_agent.graph.routing import NodeFunction, targets_of
-from phylactery_agent.texts_react import REACT_TEXTS
+from phylactery_agent.graph.secured.nodes.approval_handler import approval_handler
+from phylactery_agent.graph.secured.nodes.await_approval import await_approval
+from phylactery_agent.graph.secured.nodes.executor import executor
+from phylactery_agent.graph.secured.nodes.interpreter import interpreter
+from phylactery_agent.graph.secured.nodes.risk_gate import risk_gate
+from phylactery_agent.graph.secured.nodes.tools import tools
+from phylactery_agent.i18n.model_texts import REACT_TEXTS
 from phylactery_agent.tools.registry import object_to, withdraw
 
 from tests.support import agent_counter_tool as counter

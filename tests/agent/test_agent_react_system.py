@@ -9,7 +9,7 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc import aio
-from phylactery_agent.graph.registry import SPECS
+from phylactery_agent.graph.core.registry import SPECS
 from phylactery_chassis.errors import StartError
 
 from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, approval_of, open_system, refused

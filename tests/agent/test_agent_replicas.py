@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2, event_pb2
-from phylactery_agent.service.build import Agent, build_agent
+from phylactery_agent.app import Agent, build_agent
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError

@@ -8,7 +8,7 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc import aio
-from phylactery_agent.runtime.retention import Retention
+from phylactery_agent.runtime.privacy.retention import Retention
 from phylactery_agent.settings import AgentSettings
 from pydantic import ValidationError
 
@@ -96,8 +96,8 @@ async def test_a_clock_that_was_set_back_leaves_no_gap(stores: Stores) -> None:
 async def test_many_events_of_many_threads_go_some_at_a_time_and_two_sweep_at_once(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("phylactery_agent.runtime.retention._AT_ONCE", 2)
-    monkeypatch.setattr("phylactery_agent.runtime.retention._THREADS_AT_ONCE", 2)
+    monkeypatch.setattr("phylactery_agent.runtime.privacy.retention._AT_ONCE", 2)
+    monkeypatch.setattr("phylactery_agent.runtime.privacy.retention._THREADS_AT_ONCE", 2)
     for number in range(5):
         await stores.accepted(f"request-{number}", thread_id=f"t{number}")
         claim = await stores.claimed(f"t{number}")
@@ -173,7 +173,7 @@ async def test_an_effect_that_was_reported_is_not_reported_again_whether_its_rep
 async def test_many_parcels_go_some_at_a_time_and_two_prune_at_once(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("phylactery_agent.runtime.retention._AT_ONCE", 2)
+    monkeypatch.setattr("phylactery_agent.runtime.privacy.retention._AT_ONCE", 2)
     await served(stores, "request-0", owner=BEN)  # waits, in the first page
     for number in range(1, 8):
         await served(stores, f"request-{number}")

@@ -16,10 +16,10 @@ from grpc import aio
 from phylactery.agent.v1 import event_pb2, run_pb2, run_pb2_grpc
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import GateUnavailableError
-from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.outbox import OutboxStore
-from phylactery_agent.runtime.resolving import Resolutions
-from phylactery_agent.runtime.retrying import Retried, Retries, RetryRequest
+from phylactery_agent.runtime.effects.outbox import OutboxStore
+from phylactery_agent.runtime.runs.retry import Retried, Retries, RetryRequest
+from phylactery_agent.runtime.runs.unknown_outcomes import Resolutions
+from phylactery_agent.runtime.storage.records import Owner
 from phylactery_agent.tools.registry import ensure_tools_registered
 from phylactery_chassis.auth.identity import token_hash
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound

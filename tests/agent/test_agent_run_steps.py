@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from alembic import command
 from grpc import aio
 from phylactery.agent.v1 import run_pb2, run_pb2_grpc
+from phylactery_agent.checkpoints import rows
 from phylactery_agent.ports import NodeStep
-from phylactery_agent.runtime.steps import MAX_KEPT, RunTrail
-from phylactery_agent.saver import rows
+from phylactery_agent.runtime.turn.trail import MAX_KEPT, RunTrail
 from phylactery_chassis.db.migrations import _config
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.util.ids import new_id

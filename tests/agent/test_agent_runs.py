@@ -17,10 +17,10 @@ from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import GateUnavailableError, ProposedCall
-from phylactery_agent.runtime.cancelling import Cancellations
-from phylactery_agent.runtime.lease import RunCancelledError
-from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.turns import TurnServer
+from phylactery_agent.runtime.dispatch.leases import RunCancelledError
+from phylactery_agent.runtime.runs.cancellation import Cancellations
+from phylactery_agent.runtime.storage.records import Owner
+from phylactery_agent.runtime.turn.server import TurnServer
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.util import crashpoints
 

@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 from grpc import aio
 from phylactery.agent.v1 import run_pb2
-from phylactery_agent.runtime.resolving import Resolutions
-from phylactery_agent.runtime.run_lists import RunLists
+from phylactery_agent.runtime.runs.queries import RunLists
+from phylactery_agent.runtime.runs.unknown_outcomes import Resolutions
 from phylactery_chassis.errors import FailedPrecondition, NotFound
 from phylactery_chassis.rpc.paging import encode_token
 

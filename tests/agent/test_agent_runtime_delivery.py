@@ -7,12 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from phylactery_agent.ports import (
-    ApprovalInfo,
-    GateRefusedError,
-    GateUnavailableError,
-)
-from phylactery_agent.runtime.approvals import ApprovalWatcher
+from phylactery_agent.ports import ApprovalInfo, GateRefusedError, GateUnavailableError
+from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher
 
 from tests.support.agent_bench import STATE, Bench
 from tests.support.agent_stores import BOUND, T1, Stores, call

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, profile_pb2, user_memory_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter, TranscriptAdapter
-from phylactery_agent.graph.registry import Graphs, ServedGraph
+from phylactery_agent.graph.core.registry import Graphs, ServedGraph
 from phylactery_agent.ports import Hydration, MemoryRefusedError, Turn
 
 from tests.support.agent_system import DONE, Person, System, approval_of

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from phylactery_agent.ports import LeaseLostError
-from phylactery_agent.runtime.inbox import MAX_QUEUED
-from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.schema import METADATA
+from phylactery_agent.runtime.intake.inbox import MAX_QUEUED
+from phylactery_agent.runtime.storage.records import Owner
+from phylactery_agent.runtime.storage.schema import METADATA
 from phylactery_chassis.errors import AlreadyExists, NotFound, ResourceExhausted
 
 from tests.support.agent_stores import ANA, BEN, T1, Stores

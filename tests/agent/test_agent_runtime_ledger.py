@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from phylactery_agent.ports import LeaseLostError, ProposedCall, Told
-from phylactery_agent.runtime.ledger import IllegalTransitionError
-from phylactery_agent.runtime.model import Claim
+from phylactery_agent.runtime.effects.ledger import IllegalTransitionError
+from phylactery_agent.runtime.storage.records import Claim
 
 from tests.support.agent_stores import ANA, BOUND, T1, Stores, call, sha
 

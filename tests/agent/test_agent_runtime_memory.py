@@ -10,8 +10,8 @@ from phylactery.memory.v1 import memory_pb2_grpc, user_memory_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import GateDecision, MemoryUnavailableError, Remembered
-from phylactery_agent.runtime.ledger import SqlLedger
-from phylactery_agent.runtime.model import Owner
+from phylactery_agent.runtime.effects.ledger import SqlLedger
+from phylactery_agent.runtime.storage.records import Owner
 
 from tests.support.agent_system import DONE, Person, System
 

@@ -13,9 +13,9 @@ import pytest
 from grpc import aio
 from langsmith.utils import get_env_var, tracing_is_enabled
 from phylactery.agent.v1 import chat_pb2, run_pb2, run_pb2_grpc
-from phylactery_agent.graph.nodes import finalizer as finalizer_module
-from phylactery_agent.runtime.folder_lock import LOCK_FILE
-from phylactery_agent.service.build import build_agent
+from phylactery_agent.app import build_agent
+from phylactery_agent.graph.secured.nodes import finalizer as finalizer_module
+from phylactery_agent.runtime.dispatch.process_registry import LOCK_FILE
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.errors import StartError, StoreFull
 from phylactery_memory.transcript.store import MessageStore

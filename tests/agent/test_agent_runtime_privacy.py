@@ -17,10 +17,10 @@ import pytest
 from grpc import aio
 from phylactery.agent.v1 import privacy_pb2, privacy_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
-from phylactery_agent.runtime import ledger
-from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore, of_user
-from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.schema import METADATA
+from phylactery_agent.runtime.effects import ledger
+from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureCounts, ErasureStore, of_user
+from phylactery_agent.runtime.storage.records import Owner
+from phylactery_agent.runtime.storage.schema import METADATA
 from phylactery_chassis.auth.identity import Principal, Role
 
 from tests.support.agent_bench import Bench

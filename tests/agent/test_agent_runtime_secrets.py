@@ -9,11 +9,11 @@ from typing import Any
 import ormsgpack
 import pytest
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from phylactery_agent.runtime.folder_lock import FolderLock, FolderTakenError
-from phylactery_agent.runtime.masking import MASK, mask
-from phylactery_agent.runtime.seal import KEY_FILE, Sealer, SealError
-from phylactery_agent.saver.serializer import NotPlainError, PlainSerializer
-from phylactery_agent.static.grammar import parse_reply
+from phylactery_agent.checkpoints.serializer import NotPlainError, PlainSerializer
+from phylactery_agent.rules.intents import parse_reply
+from phylactery_agent.runtime.dispatch.process_registry import FolderLock, FolderTakenError
+from phylactery_agent.runtime.intake.redaction import MASK, mask
+from phylactery_agent.runtime.storage.sealing import KEY_FILE, Sealer, SealError
 
 
 @pytest.mark.parametrize("verb", ["APROBAR", "APPROVE"])

@@ -12,7 +12,7 @@ import pytest
 from grpc import aio
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import Redeemed
-from phylactery_agent.runtime.inbox import InboxStore
+from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_chassis.errors import AnswerLost
 from phylactery_riskgate.keys import rotation
 from phylactery_riskgate.keys.ring import read_signing

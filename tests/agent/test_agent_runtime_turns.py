@@ -12,17 +12,12 @@ from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableConfig
-from phylactery_agent.ports import (
-    GateUnavailableError,
-    LeaseLostError,
-    MemoryUnavailableError,
-)
-from phylactery_agent.runtime.active import ActiveTimeError
-from phylactery_agent.runtime.lease import RunCancelledError
-from phylactery_agent.runtime.model import Claim, Lease
-from phylactery_agent.runtime.seal import Sealer
-from phylactery_agent.runtime.turns import MAX_ATTEMPTS
-from phylactery_agent.saver.saver import Checkpoints
+from phylactery_agent.checkpoints.saver import Checkpoints
+from phylactery_agent.ports import GateUnavailableError, LeaseLostError, MemoryUnavailableError
+from phylactery_agent.runtime.dispatch.leases import RunCancelledError
+from phylactery_agent.runtime.storage.records import Claim, Lease
+from phylactery_agent.runtime.storage.sealing import Sealer
+from phylactery_agent.runtime.turn.server import MAX_ATTEMPTS, ActiveTimeError
 from phylactery_chassis.errors import Unavailable
 
 from tests.support.agent_bench import STATE, Bench

@@ -9,11 +9,11 @@ from typing import Any, TypedDict
 import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
+from phylactery_agent.checkpoints.saver import Checkpoints, held_by
 from phylactery_agent.ports import LeaseLostError, Told
-from phylactery_agent.runtime.events import ThreadEvents
-from phylactery_agent.runtime.model import Claim
-from phylactery_agent.runtime.writes import TurnWrites
-from phylactery_agent.saver.saver import Checkpoints, held_by
+from phylactery_agent.runtime.storage.events import ThreadEvents
+from phylactery_agent.runtime.storage.records import Claim
+from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_chassis.errors import Unavailable
 from sqlalchemy.engine import Connection
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from grpc import StatusCode, aio
 from phylactery_agent.ports import GateRefusedError, Inspected
-from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.sanitizing import Sanitizing
-from phylactery_agent.runtime.seal import Sealer
-from phylactery_agent.static.intents import asks_not_to_store, is_fixed_talk, without_store_phrase
+from phylactery_agent.rules.intents import asks_not_to_store, is_fixed_talk, without_store_phrase
+from phylactery_agent.runtime.intake.redaction import Sanitizing
+from phylactery_agent.runtime.storage.records import Owner
+from phylactery_agent.runtime.storage.sealing import Sealer
 from phylactery_chassis.errors import InvalidArgument, Unavailable
 
 from tests.support.agent_inspector import LocalInspector

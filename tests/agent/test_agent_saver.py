@@ -15,10 +15,10 @@ import sqlalchemy as sa
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 from langgraph.graph import END, START, StateGraph
+from phylactery_agent.checkpoints import rows
+from phylactery_agent.checkpoints.saver import Checkpoints, held_by
+from phylactery_agent.checkpoints.serializer import NotPlainError
 from phylactery_agent.ports import LeaseLostError
-from phylactery_agent.saver import rows
-from phylactery_agent.saver.saver import Checkpoints, held_by
-from phylactery_agent.saver.serializer import NotPlainError
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DataLoss
 from sqlalchemy.engine import Connection

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from langgraph.checkpoint.conformance import checkpointer_test, validate
-from phylactery_agent.saver.saver import Checkpoints
+from phylactery_agent.checkpoints.saver import Checkpoints
 
 from tests.support.agent_stores import Stores
 

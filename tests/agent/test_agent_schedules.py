@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from phylactery_agent.ports import LeaseLostError, ReminderRefusedError, WantedReminder
-from phylactery_agent.runtime.erasures import Erasure, ErasureCounts, ErasureStore
-from phylactery_agent.runtime.firing import KEPT_US, Firing, database_now
-from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.schedules import Reminding, TurnReminders
-from phylactery_agent.runtime.schema import SCHEDULES
-from phylactery_agent.times.rules import to_us, zone
+from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureCounts, ErasureStore
+from phylactery_agent.runtime.reminders.scheduler import KEPT_US, Firing, database_now
+from phylactery_agent.runtime.reminders.store import Reminding, TurnReminders
+from phylactery_agent.runtime.storage.records import Owner
+from phylactery_agent.runtime.storage.schema import SCHEDULES
+from phylactery_agent.timeparse.recurrence import to_us, zone
 from phylactery_chassis.util import crashpoints
 
 from tests.support.agent_stores import ANA, BEN, T1, Stores

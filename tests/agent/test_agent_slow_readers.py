@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from phylactery.agent.v1 import chat_pb2
-from phylactery_agent.runtime.events import append_event
+from phylactery_agent.runtime.storage.events import append_event
 from sqlalchemy.engine import Connection
 
 from tests.support.agent_process import AgentProcess

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
-from phylactery_agent import texts
-from phylactery_agent.static.grammar import ApprovalReply, parse_reply
-from phylactery_agent.static.intents import classify, is_continue, talk_kind
-from phylactery_agent.static.language import detect_language
-from phylactery_agent.static.rules import RULES_VERSION, read_request
+from phylactery_agent.i18n import texts
+from phylactery_agent.rules.expressions import detect_language
+from phylactery_agent.rules.intents import ApprovalReply, classify, is_continue, parse_reply, talk_kind
+from phylactery_agent.rules.planner import RULES_VERSION, read_request
 from phylactery_agent.tools.contract import Example, ToolSpec
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered, object_to, withdraw
 from phylactery_agent.tools.specs import BUILTIN_SPECS

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_agent.static.doubts import KINDS
-from phylactery_agent.static.rules import read_request
-from phylactery_agent.texts import TEXTS
+from phylactery_agent.i18n.texts import TEXTS
+from phylactery_agent.rules.doubts import KINDS
+from phylactery_agent.rules.planner import read_request
 from phylactery_agent.tools.registry import ensure_tools_registered, withdraw
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
-from phylactery_agent.runtime.hearing import hear, listen
-from phylactery_agent.runtime.hydrating import Hydrating
-from phylactery_agent.runtime.model import Claim
-from phylactery_agent.runtime.runner import Runner
-from phylactery_agent.runtime.services import Services
+from phylactery_agent.ports.services import Services
+from phylactery_agent.runtime.dispatch.dispatcher import Runner
+from phylactery_agent.runtime.intake.classification import hear, listen
+from phylactery_agent.runtime.storage.records import Claim
+from phylactery_agent.runtime.turn.context_loader import Hydrating
 from phylactery_chassis.errors import AnswerLost, FailedPrecondition
 from phylactery_chassis.util import crashpoints
 

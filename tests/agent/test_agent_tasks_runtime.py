@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_agent.executor import Executor, ToolSettings
 from phylactery_agent.ports import BoundCall, GateRefusedError, GateUnavailableError
 from phylactery_agent.ports import ProposedCall as Proposed
-from phylactery_agent.runtime.erasures import ErasureStore
-from phylactery_agent.runtime.model import Claim
-from phylactery_agent.runtime.reporting import MAX_CONTINUED, TurnTask
-from phylactery_agent.runtime.tasks import TaskStore
+from phylactery_agent.runtime.privacy.erasure_store import ErasureStore
+from phylactery_agent.runtime.storage.records import Claim
+from phylactery_agent.runtime.turn.gate import MAX_CONTINUED, TurnTask
+from phylactery_agent.runtime.turn.tasks import TaskStore
+from phylactery_agent.tools.executor import Executor, ToolSettings
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered
 
 from tests.support.agent_bench import STATE, Bench

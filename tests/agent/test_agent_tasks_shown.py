@@ -6,10 +6,10 @@ import dataclasses
 import inspect
 
 import pytest
-from phylactery_agent.graph.state import AgentState, PlannedStep, ProposedTool
+from phylactery_agent.graph.core.state import AgentState, PlannedStep, ProposedTool
 from phylactery_agent.ports import Gate, Turn
 from phylactery_agent.ports import ProposedCall as Proposed
-from phylactery_agent.runtime.tasks import MAX_RESULT_BYTES, Result, observation
+from phylactery_agent.runtime.turn.tasks import MAX_RESULT_BYTES, Result, observation
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered
 
 JSON_TOOL = "json_tool"

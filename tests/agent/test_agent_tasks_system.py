@@ -15,8 +15,8 @@ import pytest
 import rfc8785
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError, ProposedCall
-from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.tasks import Result, observation
+from phylactery_agent.runtime.storage.records import Owner
+from phylactery_agent.runtime.turn.tasks import Result, observation
 
 from tests.support.agent_system import DONE, FAILED, SUSPENDED, Person, System, approval_of, open_system
 

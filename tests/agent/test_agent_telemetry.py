@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_agent.runtime import metrics
+from phylactery_agent.runtime.storage import metrics
 from phylactery_chassis.telemetry import semconv
 
 from tests.support.agent_process import AgentProcess

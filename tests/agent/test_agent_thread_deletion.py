@@ -14,8 +14,8 @@ from grpc import aio
 from phylactery.memory.v1 import output_pb2, output_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_agent.adapters.memory import TranscriptAdapter
-from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.schema import METADATA, RUNS
+from phylactery_agent.runtime.storage.records import Owner
+from phylactery_agent.runtime.storage.schema import METADATA, RUNS
 from phylactery_chassis.util import crashpoints
 
 from tests.agent.test_agent_on_busy import held_turn, say_next

@@ -9,7 +9,7 @@ import grpc
 import pytest
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2, event_pb2
-from phylactery_agent.service.threads import MAX_WATCHES
+from phylactery_agent.api.threads import MAX_WATCHES
 
 from tests.agent.test_agent_on_busy import held_turn
 from tests.support.agent_system import DONE, SUSPENDED, Person, System, approval_of, refused
@@ -32,7 +32,7 @@ async def test_a_watch_gives_what_was_stored_and_then_each_event_as_it_comes(sys
 async def test_a_watch_goes_on_exactly_where_it_was_cut_after_every_event_whatever_is_read_at_once(
     system: System, ana: Person, page: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("phylactery_agent.runtime.events._PAGE", page)
+    monkeypatch.setattr("phylactery_agent.runtime.storage.events._PAGE", page)
     await ana.say("hola")
     await ana.say(WRITE)
     last = (await ana.thread()).last_sequence

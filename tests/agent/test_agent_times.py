@@ -6,8 +6,17 @@ import itertools
 from datetime import datetime
 
 import pytest
-from phylactery_agent.times.phrases import WhenError, is_time, resolve
-from phylactery_agent.times.rules import Rule, RuleError, next_after, occurrences, parse_rule, to_local, to_us, zone
+from phylactery_agent.timeparse.phrases import WhenError, is_time, resolve
+from phylactery_agent.timeparse.recurrence import (
+    Rule,
+    RuleError,
+    next_after,
+    occurrences,
+    parse_rule,
+    to_local,
+    to_us,
+    zone,
+)
 
 LIMA = zone("America/Lima")
 NOW = to_us(datetime.fromisoformat("2026-11-22T10:00"), LIMA)

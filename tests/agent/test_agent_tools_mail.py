@@ -22,7 +22,7 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.mail import GOODBYE_SECONDS, MailTools, MailUnknownError
 from phylactery_agent.tools.contract import FINAL_ERRORS, Invocation, Reconciled, ToolFailedError
-from phylactery_agent.tools.outside import MailSettings
+from phylactery_agent.tools.network_policy import MailSettings
 from phylactery_agent.tools.specs import SEND_EMAIL, SendEmailArguments
 from phylactery_chassis.util import crashpoints
 

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from phylactery_agent.outside_settings import OutsideSettings
-from phylactery_agent.settings import AgentSettings
+from phylactery_agent.settings import AgentSettings, OutsideSettings
 from phylactery_agent.tools.builtin import listing, versions, web
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.specs import BUILTIN_SPECS
@@ -69,7 +68,7 @@ def test_every_name_of_a_setting_on_the_page_is_one() -> None:
 
 
 def test_every_code_a_built_in_tool_fails_with_has_a_sentence_in_both_languages() -> None:
-    from phylactery_agent.texts import ERRORS
+    from phylactery_agent.i18n.texts import ERRORS
     from phylactery_agent.tools import builtin
 
     assert builtin.__file__ is not None

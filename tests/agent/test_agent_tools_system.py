@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_agent.service.build import build_agent
+from phylactery_agent.app import build_agent
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.settings import load

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from phylactery.agent.v1 import chat_pb2, run_pb2
+from phylactery_agent.checkpoints import rows
+from phylactery_agent.checkpoints.rows import Place, Row
+from phylactery_agent.i18n.texts import waiting_line
 from phylactery_agent.ports import Asked, LeaseLostError
-from phylactery_agent.runtime.cancelling import Cancellations
-from phylactery_agent.runtime.deleting import DeletionStore
-from phylactery_agent.runtime.model import Claim
-from phylactery_agent.runtime.schema import RUNS, THREADS
-from phylactery_agent.runtime.waiting import MAX_WAITING, card_json, run_for
-from phylactery_agent.saver import rows
-from phylactery_agent.saver.rows import Place, Row
-from phylactery_agent.texts import waiting_line
+from phylactery_agent.runtime.intake.waiting import MAX_WAITING, card_json, run_for
+from phylactery_agent.runtime.privacy.delete_thread import DeletionStore
+from phylactery_agent.runtime.runs.cancellation import Cancellations
+from phylactery_agent.runtime.storage.records import Claim
+from phylactery_agent.runtime.storage.schema import RUNS, THREADS
 from phylactery_agent.tools.registry import ensure_tools_registered
 from phylactery_chassis.util.ids import new_id
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from phylactery_agent.graph.drawing import mermaid
-from phylactery_agent.graph.registry import GRAPH_NAMES, SPECS
+from phylactery_agent.graph.core.registry import GRAPH_NAMES, SPECS
+from phylactery_agent.graph.core.spec import mermaid
 from phylactery_cli.main import app
 from phylactery_cli.supervisor import Stack, running
 from typer.testing import CliRunner

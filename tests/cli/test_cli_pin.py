@@ -95,7 +95,7 @@ def test_what_is_exported_of_a_server_is_what_was_pinned_of_it(place: McpPlace) 
 
 
 async def test_an_agent_with_a_configuration_that_cannot_be_meant_does_not_start(tmp_path: Path) -> None:
-    from phylactery_agent.service.build import build
+    from phylactery_agent.app import build
     from phylactery_agent.settings import AgentSettings
 
     for number, (value, says) in enumerate(

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from phylactery_agent.tools.phrases import MAX_FORMS, phrases_of
+from phylactery_agent.tools.export import MAX_FORMS, phrases_of
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 from phylactery_cli.main import app
 from phylactery_cli.supervisor import Stack, running

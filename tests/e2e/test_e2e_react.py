@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from phylactery.agent.v1 import event_pb2
-from phylactery_agent.graph.drawing import mermaid
-from phylactery_agent.graph.registry import SPECS
+from phylactery_agent.graph.core.registry import SPECS
+from phylactery_agent.graph.core.spec import mermaid
 from phylactery_chassis.util.ids import new_id
 from phylactery_cli.supervisor import Stack
 

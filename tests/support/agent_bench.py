@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from types import SimpleNamespace
 from typing import Any, cast
 
-from phylactery_agent.executor import Executor
-from phylactery_agent.graph.registry import SPECS, ServedGraph
+from phylactery_agent.graph.core.registry import SPECS, ServedGraph
 from phylactery_agent.ports import (
     ApprovalInfo,
     GateRefusedError,
@@ -17,14 +16,15 @@ from phylactery_agent.ports import (
     MemoryUnavailableError,
     Remembered,
 )
-from phylactery_agent.runtime.delivery import Delivery
-from phylactery_agent.runtime.model import Lease, Owner
-from phylactery_agent.runtime.reporting import ReplacedFiles, ReportingGate, TurnTask
-from phylactery_agent.runtime.sanitizing import Sanitizing
-from phylactery_agent.runtime.seal import Sealer
-from phylactery_agent.runtime.services import TranscriptPage
-from phylactery_agent.runtime.tasks import TaskStore
-from phylactery_agent.runtime.turns import TurnServer, TurnTools
+from phylactery_agent.ports.services import TranscriptPage
+from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.intake.redaction import Sanitizing
+from phylactery_agent.runtime.storage.records import Lease, Owner
+from phylactery_agent.runtime.storage.sealing import Sealer
+from phylactery_agent.runtime.turn.gate import ReplacedFiles, ReportingGate, TurnTask
+from phylactery_agent.runtime.turn.server import TurnServer, TurnTools
+from phylactery_agent.runtime.turn.tasks import TaskStore
+from phylactery_agent.tools.executor import Executor
 
 from tests.support.agent_inspector import LocalInspector
 from tests.support.agent_stores import Stores

@@ -12,9 +12,8 @@ from typing import Any, Literal
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from phylactery_agent.executor import Executor, ToolSettings
-from phylactery_agent.graph.builder import SECURED
-from phylactery_agent.graph.spec import GraphSpec
+from phylactery_agent.graph.core.spec import GraphSpec
+from phylactery_agent.graph.secured.builder import SECURED
 from phylactery_agent.ports import (
     BoundCall,
     Language,
@@ -35,8 +34,8 @@ from phylactery_agent.ports import (
     Turn,
     TurnContext,
 )
-from phylactery_agent.static.grammar import parse_reply
-from phylactery_agent.static.intents import classify
+from phylactery_agent.rules.intents import classify, parse_reply
+from phylactery_agent.tools.executor import Executor, ToolSettings
 from phylactery_chassis.util import crashpoints
 
 from tests.support.agent_gate import FakeGate

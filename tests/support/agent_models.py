@@ -9,10 +9,10 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from phylactery_agent.models.asking import Models
-from phylactery_agent.models.config import ModelConfig, RunLimits, model_config
+from phylactery_agent.llm_client.config import ModelConfig, RunLimits, model_config
+from phylactery_agent.llm_client.router import Models
 from phylactery_agent.ports import ModelMessage
-from phylactery_agent.runtime.model_runs import RunModel
+from phylactery_agent.runtime.turn.model_session import RunModel
 from phylactery_agent.settings import AgentSettings
 
 from tests.support.agent_stores import Stores

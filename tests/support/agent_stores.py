@@ -9,20 +9,20 @@ from typing import Any
 
 import sqlalchemy as sa
 from phylactery_agent.ports import BoundCall, ProposedCall, Told
-from phylactery_agent.runtime.claiming import ClaimStore
-from phylactery_agent.runtime.duties import Duties
-from phylactery_agent.runtime.events import EventLog, ThreadEvents
-from phylactery_agent.runtime.inbox import InboxStore
-from phylactery_agent.runtime.lease import Leases
-from phylactery_agent.runtime.ledger import SqlLedger
-from phylactery_agent.runtime.model import Claim, Ending, Incoming, Lease, Owner, StoredTurn
-from phylactery_agent.runtime.outbox import OutboxStore
-from phylactery_agent.runtime.runner import Runner
-from phylactery_agent.runtime.runs import RunStore
-from phylactery_agent.runtime.signals import ThreadNews
-from phylactery_agent.runtime.threads import ThreadStore
-from phylactery_agent.runtime.turns import ServeTurn
-from phylactery_agent.runtime.writes import TurnWrites
+from phylactery_agent.runtime.dispatch.claims import ClaimStore
+from phylactery_agent.runtime.dispatch.dispatcher import Runner
+from phylactery_agent.runtime.dispatch.leases import Leases
+from phylactery_agent.runtime.dispatch.named_leases import Duties
+from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.effects.ledger import SqlLedger
+from phylactery_agent.runtime.effects.outbox import OutboxStore
+from phylactery_agent.runtime.intake.inbox import InboxStore
+from phylactery_agent.runtime.runs.queries import ThreadStore
+from phylactery_agent.runtime.runs.store import RunStore
+from phylactery_agent.runtime.storage.events import EventLog, ThreadEvents
+from phylactery_agent.runtime.storage.records import Claim, Ending, Incoming, Lease, Owner, StoredTurn
+from phylactery_agent.runtime.turn.server import ServeTurn
+from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.clock import FakeClock
 from phylactery_chassis.util.ids import new_id

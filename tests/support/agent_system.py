@@ -13,9 +13,9 @@ from typing import Any
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc
+from phylactery_agent.app import Agent, build_agent
 from phylactery_agent.ports import GateUnavailableError, MemoryUnavailableError
-from phylactery_agent.runtime.model import Owner
-from phylactery_agent.service.build import Agent, build_agent
+from phylactery_agent.runtime.storage.records import Owner
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.rpc.server import RunningServer, start
 from phylactery_chassis.util.clock import FakeClock

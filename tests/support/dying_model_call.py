@@ -10,8 +10,8 @@ import os
 import signal
 import sys
 
-from phylactery_agent.models.asking import Models
-from phylactery_agent.runtime.model_runs import RunModels
+from phylactery_agent.llm_client.router import Models
+from phylactery_agent.runtime.turn.model_session import RunModels
 from phylactery_chassis.util import crashpoints
 
 from tests.support.agent_inspector import LocalInspector

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_agent.runtime.schema import ACTIVE, EVENTS, INBOX, OUTBOX, RUNS, THREADS, TOOL_CALLS
-from phylactery_agent.runtime.waiting import MAX_WAITING
-from phylactery_agent.saver.tables import CHECKPOINTS
+from phylactery_agent.checkpoints.tables import CHECKPOINTS
+from phylactery_agent.runtime.intake.waiting import MAX_WAITING
+from phylactery_agent.runtime.storage.schema import ACTIVE, EVENTS, INBOX, OUTBOX, RUNS, THREADS, TOOL_CALLS
 from sqlalchemy.engine import Connection
 
 _ENDED = ("done", "failed", "cancelled", "dead")

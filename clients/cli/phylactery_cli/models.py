@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from phylactery_agent.models.config import model_config
+from phylactery_agent.llm_client.config import model_config
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.settings import load
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from phylactery_chassis.rpc import server
 
-from phylactery_agent.service.build import build
+from phylactery_agent.app import build
 from phylactery_agent.settings import AgentSettings
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from grpc import aio
 
-from phylactery_agent.adapters.catalog import CatalogAdapter
-from phylactery_agent.adapters.inspection import InspectionAdapter
 from phylactery_agent.adapters.memory import MemoriesAdapter, MemoryConnection, OutputsAdapter, TranscriptAdapter
-from phylactery_agent.adapters.riskgate import RiskGateAdapter, RiskGateConnection
+from phylactery_agent.adapters.riskgate import CatalogAdapter, InspectionAdapter, RiskGateAdapter, RiskGateConnection
 from phylactery_agent.ports import Inspector, Outputs
-from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.services import Approvals, TaskGate, Transcript, UserMemory
+from phylactery_agent.ports.services import Approvals, TaskGate, Transcript, UserMemory
+from phylactery_agent.runtime.storage.records import Owner
 
 
 class GrpcServices:

@@ -31,8 +31,8 @@ from phylactery_agent.ports import (
     Remembered,
     StoredOutput,
 )
-from phylactery_agent.runtime.model import Owner
-from phylactery_agent.runtime.services import TranscriptMessage, TranscriptPage
+from phylactery_agent.ports.services import TranscriptMessage, TranscriptPage
+from phylactery_agent.runtime.storage.records import Owner
 
 T = TypeVar("T")
 _CHUNK_BYTES = 512 * 1024

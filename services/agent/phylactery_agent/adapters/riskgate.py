@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
-from typing import Any, Literal, TypeVar, cast
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
+import grpc
 from grpc import aio
 from phylactery.riskgate.v1 import (
     approval_pb2,
     approval_pb2_grpc,
+    inspection_pb2,
     inspection_pb2_grpc,
     key_pb2,
     key_pb2_grpc,
+    policy_pb2,
+    policy_pb2_grpc,
     riskgate_pb2,
     riskgate_pb2_grpc,
     task_pb2,
@@ -24,22 +28,59 @@ from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.rpc.channel import call_metadata
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.timestamps import from_timestamp
-from phylactery_understanding.interpretation import Interpretation
+from phylactery_understanding.interpretation import Interpretation, InterpretedAsk, Mode, Span
 
 from phylactery_agent.adapters.errors import refusal_of
-from phylactery_agent.adapters.interpretation import interpretation_message
 from phylactery_agent.ports import (
     ApprovalInfo,
     BoundCall,
+    CatalogEntry,
+    CatalogView,
     GateArgument,
     GateDecision,
     GateReason,
     GateRefusedError,
     GateUnavailableError,
+    Inspected,
     ProposedCall,
     Redeemed,
 )
-from phylactery_agent.runtime.model import Owner
+from phylactery_agent.runtime.storage.records import Owner
+
+_MODES: Final = {
+    Mode.NONE: task_pb2.INTERPRETED_MODE_UNSPECIFIED,
+    Mode.ADD: task_pb2.INTERPRETED_MODE_ADD,
+    Mode.REPLACE: task_pb2.INTERPRETED_MODE_REPLACE,
+    Mode.CREATE: task_pb2.INTERPRETED_MODE_CREATE,
+    Mode.REMOVE: task_pb2.INTERPRETED_MODE_REMOVE,
+}
+
+
+def interpretation_message(interpretation: Interpretation) -> task_pb2.Interpretation:
+    """Encode an interpretation."""
+    asks = [_ask(one) for one in interpretation.asks]
+    return task_pb2.Interpretation(version=interpretation.version, model=interpretation.model, asks=asks)
+
+
+def _ask(ask: InterpretedAsk) -> task_pb2.InterpretedAsk:
+    message = task_pb2.InterpretedAsk(
+        tool=ask.tool,
+        slots=[task_pb2.InterpretedSlot(argument=one.argument, value=_span(one.span)) for one in ask.slots],
+        mode=_MODES[ask.mode],
+        quantity=ask.quantity,
+        time=None if ask.time is None else _span(ask.time),
+        also_time=[_span(one) for one in ask.also_time],
+    )
+    if ask.content is not None:
+        message.literal.CopyFrom(_span(ask.content))
+    elif ask.composed:
+        message.composed = True
+    return message
+
+
+def _span(span: Span) -> task_pb2.Span:
+    return task_pb2.Span(text=span.text, start=span.start, length=len(span.text), back=span.back)
+
 
 T = TypeVar("T")
 _log = get_logger("riskgate-adapter")
@@ -327,4 +368,94 @@ def _approval(approval: types_pb2.Approval) -> ApprovalInfo:
         attempts_left=approval.attempts_left,
         code=approval.code,
         arguments=tuple(GateArgument(view.path, view.display, view.control) for view in approval.arguments),
+    )
+
+
+_ITSELF: Final = Principal("phylactery-agent", "phylactery-agent", frozenset())
+"""A delegate of every tenant has to name somebody, and no user is served here."""
+
+
+class CatalogAdapter:
+    """ports.ToolCatalog."""
+
+    def __init__(self, channel: aio.Channel) -> None:
+        self._policies = policy_pb2_grpc.PolicyServiceStub(channel)
+        self._named = False
+
+    async def catalog(self, known_hash: str) -> CatalogView | None:
+        """Answers the catalog, None while the bundle of known_hash decides."""
+        answer = await self._asked(policy_pb2.ListCatalogToolsRequest(known_hash=known_hash))
+        if answer.not_modified:
+            return None
+        tools = {tool.name: CatalogEntry(tool.version, tool.schema_hash) for tool in answer.tools}
+        return CatalogView(answer.bundle_revision, answer.bundle_hash, tools)
+
+    async def _asked(self, request: policy_pb2.ListCatalogToolsRequest) -> policy_pb2.ListCatalogToolsResponse:
+        """Asks as whoever the token stands for; one that stands for everybody names the agent."""
+        try:
+            return await self._policies.ListCatalogTools(request, metadata=self._metadata())
+        except aio.AioRpcError as error:
+            if self._named or error.code() is not grpc.StatusCode.UNAUTHENTICATED:
+                raise failure_of(error) from error
+        self._named = True
+        try:
+            return await self._policies.ListCatalogTools(request, metadata=self._metadata())
+        except aio.AioRpcError as error:
+            self._named = False
+            raise failure_of(error) from error
+
+    def _metadata(self) -> aio.Metadata:
+        return aio.Metadata(*call_metadata(_ITSELF)) if self._named else aio.Metadata()
+
+
+_SECRET: Final = inspection_pb2.FINDING_CATEGORY_SECRET
+_UNNAMED: Final = "unnamed"
+_Kind: TypeAlias = "inspection_pb2.FindingKind.ValueType"
+_SECRETS: Final = frozenset(range(inspection_pb2.FINDING_KIND_PRIVATE_KEY, inspection_pb2.FINDING_KIND_IBAN))
+"""The kinds that open something, as the contract numbers them; one that is found and newer is redacted as well."""
+
+
+class InspectionAdapter:
+    """ports.Inspector for one end user."""
+
+    def __init__(self, connection: RiskGateConnection, owner: Owner) -> None:
+        self._inspections = connection.inspections
+        self._metadata = aio.Metadata(*call_metadata(Principal(owner.user_id, owner.tenant, frozenset())))
+
+    async def inspect(self, text: str) -> Inspected:
+        """Looks at a text. Personal data is named and stays; secrets are replaced by RiskGate's own placeholders."""
+        text = text.encode("utf-8", "replace").decode()  # half a surrogate pair has no form on the wire
+        if not text:
+            return Inspected(text)
+        looked = await self._inspect(text, inspection_pb2.InspectOptions())
+        if looked.total_findings > len(looked.findings):
+            raise GateRefusedError("TOO_MANY_FINDINGS", "the text holds more findings than one answer names")
+        secret = {finding.kind for finding in looked.findings if finding.category == _SECRET}
+        personal = {finding.kind for finding in looked.findings if finding.category != _SECRET}
+        if not secret:
+            return Inspected(text, personal=_names(personal))
+        return Inspected(await self._redacted(text, secret), _names(secret), _names(personal))
+
+    async def _redacted(self, text: str, found: Iterable[int]) -> str:
+        """Answers the text without secrets; RiskGate looks again at what is left, until it finds none."""
+        kinds = [cast("_Kind", kind) for kind in sorted(_SECRETS | set(found))]
+        options = inspection_pb2.InspectOptions(kinds=kinds, want_redacted=True)
+        return (await self._inspect(text, options)).redacted_text
+
+    async def _inspect(self, text: str, options: inspection_pb2.InspectOptions) -> inspection_pb2.Inspection:
+        request = inspection_pb2.InspectRequest(text=text, options=options)
+        answer = await answered(self._inspections.Inspect(request, metadata=self._metadata))
+        return answer.inspection
+
+
+def _names(kinds: Iterable[int]) -> tuple[str, ...]:
+    """Answers the kinds' names; one that this agent does not know yet still counts."""
+    known = inspection_pb2.FindingKind.values()
+    return tuple(
+        sorted(
+            inspection_pb2.FindingKind.Name(cast("_Kind", kind)).removeprefix("FINDING_KIND_").lower()
+            if kind in known
+            else _UNNAMED
+            for kind in kinds
+        )
     )

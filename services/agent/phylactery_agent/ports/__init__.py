@@ -3,21 +3,24 @@
 The graph imports these and nothing that speaks gRPC or SQL; the adapters and the runtime implement them.
 """
 
-from phylactery_agent.ports.catalog import CatalogEntry, CatalogView, ToolCatalog
 from phylactery_agent.ports.gate import (
     ApprovalInfo,
     BoundCall,
+    CatalogEntry,
+    CatalogView,
     Gate,
     GateArgument,
     GateDecision,
     GateReason,
     GateRefusedError,
     GateUnavailableError,
+    Inspected,
+    Inspector,
+    Language,
     ProposedCall,
     Redeemed,
+    ToolCatalog,
 )
-from phylactery_agent.ports.inspection import Inspected, Inspector
-from phylactery_agent.ports.language import Language
 from phylactery_agent.ports.ledger import LeaseLostError, Ledger, LedgerRow, LedgerState
 from phylactery_agent.ports.memory import (
     Hydration,
@@ -43,8 +46,7 @@ from phylactery_agent.ports.model import (
     ModelUnavailableError,
 )
 from phylactery_agent.ports.reminders import Reminder, ReminderRefusedError, Reminders, WantedReminder
-from phylactery_agent.ports.trail import NodeStep, NoTrail, Trail
-from phylactery_agent.ports.turn import Asked, Events, Told, Turn, TurnContext
+from phylactery_agent.ports.turn import Asked, Events, NodeStep, NoTrail, Told, Trail, Turn, TurnContext
 
 __all__ = [
     "ApprovalInfo",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from phylactery_agent.ports.language import Language
+Language = Literal["es", "en"]
 
 
 class GateUnavailableError(Exception):
@@ -166,4 +166,55 @@ class Gate(Protocol):
 
     async def issuer(self) -> str:
         """Answers the iss every receipt must carry."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """One tool of the catalog: its version, as in receipts, and the hash of its schema."""
+
+    version: str
+    schema_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogView:
+    """The catalog of the bundle that decides, by the tools' names."""
+
+    revision: int
+    bundle_hash: str
+    tools: Mapping[str, CatalogEntry]
+
+
+class ToolCatalog(Protocol):
+    """Where the catalog comes from."""
+
+    async def catalog(self, known_hash: str) -> CatalogView | None:
+        """Answers the catalog, None while the bundle of known_hash decides.
+
+        Raises GateUnavailableError, GateRefusedError.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """A text RiskGate looked at: secrets replaced by placeholders, personal data left in it and named.
+
+    secrets and personal are the kinds found, each once, sorted, in lower case: jwt, card.
+    """
+
+    text: str
+    secrets: tuple[str, ...] = ()
+    personal: tuple[str, ...] = ()
+
+
+class Inspector(Protocol):
+    """RiskGate's inspection on behalf of one end user."""
+
+    async def inspect(self, text: str) -> Inspected:
+        """Looks at a text and keeps none of it.
+
+        Raises GateUnavailableError where RiskGate does not answer, GateRefusedError where it does not take the text.
+        """
         ...

@@ -20,7 +20,7 @@ class ReminderRefusedError(Exception):
 class WantedReminder:
     """A reminder to be: when it is due first, in microseconds since the epoch, and how it comes again.
 
-    repeat is empty for once, else a rule of phylactery_agent.times; time_zone is the IANA name both are meant in.
+    repeat is empty for once, else a rule of phylactery_agent.timeparse; time_zone is the IANA name both are meant in.
     """
 
     text: str

@@ -6,14 +6,55 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from phylactery_agent.ports.gate import Gate, GateDecision
-from phylactery_agent.ports.inspection import Inspector
-from phylactery_agent.ports.language import Language
+from phylactery_agent.ports.gate import Gate, GateDecision, Inspector, Language
 from phylactery_agent.ports.ledger import Ledger
 from phylactery_agent.ports.memory import Hydration, Memories, Outputs
 from phylactery_agent.ports.model import Model
 from phylactery_agent.ports.reminders import Reminders
-from phylactery_agent.ports.trail import NoTrail, Trail
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStep:
+    """One node that ran to its end; nodes of one superstep share its graph_step, which is LangGraph's own count."""
+
+    node: str
+    graph_step: int
+    started_us: int
+    duration_us: int
+    next_nodes: tuple[str, ...]
+    """Where the graph goes from there; empty at the end of the turn."""
+    tool_call_id: str = ""
+    finish_reason: str = ""
+
+
+class Trail(Protocol):
+    """What the runtime keeps of the nodes of one turn: it is stored with the checkpoint they lead to, or not at all."""
+
+    def begin(self) -> None:
+        """Says that a node begins. Raises what stops the run before it does."""
+        ...
+
+    def now_us(self) -> int:
+        """Answers the time, in microseconds since the epoch."""
+        ...
+
+    def note(self, step: NodeStep) -> None:
+        """Takes a node that ended."""
+        ...
+
+
+class NoTrail:
+    """A trail that keeps nothing, for graphs that run without the runtime."""
+
+    def begin(self) -> None:
+        """Lets every node begin."""
+
+    def now_us(self) -> int:
+        """Answers 0: nobody reads it."""
+        return 0
+
+    def note(self, step: NodeStep) -> None:
+        """Keeps nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +125,7 @@ class TurnContext:
     ledger: Ledger
     events: Events
     executor: Any
-    """phylactery_agent.executor.Executor, the only door to tools."""
+    """phylactery_agent.tools.executor.Executor, the only door to tools."""
     language: Language
     reply_code: str = field(default="", repr=False)
     """The code of an approval reply, unmasked; lives only as long as this turn."""

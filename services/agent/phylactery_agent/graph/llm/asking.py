@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from phylactery_agent.graph.outgoing import quoting
-from phylactery_agent.graph.state import AgentState
+from phylactery_agent.graph.core.events import reply_id
+from phylactery_agent.graph.core.output_inspection import Deltas, quoting
+from phylactery_agent.graph.core.state import AgentState, PlannedStep
+from phylactery_agent.graph.llm import prompts
+from phylactery_agent.graph.llm.claims import Claims
+from phylactery_agent.graph.llm.conversation import clean, conversation, corrected, goal_block, plan_block
+from phylactery_agent.graph.llm.drafts import Drafted, model_tools, read_calls
+from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.ports.model import Model, ModelBudgetError, ModelUnavailableError
-from phylactery_agent.texts import say
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.registry import offered_tools
 
@@ -88,3 +94,57 @@ def still_away_note(state: AgentState) -> str:
     """Return what is said of words that the rules do not understand while the model is away; empty where it is not."""
     kind = OUTAGES.get(state.get("model_away", ""))
     return say("model_still_away", state["language"]) if kind else ""
+
+
+async def talk(state: AgentState, context: TurnContext, model: Model) -> str:
+    """Answers the person's words. Raises what the model raises, ModelUnavailableError MODEL_EMPTY for no words."""
+    told = prompts.talking(state["language"], prompts.tag_of(state["run_id"]))
+    return await _words(state, context, model, told, state["incoming"]["text"], key=f"talk:{state['turn_id']}")
+
+
+async def answer(state: AgentState, context: TurnContext, model: Model) -> str:
+    """Answers the request over every result of the run. Raises as talk does."""
+    told = prompts.answering(state["language"], prompts.tag_of(state["run_id"]))
+    key = f"answer:{state['turn_id']}"
+    return await _words(state, context, model, told, state["request"], plan_block(state), key=key)
+
+
+async def _words(
+    state: AgentState, context: TurnContext, model: Model, told: str, request: str, *more: str, key: str
+) -> str:
+    claims = Claims(context, request, state["language"])
+    deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]), meant=claims.settled)
+    # Deltas are kept in the log as events: what nobody wants kept is said whole.
+    on_text = None if state["do_not_store"] else deltas.on_text
+    messages = conversation(state, told, request, *more)
+    reply = await model.reply(messages, key=key, on_text=on_text, keep=not state["do_not_store"])
+    text = clean(reply.text).strip()
+    if not text:
+        raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words")
+    return await claims.honest(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """What a step comes to: calls in order, or why it needs none; neither where the model's answer did not fit."""
+
+    calls: tuple[Drafted, ...] = ()
+    answer: str = ""
+
+
+async def ask_step(state: AgentState, context: TurnContext, model: Model, planned: PlannedStep) -> Stepped:
+    """Asks for the step's calls; what does not fit is told back once. Raises what the model raises."""
+    specs = allowed_specs(state, context)
+    if planned["tool"]:
+        specs = {name: spec for name, spec in specs.items() if name == planned["tool"]}
+    tools = model_tools(specs, state["language"])
+    told = prompts.stepping(state["language"], prompts.tag_of(state["run_id"]))
+    messages = conversation(state, told, state["request"], goal_block(state, planned["id"]))
+    key = f"step:{planned['id']}:{state['steps'][planned['id']]['tries'] + 1}"
+    keep = not state["do_not_store"]
+    reply = await model.reply(messages, key=key, tools=tools, keep=keep)
+    draft = read_calls(reply, specs)
+    if draft.problems:
+        again = corrected(messages, reply, prompts.correction(draft.problems))
+        draft = read_calls(await model.reply(again, key=f"{key}:again", tools=tools, keep=keep), specs)
+    return Stepped(draft.steps, draft.answer)

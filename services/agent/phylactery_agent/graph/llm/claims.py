@@ -19,10 +19,10 @@ from typing import Final, Literal, TypeVar
 from phylactery_understanding.answers import read_answer
 from phylactery_understanding.request import ARTIFACTS, Ask, parse
 
+from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import Language, LedgerRow, TurnContext
-from phylactery_agent.static.aside import read_aside
-from phylactery_agent.static.expressions import Expression, expression
-from phylactery_agent.texts import say
+from phylactery_agent.rules.expressions import Expression, expression
+from phylactery_agent.rules.planner import read_aside
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 Kind = Literal["send", "write", "delete", "remind", "other"]

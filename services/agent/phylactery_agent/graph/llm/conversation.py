@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
+from phylactery_agent.graph.core.state import AgentState, ShownResult
 from phylactery_agent.graph.llm.prompts import quoted, tag_of
-from phylactery_agent.graph.state import AgentState, ShownResult
+from phylactery_agent.i18n.texts import error_text
 from phylactery_agent.ports.model import ModelCall, ModelMessage, ModelReply
-from phylactery_agent.texts import error_text
 
 MAX_MESSAGE: Final = 2_000
 MAX_MEMORY: Final = 1_000

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from phylactery_agent.graph.guards import MAX_TOOL_CALLS
+from phylactery_agent.graph.core.guards import MAX_TOOL_CALLS
 from phylactery_agent.graph.llm.conversation import clean
+from phylactery_agent.i18n.texts import shortened
 from phylactery_agent.ports import Language
 from phylactery_agent.ports.model import ModelReply, ModelTool
-from phylactery_agent.texts import shortened
 from phylactery_agent.tools.contract import ToolSpec
 
 MAX_DRAFTED: Final = MAX_TOOL_CALLS

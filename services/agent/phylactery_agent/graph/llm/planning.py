@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from phylactery_agent.graph.common import fingerprint, reply_id, step_told
+from phylactery_agent.graph.core.events import fingerprint, reply_id, step_told
+from phylactery_agent.graph.core.output_inspection import Deltas, look, quoting
+from phylactery_agent.graph.core.state import MAX_TRIES, AgentState, PlannedStep, StepState
 from phylactery_agent.graph.llm import prompts
 from phylactery_agent.graph.llm.asking import MODEL_AWAY, MODEL_PLAN_INVALID, allowed_specs, went_away
 from phylactery_agent.graph.llm.claims import Claims
 from phylactery_agent.graph.llm.conversation import conversation, corrected, plan_block
-from phylactery_agent.graph.llm.drafts import (
-    MAX_DRAFTED,
-    Draft,
-    Drafted,
-    looks_like_json,
-    model_tools,
-    read_plan,
-)
-from phylactery_agent.graph.outgoing import Deltas, look, quoting
-from phylactery_agent.graph.state import MAX_TRIES, AgentState, PlannedStep, StepState
+from phylactery_agent.graph.llm.drafts import MAX_DRAFTED, Draft, Drafted, looks_like_json, model_tools, read_plan
+from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.ports.model import Model, ModelMessage
-from phylactery_agent.texts import say, shortened
 
 NEED_INFO: Final = "need_info"
 """The directive that the plan needs something only the person can tell."""

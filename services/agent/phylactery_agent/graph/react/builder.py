@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from phylactery_agent.graph.guards import MAX_SUPERSTEPS
+from phylactery_agent.graph.core.guards import MAX_SUPERSTEPS
+from phylactery_agent.graph.core.routing import NodeFunction
+from phylactery_agent.graph.core.spec import GraphSpec
 from phylactery_agent.graph.react import closing, effects, entry, model, static
 from phylactery_agent.graph.react.state import ReactOptions, ReactState, new_run_input, reentry_input
-from phylactery_agent.graph.routing import NodeFunction
-from phylactery_agent.graph.spec import GraphSpec
 
 NODES: Final[dict[str, NodeFunction]] = {
     "Router": entry.router,

@@ -7,12 +7,12 @@ from typing import Final, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.common import reply_id, with_message
-from phylactery_agent.graph.outgoing import checked_reply, joined
+from phylactery_agent.graph.core.events import reply_id, with_message
+from phylactery_agent.graph.core.output_inspection import checked_reply, joined
+from phylactery_agent.graph.core.state import ChatMessage, Reply
 from phylactery_agent.graph.react.state import FinalBlock, ReactMetadata, ReactState
-from phylactery_agent.graph.state import ChatMessage, Reply
+from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import TurnContext
-from phylactery_agent.texts import say
 
 NO_EVIDENCE: Final = "no_evidence"
 HAS_ERRORS: Final = "errors"

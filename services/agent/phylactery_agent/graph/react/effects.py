@@ -10,22 +10,29 @@ from typing import Any, Literal, cast
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.common import step_told, tool_said, with_step
-from phylactery_agent.graph.guards import LOOPS, budget_spent
+from phylactery_agent.graph.core.events import step_told, tool_said, with_step
+from phylactery_agent.graph.core.guards import LOOPS, budget_spent
+from phylactery_agent.graph.core.state import ChatMessage, PlannedStep, StepState, ToolResult
 from phylactery_agent.graph.llm.prompts import quoted, tag_of
-from phylactery_agent.graph.nodes import approval_handler as shared_approvals
-from phylactery_agent.graph.nodes import await_approval as shared_waiting
-from phylactery_agent.graph.nodes import executor as shared_executor
-from phylactery_agent.graph.nodes import interpreter as shared_interpreter
-from phylactery_agent.graph.nodes import risk_gate as shared_gate
-from phylactery_agent.graph.nodes import tools as shared_tools
-from phylactery_agent.graph.react.outcomes import ended, failure, first_pending, limit_note
-from phylactery_agent.graph.react.state import Artifact, ReactError, ReactMetadata, ReactState
-from phylactery_agent.graph.state import ChatMessage, PlannedStep, StepState, ToolResult
+from phylactery_agent.graph.react.state import (
+    Artifact,
+    ReactError,
+    ReactMetadata,
+    ReactState,
+    ended,
+    failure,
+    first_pending,
+    limit_note,
+)
+from phylactery_agent.graph.secured.nodes import approval_handler as shared_approvals
+from phylactery_agent.graph.secured.nodes import await_approval as shared_waiting
+from phylactery_agent.graph.secured.nodes import executor as shared_executor
+from phylactery_agent.graph.secured.nodes import interpreter as shared_interpreter
+from phylactery_agent.graph.secured.nodes import risk_gate as shared_gate
+from phylactery_agent.graph.secured.nodes import tools as shared_tools
+from phylactery_agent.i18n.texts import shortened
 from phylactery_agent.ports import TurnContext
-from phylactery_agent.static.aside import read_aside
-from phylactery_agent.static.rules import read_request
-from phylactery_agent.texts import shortened
+from phylactery_agent.rules.planner import read_aside, read_request
 from phylactery_agent.tools.specs import ECHO
 
 STEPS_OF_A_CALL = 5

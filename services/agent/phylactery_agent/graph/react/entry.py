@@ -7,15 +7,20 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.common import AWAITING_APPROVAL, approval_standing, opening, waiting_notes, with_message
+from phylactery_agent.graph.core.events import (
+    AWAITING_APPROVAL,
+    approval_standing,
+    opening,
+    waiting_notes,
+    with_message,
+)
+from phylactery_agent.graph.core.output_inspection import said_findings
+from phylactery_agent.graph.core.state import ChatMessage, meant_in
 from phylactery_agent.graph.llm.asking import model_of
-from phylactery_agent.graph.outgoing import said_findings
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState
-from phylactery_agent.graph.state import ChatMessage, meant_in
+from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import TurnContext
-from phylactery_agent.static.grammar import parse_reply
-from phylactery_agent.static.intents import APPROVAL_DECIDED
-from phylactery_agent.texts import say
+from phylactery_agent.rules.intents import APPROVAL_DECIDED, parse_reply
 
 Entry = Literal["planner", "ApprovalHandler", "finalizer"]
 

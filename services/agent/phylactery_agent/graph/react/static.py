@@ -8,17 +8,15 @@ from typing import Any, Final, Literal, TypeVar
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.guards import STEP_LIMIT
+from phylactery_agent.graph.core.disabled_tools import not_planned
+from phylactery_agent.graph.core.guards import STEP_LIMIT
 from phylactery_agent.graph.llm.asking import still_away_note
-from phylactery_agent.graph.off import not_planned
 from phylactery_agent.graph.react.effects import room_for_a_call
-from phylactery_agent.graph.react.outcomes import ended, limit_note
-from phylactery_agent.graph.react.state import ReactMetadata, ReactState, Selected
+from phylactery_agent.graph.react.state import ReactMetadata, ReactState, Selected, ended, limit_note
+from phylactery_agent.i18n.texts import say, shortened, tool_list
 from phylactery_agent.ports import TurnContext
-from phylactery_agent.static.aside import read_aside
-from phylactery_agent.static.intents import talk_kind
-from phylactery_agent.static.rules import Reading, read_request
-from phylactery_agent.texts import say, shortened, tool_list
+from phylactery_agent.rules.intents import talk_kind
+from phylactery_agent.rules.planner import Reading, read_aside, read_request
 from phylactery_agent.tools.registry import offered_tools
 from phylactery_agent.tools.specs import ECHO
 

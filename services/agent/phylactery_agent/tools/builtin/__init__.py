@@ -17,7 +17,7 @@ from phylactery_agent.tools.builtin.texts import echo, read_output, rehydrate_ou
 from phylactery_agent.tools.builtin.versions import VersionStore
 from phylactery_agent.tools.builtin.web import WebTools
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
-from phylactery_agent.tools.outside import MailSettings, WebSettings
+from phylactery_agent.tools.network_policy import MailSettings, WebSettings
 from phylactery_agent.tools.registry import TOOL_DISABLED
 
 __all__ = ["builtin_implementations", "file_to_replace"]

@@ -29,7 +29,7 @@ from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote, JournalUnavailableError
 from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError, arguments_of
-from phylactery_agent.tools.outside import MailSettings
+from phylactery_agent.tools.network_policy import MailSettings
 from phylactery_agent.tools.specs import SendEmailArguments
 
 GOODBYE_SECONDS: Final = 1.0

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 
 from phylactery_agent.ports import Recalled
-from phylactery_agent.tools.builtin.failures import asked_of_memory
+from phylactery_agent.tools.builtin.texts import asked_of_memory
 from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import RecallArguments, RememberArguments
 

@@ -6,8 +6,8 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from phylactery_agent.ports import Reminder, ReminderRefusedError, Reminders, WantedReminder
-from phylactery_agent.times.phrases import WhenError, resolve
-from phylactery_agent.times.rules import RuleError, parse_rule, zone
+from phylactery_agent.timeparse.phrases import WhenError, resolve
+from phylactery_agent.timeparse.recurrence import RuleError, parse_rule, zone
 from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import CancelReminderArguments, CreateReminderArguments, ListRemindersArguments
 

@@ -19,7 +19,7 @@ from urllib.parse import urljoin
 import httpx
 
 from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
-from phylactery_agent.tools.outside import AllowedHost, Url, UrlError, WebSettings, address_of, read_url
+from phylactery_agent.tools.network_policy import AllowedHost, Url, UrlError, WebSettings, address_of, read_url
 from phylactery_agent.tools.specs import HttpGetArguments
 
 MAX_REDIRECTS: Final = 5

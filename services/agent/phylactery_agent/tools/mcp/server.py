@@ -25,8 +25,8 @@ from phylactery_agent.tools.contract import (
     ToolFailedError,
     ToolSpec,
 )
-from phylactery_agent.tools.mcp.config import McpConfigError, ServerConfig, ServerFaultError
-from phylactery_agent.tools.mcp.pins import Pin, definition_hash
+from phylactery_agent.tools.mcp.config import McpConfig, McpConfigError, ServerConfig, ServerFaultError
+from phylactery_agent.tools.mcp.pins import Pin, Pins, definition_hash
 from phylactery_agent.tools.mcp.results import MAX_ERROR_CHARS, error_of, text_of
 from phylactery_agent.tools.mcp.session import McpSession, RefusedCallError, SessionOverError, open_session, why_of
 from phylactery_agent.tools.mcp.specs import McpArguments, spec_of, visible
@@ -258,3 +258,33 @@ class McpServer:
                     await asyncio.sleep(_NOTICED_SECONDS)  # it has ended, and its life is about to find out
         except TimeoutError:
             raise ToolFailedError("SERVER_UNAVAILABLE", f"the server of {spec.name} is not there") from None
+
+
+_SOON_SECONDS: Final = 5.0
+
+
+class McpServers:
+    """The servers by name; end() comes after begin(), once."""
+
+    def __init__(self, config: McpConfig, pins: Pins) -> None:
+        """Raises McpConfigError where a pinned tool does not fit the configuration."""
+        self._servers = [McpServer(name, server, pins.of(name)) for name, server in config.servers.items()]
+
+    def register(self) -> Mapping[str, Implementation]:
+        """Registers every pinned tool and answers what runs it. Raises ToolRegistrationError."""
+        found: dict[str, Implementation] = {}
+        for server in self._servers:
+            found.update(server.register())
+        return found
+
+    async def begin(self) -> None:
+        """Begins to speak to all of them, in the background; whoever is there soon is waited for."""
+        waits = [asyncio.create_task(server.begin().wait()) for server in self._servers]
+        if waits:
+            await asyncio.wait(waits, timeout=_SOON_SECONDS)
+        for wait in waits:
+            wait.cancel()
+
+    async def end(self) -> None:
+        """Ends all of them at once."""
+        await asyncio.gather(*(server.end() for server in self._servers))

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from pydantic import RootModel
 
 from phylactery_agent.ports import Language
-from phylactery_agent.static.expressions import expression
+from phylactery_agent.rules.expressions import expression
 from phylactery_agent.tools.contract import Contract, Effect, Example, Pattern, Risk, ToolSpec
 from phylactery_agent.tools.mcp.config import McpConfig, McpConfigError, McpIdempotency, ServerConfig, ToolConfig
 from phylactery_agent.tools.mcp.pins import Pin, Pins

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from phylactery_agent.static.expressions import expression
+from phylactery_agent.rules.expressions import expression
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import PATH, READ_EN, READ_ES, SEARCH_EN, SEARCH_ES, Arguments, object_schema
 from phylactery_agent.tools.specs.shown import folder_shown, matches_shown

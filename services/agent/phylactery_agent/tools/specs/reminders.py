@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from phylactery_agent.times.phrases import is_time, tidy
-from phylactery_agent.times.vocabulary import when_expression
+from phylactery_agent.timeparse.phrases import is_time, tidy
+from phylactery_agent.timeparse.vocabulary import when_expression
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import READ_EN, READ_ES, Arguments, object_schema
 from phylactery_agent.tools.specs.shown import created_shown, reminders_shown

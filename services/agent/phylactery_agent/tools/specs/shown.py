@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from phylactery_agent.ports import Language
-from phylactery_agent.times.rules import parse_rule
+from phylactery_agent.timeparse.recurrence import parse_rule
 
 EMPTY: Final[dict[Language, str]] = {"es": "(No hay nada.)", "en": "(There is nothing.)"}
 WEEKDAYS: Final[dict[Language, tuple[str, ...]]] = {

@@ -1,0 +1,157 @@
+"""The run edge: what a person may see of runs, and what they may do about them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.errors import FailedPrecondition
+from phylactery_chassis.telemetry import telemetry
+from phylactery_chassis.util.crashpoints import reach
+
+from phylactery_agent.api.chat import owner_of
+from phylactery_agent.api.requests import (
+    BudgetLimits,
+    ResolveRequest,
+    RetryRequest,
+    RunsRequest,
+    StepsRequest,
+    ToolCallsRequest,
+)
+from phylactery_agent.api.views import ShownRun
+from phylactery_agent.ports import GateUnavailableError
+from phylactery_agent.runtime.dispatch.named_leases import DutyTakenError
+from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.runs.cancellation import Cancellations, ended
+from phylactery_agent.runtime.runs.queries import RunLists
+from phylactery_agent.runtime.runs.retry import EFFECTS, Retried, Retries
+from phylactery_agent.runtime.runs.retry import RetryRequest as WantedRetry
+from phylactery_agent.runtime.runs.store import RunStore
+from phylactery_agent.runtime.runs.unknown_outcomes import Resolutions
+from phylactery_agent.runtime.storage import metrics
+from phylactery_agent.runtime.storage.records import Owner, Page, StoredRun, StoredStep, StoredToolCall
+from phylactery_agent.runtime.storage.schema import ACTIVE
+
+DEFAULT_LISTED = 20
+DEFAULT_STEPS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """What the edge works with."""
+
+    runs: RunStore
+    lists: RunLists
+    cancellations: Cancellations
+    resolutions: Resolutions
+    retries: Retries
+    news: ThreadNews
+    delivery: Delivery
+    wake: Callable[[str], None]
+    """Says that a thread has work."""
+    limits: BudgetLimits
+
+
+class RunEdge:
+    """Serves RunService, without gRPC."""
+
+    def __init__(self, tools: RunTools) -> None:
+        self._t = tools
+
+    @property
+    def limits(self) -> BudgetLimits:
+        """Answers at how much a run stops."""
+        return self._t.limits
+
+    async def get(self, principal: Principal, run_id: str) -> ShownRun:
+        """Answers a run and its ledger. Raises NotFound RUN_NOT_FOUND."""
+        run = await self._t.runs.get(owner_of(principal), run_id)
+        return ShownRun(run, await self._t.runs.tool_calls(run_id))
+
+    async def list(self, principal: Principal, request: RunsRequest) -> Page[StoredRun]:
+        """Answers a page of the caller's runs. Raises InvalidArgument."""
+        return await self._t.lists.runs(
+            owner_of(principal),
+            thread_id=request.thread_id,
+            status=request.status,
+            size=request.page_size or DEFAULT_LISTED,
+            token=request.page_token,
+        )
+
+    async def cancel(self, principal: Principal, run_id: str) -> ShownRun:
+        """Cancels a run and answers it once it has ended.
+
+        Raises NotFound RUN_NOT_FOUND, FailedPrecondition RUN_ENDED.
+        """
+        owner = owner_of(principal)
+        run = await self._t.runs.get(owner, run_id)
+        with self._t.news.listen(run.thread_key) as news:
+            await self._t.cancellations.request(owner, run_id)
+            while (run := await self._t.runs.get(owner, run_id)).status in ACTIVE:
+                await news.wait()
+                news.clear()
+        self._t.news.tell(run.thread_key)
+        self._t.delivery.wake()
+        if run.status != "cancelled":
+            raise ended(run_id, run.status)
+        return ShownRun(run, await self._t.runs.tool_calls(run_id))
+
+    async def retry(self, principal: Principal, request: RetryRequest) -> Retried:
+        """Begins a run that failed once more. Raises NotFound, FailedPrecondition, AlreadyExists."""
+        wanted = WantedRetry(
+            owner=owner_of(principal),
+            run_id=request.run_id,
+            request_id=request.request_id,
+            acknowledge_effects=request.acknowledge_effects,
+            level=principal.level,
+            credential_hash=principal.credential_hash,
+            tools=principal.tools,
+            traceparent=telemetry.inject().get("traceparent", ""),
+        )
+        try:
+            retried = await self._t.retries.retry(wanted)
+        except FailedPrecondition as refusal:
+            if refusal.metadata.get("why") != EFFECTS:
+                raise
+            await self._report_effects(wanted.owner, wanted.run_id)
+            retried = await self._t.retries.retry(wanted)
+        reach("agent.retry.committed")
+        if retried.fresh:
+            metrics.run_retried(retried.run.graph)
+        self._t.wake(retried.run.thread_key)
+        return retried
+
+    async def _report_effects(self, owner: Owner, run_id: str) -> None:
+        """Tells RiskGate now what waits to be told of a run's effects: of one it never saw it says that none happened.
+
+        Where it cannot be told nothing is known, and nothing changes.
+        """
+        run = await self._t.runs.get(owner, run_id)
+        with contextlib.suppress(GateUnavailableError, DutyTakenError):
+            await self._t.delivery.flush("outcome", run.thread_key, patient=False)
+
+    async def steps(self, principal: Principal, request: StepsRequest) -> Page[StoredStep]:
+        """Answers a page of the nodes a run executed. Raises NotFound RUN_NOT_FOUND, InvalidArgument."""
+        return await self._t.lists.steps(
+            owner_of(principal), request.run_id, size=request.page_size or DEFAULT_STEPS, token=request.page_token
+        )
+
+    async def tool_calls(self, principal: Principal, request: ToolCallsRequest) -> Page[StoredToolCall]:
+        """Answers a page of the caller's ledger. Raises InvalidArgument."""
+        return await self._t.lists.tool_calls(
+            owner_of(principal),
+            state=request.state,
+            size=request.page_size or DEFAULT_LISTED,
+            token=request.page_token,
+        )
+
+    async def resolve(self, principal: Principal, request: ResolveRequest) -> StoredToolCall:
+        """Settles an effect in doubt. Raises NotFound, FailedPrecondition NOT_IN_DOUBT."""
+        settled = await self._t.resolutions.resolve(
+            owner_of(principal), request.run_id, request.tool_call_id, request.resolution
+        )
+        self._t.delivery.wake()
+        return settled

@@ -1,0 +1,107 @@
+"""What only its requester sees of an approval, code and arguments: asked of RiskGate when it is sent, never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from phylactery_chassis.errors import NotFound
+
+from phylactery_agent.api.views import PendingApproval, ShownEvent
+from phylactery_agent.graph.core.events import SELF_CLASS
+from phylactery_agent.ports import ApprovalInfo, GateRefusedError, GateUnavailableError
+from phylactery_agent.ports.services import Services
+from phylactery_agent.runtime.runs.store import RunStore
+from phylactery_agent.runtime.storage.events import EventLog
+from phylactery_agent.runtime.storage.records import Owner, StoredEvent, StoredRun
+from phylactery_agent.runtime.storage.schema import ACTIVE
+
+APPROVAL: Final = "approval_required"
+
+
+class Showing:
+    """Shows events and what waits to whom they belong."""
+
+    def __init__(self, services: Services, log: EventLog, runs: RunStore) -> None:
+        self._services, self._log, self._runs = services, log, runs
+
+    async def event(self, owner: Owner, event: StoredEvent) -> ShownEvent:
+        """Answers an event of the owner's as it is sent to them."""
+        if event.kind != APPROVAL or not await self._may_wait(owner, event):
+            return ShownEvent(event)
+        looked = [(approval_id, *await self._live(owner, approval_id)) for approval_id in _ids(event.payload)]
+        return ShownEvent(event, {name: live for name, state, live in looked if live and state == "PENDING"})
+
+    async def pending(self, run: StoredRun) -> PendingApproval | None:
+        """Answers what a run waits for, with what else is open on its card; None once RiskGate says it is answered."""
+        if run.status != "suspended" or not run.approval_id:
+            return None
+        stored = await self._log.newest(run.run_id, APPROVAL)
+        if stored is None:
+            return None
+        card, live = [], dict[str, ApprovalInfo]()
+        for one in _from(run.approval_id, stored.payload):
+            state, info = await self._live(run.owner, one["approval_id"])
+            if state in ("PENDING", ""):
+                card.append(one)
+                live |= {info.id: info} if info else {}
+        if not card or card[0]["approval_id"] != run.approval_id:
+            return None
+        whole = card[0] | ({"also": card[1:]} if card[1:] else {}) | {"run_id": run.run_id}
+        return PendingApproval(whole, live)
+
+    async def all_pending(self, owner: Owner, thread_id: str) -> Sequence[PendingApproval]:
+        """Return the cards that wait in one of the owner's threads, the newest first."""
+        runs = await self._runs.waiting_in(owner, thread_id)
+        return [card for run in runs if (card := await self.pending(run)) is not None]
+
+    async def waiting(self, owner: Owner, thread_id: str, shown: Mapping[str, str]) -> Sequence[ApprovalInfo]:
+        """Return what waits in a thread, the first the run waits for, if that is what somebody showed the requester.
+
+        shown has the hashes by approval id. Nothing is returned where they are not all of one card, the newest, where
+        more waits than was shown, in another run too, where something else was said since, where another person is
+        asked, or where RiskGate cannot be asked.
+        """
+        run = await self._runs.newest(owner, thread_id)
+        waiting = await self._runs.waiting_in(owner, thread_id)
+        if run is None or [one.run_id for one in waiting] != [run.run_id]:
+            return ()
+        pending = await self.pending(run)
+        stored = await self._log.newest(run.run_id, APPROVAL)
+        if pending is None or stored is None or not shown.keys() <= set(_ids(stored.payload)):
+            return ()
+        found = [pending.live.get(approval_id) for approval_id in _ids(pending.stored)]
+        seen = [one for one in found if one and one.approval_class == SELF_CLASS and shown.get(one.id) == one.args_hash]
+        return seen if len(seen) == len(found) else ()
+
+    async def _may_wait(self, owner: Owner, event: StoredEvent) -> bool:
+        """Says whether the approval can still be open: whoever reads a long log again does not ask about each."""
+        try:
+            run = await self._runs.get(owner, event.run_id)
+        except NotFound:
+            return False
+        if run.status == "suspended":
+            return run.approval_id in _ids(event.payload)
+        return run.status in ACTIVE
+
+    async def _live(self, owner: Owner, approval_id: str) -> tuple[str, ApprovalInfo | None]:
+        """Answers the approval's state and view; state is empty when RiskGate cannot be asked."""
+        try:
+            info = await self._services.gate(owner).get_approval(approval_id)
+        except GateUnavailableError:
+            return "", None
+        except GateRefusedError as error:
+            return error.reason, None
+        return info.state, info
+
+
+def _ids(card: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the approvals on a card, in the order of their calls."""
+    return [str(one.get("approval_id", "")) for one in (card, *card.get("also", ()))]
+
+
+def _from(approval_id: str, card: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a card says of one approval and of those behind it; of all where it is not on it."""
+    each = [{name: value for name, value in one.items() if name != "also"} for one in (card, *card.get("also", ()))]
+    ids = _ids(card)
+    return each[ids.index(approval_id) :] if approval_id in ids else each

@@ -1,0 +1,134 @@
+"""What an agent holds beside its parts: its folder, its key, its channels, its tools and its database."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import StartError
+from phylactery_chassis.rpc.channel import open_channel
+from sqlalchemy.engine import make_url
+
+from phylactery_agent.adapters.connections import GrpcServices
+from phylactery_agent.runtime.dispatch.leases import free_leases
+from phylactery_agent.runtime.dispatch.process_registry import FolderLock, FolderTakenError
+from phylactery_agent.runtime.storage.database_identity import require_same_folder
+from phylactery_agent.runtime.storage.metrics import watch
+from phylactery_agent.runtime.storage.sealing import Sealer, SealError
+from phylactery_agent.settings import AgentSettings
+from phylactery_agent.tools.executor import Executor, ToolSettings
+from phylactery_agent.tools.mcp.config import McpConfigError, McpTools, load_config
+from phylactery_agent.tools.mcp.pins import Pins, PinsError, load_pins
+from phylactery_agent.tools.registry import ToolRegistrationError
+
+PACKAGE = "phylactery_agent"
+_FORMER_STATES = ("checkpoints.db", "checkpoints.db-wal", "checkpoints.db-shm")
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The folder and its key, the channels to the other services, and the tools."""
+
+    folder: FolderLock
+    sealer: Sealer
+    services: GrpcServices
+    executor: Executor
+
+
+def open_outside(settings: AgentSettings, stack: AsyncExitStack) -> Outside:
+    """Takes the data folder, and opens what lies in it and around it; the stack gives it back.
+
+    Raises StartError when the folder is taken or cannot be written, its key is unusable or a tool module is none.
+    """
+    try:
+        folder = FolderLock(settings.data_dir, shared=settings.shared)
+        stack.callback(folder.release)
+        sealer = Sealer.from_folder(settings.data_dir)
+        services = _connect(settings)
+        stack.push_async_callback(services.close)
+        executor = _executor(settings)
+    except (McpConfigError, PinsError) as error:
+        raise StartError(f"AGENT_MCP_SERVERS: {error}") from None
+    except (ToolRegistrationError, ImportError) as error:
+        raise StartError(f"AGENT_TOOL_MODULES: {error}") from error
+    except (FolderTakenError, SealError, ValueError) as error:
+        raise StartError(str(error)) from error
+    except OSError as error:
+        why = f"{error.filename} cannot be used ({error.strerror})"
+        raise StartError(f"{why}; name folders that can be written in AGENT_DATA_DIR and AGENT_SANDBOX_DIR") from None
+    stack.push_async_callback(executor.end)
+    return Outside(folder, sealer, services, executor)
+
+
+async def open_database(settings: AgentSettings, outside: Outside, stack: AsyncExitStack) -> Database:
+    """Opens the agent's database, brought up to date on SQLite and free of what dead agents held; the stack closes it.
+
+    Raises StartError where it cannot be used, another agent works on it, its schema is not this version's, or it
+    belongs to another folder.
+    """
+    _hold_database_file(settings.url, outside.folder)
+    _remove_former_states(settings.data_dir)
+    database = Database(settings.url)
+    stack.callback(database.close)
+    stack.callback(watch(database))
+    await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
+    await asyncio.to_thread(require_same_folder, database, settings.data_dir, outside.sealer)
+    await asyncio.to_thread(outside.folder.bury, partial(free_leases, database))
+    return database
+
+
+def _hold_database_file(url: str, folder: FolderLock) -> None:
+    """Lock the file a database lies in, where it lies in one. Raises StartError."""
+    parts = make_url(url)
+    name = (parts.database or "").removeprefix("file:")
+    if parts.get_backend_name() != "sqlite" or not name or name.startswith(":memory:"):
+        return
+    try:
+        folder.hold_database(Path(name))
+    except FolderTakenError as error:
+        raise StartError(str(error)) from None
+    except OSError as error:
+        raise StartError(
+            f"{name} cannot be the database ({error.strerror}); name another place in AGENT_DATA_DIR or "
+            "AGENT_DATABASE_URL"
+        ) from None
+
+
+def _remove_former_states(folder: Path) -> None:
+    """Removes the file in which the state of runs lay before the database held it: it has words of users in it."""
+    for name in _FORMER_STATES:
+        with contextlib.suppress(FileNotFoundError):
+            (folder / name).unlink()
+
+
+def _connect(settings: AgentSettings) -> GrpcServices:
+    """Opens the channels; a service that is away is noticed by the first call, not here."""
+    return GrpcServices(
+        open_channel(settings.riskgate_target, token=settings.token_for_riskgate(), timeout=settings.call_seconds),
+        open_channel(settings.memory_target, token=settings.token_for_memory(), timeout=settings.call_seconds),
+    )
+
+
+def _executor(settings: AgentSettings) -> Executor:
+    return Executor(
+        ToolSettings(
+            sandbox=settings.sandbox,
+            journal=settings.data_dir / "journal",
+            file_versions=settings.file_versions,
+            file_version_bytes=settings.file_version_bytes,
+            plugins=tuple(settings.tool_modules),
+            web=settings.web(),
+            mail=settings.mail(),
+            mcp=_mcp_tools(settings),
+        )
+    )
+
+
+def _mcp_tools(settings: AgentSettings) -> McpTools:
+    config = load_config(settings.mcp_servers)
+    return McpTools(config, load_pins(settings.mcp_pin_file) if config.servers else Pins())

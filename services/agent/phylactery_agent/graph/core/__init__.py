@@ -1,0 +1,1 @@
+"""Shared parts of graphs: specification, state, routing and events."""

@@ -1,0 +1,150 @@
+"""What goes out to the person or to a model is inspected first; what was not inspected is not quoted.
+
+A reply of nothing but our own sentences and the person's own words, which the edge inspected, costs no call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal
+
+from phylactery_agent.graph.core.events import sha256_text
+from phylactery_agent.graph.core.state import AgentState
+from phylactery_agent.i18n.texts import say
+from phylactery_agent.ports import GateRefusedError, GateUnavailableError, Inspected, Told, TurnContext
+
+NOT_INSPECTED = "NOT_INSPECTED"
+SECRETS_REDACTED = "SECRETS_REDACTED"
+PERSONAL_DATA = "PERSONAL_DATA"
+
+Direction = Literal["in", "out", "result"]
+Meant = Callable[[str], Awaitable[str]]
+
+
+async def look(context: TurnContext, text: str) -> Inspected | None:
+    """Answers a text as it may go out, None where RiskGate did not look at it."""
+    if not text:
+        return Inspected("")
+    if context.inspector is None:
+        return None
+    try:
+        return await context.inspector.inspect(text)
+    except (GateUnavailableError, GateRefusedError):
+        return None
+
+
+def findings_told(looked: Inspected | None, direction: Direction, *, about: str = "") -> list[Told]:
+    """Answers the events about an inspection: kinds, never a value. about names a step or call it belongs to."""
+    found: list[tuple[str, tuple[str, ...]]] = [(NOT_INSPECTED, ())]
+    if looked is not None:
+        found = [(SECRETS_REDACTED, looked.secrets), (PERSONAL_DATA, looked.personal)]
+    return [
+        Told(
+            "notice",
+            {"reason": reason, "step_id": about, "kinds": list(kinds), "direction": direction},
+            key=f"notice:{direction}:{reason}:{about}",
+        )
+        for reason, kinds in found
+        if kinds or reason == NOT_INSPECTED
+    ]
+
+
+def said_findings(findings: Sequence[str]) -> list[Told]:
+    """Answers the events about what the edge found in the person's words: kinds after their category, never a value."""
+    of = {category: tuple(sorted(_kinds(findings, category))) for category in ("secret", "personal")}
+    return findings_told(Inspected("", of["secret"], of["personal"]), "in")
+
+
+def _kinds(findings: Sequence[str], category: str) -> list[str]:
+    return [kind for found, _, kind in (one.partition(":") for one in findings) if found == category]
+
+
+async def checked_reply(state: AgentState, context: TurnContext, text: str, instead: str) -> str:
+    """Answers a reply that quotes what we did not write: without its secrets, or instead where nobody looked at it."""
+    language = state["language"]
+    looked = await look(context, text)
+    if told := findings_told(looked, "out"):
+        await context.events.emit(*told)
+    if looked is None:
+        return "\n\n".join(part for part in (instead, say("not_inspected", language)) if part)
+    return f"{looked.text}\n\n{say('secrets_redacted', language)}" if looked.secrets else looked.text
+
+
+def joined(notes: list[str], quoted: dict[str, str], *, withheld: bool) -> str:
+    """Answers the notes as one text; withheld replaces those that quote by what is said instead."""
+    chosen = [quoted.get(str(place), note) if withheld else note for place, note in enumerate(notes)]
+    return "\n\n".join(note for note in chosen if note)
+
+
+def quoting(state: AgentState, *notes: tuple[str, str | None]) -> dict[str, Any]:
+    """Answers the update that adds notes; beside each what is said instead of it, None where it quotes nothing."""
+    before = len(state["notes"])
+    instead = {str(before + place): other for place, (_, other) in enumerate(notes) if other is not None}
+    return {
+        "notes": [*state["notes"], *(note for note, _ in notes)],
+        "quoted": {**state.get("quoted", {}), **instead},
+    }
+
+
+_EVERY = 400
+"""Characters a text has to grow by before it is looked at again: deltas are events, and each costs a commit."""
+_GROWTH = 8
+"""A long text has to grow by this part of itself: each look is at all of it."""
+_MOST = 20_000
+"""Characters that are told while they come; what is longer is said whole at the end."""
+_HELD_BACK = 240
+"""Characters at the end that wait for what follows them: a secret shows only when enough of it is there."""
+_OPENS = "-----BEGIN"
+
+
+class Deltas:
+    """Tells a model's words while they come, as message_delta, never past what RiskGate looked at.
+
+    Each look is at the whole text so far, so a secret that becomes visible later takes back what was told before it:
+    a delta says where its text begins, and a client cuts what it holds there first.
+    """
+
+    def __init__(self, context: TurnContext, message_id: str, *, meant: Meant | None = None) -> None:
+        """Tell under an id; meant answers what of a text may be told as ours, None is all of it."""
+        self._context, self._message_id, self._meant = context, message_id, meant
+        self._looked = self._number = 0
+        self._told = ""
+
+    async def on_text(self, text: str) -> None:
+        """Takes the text so far. A shorter one is another attempt, which begins anew."""
+        if len(text) < self._looked:
+            self._looked = 0
+        if len(text) > _MOST or len(text) - self._looked < max(_EVERY, self._looked // _GROWTH):
+            return
+        self._looked = len(text)
+        looked = await look(self._context, text)
+        if looked is not None:
+            settled = _settled(looked.text)
+            await self._tell(settled if self._meant is None else await self._meant(settled))
+
+    async def _tell(self, text: str) -> None:
+        if text == self._told:
+            return
+        offset = _common(self._told, text)
+        grown = text[offset:]
+        delta = {"message_id": self._message_id, "offset": offset, "text": grown}
+        self._told = text
+        key = f"delta:{self._number}:{offset}:{sha256_text(grown)}"
+        self._number += 1
+        await self._context.events.emit(Told("message_delta", delta, key=key))
+
+
+def _settled(text: str) -> str:
+    """Answers the beginning of a text that what follows cannot turn into a secret any more."""
+    end = max(len(text) - _HELD_BACK, 0)
+    opened = text.find(_OPENS)
+    if 0 <= opened < end:
+        end = opened
+    while end and not text[end - 1].isspace():
+        end -= 1
+    return text[:end]
+
+
+def _common(one: str, other: str) -> int:
+    shorter = min(len(one), len(other))
+    return next((place for place in range(shorter) if one[place] != other[place]), shorter)

@@ -1,0 +1,98 @@
+"""The wrapper around every node: targets are checked, supersteps counted, and the node shows in the trace.
+
+LangGraph ends a run as a success when a Command names a node that does not exist; here it raises.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
+
+from langgraph.config import get_config
+from langgraph.graph import END
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.telemetry import span
+
+from phylactery_agent.graph.core.state import AgentState
+from phylactery_agent.ports import NodeStep, Trail, TurnContext
+
+
+class Stopwatch:
+    """Measures one node from its making on, and notes it. Where the run may not go on its making raises why."""
+
+    def __init__(self, trail: Trail, node: str) -> None:
+        trail.begin()
+        self._trail, self._node = trail, node
+        self._started_us, self._began_ns = trail.now_us(), time.perf_counter_ns()
+
+    def ended(self, state: Mapping[str, Any], command: Command[Any]) -> None:
+        """Notes that the node ended with this command. Arguments and results of a call are never looked at."""
+        update = command.update if isinstance(command.update, Mapping) else {}
+        goto = command.goto if isinstance(command.goto, (list, tuple)) else [command.goto]
+        self._trail.note(
+            NodeStep(
+                node=self._node,
+                graph_step=int(get_config()["metadata"]["langgraph_step"]),
+                started_us=self._started_us,
+                duration_us=(time.perf_counter_ns() - self._began_ns) // 1_000,
+                next_nodes=tuple(str(target) for target in goto if target and target != END),
+                tool_call_id=_tool_call_id(state, update),
+                finish_reason=str(update.get("finish_reason") or ""),
+            )
+        )
+
+
+def _tool_call_id(state: Mapping[str, Any], update: Mapping[str, Any]) -> str:
+    """Answers the id of the call a node proposed or worked on; a node that reads a result worked on its call too."""
+    call = update.get("proposed_tool") or state.get("proposed_tool") or {}
+    return str(call.get("tool_call_id") or "")
+
+
+class NodeFunction(Protocol):
+    """A node: reads the state, reaches the outside through the runtime's context, answers where to go with what."""
+
+    async def __call__(self, state: Any, runtime: Runtime[TurnContext]) -> Command[Any]:
+        """Runs the node."""
+        ...
+
+
+class RouteError(RuntimeError):
+    """A node named a target outside its own annotation, or declares none: a fault of ours."""
+
+
+def targets_of(function: NodeFunction) -> tuple[str, ...]:
+    """Answers the nodes a function's ``Command[Literal[...]]`` annotation names.
+
+    Raises:
+        RouteError: it is not annotated so.
+    """
+    annotation = get_type_hints(function).get("return")
+    inner = get_args(annotation)
+    if get_origin(annotation) is not Command or not inner or get_origin(inner[0]) is not Literal:
+        raise RouteError(f"{getattr(function, '__name__', function)} must answer Command[Literal[...]]")
+    return tuple(str(target) for target in get_args(inner[0]))
+
+
+def checked(name: str, function: NodeFunction) -> NodeFunction:
+    """Answers the node as the graph runs it."""
+    targets = frozenset(targets_of(function))
+    plans = name.lower() == "planner"
+    title = semconv.PLAN if plans else f"node {name}"
+    described = {semconv.NODE: name} | ({semconv.GEN_AI_OPERATION: semconv.PLAN} if plans else {})
+
+    async def run(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Any]:
+        watch = Stopwatch(runtime.context.trail, name)
+        with span(title, attributes={**described, semconv.RUN_ID: state["run_id"]}):
+            command = await function(state, runtime)
+        if not isinstance(command.goto, str) or command.goto not in targets:
+            raise RouteError(f"{name} may not go to {command.goto!r}; it declares {sorted(targets)}")
+        update = dict(command.update or {})
+        watch.ended(dict(state), command)
+        budgets = update.get("budgets", state["budgets"])
+        update["budgets"] = {**budgets, "supersteps": budgets["supersteps"] + 1}
+        return Command(goto=command.goto, update=update)
+
+    return run

@@ -1,0 +1,94 @@
+"""A graph as data: its nodes, where each may go, the state they share, and how a turn enters it.
+
+What is compiled, what is drawn and what a run remembers of its graph all come from here, so none can differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, get_args, get_type_hints, is_typeddict
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from phylactery_agent.graph.core.routing import NodeFunction, RouteError, checked, targets_of
+from phylactery_agent.ports import Language, Turn, TurnContext
+
+CompiledGraph = CompiledStateGraph[Any, TurnContext, Any, Any]
+
+
+@dataclass(frozen=True)
+class GraphSpec:
+    """One graph. A run that is suspended goes on only in a graph of the same version."""
+
+    name: str
+    descriptions: Mapping[Language, str]
+    state: type[Any]
+    """A TypedDict of plain JSON values."""
+    entry: str
+    """The node every turn begins at, also the one that goes on after a suspension."""
+    nodes: Mapping[str, NodeFunction]
+    recursion_limit: int
+    """The backstop behind the graph's own guards. LangGraph's default is 10007, which guards nothing."""
+    new_run_input: Callable[[Turn], dict[str, Any]]
+    reentry_input: Callable[[Turn], dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        """Raises RouteError where an edge leads to no node, or a node is reached by none."""
+        known = {*self.nodes, END}
+        reached = {self.entry, *(target for _, target in self.edges)}
+        for source, target in self.edges:
+            if target not in known:
+                raise RouteError(f"{self.name}: {source} declares {target}, which is no node")
+        if lonely := set(self.nodes) - reached:
+            raise RouteError(f"{self.name}: no edge leads to {', '.join(sorted(lonely))}")
+
+    @cached_property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """Answers the edges, from the annotations that `checked` holds the nodes to."""
+        return tuple((name, target) for name, function in self.nodes.items() for target in targets_of(function))
+
+    @property
+    def drawn_edges(self) -> tuple[tuple[str, str], ...]:
+        """Answers the edges with the one at which a turn begins."""
+        return ((START, self.entry), *self.edges)
+
+    @cached_property
+    def version(self) -> str:
+        """Answers a hash over nodes, edges and the shape of the state: what a checkpoint relies on."""
+        parts = {"entry": self.entry, "edges": sorted(self.edges), "state": _shape(self.state)}
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+    def compile(self, checkpointer: BaseCheckpointSaver[Any]) -> CompiledGraph:
+        """Compiles it. Invoke it with durability "sync" and a TurnContext as context."""
+        graph = StateGraph(self.state, context_schema=TurnContext)
+        for name, function in self.nodes.items():
+            graph.add_node(name, checked(name, function), destinations=targets_of(function), input_schema=self.state)
+        graph.add_edge(START, self.entry)
+        compiled: CompiledGraph = graph.compile(checkpointer=checkpointer, name=self.name)
+        return compiled.with_config(recursion_limit=self.recursion_limit)
+
+
+def _shape(kind: Any) -> Any:
+    """Answers a type as JSON: the fields of a TypedDict by name, and every type inside another."""
+    if is_typeddict(kind):
+        return {name: _shape(hint) for name, hint in get_type_hints(kind).items()}
+    inner = get_args(kind)
+    name = getattr(kind, "__name__", str(kind))
+    return [name, *(_shape(each) if not isinstance(each, str) else each for each in inner)] if inner else name
+
+
+_ROUND = {START: "([start])", END: "([end])"}
+
+
+def mermaid(spec: GraphSpec) -> str:
+    """Answers the drawing, the same text for the same graph, with a line feed at its end."""
+    ids = {name: f"n{number}" for number, name in enumerate((START, *spec.nodes, END))}
+    boxes = [f"  {number}{_ROUND.get(name, f'[{name}]')}" for name, number in ids.items()]
+    arrows = [f"  {ids[source]} --> {ids[target]}" for source, target in spec.drawn_edges]
+    return "\n".join(["flowchart TD", *boxes, *arrows, ""])

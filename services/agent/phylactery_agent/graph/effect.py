@@ -1,0 +1,301 @@
+"""One effect, from the second Evaluate to its outcome: the agent's side of docs/effects.md, 6 to 10, and recovery.
+
+Every durable step is followed by its crash point. The same code runs the first time and after a crash; what differs is
+only what the ledger says and whether RiskGate had seen this execution redeem before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.ids import new_id
+
+from phylactery_agent.graph.core.events import (
+    CANCELLED,
+    EFFECT_IN_DOUBT,
+    GATE_UNAVAILABLE,
+    blocked_result,
+    effect_key,
+    emit_decision,
+    proposal,
+    proposed_call,
+    tool_result,
+)
+from phylactery_agent.graph.core.state import AgentState, ToolResult
+from phylactery_agent.i18n.texts import error_text
+from phylactery_agent.ports import BoundCall, GateDecision, GateRefusedError, LedgerRow, Redeemed, TurnContext
+from phylactery_agent.tools.contract import Reconciled, ToolFailedError
+from phylactery_agent.tools.executor import EffectInDoubtError, Execution, Executor, ReceiptRefusedError
+from phylactery_agent.tools.registry import TOOL_REGISTRY
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsApproval:
+    """The current policy asks for an approval, or for another one than was given."""
+
+    decision: GateDecision
+
+
+class Effect:
+    """The effect of the state's proposal."""
+
+    def __init__(self, state: AgentState, context: TurnContext) -> None:
+        self._state = state
+        self._context = context
+        self._tool = proposal(state)
+        self._call = proposed_call(self._tool)
+        self._executor: Executor = context.executor
+        self._row: LedgerRow | None = None
+        self._key = ""
+        self._started = False
+        self._arguments = self._call.canonical_args
+        """The bound arguments once RiskGate has bound them; until then those that were proposed."""
+        self.decision_id = ""
+
+    async def carry_out(self) -> ToolResult | NeedsApproval:
+        """Runs the effect, or answers what became of it.
+
+        Raises:
+            GateUnavailableError: nothing ran in this attempt; give_up says what that means.
+            LeaseLostError: another process holds the run.
+        """
+        self._row = await self._context.ledger.find(self._call.tool_call_id)
+        if self._row is not None and self._row.state in {"finished", "in_doubt", "denied"} and not self._reads_again:
+            return self._recorded(self._row)
+        try:
+            decision = self._context.allowed.pop(self._call.tool_call_id, None) or await self._evaluate()
+            self.decision_id = decision.decision_id
+            if decision.decision != "ALLOW" or decision.bound is None:
+                return await self._not_allowed(decision)
+            return await self._proceed(decision.permit, decision.bound)
+        except GateRefusedError as error:
+            return await self._stop(error.reason)
+
+    async def _proceed(self, permit: str, bound: BoundCall) -> ToolResult:
+        """Starts, redeems and runs what the gate allows."""
+        self._arguments = bound.arguments_json
+        approved = self._state["approval_hash"]
+        if approved is not None and bound.args_hash != approved:
+            return await self._stop("APPROVAL_ARGS_MISMATCH")
+        execution_id = await self._start(bound)
+        if not await self._context.ledger.check_fence():
+            return await self._stop(CANCELLED)
+        redeemed = await self._redeem(permit, execution_id)
+        reach("agent.8")
+        if redeemed.bound != bound:
+            return await self._stop("RECEIPT_REFUSED")
+        return await self._run(redeemed, execution_id)
+
+    async def give_up(self, code: str) -> ToolResult | None:
+        """Closes the row of a call that cannot go on; None where there is nothing to tell but the code itself."""
+        if not self._started and not self._recovering:
+            return None
+        result = await self._stop(code)
+        return None if result["metadata"]["error_code"] == GATE_UNAVAILABLE else result
+
+    @property
+    def _recovering(self) -> bool:
+        return self._row is not None and (self._row.state == "started" or self._reads_again)
+
+    @property
+    def _reads_again(self) -> bool:
+        """Says that a read came to its end before a crash and its result is kept nowhere, as the person wished.
+
+        A write of that kind is not run again: what it answered is lost, that it was done is not.
+        """
+        row = self._row
+        lost = row is not None and (row.state, row.status, row.output) == ("finished", "success", None)
+        return lost and self._state["do_not_store"] and self._idempotency == "read_only"
+
+    @property
+    def _idempotency(self) -> Literal["read_only", "idempotent_by_key", "reconcilable", "unsafe"]:
+        spec = TOOL_REGISTRY.get(self._tool["name"])
+        return "unsafe" if spec is None else spec.contract.idempotency
+
+    async def _evaluate(self) -> GateDecision:
+        approval_id = self._state["approval_id"] or ""
+        decision = await self._context.gate.evaluate(
+            self._call,
+            thread_id=self._state["thread_id"],
+            run_id=self._state["run_id"],
+            plan_step=self._tool["step_id"],
+            pathway=self._state["request_pathway"],
+            approval_id=approval_id,
+        )
+        self.decision_id = decision.decision_id
+        if approval_id:
+            key = f"risk:{self._call.tool_call_id}:{approval_id}"
+            await emit_decision(self._context, self._tool, decision, key=key)
+            reach("agent.6")
+        return decision
+
+    async def _not_allowed(self, decision: GateDecision) -> ToolResult | NeedsApproval:
+        if self._recovering:
+            return await self._stop("POLICY_CHANGED")
+        if decision.decision == "AUTH_REQUIRED":
+            return NeedsApproval(decision)
+        code = decision.reasons[0].code if decision.reasons else "BLOCKED"
+        await self._context.ledger.deny(self._call.tool_call_id, error_code=code)
+        return self._blocked(code, [reason.text(self._state["language"]) for reason in decision.reasons])
+
+    async def _start(self, bound: BoundCall) -> str:
+        """Commits that the effect is about to begin; after a crash the execution keeps its name and its key."""
+        if self._row is not None and self._recovering:
+            self._key = self._row.effect_key
+            return self._row.execution_id
+        execution_id = new_id("ex")
+        self._key = effect_key(
+            self._state["tenant"],
+            self._state["run_id"],
+            self._tool["step_id"],
+            bound.tool,
+            bound.arguments_json,
+        )
+        await self._context.ledger.start(
+            self._call.tool_call_id, execution_id=execution_id, effect_key=self._key, bound=bound
+        )
+        self._started = True
+        reach("agent.7")
+        return execution_id
+
+    async def _redeem(self, permit: str, execution_id: str) -> Redeemed:
+        """Redeems; a permit that ran out or whose key was revoked on the way is asked for once more."""
+        thread_id, run_id = self._state["thread_id"], self._state["run_id"]
+        try:
+            return await self._context.gate.redeem(
+                permit, self._call, execution_id=execution_id, thread_id=thread_id, run_id=run_id
+            )
+        except GateRefusedError as error:
+            if not _stale(error):
+                raise
+        again = await self._evaluate()
+        if again.decision != "ALLOW":
+            raise GateRefusedError("POLICY_CHANGED", "the decision is another one now")
+        if again.bound is None:
+            code = again.reasons[0].code if again.reasons else "POLICY_CHANGED"
+            raise GateRefusedError(code, "the call gets no permit any more")
+        return await self._context.gate.redeem(
+            again.permit, self._call, execution_id=execution_id, thread_id=thread_id, run_id=run_id
+        )
+
+    async def _run(self, redeemed: Redeemed, execution_id: str) -> ToolResult:
+        # Only a row found as started can have run before. A redeem repeated by the transport within this attempt
+        # also says repeated, and nothing ran then.
+        if self._recovering and redeemed.repeated:
+            earlier = await self._earlier()
+            if earlier is not None:
+                return earlier
+        execution = Execution(
+            execution_id=execution_id,
+            effect_key=self._key,
+            tool_call_id=self._call.tool_call_id,
+            tenant=self._state["tenant"],
+            user_id=self._state["user_id"],
+            thread_id=self._state["thread_id"],
+            run_id=self._state["run_id"],
+        )
+        context = self._context
+        await context.ledger.check_fence()
+        try:
+            output = await self._executor.run(
+                redeemed.receipt,
+                redeemed.bound,
+                execution,
+                keys=context.gate,
+                outputs=context.outputs,
+                memories=context.memories,
+                reminders=context.reminders,
+            )
+        except ReceiptRefusedError:
+            return await self._stop("RECEIPT_REFUSED")
+        except ToolFailedError as error:
+            return await self._finish("error", error.message, error.code)
+        except EffectInDoubtError as error:
+            return await self._doubt(error.code, error.said)
+        reach("agent.9")
+        return await self._finish("success", output, "")
+
+    async def _earlier(self) -> ToolResult | None:
+        """Answers what an attempt before the crash came to; None where it is to be run (again)."""
+        kind = self._idempotency
+        if kind in {"read_only", "idempotent_by_key"}:
+            return None
+        answer = await self._ask()
+        if answer.state == "done":
+            return await self._finish("success", answer.output, "")
+        return None if answer.state == "not_done" else await self._doubt("UNKNOWN_AFTER_CRASH")
+
+    async def _stop(self, code: str) -> ToolResult:
+        """Ends without running; after a crash, what an earlier attempt may have done is settled first."""
+        if not self._recovering:
+            if self._started:
+                await self._finish("error", "", code)
+            else:
+                await self._context.ledger.deny(self._call.tool_call_id, error_code=code)
+            return self._blocked(code, [error_text(code, self._state["language"])])
+        if self._idempotency == "read_only":
+            await self._finish("error", "", code)
+            return self._blocked(code, [error_text(code, self._state["language"])])
+        answer = await self._ask()
+        if answer.state == "done":
+            return await self._finish("success", answer.output, "")
+        if answer.state == "not_done":
+            await self._finish("error", "", code)
+            return self._blocked(code, [error_text(code, self._state["language"])])
+        return await self._doubt(code)
+
+    async def _ask(self) -> Reconciled:
+        key = self._row.effect_key if self._row is not None else self._key
+        return await self._executor.reconcile(
+            self._tool["name"],
+            self._tool["args"],
+            effect_key=key,
+            tenant=self._state["tenant"],
+            user_id=self._state["user_id"],
+            outputs=self._context.outputs,
+            memories=self._context.memories,
+            reminders=self._context.reminders,
+        )
+
+    async def _finish(self, status: Literal["success", "error"], output: str, code: str) -> ToolResult:
+        output = output.encode("utf-8", "replace").decode()  # half a surrogate pair has no form on the wire
+        await self._context.ledger.finish(
+            self._call.tool_call_id,
+            arguments_json=self._arguments,
+            status=status,
+            output=output,
+            error_code=code,
+        )
+        reach("agent.10")
+        return tool_result(self._tool, output=output, error_code=code, **self._approved())
+
+    async def _doubt(self, code: str, said: str = "") -> ToolResult:
+        await self._context.ledger.doubt(self._call.tool_call_id, error_code=code)
+        said = said.encode("utf-8", "replace").decode()
+        return tool_result(self._tool, output=said, error_code=EFFECT_IN_DOUBT, in_doubt=True)
+
+    def _recorded(self, row: LedgerRow) -> ToolResult:
+        """Answers what the ledger knows: the effect is not run again."""
+        if row.state == "in_doubt":
+            return tool_result(self._tool, error_code=EFFECT_IN_DOUBT, in_doubt=True)
+        if row.state == "denied":
+            return self._blocked(row.error_code, [error_text(row.error_code, self._state["language"])])
+        if row.status == "evicted":
+            return tool_result(self._tool, kept_by_memory=True)
+        # without an output, a person has said what became of the effect
+        return tool_result(self._tool, output=row.output or "", error_code=row.error_code, **self._approved())
+
+    def _blocked(self, code: str, reasons: list[str]) -> ToolResult:
+        return blocked_result(self._tool, code, reasons)
+
+    def _approved(self) -> dict[str, bool]:
+        return {"approved": self._state["approval_id"] is not None}
+
+
+def _stale(error: GateRefusedError) -> bool:
+    """Says whether a permit was refused for its age or its key: whatever else is wrong would be wrong again."""
+    if error.reason == "PERMIT_EXPIRED":
+        return True
+    return error.reason == "PERMIT_INVALID" and error.metadata.get("factor") == "signature"

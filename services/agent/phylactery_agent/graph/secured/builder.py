@@ -1,0 +1,57 @@
+"""The secured graph: the seeds' nodes, joined by what each node declares it may go to."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from phylactery_agent.graph.core.guards import MAX_SUPERSTEPS
+from phylactery_agent.graph.core.routing import NodeFunction
+from phylactery_agent.graph.core.spec import CompiledGraph, GraphSpec
+from phylactery_agent.graph.core.state import AgentState, new_run_input, reentry_input
+from phylactery_agent.graph.secured.nodes.approval_handler import approval_handler
+from phylactery_agent.graph.secured.nodes.await_approval import await_approval
+from phylactery_agent.graph.secured.nodes.executor import executor
+from phylactery_agent.graph.secured.nodes.finalizer import finalizer
+from phylactery_agent.graph.secured.nodes.interpreter import interpreter
+from phylactery_agent.graph.secured.nodes.planner import planner
+from phylactery_agent.graph.secured.nodes.risk_gate import risk_gate
+from phylactery_agent.graph.secured.nodes.router import router
+from phylactery_agent.graph.secured.nodes.supervisor import supervisor
+from phylactery_agent.graph.secured.nodes.tools import tools
+
+RECURSION_LIMIT: Final = MAX_SUPERSTEPS + 5
+"""The backstop behind Supervisor's own guard. LangGraph's default is 10007, which guards nothing."""
+
+NODES: Final[dict[str, NodeFunction]] = {
+    "Router": router,
+    "Planner": planner,
+    "Supervisor": supervisor,
+    "Executor": executor,
+    "RiskGate": risk_gate,
+    "AwaitApproval": await_approval,
+    "ApprovalHandler": approval_handler,
+    "Tools": tools,
+    "Interpreter": interpreter,
+    "Finalizer": finalizer,
+}
+
+SECURED: Final = GraphSpec(
+    name="secured",
+    descriptions={
+        "es": "Planifica, propone una llamada cada vez y pasa cada efecto por RiskGate",
+        "en": "Plans, proposes one call at a time and passes every effect through RiskGate",
+    },
+    state=AgentState,
+    entry="Router",
+    nodes=NODES,
+    recursion_limit=RECURSION_LIMIT,
+    new_run_input=new_run_input,
+    reentry_input=reentry_input,
+)
+
+
+def build_secured(checkpointer: BaseCheckpointSaver[Any]) -> CompiledGraph:
+    """Compiles the graph over a checkpointer. Invoke it with durability "sync" and a TurnContext as context."""
+    return SECURED.compile(checkpointer)

@@ -1,0 +1,210 @@
+"""ApprovalHandler: passes a person's answer on, or looks up one given elsewhere, and acts on the approval's state.
+
+RiskGate checks the seven factors. A yes leads to Tools, which evaluates again with the approval (docs/effects.md, 6);
+everything unclear keeps the approval and the run waiting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from phylactery_agent.graph.core.events import (
+    APPROVAL_CLEARED,
+    AWAITING_APPROVAL,
+    GATE_UNAVAILABLE,
+    approval_standing,
+    proposal,
+    what_waits,
+)
+from phylactery_agent.graph.core.state import AgentState, AskedAhead
+from phylactery_agent.i18n.texts import error_text, say
+from phylactery_agent.ports import GateRefusedError, GateUnavailableError, TurnContext
+from phylactery_agent.rules.intents import ApprovalReply, parse_reply
+
+Outcome = Command[Literal["Tools", "Supervisor", "Finalizer"]]
+_DIRECTIVES = {"REJECTED": "rejected", "EXPIRED": "expired", "CANCELLED": "cancelled"}
+
+
+async def approval_handler(
+    state: AgentState, runtime: Runtime[TurnContext]
+) -> Command[Literal["Tools", "Supervisor", "Finalizer"]]:
+    """Answers the approval that waits, if it is the one that was named."""
+    context = runtime.context
+    reply, code = _reply_to(state, context)
+    waiting = str(state["approval_id"])
+    try:
+        if reply is not None and reply.approval_id != waiting:
+            return await _another(state, context, reply)
+        return await _by_state(state, context, await _answer(state, context, reply, code))
+    except GateUnavailableError:
+        note = say("gate_unavailable_waiting", state["language"])
+        return _keep_waiting(state, note, reason=GATE_UNAVAILABLE)
+    except GateRefusedError as error:
+        return await _refused(state, context, error)
+
+
+def _reply_to(state: AgentState, context: TurnContext) -> tuple[ApprovalReply | None, str]:
+    """Return the person's answer to what is waited for, with its code; None where the message answers nothing here.
+
+    One message may answer a whole card: its text names the first approval of it, and the others come beside it.
+    """
+    reply = parse_reply(state["incoming"]["text"])
+    waiting = str(state["approval_id"])
+    if reply is not None and waiting in context.also_answered:
+        return replace(reply, approval_id=waiting), context.also_answered[waiting]
+    if not state["awaiting_approval"]:  # the plan came here: the message was about a call before this one
+        return None, ""
+    return reply, context.reply_code
+
+
+async def _answer(state: AgentState, context: TurnContext, reply: ApprovalReply | None, code: str) -> str:
+    """Answers the approval's state after the answer; "" where a yes came without its code and none is in yet."""
+    waiting, thread_id = str(state["approval_id"]), state["thread_id"]
+    if reply is not None and reply.verb == "reject":
+        for other in context.also_answered:
+            await _reject_too(state, context, other)
+        return (await context.gate.reject(waiting, reason="", thread_id=thread_id)).state
+    if reply is not None and code:
+        args_hash = str(state["approval_hash"])
+        answered = await context.gate.approve(waiting, args_hash=args_hash, code=code, thread_id=thread_id)
+        return answered.state
+    current = (await context.gate.get_approval(waiting)).state
+    # The code lives only as long as its turn; after a crash the yes may have been taken, or it has to come again.
+    return "" if reply is not None and current == "PENDING" else current
+
+
+async def _by_state(state: AgentState, context: TurnContext, approval: str) -> Outcome:
+    if approval in {"APPROVED", "REDEEMED"}:
+        # REDEEMED: an earlier attempt of this very call got that far. Its ledger row tells Tools what is left to do.
+        known = state["approval_state"]
+        return Command(
+            goto="Tools",
+            update={
+                "awaiting_approval": False,
+                "approval_state": None if known is None else {**known, "state": "APPROVED"},
+            },
+        )
+    if approval in _DIRECTIVES:
+        return await _close(state, context, _DIRECTIVES[approval])
+    language, known = state["language"], state["approval_state"]
+    tool = "" if known is None else known["tool"]
+    note = say("still_pending", language, tool=tool) if approval else say("code_missing", language)
+    return _keep_waiting(state, note)
+
+
+async def _refused(state: AgentState, context: TurnContext, error: GateRefusedError) -> Outcome:
+    if error.reason == "CODE_MISMATCH" and error.metadata.get("attempts_left", "0") != "0":
+        return _keep_waiting(state, _wrong_code(state, error.metadata["attempts_left"]))
+    if error.reason == "APPROVAL_NOT_PENDING":
+        return await _by_state(state, context, error.metadata.get("state", "CANCELLED"))
+    if error.reason == "APPROVAL_EXPIRED":
+        return await _close(state, context, "expired")
+    if error.reason == "APPROVAL_NOT_FOUND" and await _started(state, context):
+        # RiskGate forgot it, so nobody knows how far it came: Tools looks at what became of the effect.
+        return Command(goto="Tools", update={"awaiting_approval": False})
+    if error.reason in {"CODE_MISMATCH", "APPROVAL_NOT_FOUND"}:
+        return await _close(state, context, "cancelled")
+    why = error_text(error.reason, state["language"])
+    note = f"{say('approval_refused', state['language'], why=why)} {what_waits(state, context)}"
+    return _keep_waiting(state, note)
+
+
+async def _started(state: AgentState, context: TurnContext) -> bool:
+    row = await context.ledger.find(proposal(state)["tool_call_id"])
+    return row is not None and row.state == "started"
+
+
+async def _reject_too(state: AgentState, context: TurnContext, approval_id: str) -> None:
+    try:
+        await context.gate.reject(approval_id, reason="", thread_id=state["thread_id"])
+    except GateRefusedError as error:
+        if error.reason not in {"APPROVAL_NOT_PENDING", "APPROVAL_EXPIRED", "APPROVAL_NOT_FOUND"}:
+            raise
+
+
+async def _another(state: AgentState, context: TurnContext, reply: ApprovalReply) -> Outcome:
+    """Passes on an answer to another call of the card; the run goes on waiting for the first one."""
+    ahead = next((one for one in state["asked_ahead"] if one["approval_id"] == reply.approval_id), None)
+    if ahead is None:
+        return await _wrong_id(state, context, reply.approval_id)
+    language, thread_id = state["language"], state["thread_id"]
+    try:
+        if reply.verb == "reject":
+            await context.gate.reject(reply.approval_id, reason="", thread_id=thread_id)
+            return _noted(state, context, ahead, "REJECTED")
+        if not context.reply_code:
+            return _keep_waiting(state, say("code_missing", language))
+        await context.gate.approve(
+            reply.approval_id, args_hash=ahead["args_hash"], code=context.reply_code, thread_id=thread_id
+        )
+    except GateRefusedError as error:
+        if error.reason == "CODE_MISMATCH" and error.metadata.get("attempts_left", "0") != "0":
+            return _keep_waiting(state, _wrong_code(state, error.metadata["attempts_left"]))
+        why = error_text(error.reason, language)
+        return _keep_waiting(state, f"{say('approval_refused', language, why=why)} {what_waits(state, context)}")
+    return _noted(state, context, ahead, "APPROVED")
+
+
+def _noted(state: AgentState, context: TurnContext, ahead: AskedAhead, answer: str) -> Outcome:
+    """Keeps that a call behind the first was answered, and tells what is left to answer."""
+    after = [AskedAhead(**{**one, "state": answer}) if one is ahead else one for one in state["asked_ahead"]]
+    left = what_waits(cast("AgentState", {**state, "asked_ahead": after}), context)
+    note = f"{say(f'ahead_{answer.lower()}', state['language'], tool=ahead['tool'])} {left}"
+    return _keep_waiting(state, note, asked_ahead=after)
+
+
+async def _wrong_id(state: AgentState, context: TurnContext, given: str) -> Outcome:
+    language = state["language"]
+    why = say(f"state_{await approval_standing(context, given)}", language)
+    note = f"{say('approval_wrong_id', language, given=given, why=why)} {what_waits(state, context)}"
+    return _keep_waiting(state, note)
+
+
+async def _close(state: AgentState, context: TurnContext, directive: str) -> Outcome:
+    """Clears proposal, approval and flags, and tells Supervisor."""
+    tool = proposal(state)
+    row = await context.ledger.find(tool["tool_call_id"])
+    if row is None or row.state in {"proposed", "denied"}:
+        await context.ledger.deny(tool["tool_call_id"], error_code=directive.upper())
+    elif row.state == "started":
+        # Started, but the gate was away before it could redeem: a closed approval was never redeemed, nothing ran.
+        await context.ledger.finish(
+            tool["tool_call_id"],
+            arguments_json=tool["canonical_args"],
+            status="error",
+            output="",
+            error_code=directive.upper(),
+        )
+    reply = parse_reply(state["incoming"]["text"])
+    rejected = context.also_answered if reply is not None and reply.verb == "reject" else {}
+    note = say(directive, state["language"], tool=tool["name"])
+    return Command(
+        goto="Supervisor",
+        update={
+            **APPROVAL_CLEARED,
+            "directive": directive,
+            "notes": [*state["notes"], note],
+            "asked_ahead": [ahead for ahead in state["asked_ahead"] if ahead["approval_id"] not in rejected],
+        },
+    )
+
+
+def _wrong_code(state: AgentState, left: str) -> str:
+    return say("code_wrong_once" if left == "1" else "code_wrong", state["language"], left=left)
+
+
+def _keep_waiting(state: AgentState, note: str, *, reason: str = AWAITING_APPROVAL, **update: Any) -> Outcome:
+    return Command(
+        goto="Finalizer",
+        update={
+            "awaiting_approval": True,
+            "run_status": "suspended",
+            "finish_reason": reason,
+            "notes": [*state["notes"], note],
+            **update,
+        },
+    )

@@ -1,0 +1,165 @@
+"""Executor: proposes the current step's tool call. It decides nothing and never touches the plan.
+
+The call stands in the plan, or waits in the queue of those a model proposed for this step, or a model is asked for it.
+Whatever it comes from: one proposal at a time, and RiskGate decides about each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import rfc8785
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+from phylactery_chassis.util.crashpoints import reach
+
+from phylactery_agent.graph.core.events import (
+    blocked_result,
+    canonical,
+    proposed_call,
+    sha256_text,
+    stable_id,
+    tool_result,
+)
+from phylactery_agent.graph.core.state import AgentState, PlannedStep, ProposedTool, ToolResult
+from phylactery_agent.graph.llm.asking import MODEL_AWAY, Stepped, ask_step, may_use, model_of, went_away
+from phylactery_agent.graph.llm.claims import Claims
+from phylactery_agent.i18n.texts import error_text
+from phylactery_agent.ports import Told, TurnContext
+from phylactery_agent.tools.registry import TOOL_DISABLED, TOOL_REGISTRY, refused_reason
+from phylactery_agent.tools.specs import REMEMBER
+
+Outcome = Command[Literal["RiskGate", "Interpreter"]]
+STEP_NEEDS_MODEL = "MODEL_AWAY"
+CALL_INVALID = "MODEL_CALL_INVALID"
+
+
+async def executor(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["RiskGate", "Interpreter"]]:
+    """Proposes one call under an id that depends on run, step and try alone: proposed again, it is the same.
+
+    The id of what a model is asked for here depends on the call too: a model asked again may want another one.
+    """
+    context = runtime.context
+    planned = _current(state)
+    waiting = [tool for tool in state["queued_tools"] if tool["step_id"] == planned["id"]]
+    if waiting:
+        return await _propose(state, context, waiting[0], waiting[1:])
+    if not planned.get("open"):
+        return await _propose(state, context, _proposed(state, planned, planned["tool"], planned["args"], ""), [])
+    return await _asked(state, context, planned)
+
+
+async def _asked(state: AgentState, context: TurnContext, planned: PlannedStep) -> Outcome:
+    """Asks the model for the calls of an open step; the first is proposed, the others wait in their order."""
+    model = model_of(state, context)
+    if model is None:
+        return _uncalled(state, planned, error_code=STEP_NEEDS_MODEL)
+    try:
+        stepped: Stepped = await ask_step(state, context, model, planned)
+    except MODEL_AWAY as error:
+        lost = await went_away(state, context, error.reason)
+        return _uncalled(state, planned, lost, error_code=STEP_NEEDS_MODEL)
+    if stepped.calls:
+        calls = [
+            _proposed(state, planned, call.tool, call.args or {}, f"c{number}")
+            for number, call in enumerate(stepped.calls)
+        ]
+        return await _propose(state, context, calls[0], calls[1:])
+    if stepped.answer:
+        claims = Claims(context, state["request"], state["language"])
+        return _uncalled(state, planned, output=await claims.honest(stepped.answer))
+    return _uncalled(state, planned, error_code=CALL_INVALID)
+
+
+async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, queue: list[ProposedTool]) -> Outcome:
+    budgets = {**state["budgets"], "tool_calls": state["budgets"]["tool_calls"] + 1}
+    update = {**_update(tool, queue), "budgets": budgets}
+    refusal = refusal_of(state, context, tool)
+    if refusal:
+        reasons = [error_text(refusal, state["language"])]
+        return Command(
+            goto="Interpreter", update={**update, "last_tool_result": blocked_result(tool, refusal, reasons)}
+        )
+    await context.ledger.propose(proposed_call(tool), plan_step=tool["step_id"])
+    reach("agent.1")
+    payload = {name: tool[name] for name in ("tool_call_id", "args_hash", "step_id")} | {"tool": tool["name"]}
+    await context.events.emit(Told("tool_proposed", payload, key=f"proposed:{tool['tool_call_id']}"))
+    return Command(goto="RiskGate", update=update)
+
+
+def refusal_of(state: AgentState, context: TurnContext, tool: ProposedTool) -> str:
+    """Return why a call is not even proposed to RiskGate, empty where it is."""
+    refusal = "" if tool["canonical_args"] else "INVALID_ARGUMENTS"
+    if not may_use(state, context, tool["name"]):
+        refusal = "TOOL_NOT_ALLOWED"
+    if state["do_not_store"] and tool["name"] == REMEMBER.name:
+        refusal = "DO_NOT_STORE"
+    if refused_reason(tool["name"]) is not None:
+        refusal = TOOL_DISABLED
+    return refusal
+
+
+def known_after(state: AgentState) -> Iterator[ProposedTool]:
+    """Yield the calls that follow the current one and whose arguments are known, as they will be proposed.
+
+    It ends before the first step that is open: its arguments depend on results.
+    """
+    yield from state["queued_tools"]
+    for planned in state["plan"]:
+        if state["steps"][planned["id"]]["status"] != "pending":
+            continue
+        if planned.get("open"):
+            return
+        yield _proposed(state, planned, planned["tool"], planned["args"], "")
+
+
+def _uncalled(
+    state: AgentState,
+    planned: PlannedStep,
+    update: dict[str, Any] | None = None,
+    *,
+    output: str = "",
+    error_code: str = "",
+) -> Outcome:
+    """Reports a step for which no call is proposed: it needs none, or none could be found. RiskGate is not asked."""
+    tool = _proposed(state, planned, planned["tool"], {}, "none")
+    result: ToolResult = tool_result(
+        tool, output=output, error_code=error_code, uncalled=True, final=error_code == STEP_NEEDS_MODEL
+    )
+    return Command(goto="Interpreter", update={**(update or {}), **_update(tool, []), "last_tool_result": result})
+
+
+def _update(tool: ProposedTool, queue: list[ProposedTool]) -> dict[str, Any]:
+    return {"agent_mode": "execution", "proposed_tool": tool, "queued_tools": queue, "last_tool_result": None}
+
+
+def _proposed(state: AgentState, planned: PlannedStep, name: str, args: dict[str, Any], place: str) -> ProposedTool:
+    """Answers a call as it may be proposed; canonical_args is empty where the arguments have no canonical form.
+
+    place is where it stands in a model's reply; empty for a call of the plan, which is durable before it is proposed.
+    """
+    step = state["steps"][planned["id"]]
+    spec = TOOL_REGISTRY.get(name)
+    try:
+        text = canonical(args)
+    except (rfc8785.CanonicalizationError, RecursionError):
+        text = ""
+    args_hash = sha256_text(text)
+    parts = (state["run_id"], step["id"], str(step["tries"] + 1), *([place, name, args_hash] if place else []))
+    return ProposedTool(
+        name=name,
+        args=args,
+        canonical_args=text,
+        args_hash=args_hash,
+        tool_call_id=stable_id("tc", *parts),
+        step_id=step["id"],
+        schema_hash="" if spec is None else spec.schema_hash,
+    )
+
+
+def _current(state: AgentState) -> PlannedStep:
+    found = next((planned for planned in state["plan"] if planned["id"] == state["current_step"]), None)
+    if found is None:
+        raise RuntimeError("Executor was reached without a current step")
+    return found

@@ -1,0 +1,135 @@
+"""Planner: turns a request into steps, by a model or by the static rules, and finds another way where one failed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal, cast
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+from phylactery_chassis.util.clock import MICROSECONDS
+
+from phylactery_agent.graph.core.disabled_tools import not_planned
+from phylactery_agent.graph.core.events import fingerprint, step_told
+from phylactery_agent.graph.core.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState, meant_in
+from phylactery_agent.graph.llm.asking import model_of
+from phylactery_agent.graph.llm.planning import plan_by_model, replan_by_model
+from phylactery_agent.i18n.texts import say, shortened, tool_list
+from phylactery_agent.ports import Language, TurnContext
+from phylactery_agent.rules.plain_replies import asks_time
+from phylactery_agent.rules.planner import PlannedCall, Reading, read_aside, read_request
+from phylactery_agent.timeparse.recurrence import zone
+from phylactery_agent.tools.registry import offered_tools
+from phylactery_agent.tools.specs.shown import WEEKDAYS
+
+
+async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
+    """Plans, and hands the plan to Supervisor, who owns it. A model that went away leaves the request to the rules."""
+    context = runtime.context
+    update: dict[str, Any] = {}
+    if (model := model_of(state, context)) is not None:
+        if state["directive"] != "replan":
+            update = await plan_by_model(state, context, model)
+        elif state.get("planned_by") == "model":
+            update = await replan_by_model(state, context, model)
+    if not update or ("directive" not in update and "plan" not in update):
+        update = {**update, **await _by_rules(cast("AgentState", {**state, **update}), context)}
+    return Command(goto="Supervisor", update={"agent_mode": "planning", **update})
+
+
+async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
+    request = meant_in(state["incoming"])
+    if (told := await _time_told(state, context)) is not None:
+        return told
+    update = await read_aside((state["tenant"], state["user_id"]), request, lambda: _ruled(state))
+    steps = (update["steps"][planned["id"]] for planned in update.get("plan", []))
+    if begun := [step_told(step) for step in steps if step["status"] == "pending"]:
+        await context.events.emit(*begun)
+    return update
+
+
+def _ruled(state: AgentState) -> dict[str, Any]:
+    return _replan(state) if state["directive"] == "replan" else {**_plan(state), "planned_by": "rules"}
+
+
+def _plan(state: AgentState) -> dict[str, Any]:
+    request = meant_in(state["incoming"])
+    reading = read_request(request)
+    if not reading.clauses:
+        note = _not_planned(reading, state["language"], request)
+        return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
+    if len(reading.clauses) > MAX_PLAN_STEPS:
+        note = say("too_many_steps", state["language"], limit=MAX_PLAN_STEPS)
+        return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
+    first = state["budgets"]["step_numbers"] + 1
+    plan: list[PlannedStep] = []
+    steps: dict[str, StepState] = {}
+    for clause, readings in enumerate(reading.clauses):
+        planned, step = _step(state, f"s{first + clause}", readings[0], clause)
+        plan.append(planned)
+        steps[step["id"]] = step
+    budgets = {**state["budgets"], "replans": 0, "step_numbers": first + len(plan) - 1}
+    return {
+        "request": request,
+        "request_turn": state["turn_id"],
+        "request_pathway": state["pathway"],
+        "plan": plan,
+        "steps": steps,
+        "current_step": None,
+        "tried": [],
+        "directive": "",
+        "budgets": budgets,
+    }
+
+
+def _not_planned(reading: Reading, language: Language, request: str) -> str:
+    """Return why nothing was planned: a doubt about the request, a tool that is off, or words nobody understands."""
+    opening = f"¿{reading.unknown}"
+    clause = shortened(opening if opening in request else reading.unknown)
+    unknown = say("unknown", language, clause=clause, tools=tool_list(offered_tools(), language))
+    return not_planned(reading, language, request) or unknown
+
+
+async def _time_told(state: AgentState, context: TurnContext) -> dict[str, Any] | None:
+    """Return the plan of a message that only asks for the time, which needs no tool; None for any other."""
+    if context.reminders is None or not asks_time(state["incoming"]["text"]):
+        return None
+    name = context.reminders.time_zone
+    now = datetime.fromtimestamp(await context.reminders.asked_us() / MICROSECONDS, UTC).astimezone(zone(name))
+    weekday = WEEKDAYS[state["language"]][now.weekday()]
+    note = say("time", state["language"], weekday=weekday, date=f"{now:%Y-%m-%d}", clock=f"{now:%H:%M}", zone=name)
+    return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], note], "planned_by": "rules"}
+
+
+def _replan(state: AgentState) -> dict[str, Any]:
+    """Replaces the failed step by the next reading of its clause that was not tried yet."""
+    stopped = ("failed", "blocked")
+    failed = next(step for step in state["plan"] if state["steps"][step["id"]]["status"] in stopped)
+    by_rules = state.get("planned_by", "rules") == "rules"  # a model's step stands for no clause
+    clauses = read_request(state["request"]).clauses if by_rules else ()
+    readings = clauses[failed["clause"]] if failed["clause"] < len(clauses) else ()
+    other = next((call for call in readings if fingerprint(call.tool, call.args) not in state["tried"]), None)
+    if other is None:
+        return {"directive": "no_alternative"}
+    number = state["budgets"]["step_numbers"] + 1
+    planned, step = _step(state, f"s{number}", other, failed["clause"])
+    return {
+        "plan": [planned if known["id"] == failed["id"] else known for known in state["plan"]],
+        "steps": {**state["steps"], step["id"]: step},
+        "directive": "",
+        "budgets": {**state["budgets"], "step_numbers": number},
+    }
+
+
+def _step(state: AgentState, step_id: str, call: PlannedCall, clause: int) -> tuple[PlannedStep, StepState]:
+    planned = PlannedStep(id=step_id, tool=call.tool, args=call.args, clause=clause)
+    step = StepState(
+        id=step_id,
+        description=call.tool if state["do_not_store"] else shortened(call.text),
+        status="pending",
+        tries=0,
+        max_tries=MAX_TRIES,
+        result_pointer=None,
+        last_error=None,
+    )
+    return planned, step

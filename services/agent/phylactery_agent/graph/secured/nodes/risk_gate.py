@@ -1,0 +1,122 @@
+"""RiskGate: asks the gate about the proposal and goes where its answer says. It decides nothing itself."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from phylactery_agent.graph.core.events import (
+    GATE_UNAVAILABLE,
+    SELF_CLASS,
+    approval_update,
+    blocked_result,
+    emit_decision,
+    proposal,
+    proposed_call,
+    with_audit,
+)
+from phylactery_agent.graph.core.state import AgentState, AskedAhead, ProposedTool
+from phylactery_agent.graph.secured.nodes.executor import known_after, refusal_of
+from phylactery_agent.i18n.texts import error_text, say
+from phylactery_agent.ports import ApprovalInfo, GateDecision, GateRefusedError, GateUnavailableError, TurnContext
+
+MAX_ASKED_AHEAD: Final = 4
+"""How many calls stand on a card beside the first: the default bundle lets five approvals wait in a thread."""
+
+
+Outcome = Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpreter", "Finalizer"]]
+
+
+async def risk_gate(
+    state: AgentState, runtime: Runtime[TurnContext]
+) -> Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpreter", "Finalizer"]]:
+    """Evaluates. The permit an ALLOW brings goes to Tools beside the state: see nodes/tools.py."""
+    context, language = runtime.context, state["language"]
+    tool = proposal(state)
+    try:
+        decision = await _evaluate(state, context, tool)
+    except GateUnavailableError:
+        return Command(
+            goto="Finalizer",
+            update={
+                "proposed_tool": None,
+                "run_status": "failed",
+                "finish_reason": GATE_UNAVAILABLE,
+                "notes": [*state["notes"], say("gate_unavailable", language)],
+            },
+        )
+    except GateRefusedError as error:
+        await context.ledger.deny(tool["tool_call_id"], error_code=error.reason)
+        result = blocked_result(tool, error.reason, [error_text(error.reason, language)])
+        return Command(goto="Interpreter", update={"last_tool_result": result})
+    await emit_decision(context, tool, decision, key=f"risk:{tool['tool_call_id']}")
+    audit = {"audit_trail": with_audit(state["audit_trail"], decision.decision_id)}
+    if decision.decision == "ALLOW":
+        context.allowed[tool["tool_call_id"]] = decision
+        return Command(goto="Tools", update=audit)
+    if decision.decision == "AUTH_REQUIRED":
+        return await _asked(state, context, decision, audit)
+    code = decision.reasons[0].code if decision.reasons else "BLOCKED"
+    await context.ledger.deny(tool["tool_call_id"], error_code=code)
+    result = blocked_result(tool, code, [reason.text(language) for reason in decision.reasons])
+    return Command(goto="Interpreter", update={**audit, "last_tool_result": result})
+
+
+async def _evaluate(state: AgentState, context: TurnContext, tool: ProposedTool) -> GateDecision:
+    return await context.gate.evaluate(
+        proposed_call(tool),
+        thread_id=state["thread_id"],
+        run_id=state["run_id"],
+        plan_step=tool["step_id"],
+        pathway=state["request_pathway"],
+    )
+
+
+async def _asked(state: AgentState, context: TurnContext, decision: GateDecision, audit: dict[str, Any]) -> Outcome:
+    """Goes on with an answer that is there already, for the call was asked about ahead; otherwise asks the person."""
+    update, approval = {**audit, **approval_update(decision)}, decision.approval
+    if approval is None:
+        raise RuntimeError("AUTH_REQUIRED came without an approval")
+    coming = {tool["tool_call_id"] for tool in known_after(state)}  # a plan that changed may have left some behind
+    left = [ahead for ahead in state["asked_ahead"] if ahead["tool_call_id"] in coming]
+    if approval.id in context.also_answered or approval.state != "PENDING":
+        return Command(goto="ApprovalHandler", update={**update, "awaiting_approval": False, "asked_ahead": left})
+    if not left and approval.approval_class == SELF_CLASS:
+        left = await _ask_ahead(state, context)
+    return Command(goto="AwaitApproval", update={**update, "asked_ahead": left})
+
+
+async def _ask_ahead(state: AgentState, context: TurnContext) -> list[AskedAhead]:
+    """Return the approvals of the calls right behind this one that wait for the same person.
+
+    It stops at the first call that needs no word of theirs: that one is decided when it is reached, from the record.
+    """
+    found: list[AskedAhead] = []
+    for tool in known_after(state):
+        if len(found) == MAX_ASKED_AHEAD or refusal_of(state, context, tool):
+            break
+        await context.ledger.propose(proposed_call(tool), plan_step=tool["step_id"])
+        try:
+            approval = (await _evaluate(state, context, tool)).approval
+        except (GateRefusedError, GateUnavailableError):
+            break
+        if approval is None or approval.approval_class != SELF_CLASS or approval.state != "PENDING":
+            break
+        found.append(_ahead(tool, approval))
+    return found
+
+
+def _ahead(tool: ProposedTool, approval: ApprovalInfo) -> AskedAhead:
+    return AskedAhead(
+        state=approval.state,
+        approval_class=approval.approval_class,
+        tool=approval.tool,
+        risk=approval.risk,
+        expire_us=approval.expire_us,
+        approval_id=approval.id,
+        args_hash=approval.args_hash,
+        tool_call_id=tool["tool_call_id"],
+        step_id=tool["step_id"],
+    )

@@ -1,0 +1,56 @@
+"""Router: dispatches on state alone and never classifies again."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from phylactery_agent.graph.core.events import opening, with_message
+from phylactery_agent.graph.core.output_inspection import said_findings
+from phylactery_agent.graph.core.state import AgentState, ChatMessage
+from phylactery_agent.ports import TurnContext
+from phylactery_agent.rules.intents import APPROVAL_DECIDED, parse_reply
+
+Target = Literal["ApprovalHandler", "Supervisor", "Planner", "Finalizer"]
+
+
+def route(state: AgentState) -> tuple[Target, str, str]:
+    """Answers where a turn goes, why, and what Supervisor is told about it."""
+    reply = parse_reply(state["incoming"]["text"])
+    if state["awaiting_approval"]:
+        if reply is not None or state["intent"] == APPROVAL_DECIDED:
+            return "ApprovalHandler", "APPROVAL_REPLY", ""
+        return "Supervisor", "APPROVAL_WAITING", "approval_waiting"
+    if state["awaiting_user_input"]:
+        return "Supervisor", "USER_INPUT_WAITING", "user_input"
+    if state["intent"] == "conversation":
+        return "Finalizer", "CONVERSATION", ""
+    if state["intent"] == "task":
+        return ("Supervisor", "TASK_RESUMED", "") if state["plan"] else ("Planner", "NEW_TASK", "")
+    return "Supervisor", "DEFAULT", "approval_reply" if reply is not None else ""
+
+
+async def router(
+    state: AgentState, runtime: Runtime[TurnContext]
+) -> Command[Literal["ApprovalHandler", "Supervisor", "Planner", "Finalizer"]]:
+    """Opens a turn: takes the message into the window, counts supersteps from here, and dispatches."""
+    target, reason, directive = route(state)
+    context = runtime.context
+    await context.events.emit(*said_findings(context.findings), *opening(state, target, reason))
+    incoming = state["incoming"]
+    messages = state["messages"]
+    if incoming["text"]:
+        messages = with_message(messages, ChatMessage(id=incoming["id"], role="user", content=incoming["text"]))
+    return Command(
+        goto=target,
+        update={
+            "messages": messages,
+            "directive": directive,
+            "notes": [],
+            "quoted": {},
+            "model_away": "",
+            "budgets": {**state["budgets"], "supersteps": 0},
+        },
+    )

@@ -1,0 +1,219 @@
+"""One endpoint, asked once: the openai library speaks, and what it hears is bounded in time and size.
+
+No redirect is followed, nothing is retried here, and no text of an endpoint reaches an error: it may repeat the key, or
+what the person said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Final, cast
+
+import openai
+from httpx2 import AsyncByteStream, AsyncClient, Response, Timeout
+from openai import AsyncOpenAI, AsyncStream, Omit
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
+
+from phylactery_agent.llm_client import errors as faults
+from phylactery_agent.llm_client.config import Bounds, Endpoint
+from phylactery_agent.llm_client.errors import ModelFault
+from phylactery_agent.llm_client.request import Question
+from phylactery_agent.llm_client.response import Assembly, Heard
+from phylactery_agent.llm_client.retry import moment, retry_after
+
+OnText = Callable[[str], Awaitable[None]]
+
+_USAGE_SECONDS: Final = 5.0
+"""How long the count of tokens is waited for after the model said that its reply is whole."""
+_SILENT: Final = logging.CRITICAL + 1
+_NOT_TOLD: Final = ("Arch", "Async", "Lang", "OS", "Package-Version", "Runtime", "Runtime-Version", "Retry-Count")
+"""What the library would tell every endpoint about this machine."""
+
+
+class _TooLargeError(Exception):
+    """More bytes came than anybody takes."""
+
+
+class _Counted(AsyncByteStream):
+    """The bytes of a response, counted as they come: past the limit nothing more is read."""
+
+    def __init__(self, stream: AsyncByteStream, limit: int) -> None:
+        self._stream, self._limit, self.size = stream, limit, 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._stream:
+            self.size += len(piece)
+            if self.size > self._limit:
+                raise _TooLargeError
+            yield piece
+
+    async def aclose(self) -> None:
+        """Closes the response."""
+        await self._stream.aclose()
+
+
+class EndpointClient:
+    """Asks one endpoint."""
+
+    def __init__(self, endpoint: Endpoint, bounds: Bounds, clock: Clock) -> None:
+        self.endpoint, self._bounds, self._clock = endpoint, bounds, clock
+        for library in ("openai", "httpx2", "httpcore2"):  # their debug lines hold conversations and headers
+            logging.getLogger(library).setLevel(_SILENT)
+        connect, pause = bounds.connect_seconds, max(bounds.first_token_seconds, bounds.between_tokens_seconds)
+        self._http = AsyncClient(
+            follow_redirects=False,
+            # a proxy for the world is none for this machine, and would read what is not encrypted, the key too
+            trust_env=endpoint.base_url.startswith("https:") and not endpoint.on_loopback,
+            timeout=Timeout(pause if bounds.stream else bounds.reply_seconds, connect=connect, pool=connect),
+            event_hooks={"response": [self._bound]},
+        )
+        self._client = AsyncOpenAI(
+            api_key=endpoint.api_key,
+            admin_api_key="",
+            organization="",
+            project="",
+            webhook_secret="",
+            base_url=endpoint.base_url,
+            max_retries=0,
+            http_client=self._http,
+            default_headers=_headers(),
+        )
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        await self._client.close()
+
+    async def ask(self, question: Question, on_text: OnText | None = None, *, within: float = math.inf) -> Heard:
+        """Answers the reply, in so many seconds at most. Raises ModelFault; what on_text raises is passed on."""
+        assembly, received = Assembly(), 0
+        try:
+            async with self._within(min(self._bounds.reply_seconds, within)), self._opened(question) as response:
+                try:
+                    await self._read(response, assembly, on_text)
+                finally:
+                    received = _size(response)
+            return assembly.heard()
+        except ModelFault as fault:
+            fault.began = fault.began or received > 0
+            fault.heard_bytes = assembly.size_bytes or received
+            raise
+
+    @contextlib.asynccontextmanager
+    async def _opened(self, question: Question) -> AsyncIterator[Response]:
+        """Sends the question and answers the response, once its headers came; closes it at the end."""
+        bounds = self._bounds  # what is not streamed is there once it is whole
+        async with self._within(bounds.first_token_seconds if bounds.stream else bounds.reply_seconds):
+            try:
+                asked = await self._client.chat.completions.with_raw_response.create(**self._body(question))
+            except openai.APIStatusError as error:
+                now = moment(self._clock.now_us() / MICROSECONDS)
+                wait = retry_after(error.response.headers, now)
+                raise faults.of_status(
+                    error.status_code, error.body, secret=self.endpoint.api_key, retry_after=wait
+                ) from None
+            except openai.APIResponseValidationError:
+                raise ModelFault(faults.MALFORMED) from None
+        response = asked.http_response
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _read(self, response: Response, assembly: Assembly, on_text: OnText | None) -> None:
+        content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if not self._bounds.stream or content_type == "application/json":
+            try:
+                assembly.whole(json.loads(await response.aread()))
+            except (ValueError, RecursionError):
+                raise ModelFault(faults.MALFORMED) from None
+            if on_text is not None and assembly.text:
+                await on_text(assembly.text)
+            return
+        events = AsyncStream[object](cast_to=object, response=response, client=self._client)
+        try:
+            await self._follow(events.__aiter__(), assembly, on_text)
+        finally:
+            await events.close()
+        if not assembly.finished:
+            raise ModelFault(faults.CUT_OFF)
+
+    async def _follow(self, events: AsyncIterator[object], assembly: Assembly, on_text: OnText | None) -> None:
+        """Takes a stream to its end; once the reply is whole, whatever follows cannot spoil it."""
+        patience = self._bounds.first_token_seconds
+        while True:
+            try:
+                async with self._within(patience):
+                    try:
+                        chunk = await anext(events)
+                    except StopAsyncIteration:
+                        return
+                    except openai.APIError as error:
+                        if error.body is None:
+                            raise
+                        raise faults.of_error_event(error.body, secret=self.endpoint.api_key) from None
+                    except (ValueError, RecursionError):
+                        raise ModelFault(faults.MALFORMED) from None
+                grown = assembly.event(chunk)
+            except ModelFault:
+                if assembly.finished:
+                    return
+                raise
+            if grown and on_text is not None:
+                await on_text(assembly.text)
+            patience = self._bounds.between_tokens_seconds
+            if assembly.finished:
+                patience = min(patience, _USAGE_SECONDS)
+
+    @contextlib.asynccontextmanager
+    async def _within(self, seconds: float) -> AsyncIterator[None]:
+        """Bounds a block, and answers for what the library and the network raise in it. Raises ModelFault."""
+        try:
+            async with asyncio.timeout(seconds) as bound:
+                yield
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            raise ModelFault(faults.TIMEOUT) from None
+        except openai.APITimeoutError:
+            raise ModelFault(faults.TIMEOUT) from None
+        except openai.APIConnectionError:
+            raise ModelFault(faults.UNREACHABLE) from None
+        except _TooLargeError:
+            raise ModelFault(faults.TOO_LARGE, began=True) from None
+
+    async def _bound(self, response: Response) -> None:
+        """Bounds what is read of a response. One that is packed could grow past any bound, so it is not taken."""
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise ModelFault(faults.MALFORMED, response.status_code)
+        response.stream = _Counted(cast("AsyncByteStream", response.stream), self._bounds.reply_bytes)
+
+    def _body(self, question: Question) -> dict[str, Any]:
+        bounds = self._bounds
+        body: dict[str, Any] = {"model": self.endpoint.model, "messages": question.messages, "stream": bounds.stream}
+        if question.tools:
+            body["tools"] = question.tools
+        if bounds.stream and bounds.stream_usage:
+            body["stream_options"] = {"include_usage": True}
+        if bounds.reply_tokens_field != "none":
+            body[bounds.reply_tokens_field] = bounds.reply_tokens
+        if bounds.temperature is not None:
+            body["temperature"] = bounds.temperature
+        if not self.endpoint.api_key:
+            body["extra_headers"] = {"Authorization": Omit()}
+        return body
+
+
+def _headers() -> dict[str, str]:
+    """Answers the headers of every request: ours, and the library's taken away."""
+    gone = [f"X-Stainless-{name}" for name in _NOT_TOLD] + ["OpenAI-Organization", "OpenAI-Project"]
+    ours = {"User-Agent": "phylactery-agent", "Accept-Encoding": "identity"}
+    return cast("dict[str, str]", {**ours, **dict.fromkeys(gone, Omit())})
+
+
+def _size(response: Response) -> int:
+    return response.stream.size if isinstance(response.stream, _Counted) else 0

@@ -1,0 +1,227 @@
+"""What an endpoint answered, read: tolerant where endpoints differ, strict about what is no reply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from phylactery_agent.llm_client.errors import MALFORMED, ModelFault
+
+MAX_CALLS: Final = 64
+_MAX_NAME: Final = 128
+_MAX_WORD: Final = 64
+_MAX_TOKENS: Final = 1_000_000_000
+_BYTES_PER_TOKEN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class HeardCall:
+    """A tool call as a model wrote it: a name, and the text of its arguments."""
+
+    name: str
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A whole reply. Tokens are None where the endpoint did not count them."""
+
+    text: str
+    calls: tuple[HeardCall, ...]
+    finish_reason: str
+    model: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+def estimated_tokens(size_bytes: int) -> int:
+    """Answers about how many tokens a text of so many bytes has, rather too many than too few."""
+    return -(-size_bytes // _BYTES_PER_TOKEN)
+
+
+def clean(text: str) -> str:
+    """Answers a text that is Unicode: halves of a character that came apart are joined, those left alone replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def arguments_of(raw: str) -> dict[str, Any] | None:
+    """Answers the object a call's text stands for; None where it stands for none, or for two at once."""
+    if not raw.strip():
+        return {}  # what some endpoints write for a tool without arguments
+    try:
+        found = json.loads(raw, object_pairs_hook=_unique, parse_constant=_refused)
+        json.dumps(found, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands there twice")
+    return found
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def words_of(content: Any) -> str:
+    """Answers the text of a content, which some endpoints send in parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+    return ""
+
+
+def text_of_arguments(arguments: Any) -> str:
+    """Answers the text of arguments, which some endpoints send as an object."""
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+
+class Assembly:
+    """A reply as it grows, from whole answers and from the events of a stream."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._finish, self._model = "", ""
+        self._usage: tuple[int | None, int | None] = (None, None)
+
+    @property
+    def text(self) -> str:
+        """Answers the words so far."""
+        return clean("".join(self._texts))
+
+    @property
+    def size_bytes(self) -> int:
+        """Answers about how much was written so far."""
+        pieces = [*self._texts, *(piece for call in self._calls for piece in (call.name, *call.pieces))]
+        return sum(len(piece.encode("utf-8", "replace")) for piece in pieces)
+
+    @property
+    def finished(self) -> bool:
+        """Says whether the model said that this is all."""
+        return bool(self._finish)
+
+    def event(self, chunk: Any) -> bool:
+        """Takes one event of a stream; says whether the words grew. Raises ModelFault where it is none."""
+        choice = self._take(chunk)
+        if choice is None:
+            return False
+        delta = choice.get("delta")
+        if delta is None:
+            delta = {}
+        if not isinstance(delta, dict):
+            raise ModelFault(MALFORMED, began=True)
+        grown = self._say(delta)
+        for part in _calls_in(delta):
+            self._grow(part)
+        return grown
+
+    def whole(self, answer: Any) -> None:
+        """Takes an answer that is not streamed. Raises ModelFault where it is none."""
+        choice = self._take(answer)
+        message = None if choice is None else choice.get("message")
+        if not isinstance(message, dict):
+            raise ModelFault(MALFORMED, began=True)
+        self._say(message)
+        for part in _calls_in(message):
+            call = self._new()
+            _fill(call, part)
+
+    def heard(self) -> Heard:
+        """Answers the reply. Raises ModelFault where nothing was said and nothing proposed, or a call has no name."""
+        text, calls = self.text, tuple(HeardCall(call.name, clean("".join(call.pieces))) for call in self._calls)
+        if (not text and not calls) or any(not 0 < len(call.name) <= _MAX_NAME for call in calls):
+            raise ModelFault(MALFORMED, began=True)
+        return Heard(text, calls, self._finish or "stop", self._model, *self._usage)
+
+    def _take(self, body: Any) -> Mapping[str, Any] | None:
+        """Reads what events and whole answers have in common; answers the choice there is."""
+        if not isinstance(body, dict):
+            raise ModelFault(MALFORMED, began=True)
+        model, usage, choices = body.get("model"), body.get("usage"), body.get("choices")
+        if isinstance(model, str):
+            self._model = clean(model)[:256]
+        if isinstance(usage, dict):
+            self._usage = (_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+        if choices is None or choices == []:
+            return None
+        if not isinstance(choices, list) or not isinstance(choices[0], dict):
+            raise ModelFault(MALFORMED, began=True)
+        finish = choices[0].get("finish_reason")
+        if isinstance(finish, str) and finish:
+            self._finish = clean(finish)[:_MAX_WORD]
+        return choices[0]
+
+    def _say(self, message: Mapping[str, Any]) -> bool:
+        words = words_of(message.get("content")) or words_of(message.get("refusal"))
+        if words:
+            self._texts.append(words)
+        return bool(words)
+
+    def _grow(self, part: Mapping[str, Any]) -> None:
+        """Adds a piece of a call. Endpoints number them, or not, or give all the same number and each an id."""
+        index, own = part.get("index"), part.get("id")
+        call = self._by_index.get(index) if isinstance(index, int) else (self._calls[-1] if self._calls else None)
+        named = bool(part["function"].get("name"))
+        other = isinstance(own, str) and own != "" and call is not None and call.id not in ("", own)
+        if call is None or (other and named) or (not isinstance(index, int) and not own and named and call.name):
+            call = self._new()
+            if isinstance(index, int):
+                self._by_index[index] = call
+        _fill(call, part)
+
+    def _new(self) -> _Call:
+        if len(self._calls) == MAX_CALLS:
+            raise ModelFault(MALFORMED, began=True)
+        call = _Call()
+        self._calls.append(call)
+        return call
+
+
+def _fill(call: _Call, part: Mapping[str, Any]) -> None:
+    function, own = part["function"], part.get("id")
+    name = function.get("name")
+    if isinstance(own, str) and not call.id:
+        call.id = own
+    if isinstance(name, str) and not call.name:
+        call.name = clean(name)
+    call.pieces.append(text_of_arguments(function.get("arguments")))
+
+
+def _calls_in(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Answers the calls, or pieces of them, each with the object of its function."""
+    calls = message.get("tool_calls")
+    if calls is None:
+        return []
+    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+        raise ModelFault(MALFORMED, began=True)
+    made = [{**call, "function": call.get("function") or {}} for call in calls]
+    if not all(isinstance(call["function"], dict) for call in made):
+        raise ModelFault(MALFORMED, began=True)
+    return made
+
+
+def _count(number: Any) -> int | None:
+    """Answers a count of tokens; None where it is none, or can be none."""
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= _MAX_TOKENS:
+        return None
+    return number

@@ -1,0 +1,77 @@
+"""When the same endpoint is asked again: what it asks for itself, else a pause that doubles, with some chance in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from random import Random
+
+from phylactery_agent.llm_client.errors import ModelFault
+
+_LONGEST_PAUSE = 8.0
+LONGEST_HOLD = 300.0
+"""Seconds an endpoint can have itself left alone for, whatever it says."""
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Answers the seconds an endpoint asks to wait, at least 0; None where it says nothing that can be read.
+
+    A date is compared with the endpoint's own Date where it sends one: its clock and ours need not agree.
+    """
+    milliseconds, said = headers.get("retry-after-ms"), headers.get("retry-after")
+    for text, unit in ((milliseconds, 0.001), (said, 1.0)):
+        seconds = _number(text)
+        if seconds is not None:
+            return seconds * unit
+    until = _date(said)
+    if until is None:
+        return None
+    return max(0.0, (until - (_date(headers.get("date")) or now)).total_seconds())
+
+
+def moment(seconds: float) -> datetime:
+    """Answers seconds since the epoch as a date; a clock that is beyond all dates says the epoch."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        seconds = float(text or "")
+    except ValueError:
+        return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _date(text: str | None) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(text or "")
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+class RetryPolicy:
+    """Says how long to wait before an attempt, or that there is none."""
+
+    def __init__(self, *, attempts: int, backoff_seconds: float, longest_wait: float, random: Random) -> None:
+        """Allows so many attempts at one endpoint; longest_wait bounds a Retry-After that is waited for."""
+        self._attempts, self._backoff, self._longest, self._random = attempts, backoff_seconds, longest_wait, random
+
+    def pause(self, made: int, fault: ModelFault) -> float | None:
+        """Answers the seconds before the next attempt after so many were made; None where none follows."""
+        if not fault.retried or made >= self._attempts or self.hold(fault):
+            return None
+        wanted = min(self._backoff * 2.0 ** (made - 1), _LONGEST_PAUSE)
+        jittered = wanted * (0.5 + 0.5 * self._random.random())
+        return jittered if fault.retry_after is None else fault.retry_after + jittered * 0.1
+
+    def hold(self, fault: ModelFault) -> float:
+        """Answers how long the endpoint is to be left alone: it asked for more than anybody here waits."""
+        if fault.retry_after is None or fault.retry_after <= self._longest:
+            return 0.0
+        return min(fault.retry_after, LONGEST_HOLD)

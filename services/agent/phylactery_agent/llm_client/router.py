@@ -1,0 +1,260 @@
+"""Every endpoint there is, asked in order: again where that may help, then the fallback, then nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+from urllib.parse import urlsplit
+
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from phylactery_chassis.telemetry import semconv, telemetry
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import Clock, SystemClock
+
+from phylactery_agent.llm_client import errors as faults
+from phylactery_agent.llm_client.breaker import Breaker, Ticket
+from phylactery_agent.llm_client.client import EndpointClient, OnText
+from phylactery_agent.llm_client.config import Endpoint, ModelConfig, model_config
+from phylactery_agent.llm_client.errors import ModelFault
+from phylactery_agent.llm_client.metrics import PROVIDER, measured
+from phylactery_agent.llm_client.request import Answered, Question, Spent
+from phylactery_agent.llm_client.response import Heard, estimated_tokens
+from phylactery_agent.llm_client.retry import RetryPolicy
+from phylactery_agent.llm_client.settings import ModelSettings
+from phylactery_agent.ports import ModelUnavailableError
+
+Sleep = Callable[[float], Awaitable[None]]
+_log = get_logger("models")
+
+_DOUBTED: Final = 8
+"""A count of tokens below this part of the estimate is not believed: no tokenizer has words that long."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    client: EndpointClient
+    breaker: Breaker
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One request: attempt number, timeout, the circuit breaker's leave, and whose turn it is of."""
+
+    number: int
+    seconds: float
+    ticket: Ticket
+    turn: str
+
+
+class Models:
+    """The endpoints of a process."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        clock: Clock | None = None,
+        random: Random | None = None,
+        sleep: Sleep = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Opens no connection yet; a test gives its own chance, sleep and time."""
+        self.config = config
+        self._sleep, self._monotonic = sleep, monotonic
+        self._policy = RetryPolicy(
+            attempts=config.attempts,
+            backoff_seconds=config.backoff_seconds,
+            longest_wait=config.retry_after_seconds,
+            random=random or Random(),  # noqa: S311 - spreads retries, protects nothing
+        )
+        self._places = [
+            _Place(
+                EndpointClient(endpoint, config.bounds, clock or SystemClock()),
+                Breaker(config.breaker_failures, config.breaker_seconds, monotonic),
+            )
+            for endpoint in config.endpoints
+        ]
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        for place in self._places:
+            await place.client.close()
+
+    def most(self, question: Question) -> tuple[int, int]:
+        """Answers the tokens and the money, in millionths, one reply is expected to take at most."""
+        prompt, completion = estimated_tokens(question.size_bytes), self.config.bounds.reply_tokens
+        return prompt + completion, max(one.cost_micros(prompt, completion) for one in self.config.endpoints)
+
+    async def ask(self, question: Question, spent: Spent, on_text: OnText | None = None, *, turn: str = "") -> Answered:
+        """Answers the reply of the first endpoint that gives one, and adds what all of it took to spent.
+
+        ``turn`` is whose question it is: an endpoint that fails in one turn alone is left to the others.
+
+        Raises ModelUnavailableError with the reason of the first endpoint. What on_text raises is passed on.
+        """
+        given_up: list[tuple[Endpoint, ModelFault]] = []
+        end = self._monotonic() + self.config.total_seconds
+        for left in range(len(self._places), 0, -1):
+            place = self._places[-left]
+            now = self._monotonic()
+            try:
+                heard = await self._insist(place, question, spent, on_text, until=now + (end - now) / left, turn=turn)
+            except ModelFault as fault:
+                given_up.append((place.client.endpoint, fault))
+                _log_fault(place.client.endpoint, fault, question)
+            else:
+                return Answered(heard, place.client.endpoint)
+        raise ModelUnavailableError(
+            given_up[0][1].reason, "; ".join(f"{endpoint}: {fault}" for endpoint, fault in given_up)
+        )
+
+    async def _insist(
+        self, place: _Place, question: Question, spent: Spent, on_text: OnText | None, *, until: float, turn: str
+    ) -> Heard:
+        """Asks one endpoint as often as that may help, in its share of the time. Raises ModelFault."""
+        made = 0
+        while True:
+            ticket = place.breaker.admit()
+            if ticket is None:
+                raise ModelFault(faults.CLOSED_OFF)
+            made += 1
+            try:
+                attempt = _Attempt(made, until - self._monotonic(), ticket, turn)
+                return await self._once(place, attempt, question, spent, on_text)
+            except ModelFault as fault:
+                pause = self._policy.pause(made, fault)
+                if pause is None or self._monotonic() + pause >= until:
+                    raise
+            await self._sleep(pause)
+
+    async def _once(
+        self, place: _Place, attempt: _Attempt, question: Question, spent: Spent, on_text: OnText | None
+    ) -> Heard:
+        endpoint, ticket, fault = place.client.endpoint, attempt.ticket, None
+        spent.requests += 1
+        leaving = _leaving(place.breaker, ticket)
+        with _span(endpoint, attempt.number) as span, leaving, measured(endpoint.model) as request:
+            try:
+                heard = _counted(await place.client.ask(question, on_text, within=attempt.seconds), question)
+            except ModelFault as error:
+                fault = error
+                request.failed(fault.reason)
+                span.set_attribute(semconv.ERROR_TYPE, fault.reason)
+                span.set_status(Status(StatusCode.ERROR))
+            else:
+                spent.add(endpoint, heard.prompt_tokens or 0, heard.completion_tokens or 0)
+                request.answered(heard.prompt_tokens or 0, heard.completion_tokens or 0)
+                _describe(span, heard, endpoint)
+        if fault is None:
+            if place.breaker.succeeded(ticket):
+                _log.info("a model answers again", model=endpoint.model)
+            return heard
+        if fault.began:
+            written = min(estimated_tokens(fault.heard_bytes), self.config.bounds.reply_tokens)
+            spent.add(endpoint, estimated_tokens(question.size_bytes), written)
+        self._tell(place, attempt, fault)
+        raise fault
+
+    def _tell(self, place: _Place, attempt: _Attempt, fault: ModelFault) -> None:
+        """Tells the breaker. An endpoint that refuses what it was asked is well."""
+        if not fault.ails:
+            place.breaker.succeeded(attempt.ticket)
+        elif place.breaker.failed(attempt.ticket, self._policy.hold(fault), turn=attempt.turn):
+            _log.warning("a model is left alone for a while", model=place.client.endpoint.model, reason=fault.reason)
+
+
+def _log_fault(endpoint: Endpoint, fault: ModelFault, question: Question) -> None:
+    shown = "\n".join(json.dumps(one, ensure_ascii=False) for one in question.messages if one.get("role") != "system")
+    _log.warning(
+        "a model gave no reply",
+        model=endpoint.model,
+        endpoint=endpoint.base_url,
+        reason=fault.reason,
+        status=fault.status,
+        code=fault.code,
+        said=faults.said_of(fault, secret=endpoint.api_key, shown=shown),
+    )
+
+
+def _counted(heard: Heard, question: Question) -> Heard:
+    """Answers the reply with its tokens: estimated where the endpoint did not count them, or counted none.
+
+    A count far below what was sent and heard is not believed: budgets would never stop.
+    """
+    written = heard.text + "".join(call.name + call.raw for call in heard.calls)
+    return Heard(
+        heard.text,
+        heard.calls,
+        heard.finish_reason,
+        heard.model,
+        _believed(heard.prompt_tokens, question.size_bytes),
+        _believed(heard.completion_tokens, len(written.encode())),
+    )
+
+
+def _believed(reported: int | None, size_bytes: int) -> int:
+    estimate = estimated_tokens(size_bytes)
+    return max(reported, estimate // _DOUBTED) if reported else estimate
+
+
+@contextlib.contextmanager
+def _leaving(breaker: Breaker, ticket: Ticket) -> Iterator[None]:
+    """Gives the ticket back where the block is left by a cancellation, or by what listens."""
+    try:
+        yield
+    except BaseException:
+        breaker.abandoned(ticket)
+        raise
+
+
+@contextlib.contextmanager
+def _span(endpoint: Endpoint, attempt: int) -> Iterator[Span]:
+    """Opens the span of one request: which model, where, how it went; nothing of what was said."""
+    where = urlsplit(endpoint.base_url)
+    attributes: dict[str, telemetry.Attribute] = {
+        semconv.GEN_AI_OPERATION: semconv.CHAT,
+        semconv.GEN_AI_PROVIDER: PROVIDER,
+        semconv.GEN_AI_REQUEST_MODEL: endpoint.model,
+        semconv.SERVER_ADDRESS: where.hostname or "",
+        semconv.ATTEMPT: attempt,
+    }
+    if where.port is not None:
+        attributes[semconv.SERVER_PORT] = where.port
+    with telemetry.span(f"{semconv.CHAT} {endpoint.model}", kind=SpanKind.CLIENT, attributes=attributes) as span:
+        yield span
+
+
+def _describe(span: Span, heard: Heard, endpoint: Endpoint) -> None:
+    span.set_attribute(semconv.GEN_AI_INPUT_TOKENS, heard.prompt_tokens or 0)
+    span.set_attribute(semconv.GEN_AI_OUTPUT_TOKENS, heard.completion_tokens or 0)
+    words: Sequence[tuple[str, str]] = (
+        (semconv.GEN_AI_RESPONSE_MODEL, heard.model),
+        (semconv.GEN_AI_FINISH_REASONS, heard.finish_reason),
+    )
+    for name, word in words:
+        if word and word.isprintable() and not (endpoint.api_key and endpoint.api_key in word):
+            span.set_attribute(name, [word] if name == semconv.GEN_AI_FINISH_REASONS else word)
+
+
+def open_models(settings: ModelSettings, clock: Clock) -> Models | None:
+    """Answers the models; None is static mode. Nothing is connected yet. Raises StartError."""
+    config = model_config(settings)
+    if config is None:
+        return None
+
+    return Models(config, clock=clock)
+
+
+async def tell_models(models: Models | None) -> None:
+    """Writes to the log which models serve, once the agent starts."""
+    if models is None:
+        _log.info("static mode: no model is configured")
+        return
+    for place, endpoint in enumerate(models.config.endpoints):
+        _log.info("fallback model" if place else "model", model=endpoint.model, endpoint=endpoint.base_url)

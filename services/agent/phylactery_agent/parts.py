@@ -1,0 +1,164 @@
+"""The parts of an agent that serve its turns: what they share, the turn server, the runner, and what erases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.erasure.log import ErasureLog
+from phylactery_chassis.util.clock import Clock
+
+from phylactery_agent.checkpoints.saver import Checkpoints
+from phylactery_agent.connections import Outside
+from phylactery_agent.graph.core.registry import Graphs
+from phylactery_agent.graph.react.state import ReactOptions
+from phylactery_agent.runtime.dispatch.claims import ClaimStore
+from phylactery_agent.runtime.dispatch.dispatcher import Runner
+from phylactery_agent.runtime.dispatch.leases import Leases
+from phylactery_agent.runtime.dispatch.named_leases import Duties
+from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.dispatch.replicas import LOOK_SECONDS
+from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.effects.outbox import OutboxStore
+from phylactery_agent.runtime.intake.changes import ThreadChanges
+from phylactery_agent.runtime.intake.inbox import InboxStore
+from phylactery_agent.runtime.intake.redaction import Sanitizing
+from phylactery_agent.runtime.privacy.erase_user import Privacy, PrivacyTools
+from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureStore
+from phylactery_agent.runtime.reminders.scheduler import Firing
+from phylactery_agent.runtime.reminders.store import Reminding
+from phylactery_agent.runtime.runs.store import RunStore
+from phylactery_agent.runtime.turn.model_session import RunModels
+from phylactery_agent.runtime.turn.server import TurnServer, TurnTools
+from phylactery_agent.settings import AgentSettings
+
+if TYPE_CHECKING:
+    from phylactery_agent.llm_client.router import Models
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the other parts are made of."""
+
+    settings: AgentSettings
+    clock: Clock
+    database: Database
+    outside: Outside
+    models: Models | None
+    holder: str
+    look_seconds: float | None
+    """How often to look for what another process left; None where there is no other."""
+    inbox: InboxStore
+    runs: RunStore
+    news: ThreadNews
+    duties: Duties
+    delivery: Delivery
+    firing: Firing
+    sanitizing: Sanitizing
+
+
+def make_shared(
+    settings: AgentSettings, clock: Clock, database: Database, outside: Outside, models: Models | None
+) -> Shared:
+    """Answers what the other parts share."""
+    holder, look_seconds, news = outside.folder.holder, LOOK_SECONDS if settings.shared else None, ThreadNews()
+    duties = Duties(database, clock, holder, seconds=settings.lease_seconds)
+    delivery = Delivery(
+        OutboxStore(database, clock),
+        outside.services,
+        duties,
+        retry_seconds=settings.retry_seconds,
+        look_seconds=look_seconds,
+    )
+    return Shared(
+        settings=settings,
+        clock=clock,
+        database=database,
+        outside=outside,
+        models=models,
+        holder=holder,
+        look_seconds=look_seconds,
+        inbox=InboxStore(database, clock),
+        runs=RunStore(database, clock, change_seconds=settings.change_seconds),
+        news=news,
+        duties=duties,
+        delivery=delivery,
+        firing=Firing(database, clock, news, delivery, poll_seconds=settings.reminder_poll_seconds),
+        sanitizing=Sanitizing(outside.services, outside.sealer),
+    )
+
+
+def make_turns(shared: Shared) -> TurnServer:
+    """Answers what serves a turn."""
+    settings, clock, database = shared.settings, shared.clock, shared.database
+    saver = Checkpoints(database, keep_writes=False)  # no node of the graph runs beside another
+    return TurnServer(
+        TurnTools(
+            database=database,
+            clock=clock,
+            runs=shared.runs,
+            leases=Leases(database, clock, seconds=settings.lease_seconds),
+            services=shared.outside.services,
+            delivery=shared.delivery,
+            news=shared.news,
+            sealer=shared.outside.sealer,
+            sanitizing=shared.sanitizing,
+            graphs=Graphs(saver, _react_options(settings)),
+            executor=shared.outside.executor,
+            evict_over_chars=settings.evict_over_chars,
+            active_seconds=settings.active_seconds,
+            models=RunModels(shared.models, database, clock) if shared.models is not None else None,
+            interpreter_seconds=settings.interpreter_seconds if settings.interpreter == "on" else 0.0,
+            changes=ThreadChanges(database, clock, seconds=settings.change_seconds),
+            reminding=Reminding(database, clock, settings.time_zone, settings.reminders_per_user, shared.firing.wake),
+        )
+    )
+
+
+def make_runner(shared: Shared, turns: TurnServer) -> Runner:
+    """Answers what claims turns and has them served."""
+    settings = shared.settings
+    runner = Runner(
+        shared.inbox,
+        ClaimStore(shared.database, shared.clock, lease_seconds=settings.lease_seconds),
+        turns.serve,
+        shared.duties,
+        holder=shared.holder,
+        max_concurrent=settings.max_concurrent_turns,
+        retry_seconds=settings.retry_seconds,
+        shared=settings.shared,
+    )
+    runner.on_return = turns.tell
+    if not settings.shared:
+        runner.before_taking = turns.hydrating.prepare
+        runner.on_taking, runner.on_unclaimed = turns.hydrating.begin, turns.hydrating.forget
+    return runner
+
+
+def make_privacy(shared: Shared, runner: Runner, log: ErasureLog[Erasure]) -> Privacy:
+    """Answers what erases a user."""
+    return Privacy(
+        PrivacyTools(
+            store=ErasureStore(shared.database, shared.clock),
+            log=log,
+            clock=shared.clock,
+            runner=runner,
+            inbox=shared.inbox,
+            delivery=shared.delivery,
+            services=shared.outside.services,
+            news=shared.news,
+            forget_effects=shared.outside.executor.forget,
+            forget_files=shared.outside.executor.forget_user,
+            kept_files=shared.outside.executor.kept_users,
+            retry_seconds=shared.settings.retry_seconds,
+            duties=shared.duties,
+            look_seconds=shared.look_seconds,
+        )
+    )
+
+
+def _react_options(settings: AgentSettings) -> ReactOptions:
+    return ReactOptions(
+        max_steps=settings.react_max_steps, tool_rounds=settings.react_tool_rounds, llm_fallback=settings.llm_fallback
+    )

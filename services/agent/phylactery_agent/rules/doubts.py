@@ -1,0 +1,136 @@
+"""Why the rules do not plan what their patterns would read: what the words say besides what a pattern takes of them.
+
+The patterns find arguments; whether the words are a request at all is judged by the library that RiskGate judges with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from phylactery_understanding.dictation import said_beside
+from phylactery_understanding.request import Fault, parse
+from phylactery_understanding.text import Kind, is_file_name, tokenize
+from phylactery_understanding.times import Feature, times_of, unread_time
+
+from phylactery_agent.rules.expressions import expression
+
+QUESTION: Final = "question"
+WHICH_FILE: Final = "which_file"
+WHAT_CONTENT: Final = "what_content"
+COPY: Final = "copy"
+BESIDE: Final = "beside"
+WHICH_TIME: Final = "which_time"
+_OPERATORS: Final = frozenset(
+    {"negation", "exclusion", "condition", "hypothetical", "report", "permission", "past", "future", "irony",
+     "retraction", "announce", "idiom"}
+)  # fmt: skip
+KINDS: Final = _OPERATORS | {QUESTION, WHICH_FILE, WHAT_CONTENT, COPY, BESIDE, WHICH_TIME}
+"""Every kind of doubt; each has a sentence in texts_doubts."""
+_NOT_OF_TALK: Final = frozenset({"past", "future", "report", "irony"})
+"""Kinds that say nothing of words which nobody took for a request anyway."""
+STANDING: Final = frozenset({"it", "that", "this", "them", "eso", "esto", "ese", "este"})
+"""Words that stand for what was named before."""
+OTHER: Final = frozenset({"other", "otro"})
+"""Words for a file that is not the one that was named."""
+_SAME: Final = STANDING | {"the same", "lo mismo", "ello", "do it", "do that", "hacerlo", "hacer eso", "do so"}
+_PERSONS: Final = frozenset({"me", "us", "myself", "mi", "mí", "nosotros"})
+"""Words behind "to" that are no file's name."""
+_BARE: Final = expression(r"^\pL+$")
+_ARTICLES: Final = frozenset({"the", "my", "our", "la", "el", "mi", "al", "nuestra", "nuestro"})
+_DICTATED: Final = ("content", "body")
+"""Arguments that hold a text as the person says it."""
+_ONCE: Final = ("hour", "weekday", "day")
+"""What a time says once: at 8 and at 20 are two times."""
+_CONTENTS: Final = expression(
+    r"(?is)^(?:(?:all|everything)\s+)?(?:(?:the\s+)?(?:whole\s+)?(?:contents?|text)\s+(?:of|from|in)\s"
+    r"|what(?:['’]?s|\s+is|\s+stands)\s+in\s"
+    r"|(?:todo\s+)?(?:el\s+)?(?:contenido|texto)\s+(?:del?|en)\s|(?:todo\s+)?lo\s+que\s+(?:hay|pone|dice)\s+(?:en\s)?)"
+)
+_OTHER: Final = expression(
+    r"(?is)^.*\b(?:the\s+other(?:\s+(?:one|file))?|(?:el|al|del)\s+otro(?:\s+(?:fichero|archivo))?)[\s.!?]*$"
+)
+
+
+def doubt_of_clause(clause: str) -> str:
+    """Return the kind of the first operator that keeps a clause from being a request, empty where there is none."""
+    request = parse(clause)
+    return _first((request.fault, *(ask.fault for ask in request.asks)), _OPERATORS | {QUESTION})
+
+
+def doubt_of_message(text: str) -> str:
+    """Return the kind of what takes a whole message back; a question in it speaks of its own clause alone."""
+    return _first((parse(text).fault,), _OPERATORS)
+
+
+def doubt_of_talk(text: str, clause: str) -> str:
+    """Return what can be asked about words that no pattern reads, empty where nothing was understood of them."""
+    if _OTHER.match(clause):
+        return WHICH_FILE
+    request = parse(text)
+    if found := _first((ask.fault for ask in request.asks), _OPERATORS - _NOT_OF_TALK):
+        return found
+    if any("copy" in ask.verb.meanings and any(map(is_file, (one.raw for one in ask.tokens))) for ask in request.asks):
+        return COPY
+    verbs = any(one.kind is Kind.WORD and request.lexicon.verb(one.text) for one in request.tokens)
+    return _first((request.fault,), _OPERATORS - _NOT_OF_TALK) if verbs else ""
+
+
+def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
+    """Return the doubt about a text of a clause that stands for another one, or holds more than was dictated."""
+    found = {name: args[name] for name in (*_DICTATED, "text") if isinstance(args.get(name), str)}
+    said = {name: value for name, value in found.items() if not _is_quoted(value, clause)}
+    if any(value.strip().lower() in _SAME for value in said.values()):
+        return WHAT_CONTENT
+    if "when" in args:
+        return _doubt_of_time(str(args["when"]), said.get("text", ""))
+    path = str(args.get("path", ""))
+    if "content" in args and _BARE.match(path) is not None and _stands_for_file(path, clause):
+        return WHICH_FILE
+    for value in (said[name] for name in _DICTATED if name in said):
+        tokens = tokenize(value)
+        named = any(one.kind is Kind.LITERAL for one in tokens)
+        if named and (_CONTENTS.match(value) is not None or (is_file(value) and is_file_name(value))):
+            return COPY
+        begins_quoted = len(tokens) > 1 and tokens[0].kind is Kind.QUOTE
+        if begins_quoted or path.lower() in _PERSONS or said_beside(tokens, parse(clause).lexicon):
+            return BESIDE
+    return ""
+
+
+def _stands_for_file(path: str, clause: str) -> bool:
+    """Return whether a bare word is said as of a thing, the list, and not as a file is named: list, the file list."""
+    words = [one.text for one in tokenize(clause) if one.kind is Kind.WORD]
+    return len(words) > 1 and words[-1] == path.lower() and words[-2] in _ARTICLES
+
+
+def _is_quoted(value: str, clause: str) -> bool:
+    """Return whether a value stands in quotation marks, whole."""
+    return any(one.kind is Kind.QUOTE and one.raw == value for one in tokenize(clause))
+
+
+def _doubt_of_time(when: str, text: str) -> str:
+    """Return the doubt about the time of a reminder: it says two, or its text still holds one."""
+    features = times_of(when).features
+    twice = any(sum(one[0] == kind for one in features) > 1 for kind in _ONCE)
+    left = _says_when(times_of(text).features) or unread_time(tokenize(text)) or unread_time(tokenize(when))
+    return WHICH_TIME if twice or left else ""
+
+
+def _says_when(features: frozenset[Feature]) -> bool:
+    return any(one[0] != "part" for one in features)
+
+
+def is_file(word: str) -> bool:
+    """Return whether a word names one thing as it is written, as a file's name does."""
+    tokens = tokenize(word)
+    return len(tokens) == 1 and tokens[0].kind in {Kind.LITERAL, Kind.QUOTE}
+
+
+def forbids(opening: str) -> bool:
+    """Return whether the words that open a tool's clause hold an operator themselves: no olvides."""
+    return parse(opening).fault is not None
+
+
+def _first(faults: Iterable[Fault | None], kinds: frozenset[str]) -> str:
+    return next((one.kind for one in faults if one is not None and one.kind in kinds), "")

@@ -1,0 +1,89 @@
+"""RE2, the only engine that meets what a person typed: linear in the text, whatever the text is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, Protocol, cast
+
+import re2
+
+from phylactery_agent.ports import Language
+
+
+class Match(Protocol):
+    """One place where an expression matches."""
+
+    def group(self, number: int = 0) -> str:
+        """Answers a group's text."""
+        ...
+
+    def groupdict(self) -> dict[str, str | None]:
+        """Answers the named groups; None where one took no part."""
+        ...
+
+    def start(self) -> int:
+        """Answers where it begins."""
+        ...
+
+    def end(self) -> int:
+        """Answers where it ends."""
+        ...
+
+
+class Expression(Protocol):
+    """A compiled expression."""
+
+    def match(self, text: str) -> Match | None:
+        """Matches from the beginning."""
+        ...
+
+    def finditer(self, text: str) -> Iterator[Match]:
+        """Answers every match, left to right."""
+        ...
+
+    def sub(self, replacement: str, text: str) -> str:
+        """Replaces every match."""
+        ...
+
+
+def expression(pattern: str) -> Expression:
+    """Compiles an RE2 expression. Raises re2.error for a pattern that is none."""
+    # The binding has no annotations of its own; the protocols above are what is used of it.
+    return cast("Expression", cast("Any", re2).compile(pattern))
+
+
+_WORD = expression(r"\pL+")
+_SPANISH_LETTERS: Final = frozenset("ñ¿¡áéíóúü")
+_SPANISH_WORDS: Final = """
+el la los las un una de del en y o a al que qué con para por favor se me mi lo es está hola gracias adiós adios buenos
+buenas días dias tardes noches luego después despues lee leer léeme muestra muéstrame enseña abre escribe guarda graba
+añade agrega anexa repite eco di fichero archivo salida resultado contenido desde hasta puedes quién eres ayuda sigue
+continúa continua sí vale aprobar rechazar cómo como estás recuerda recuerdas recordar
+memoria sabes olvides anota apunta busca buscar encuentra recupera recuperar vivo prefiero descarga visita
+envía envia manda correo recuérdame recuerdame avísame avisame recordatorio recordatorios mañana lista archivos carpeta
+cancela haz hazme dame dime quiero necesito esto eso este esta muy más hay tengo tienes cuándo cuánto dónde sobre
+deshaz deshacer último cambio vuelve versión anterior restaura existe pon ponme borra elimina renombra mueve copia vacía
+vacia rehaz también tambien mejor perdón perdon quería queria decir otra vez ahora hoy hora día llamo gusta jaja déjalo
+"""
+_ENGLISH_WORDS: Final = """
+the a an of in on and or to into that what with for please is are me my it hello hi hey thanks thank you bye goodbye
+good morning evening afternoon then after read show display open cat write save store append add echo repeat say file
+output contents content from until can could who help continue go yes approve reject how remember recall memory
+search find rehydrate bring back about know my forget note i fetch get download visit send email remind reminder
+reminders tomorrow list files folder cancel do does did make give tell you your this these those want need when where
+which why not have undo last change restore previous version revert exist redo put empty delete remove rename move copy
+clear too also same better sorry meant mean actually again never mind now today time day ok lol like at was
+"""
+_SPANISH: Final = frozenset(_SPANISH_WORDS.split())
+_ENGLISH: Final = frozenset(_ENGLISH_WORDS.split())
+
+
+def detect_language(text: str, fallback: Language = "es") -> Language:
+    """Answers the language with more signs in the text; fallback where neither has more."""
+    lowered = text.lower()
+    words = [word.group() for word in _WORD.finditer(lowered)]
+    spanish = sum(word in _SPANISH for word in words) + sum(letter in _SPANISH_LETTERS for letter in lowered)
+    english = sum(word in _ENGLISH for word in words)
+    if spanish == english:
+        return fallback
+    return "es" if spanish > english else "en"

@@ -1,0 +1,140 @@
+"""What a message is: language, intent and pathway, once, at the edge. Router dispatches on it and never asks again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from phylactery_agent.ports import Language
+from phylactery_agent.rules.expressions import Expression, detect_language, expression
+from phylactery_agent.rules.planner import read_request
+
+_APPROVE = expression(r"^(?:APROBAR|APPROVE)\s+([A-Za-z0-9_-]{6,})\s+([A-Za-z0-9_-]{6,})$")
+_REJECT = expression(r"^(?:RECHAZAR|REJECT)\s+([A-Za-z0-9_-]{6,})$")
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalReply:
+    """A strict reply. The code is not part of it: what is stored is masked, the real one comes with the turn."""
+
+    verb: Literal["approve", "reject"]
+    approval_id: str
+
+
+def parse_reply(text: str) -> ApprovalReply | None:
+    """Answers the strict reply a text is, None for any other text."""
+    stripped = text.strip()
+    if found := _APPROVE.match(stripped):
+        return ApprovalReply("approve", found.group(1))
+    if found := _REJECT.match(stripped):
+        return ApprovalReply("reject", found.group(1))
+    return None
+
+
+IntentName = Literal["conversation", "task", "approval_reply"]
+TalkKind = Literal["greeting", "thanks", "farewell", "help", "empty"]
+APPROVAL_REPLY: Final = "approval_reply"
+"""The intent of a strict reply to an approval."""
+TASK: Final = "task"
+"""The intent of words that ask for something to be done."""
+TOOL_PATHWAY: Final = "tool_intent"
+"""How such words are served."""
+APPROVAL_DECIDED: Final = "approval_decided"
+"""The intent of a turn that no person's words opened: the approval was decided at RiskGate, or its time is over."""
+
+_HELP: Final = (
+    r"ayuda|help|(?:qu[eé]|what)\s+(?:puedes|sabes|can\s+you)\s*(?:hacer|do)?|what\s+do\s+you\s+do"
+    r"|(?:qui[eé]n\s+eres|who\s+are\s+you)(?:\s+t[uú])?"
+)
+_THANKS: Final = (
+    r"(?:muchas\s+|mil\s+)?gracias(?:\s+.{0,40})?"
+    r"|(?:thanks?(?:\s+you)?|thx|ty|cheers)(?:\s+(?:so|very)\s+much|\s+a\s+lot)?(?:\s+.{0,40})?"
+    r"|(?:thanks?(?:\s+you)?|thx|gracias),\s+(?:you['’]?re|you\s+are|that['’]?s|that\s+was|eres|perfect|great|genial"
+    r"|perfecto|qu[eé]\s+bien)(?:\s+\pL+){0,3}"
+    r"|ok|okay|vale|perfecto|perfect|great|genial|de\s+acuerdo"
+)
+_FAREWELL: Final = r"adi[oó]s|hasta\s+(?:luego|ma[nñ]ana|pronto)|chao|bye(?:\s+bye)?|goodbye|see\s+you(?:\s+later)?"
+_GREETING: Final = (
+    r"(?:hola|buenas|buenos\s+d[ií]as|buenas\s+(?:tardes|noches)|hello|hi|hey|good\s+(?:morning|afternoon|evening))"
+    r"(?:[\s,.!¿¡]+(?:hola|buenas|there|qu[eé]\s+tal|c[oó]mo\s+est[aá]s|how\s+are\s+you|a\s+todos|agente|agent))*"
+    r"|(?:qu[eé]\s+tal|c[oó]mo\s+est[aá]s|how\s+are\s+you)"
+)
+
+
+def _whole(words: str) -> Expression:
+    return expression(r"(?i)^[¿¡\s]*(?:" + words + r")[\s.!?…]*$")
+
+
+_TALK: Final[tuple[tuple[TalkKind, Expression], ...]] = (
+    ("help", _whole(_HELP)),
+    ("thanks", _whole(_THANKS)),
+    ("farewell", _whole(_FAREWELL)),
+    ("greeting", _whole(_GREETING)),
+)
+_FIXED: Final = _whole(
+    _HELP
+    + "|"
+    + _FAREWELL
+    + "|"
+    + _GREETING
+    + r"|(?:muchas\s+|mil\s+)?gracias|thanks?(?:\s+you)?(?:\s+(?:so|very)\s+much|\s+a\s+lot)?"
+    + r"|ok|okay|vale|perfecto|perfect|great|genial|de\s+acuerdo"
+)
+_NOT_STORED: Final = (
+    r"no\s+(?:guardes|almacenes|registres|recuerdes)\s+(?:nada\s+de\s+)?(?:esto|este\s+mensaje|lo\s+que\s+te\s+digo)"
+    r"|(?:do\s+not|don['’]?t)\s+(?:store|keep|save|remember)\s+(?:any(?:thing)?\s+of\s+)?(?:this(?:\s+message)?)"
+)
+_DO_NOT_STORE = expression(r"(?i)(?:^|[\s.,;:(¡])(?:" + _NOT_STORED + r")(?:$|[\s.,;:!)])")
+_STORE_PHRASE = expression(
+    r"(?i)^[\s¡(]*(?:" + _NOT_STORED + r")[\s.,;:!)]*"
+    r"|[\s.,;:(¡]*(?:(?:y|pero|and|but)\s+)?(?:" + _NOT_STORED + r")[\s.!)]*$"
+)
+_CONTINUE = expression(
+    r"(?i)^[\s¡]*(?:contin[uú]a|continuar|sigue|seguir|adelante|s[ií]|continue|go\s+on|go\s+ahead|yes|proceed)[\s.!]*$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a message is."""
+
+    language: Language
+    intent: IntentName
+    pathway: str
+
+
+def classify(text: str, fallback: Language = "es") -> Intent:
+    """Answers language, intent and pathway of a message; fallback is the language where the words do not tell."""
+    language = detect_language(text, fallback)
+    if parse_reply(text) is not None:
+        return Intent(language, APPROVAL_REPLY, TOOL_PATHWAY)
+    if read_request(text).clauses or talk_kind(text) is None:
+        return Intent(language, TASK, TOOL_PATHWAY)
+    return Intent(language, "conversation", "text_fast_path")
+
+
+def talk_kind(text: str) -> TalkKind | None:
+    """Answers which kind of small talk a text is, None for anything else."""
+    if not text.strip():
+        return "empty"
+    return next((kind for kind, words in _TALK if words.match(text)), None)
+
+
+def is_fixed_talk(text: str) -> bool:
+    """Says whether every word of a text is one we know, with no free part in it: it can hold no secret."""
+    return not text.strip() or _FIXED.match(text) is not None
+
+
+def asks_not_to_store(text: str) -> bool:
+    """Says whether a person wants nothing of their message kept: "no guardes esto", "do not store this"."""
+    return next((True for _ in _DO_NOT_STORE.finditer(text)), False)
+
+
+def without_store_phrase(text: str) -> str:
+    """Answers a text without that wish at its beginning or end, so that the rest can be understood."""
+    return _STORE_PHRASE.sub("", text) if asks_not_to_store(text) else text
+
+
+def is_continue(text: str) -> bool:
+    """Says whether a text asks to go on with what was begun."""
+    return _CONTINUE.match(text) is not None

@@ -1,0 +1,323 @@
+"""From a request to tool calls, by the patterns the tools declare themselves.
+
+A request is cut into clauses at connectors outside quotes, where the next clause opens with a tool's verb. Every
+clause gives an ordered list of readings: the first is planned, the others serve when it failed.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any, Final, TypeVar
+
+from phylactery_chassis.util.limits import Lanes
+from pydantic import ValidationError
+
+from phylactery_agent.rules import doubts
+from phylactery_agent.rules.expressions import Expression, detect_language, expression
+from phylactery_agent.rules.wording import rewordings, without_tail
+from phylactery_agent.tools.contract import Pattern, ToolSpec
+from phylactery_agent.tools.registry import TOOL_REGISTRY, disabled_reason, offered_tools
+from phylactery_agent.tools.specs import UNDO_WRITE
+
+RULES_VERSION: Final = 1
+MAX_REQUEST_CHARS: Final = 20_000
+_QUOTES: Final = {'"': '"', "'": "'", "«": "»", "“": "”", "`": "`"}
+_STRONG = expression(
+    r"(?i)\s*(?:;|\n|,?\s+(?:y\s+)?(?:luego|despu[eé]s|a\s+continuaci[oó]n)\s|,?\s+(?:and\s+)?(?:then|afterwards)\s)\s*"
+)
+_WEAK = expression(r"(?i)\s*(?:,\s+|,?\s+(?:y|and)\s+(?:tambi[eé]n\s+|also\s+)?)")
+_LEADING = expression(
+    r"(?i)^(?:[¿¡\s]+|(?:por\s+favor|please|hola|hello|hi|hey),?\s+|(?:me\s+)?(?:puedes|podr[ií]as)\s+"
+    r"|(?:can|could|would)\s+you\s+|quiero\s+que\s+(?:me\s+)?|primero,?\s+|first,?\s+)+"
+)
+_END = ".!?,;:"
+_MOST_CUTS: Final = 100
+"""Places of a clause at which its verb may be meant again."""
+_READ_STANDING: Final = r"(?:l[eé]e|mu[eé]stra|[aá]bre|ens[eé][nñ]a)lo"
+_REGRET: Final = expression(r"(?i)^\s*(?:oops|ups|uy|perd[oó]n|sorry|wait|espera|no)[,.!]*\s+")
+_TELLING: Final = frozenset({"when", "to", "reminder"})
+"""Arguments that say enough of what a clause is for."""
+_STANDING = expression(r"(?i)^" + _READ_STANDING + r"[\s.!?]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """One reading of one clause."""
+
+    tool: str
+    args: dict[str, Any]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the rules made of a request: the readings per clause, or the clause nobody understands.
+
+    ``doubt`` is the kind of doubt about that clause, empty where nothing is known of it.
+    """
+
+    clauses: tuple[tuple[PlannedCall, ...], ...]
+    unknown: str = ""
+    doubt: str = ""
+
+
+def read_request(text: str) -> Reading:
+    """Return the reading of a request; the first cut in which every clause is understood wins.
+
+    No clause with an effect is planned from words that are no request, or that stand for what is not known.
+    """
+    text = text[:MAX_REQUEST_CHARS]
+    meant = _REGRET.sub("", text)
+    if meant != text:  # oops, undo that: who regrets something takes it back
+        reading = read_request(meant)
+        if reading.clauses and all(found[0].tool == UNDO_WRITE.name for found in reading.clauses):
+            return reading
+    cleaned = _clean(text)
+    unknown = cleaned
+    for number, cut in enumerate((_cut(cleaned, weak=True), _cut(cleaned, weak=False), [cleaned])):
+        pieces = [part for clause in cut for part in _completed(clause)]
+        readings = [_read(_clean(piece)) for piece in pieces]
+        if readings and all(readings):
+            said = _with_courtesy(text, cleaned, readings)
+            return _doubted(text, cleaned, pieces, said) or _resolved(pieces, said)
+        if number == 0:
+            unknown = next((piece for piece, found in zip(pieces, readings, strict=True) if not found), cleaned)
+    return Reading((), unknown, doubts.doubt_of_talk(text, unknown))
+
+
+def _with_courtesy(text: str, cleaned: str, readings: list[list[PlannedCall]]) -> list[list[PlannedCall]]:
+    """Return the readings with the courtesy at the end put back where a message may end with it."""
+    last = readings[-1][0]
+    body = last.args.get("body")
+    _, _, tail = text.strip().rpartition(cleaned)
+    if not isinstance(body, str) or not tail.strip(_END + " ") or not cleaned.endswith(body):
+        return readings
+    return [*readings[:-1], [replace(last, args={**last.args, "body": body + tail})]]
+
+
+def _doubted(text: str, cleaned: str, pieces: list[str], readings: list[list[PlannedCall]]) -> Reading | None:
+    """Return the clause with an effect that is no request after all, None where there is none."""
+    effects = [(piece, found[0]) for piece, found in zip(pieces, readings, strict=True) if _has_effect(found[0])]
+    # "can you" before the first clause is said of all of them
+    lead = text[: max(text.find(cleaned), 0)]
+    for piece, call in effects:
+        # a pattern without arguments is said word for word by the tool itself: undo that
+        kind = doubts.doubt_of_clause(lead + _without_opening(piece)) if call.args else ""
+        kind = kind or doubts.doubt_of_content(call.args, piece)
+        if kind:
+            return Reading((), _clean(piece), kind)
+    plain = text
+    for piece, found in zip(pieces, readings, strict=True):
+        plain = plain.replace(piece, _without_opening(piece) if found[0].args else "")
+    kind = doubts.doubt_of_message(plain) if effects else ""
+    return Reading((), cleaned, kind) if kind else None
+
+
+def _read(clause: str) -> list[PlannedCall]:
+    """Return the readings of a clause; léelo is read as lee eso."""
+    if _STANDING.match(clause):
+        return [replace(call, text=clause) for call in _readings("lee eso")[:1]]
+    return _readings(clause) or _reworded(clause)
+
+
+def _reworded(clause: str) -> list[PlannedCall]:
+    """Return the reading of a clause in the patterns' words, where it names its file, its time or its recipient."""
+    for wording in rewordings(clause.rstrip(_END), detect_language(clause, "es")):
+        call = next(iter(_readings(wording)), None)
+        if call is not None and (
+            _TELLING & call.args.keys() or not call.args or doubts.is_file(str(call.args.get("path", "")))
+        ):
+            return [replace(call, text=clause)]
+    return []
+
+
+def _has_effect(call: PlannedCall) -> bool:
+    return TOOL_REGISTRY[call.tool].contract.effect != "read"
+
+
+def _without_opening(piece: str) -> str:
+    """Return a clause without the words that open it, where they are a tool's own and forbid: no olvides."""
+    clause = _LEADING.sub("", piece)
+    opening = _verbs(_offered()).match(clause)
+    return clause[opening.end() :] if opening is not None and doubts.forbids(opening.group()) else piece
+
+
+def _resolved(pieces: list[str], readings: list[list[PlannedCall]]) -> Reading:
+    """Return the readings with the only file of the message where a word stands for it."""
+    standing = [
+        isinstance(path := found[0].args.get("path"), str)
+        and path.lower() in doubts.STANDING | doubts.OTHER
+        and (_STANDING.match(found[0].text) is not None or path in _without_quotes(found[0].text))
+        for found in readings
+    ]
+    named = {found[0].args.get("path") for found, stands in zip(readings, standing, strict=True) if not stands}
+    files = [path for path in named if isinstance(path, str) and path]
+    clauses: list[tuple[PlannedCall, ...]] = []
+    for piece, found, stands in zip(pieces, readings, standing, strict=True):
+        if stands and (len(files) != 1 or found[0].args["path"].lower() in doubts.OTHER):
+            return Reading((), _clean(piece), doubts.WHICH_FILE)
+        meant = [replace(found[0], args={**found[0].args, "path": files[0]})] if stands else found
+        clauses.append(tuple(meant))
+    return Reading(tuple(clauses))
+
+
+def _completed(clause: str) -> list[str]:
+    """Return the clauses of one whose verb is said once: write one to one.txt and two to two.txt."""
+    cleaned = _clean(clause)
+    opening = _verbs(_offered()).match(cleaned)
+    if opening is None:
+        return [clause]
+    masked = _without_quotes(cleaned)
+    parts: list[str] = []
+    tool, verb, begin = "", "", 0
+    cuts = [(found.start(), found.end()) for found in _WEAK.finditer(masked) if _names_file(cleaned, found.start())]
+    for start, end in [*cuts[:_MOST_CUTS], (len(cleaned),) * 2]:
+        part = verb + cleaned[begin:start]
+        read = _readings(part)
+        if not read or (tool and read[0].tool != tool) or not doubts.is_file(str(read[0].args.get("path", ""))):
+            continue
+        tool, verb = read[0].tool, opening.group()
+        parts.append(part)
+        begin = end
+    return parts if len(parts) > 1 and begin == len(cleaned) else [clause]
+
+
+def _names_file(text: str, end: int) -> bool:
+    """Return whether the word before a place names a file, or ends a quoted name."""
+    word = text[text.rfind(" ", 0, end) + 1 : end]
+    return word[-1:] in _QUOTES.values() or doubts.is_file(word)
+
+
+def _offered() -> tuple[str, ...]:
+    return tuple(spec.name for spec in offered_tools())
+
+
+def off_tool(clause: str) -> str | None:
+    """Answers the tool that would understand a clause, had it not been switched off; None where there is none."""
+    variant = clause.rstrip(_END)
+    off = (spec for name, spec in TOOL_REGISTRY.items() if disabled_reason(name) is not None)
+    return next((call.tool for spec in off for call in _calls(spec, variant, clause)), None)
+
+
+def _clean(text: str) -> str:
+    return without_tail(_LEADING.sub("", text.strip())).strip()
+
+
+def _cut(text: str, *, weak: bool) -> list[str]:
+    """Cuts at connectors outside quotes; strong ones and, if asked, weak ones, where a tool's verb follows."""
+    masked = _without_quotes(text)
+    connectors = [_STRONG, _WEAK] if weak else [_STRONG]
+    spans = sorted((found.start(), found.end()) for connector in connectors for found in connector.finditer(masked))
+    verbs = _verbs(_offered())
+    pieces: list[str] = []
+    begin = 0
+    for start, end in spans:
+        if start <= begin or not verbs.match(_LEADING.sub("", text[end:])):
+            continue
+        pieces.append(text[begin:start])
+        begin = end
+    return [*pieces, text[begin:]]
+
+
+@lru_cache(maxsize=8)
+def _verbs(names: tuple[str, ...]) -> Expression:
+    alternatives = [verb for name in names for verb in TOOL_REGISTRY[name].verbs]
+    return expression(r"(?i)^(?:" + "|".join(alternatives) + r")(?:\s|:)|^" + _READ_STANDING + r"[\s.!?]*$")
+
+
+def _without_quotes(text: str) -> str:
+    """Answers a text of the same length in which quoted parts are underscores; an unclosed quote quotes nothing."""
+    out: list[str] = []
+    index = 0
+    while index < len(text):
+        # An apostrophe inside a word (don't) opens no quote.
+        opens = text[index] in _QUOTES and not (index and text[index - 1].isalnum())
+        close = text.find(_QUOTES[text[index]], index + 1) if opens else -1
+        if close > index:
+            out.append("_" * (close + 1 - index))
+            index = close + 1
+        else:
+            out.append(text[index])
+            index += 1
+    return "".join(out)
+
+
+def _readings(clause: str) -> list[PlannedCall]:
+    """Answers what a clause can mean, best first: without the sentence's end mark, then as typed.
+
+    Only reads have a second reading: nobody asked to write to a file whose name was guessed.
+    """
+    found: list[PlannedCall] = []
+    for variant in dict.fromkeys((clause.rstrip(_END), clause)):
+        call = next((call for spec in offered_tools() for call in _calls(spec, variant, clause)), None)
+        if call is None or any(call.args == known.args for known in found):
+            continue
+        if not found or TOOL_REGISTRY[call.tool].contract.effect == "read":
+            found.append(call)
+    return found
+
+
+def _calls(spec: ToolSpec, variant: str, clause: str) -> Iterator[PlannedCall]:
+    for pattern in spec.patterns:
+        # Free text keeps its own end mark: "echo hello!" says "hello!".
+        text = clause if _ends_free(pattern) else variant
+        found = _compiled(pattern.expression).match(text)
+        args = None if found is None else _arguments(spec, pattern, found.groupdict())
+        if args is not None:
+            yield PlannedCall(spec.name, args, text)
+
+
+def _ends_free(pattern: Pattern) -> bool:
+    return pattern.expression.endswith(".+)")
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Expression:
+    return expression(r"(?is)^(?:" + pattern + r")$")
+
+
+def _arguments(spec: ToolSpec, pattern: Pattern, groups: dict[str, str | None]) -> dict[str, Any] | None:
+    """Answers the arguments, None where they do not fit the tool."""
+    properties = spec.schema["properties"]
+    args: dict[str, Any] = dict(pattern.fixed)
+    for name, raw in groups.items():
+        if raw is None or name == "until":
+            continue
+        args[name] = int(raw) if properties[name].get("type") == "integer" else _unquote(raw)
+    until = groups.get("until")
+    if until is not None:
+        args.setdefault("offset", 0)
+        # One answer holds no more than this; its first line says how far it came.
+        args["limit"] = min(int(until) - args["offset"], properties["limit"]["maximum"])
+    if isinstance(args.get("path"), str):
+        args["path"] = args["path"].removeprefix("./")
+    try:
+        spec.args_model.model_validate(args)
+    except ValidationError:
+        return None
+    return args if pattern.meant is None else pattern.meant(args)
+
+
+def _unquote(raw: str) -> str:
+    text = raw.strip()
+    if len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[-1] not in text[1:-1]:
+        return text[1:-1]
+    return text
+
+
+SHORT_CHARACTERS: Final = 1_000
+"""Up to here a text is read in less than a tenth of a second, also one that was made to be slow."""
+
+_threads: Final = Lanes(1, "reading")
+
+T = TypeVar("T")
+
+
+async def read_aside(who: Hashable, text: str, work: Callable[[], T]) -> T:
+    """Return what ``work`` makes of a text of somebody; a long one holds up nobody else."""
+    if len(text) <= SHORT_CHARACTERS:
+        return work()
+    return await _threads.run(who, partial(contextvars.copy_context().run, work))

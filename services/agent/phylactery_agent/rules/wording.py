@@ -1,0 +1,103 @@
+"""A clause in other words for the same: with the verb that the tools' patterns know, and what surrounds a request cut.
+
+The patterns know one or two verbs for what a tool does; people know many, in every form, with voseo and in chat
+spelling. The library that reads requests knows those. What comes of it is read by the patterns, and RiskGate hears the
+person's own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from phylactery_understanding.request import Ask, Label, parse
+
+from phylactery_agent.ports import Language
+from phylactery_agent.rules.doubts import is_file
+from phylactery_agent.rules.expressions import expression
+
+_READ: Final[dict[Language, str]] = {"es": "lee", "en": "read"}
+_VERBS: Final[tuple[tuple[str, dict[Language, str]], ...]] = (
+    ("undo", {"es": "deshaz", "en": "undo"}),
+    ("cancel", {"es": "cancela", "en": "cancel"}),
+    ("remind", {"es": "recuérdame", "en": "remind me"}),
+    ("send", {"es": "envía", "en": "send"}),
+    # What is only put somewhere is added: that loses nothing of what stands there.
+    ("add", {"es": "añade", "en": "add"}),
+    ("record", {"es": "añade", "en": "add"}),
+    ("put", {"es": "añade", "en": "add"}),
+    ("write", {"es": "escribe", "en": "write"}),
+    ("read", _READ),
+)
+"""What a person may mean, and the verb of the patterns for it; the first that gives a reading counts."""
+_INTO: Final = expression(r"(?i)\s(?:in|into|on|onto|at\s+the\s+end\s+of)\s+((?:the\s+)?(?:file\s+)?\S+)$")
+_MAIL: Final = expression(
+    r"(?i)^(?:le\s+)?(?:a\s+|to\s+)?([^\s@\"“«]+@[^\s@,:]+),?(?:\s+(?:an?\s+|un\s+)?(?:e-?mail|mail|correo))?(\s|:)"
+)
+_TO: Final = r" to \1"
+_A_MAIL: Final[dict[Language, str]] = {"es": r"un correo a \1\2", "en": r"an email to \1\2"}
+_WHAT_IS_IN: Final = expression(
+    r"(?i)^[¿\s]*(?:to\s+)?(?:me\s+)?(?:qu[eé]\s+(?:hay|dice|pone)\s+(?:en\s+)?|what(?:['’]?s|\s+is)\s+(?:in|on)\s+)"
+)
+_THAT: Final = expression(r"(?i)^(?:that|que)\s+")
+_PRONOUN: Final = expression(r"(?i)^me\s+")
+_SMILES: Final = r"[:;][-']?[)D]|[\x{1F300}-\x{1FAFF}\x{2600}-\x{27BF}\x{FE0F}]+"
+_PARTICLE: Final = r"por\s*fa(?:vor)?|porfis|plis|xfa(?:vor)?|pls|plz|please|" + _SMILES
+_TAIL: Final = expression(
+    r"(?i)(?:[\s,.!;]+(?:" + _PARTICLE + r"|thanks?(?:\s+you)?|thx|ty|(?:muchas\s+)?gracias|asap|cheers))+[\s.!?]*$"
+)
+_PARTICLES: Final = expression(r"(?i)^(?:[\s,.!;]+(?:" + _PARTICLE + r"))+[\s.!?]*$")
+_PAUSES: Final = frozenset(",.!;")
+
+
+def without_tail(text: str) -> str:
+    """Return a text without the courtesy it ends with, where that cannot be part of what is dictated.
+
+    Chat's own particles and "please" never are; "thanks" is courtesy behind a mark, a file's name or an address.
+    """
+    found = next(_TAIL.finditer(text), None)
+    if found is None:
+        return text
+    before, tail = text[: found.start()], found.group()
+    plain = _PARTICLES.match(tail) is not None
+    return before if plain or tail.lstrip()[:1] in _PAUSES or is_file(before.rpartition(" ")[2]) else text
+
+
+def rewordings(clause: str, language: Language) -> Iterator[str]:
+    """Return a clause in the words of the patterns, the likeliest first; nothing where it is no plain request."""
+    if _WHAT_IS_IN.match(clause):
+        yield f"{_READ[language]} {_WHAT_IS_IN.sub('', clause)}"
+    asks = [one for one in parse(clause).asks if one.fault is None]
+    if len(asks) != 1:
+        return
+    ask = asks[0]
+    said = clause[_stop_of_verb(ask) :].strip()
+    rest = _THAT.sub("", _PRONOUN.sub("", said))
+    if _has_other_verb(ask) or "forward" in ask.verb.meanings:
+        return
+    for meaning, verbs in _VERBS:
+        if meaning not in ask.verb.meanings or not (rest or meaning == "undo"):
+            continue
+        if meaning == "remind" and not (ask.verb.joined.startswith("me") or _PRONOUN.match(said)):
+            continue  # whom else it would remind
+        verb = verbs[language]
+        if meaning == "read":
+            yield f"{verb} {_WHAT_IS_IN.sub('', rest)}"
+        elif verb == "add":
+            yield f"{verb} {_INTO.sub(_TO, rest)}"
+        elif meaning == "send":
+            yield f"{verb} {_MAIL.sub(_A_MAIL[language], rest)}"
+        else:
+            yield f"{verb} {rest}".strip()
+
+
+def _has_other_verb(ask: Ask) -> bool:
+    """Return whether another verb stands before the one of an ask: quita y pon."""
+    verb = ask.labels.index(Label.VERB)
+    before = zip(ask.tokens[:verb], ask.labels[:verb], strict=True)
+    return any(label is not Label.FILLER and ask.lexicon.verb(one.text) for one, label in before)
+
+
+def _stop_of_verb(ask: Ask) -> int:
+    """Return where the verb of an ask ends in the words."""
+    return ask.tokens[ask.labels.index(Label.VERB)].stop

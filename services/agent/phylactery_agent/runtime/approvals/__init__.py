@@ -1,0 +1,1 @@
+"""Approvals a run waits for: watching and streaming."""

@@ -1,0 +1,153 @@
+"""Approvals decided at RiskGate instead of in the chat: heard of or asked about, and the run goes on as if told here.
+
+RiskGate is listened to for users whose runs wait, and asked about those it cannot be listened to for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from phylactery_chassis.errors import AnswerLost
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import pause
+from phylactery_chassis.util.crashpoints import reach
+
+from phylactery_agent.ports import GateRefusedError, GateUnavailableError
+from phylactery_agent.ports.services import Services
+from phylactery_agent.runtime.approvals.stream import Listener
+from phylactery_agent.runtime.dispatch.named_leases import Duties
+from phylactery_agent.runtime.intake.inbox import InboxStore
+from phylactery_agent.runtime.runs.store import RunStore
+from phylactery_agent.runtime.storage.records import Owner, StoredRun
+
+_log = get_logger("approvals")
+_AT_ONCE = 8
+_LISTENERS = 64
+"""Users listened to at once; about the runs of others RiskGate is asked at every look."""
+_LONGEST_PAUSE_SECONDS = 60.0
+_DUTY = "approvals"
+
+
+@dataclass(frozen=True, slots=True)
+class _Woken:
+    """How often a run was woken for its approval, and until when it is left alone."""
+
+    times: int
+    not_before: float
+
+
+class ApprovalWatcher:
+    """Looks after every suspended run's approval, and wakes the runs whose approval left PENDING."""
+
+    def __init__(
+        self,
+        runs: RunStore,
+        inbox: InboxStore,
+        services: Services,
+        wake: Callable[[str], None],
+        duties: Duties,
+        *,
+        interval_seconds: float,
+    ) -> None:
+        self._runs, self._inbox, self._services, self._wake = runs, inbox, services, wake
+        self._duties = duties
+        self._interval_seconds = interval_seconds
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._woken: dict[str, _Woken] = {}
+        self._news = asyncio.Event()
+        self._listeners: dict[Owner, Listener] = {}
+
+    async def poll_once(self) -> int:
+        """Asks once about each; answers how many runs were woken. RiskGate being down wakes nothing."""
+        return await self._ask_about(await self._runs.awaiting_approval())
+
+    async def run(self) -> None:
+        """Looks until cancelled: at once where something is heard, and every few seconds for what nobody tells.
+
+        Of several processes over one database one looks, and another once it is gone.
+        """
+        try:
+            while True:
+                await pause(self._news, self._interval_seconds)
+                self._news.clear()
+                try:
+                    if not self._duties.has(_DUTY) and not await self._duties.take(_DUTY):
+                        await self._listen(())
+                        continue
+                    suspended = await self._runs.awaiting_approval()
+                    await self._listen({run.owner for run in suspended})
+                    await self._ask_about(suspended)
+                except Exception as error:  # noqa: BLE001 - the next look may work; without one no run would wake again
+                    _log.warning("approvals not looked after", error=type(error).__name__)
+        finally:
+            await self._listen(())
+            await self._duties.drop(_DUTY)
+
+    async def _ask_about(self, suspended: Sequence[StoredRun]) -> int:
+        waiting = {run.run_id for run in suspended}
+        self._woken = {run_id: woken for run_id, woken in self._woken.items() if run_id in waiting}
+        return sum(await asyncio.gather(*(self._look(run) for run in suspended if self._due(run))))
+
+    async def _listen(self, owners: Collection[Owner]) -> None:
+        """Listens for those whose runs wait, and for nobody else."""
+        for owner in self._listeners.keys() - set(owners):
+            await self._listeners.pop(owner).end()
+        for owner in set(owners) - self._listeners.keys():
+            if len(self._listeners) < _LISTENERS:
+                self._listeners[owner] = Listener(self._services.approvals(owner), self._news)
+
+    def _due(self, run: StoredRun) -> bool:
+        """Says whether a run is to be asked about; one that was woken and suspended itself again waits ever longer."""
+        woken, listener = self._woken.get(run.run_id), self._listeners.get(run.owner)
+        if woken is not None and time.monotonic() < woken.not_before:
+            return False
+        return listener is None or listener.to_be_asked(run.approval_id)
+
+    def _note_woken(self, run: StoredRun) -> None:
+        before = self._woken.get(run.run_id)
+        times = 0 if before is None else before.times + 1
+        pause = min(_LONGEST_PAUSE_SECONDS, self._interval_seconds * 2**times)
+        self._woken[run.run_id] = _Woken(times, time.monotonic() + pause)
+
+    async def _look(self, run: StoredRun) -> bool:
+        async with self._slots:
+            state = await self._state_of(run)
+        if state in {"", "PENDING"}:
+            return False
+        listener = self._listeners.get(run.owner)
+        if listener is not None:  # the run is not through with it before it waits no more
+            listener.not_answered(run.approval_id)
+        try:
+            turn = await self._inbox.note_approval_decided(run, state)
+        except AnswerLost:  # it may stand, and no later look would note it again
+            self._wake(run.thread_key)
+            raise
+        if turn is None:
+            return False
+        reach("agent.5")
+        _log.info("approval decided elsewhere", run_id=run.run_id, approval_id=run.approval_id, state=state)
+        self._note_woken(run)
+        self._wake(run.thread_key)
+        return True
+
+    async def _state_of(self, run: StoredRun) -> str:
+        """Answers the state of a run's approval, APPROVAL_NOT_FOUND among them; empty where RiskGate does not say."""
+        listener, state = self._listeners.get(run.owner), ""
+        if listener is not None:
+            listener.begin_asking(run.approval_id)
+        try:
+            state = (await self._services.gate(run.owner).get_approval(run.approval_id)).state
+        except GateUnavailableError:
+            return ""
+        except GateRefusedError as error:
+            if error.reason != "APPROVAL_NOT_FOUND":
+                _log.error("RiskGate does not show an approval", run_id=run.run_id, reason=error.reason)
+                return ""
+            state = error.reason
+        finally:
+            if listener is not None and not state:
+                listener.not_answered(run.approval_id)
+        return state

@@ -1,0 +1,1 @@
+"""Dispatch of turns to processes: claims, leases, replicas."""

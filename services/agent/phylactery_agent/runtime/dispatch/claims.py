@@ -1,0 +1,390 @@
+"""Claiming turns: each thread's oldest unhandled turn, under a lease with a growing fence, by one process at a time.
+
+Over PostgreSQL several processes claim at once. Whoever claims locks the turn first and then its run, and waits for
+neither: what is locked is being claimed or ended by another at that moment, so there is something else to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Change, Query, Record, Update
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
+from phylactery_chassis.util.crashpoints import reach
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.runtime.dispatch.leases import (
+    LEASE_NOW,
+    LEASE_SECONDS,
+    hold_of,
+    lease_now,
+    require_unheld,
+    shared,
+)
+from phylactery_agent.runtime.intake.coalescing import together
+from phylactery_agent.runtime.intake.rows import insert_run, turn_of
+from phylactery_agent.runtime.intake.waiting import SPOKE_AT, run_for
+from phylactery_agent.runtime.privacy.erasure_store import lock_threads, remove_threads
+from phylactery_agent.runtime.runs.store import run_of
+from phylactery_agent.runtime.storage.events import append_event
+from phylactery_agent.runtime.storage.records import Claim, Lease, StoredRun, StoredTurn
+from phylactery_agent.runtime.storage.schema import ACTIVE, DUTIES, INBOX, IS_ACTIVE, RUNS, THREADS
+
+_BUSY_SECONDS = 0.05
+"""How soon to come back to what another process has locked: a transaction takes less."""
+_SET_ASIDE = 100
+"""Turns one claim looks at, at most, that need no serving any more."""
+
+_THREAD = Query(
+    sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == sa.bindparam("of_thread")).with_for_update()
+)
+_IN_THREAD = (INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting")
+_first = sa.select(INBOX.c.turn_id).where(*_IN_THREAD).order_by(INBOX.c.position).limit(1)
+_HEAD = Query(
+    sa.select(INBOX)
+    .where(*_IN_THREAD, INBOX.c.turn_id == _first.correlate(None).scalar_subquery())
+    .with_for_update(skip_locked=True)
+)
+"""A thread's oldest unhandled turn, locked until the commit; none, too, where another process has it."""
+_FIRST = Query(_first)
+_ANY = Query(sa.select(INBOX.c.turn_id).where(INBOX.c.state == "waiting").limit(1))
+_OF_THREAD = (RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
+_each = RUNS.alias()
+_active = sa.select(sa.func.count()).where(
+    _each.c.thread_key == sa.bindparam("of_thread"),
+    _each.c.status.in_([sa.literal_column(f"'{status}'") for status in ACTIVE]),
+)
+_ACTIVE_RUNS = Query(
+    sa.select(
+        RUNS,
+        (RUNS.c.lease_until_us - LEASE_NOW).label("left_us"),
+        (RUNS.c.due_us - LEASE_NOW).label("wait_us"),
+        SPOKE_AT.label("spoke_at"),
+        _active.scalar_subquery().label("active"),
+    )
+    .where(*_OF_THREAD)
+    .with_for_update(of=RUNS, skip_locked=True)
+)
+"""A thread's active runs, locked until the commit, and how many there are with those another process has locked."""
+_ANY_ACTIVE_RUN = Query(sa.select(RUNS.c.run_id).where(*_OF_THREAD).limit(1))
+_TAKE_RUN = Change(
+    sa.update(RUNS)
+    .where(RUNS.c.run_id == sa.bindparam("of_run"))
+    .values(
+        status="running",
+        turn_id=sa.bindparam("for_turn"),
+        fence=sa.bindparam("under_fence", type_=sa.BigInteger),
+        attempt=sa.bindparam("the_attempt", type_=sa.BigInteger),
+        lease_owner=sa.bindparam("holder"),
+        lease_until_us=LEASE_NOW + sa.bindparam("lease_for_us", type_=sa.BigInteger),
+        due_us=0,
+        updated_us=sa.bindparam("now_us"),
+    )
+    .returning(RUNS)
+)
+_TAKE_TURN = Update(
+    sa.update(INBOX)
+    .where(INBOX.c.turn_id == sa.bindparam("of_turn"))
+    .values(run_id=sa.bindparam("for_run"), resumed=sa.bindparam("goes_on"))
+)
+
+_log = get_logger("claiming")
+
+
+class HeldError(LeaseLostError):
+    """The thread's next turn cannot be claimed now; seconds says when to come back."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(what)
+        self.seconds = seconds
+
+
+class ClaimStore:
+    """Hands out turns to serve, and takes back those that were not ended."""
+
+    def __init__(self, database: Database, clock: Clock, *, lease_seconds: float = LEASE_SECONDS) -> None:
+        self._database, self._clock, self._lease_seconds = database, clock, lease_seconds
+
+    async def claim_next(self, thread_key: str, holder: str, *, waited: bool = False) -> Claim | None:
+        """Claims the thread's oldest unhandled turn, and tells that it began; None when there is none.
+
+        Raises HeldError while another process serves the thread, or it is not due yet, and Unavailable. waited says
+        that its pause was waited for, whatever the clock says, which may have been set back.
+        """
+
+        def work(connection: Connection) -> Claim | None:
+            now = self._clock.now_us()
+            for _ in range(_SET_ASIDE):
+                head = _head_of(connection, thread_key)
+                if head is None:
+                    return None
+                claim = self._claim(connection, turn_of(head), holder, now, waited=waited)
+                if claim is not None:
+                    return claim
+            raise HeldError(f"thread {thread_key} has more to set aside", 0)
+
+        reach("agent.claim.before")
+        return await self._write(work, thread_key)
+
+    def claim_opened(self, connection: Connection, turn: StoredTurn, holder: str, now: int) -> Claim | None:
+        """Claims a turn in the transaction that takes it in and opens its run; None while its thread is held."""
+        reach("agent.claim.before")
+        try:
+            return self._claim(connection, turn, holder, now)
+        except HeldError:
+            return None
+
+    async def claim_any(self, holder: str, *, but: Collection[str] = ()) -> Claim | None:
+        """Claims the oldest turn that nobody serves, of a user with as few runs under way as any; None where all are.
+
+        but names threads to leave alone. Raises Unavailable. It is for PostgreSQL: over SQLite nothing is left over.
+        """
+
+        def work(connection: Connection) -> Claim | None:
+            now = self._clock.now_us()
+            for _ in range(_SET_ASIDE):
+                head = connection.execute(_any_head(lease_now(connection, now), but)).one_or_none()
+                if head is None:
+                    return None
+                claim = self._claim(connection, turn_of(head), holder, now)
+                if claim is not None:
+                    return claim
+            return None
+
+        # nothing waits most of the time: to see that takes one question, and no transaction
+        if not await self._database.read(lambda connection: _ANY.all(connection, {}), one=True):
+            return None
+        try:
+            return await self._write(work, "")
+        except HeldError:
+            return None
+
+    async def give_back(self, claim: Claim, *, pause_seconds: float, counted: bool = True) -> None:
+        """Frees a claim that could not be served to its end, to be claimed again after a pause, by whomever.
+
+        counted says that the attempt counts among those after which a turn is given up. Where somebody else has it by
+        now nothing changes. Raises Unavailable.
+        """
+        lease, clock = claim.lease, self._clock
+
+        def work(connection: Connection) -> None:
+            now = clock.now_us()
+            values: dict[str, Any] = {"lease_owner": "", "lease_until_us": 0, "updated_us": now}
+            values["due_us"] = lease_now(connection, now) + round(pause_seconds * MICROSECONDS)
+            if not counted:
+                values["attempt"] = RUNS.c.attempt - 1
+            mine = (RUNS.c.run_id == lease.run_id, RUNS.c.fence == lease.fence, RUNS.c.lease_owner == lease.holder)
+            connection.execute(sa.update(RUNS).where(*mine, RUNS.c.status == "running").values(**values))
+
+        await self._database.write(work)
+
+    async def settle(self, thread_keys: Collection[str]) -> None:
+        """Waits until every claim and every write of a run that is under way in these threads is durable, or is not.
+
+        A claim that begins afterwards sees what was durable before. Raises Unavailable.
+        """
+        runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(tuple(thread_keys)), RUNS.c.status.in_(ACTIVE))
+
+        def work(connection: Connection) -> None:
+            connection.execute(runs.order_by(RUNS.c.run_id).with_for_update()).all()
+            lock_threads(connection, THREADS.c.thread_key.in_(tuple(thread_keys)))
+
+        await self._database.write(work)
+
+    async def served(self, thread_keys: Collection[str], holder: str) -> bool:
+        """Says whether another process than the holder has a live lease on a run of one of the threads."""
+
+        def work(connection: Connection) -> bool:
+            theirs = sa.select(RUNS.c.run_id).where(
+                RUNS.c.thread_key.in_(tuple(thread_keys)),
+                RUNS.c.status == "running",
+                RUNS.c.lease_owner.not_in(("", holder)),
+                RUNS.c.lease_until_us > lease_now(connection, self._clock.now_us()),
+            )
+            return connection.execute(theirs.limit(1)).first() is not None
+
+        return await self._database.read(work)
+
+    async def release_all(self) -> int:
+        """Frees every lease: the folder's lock proves that whoever held them is dead. Answers how many there were.
+
+        It is for SQLite alone; over PostgreSQL the holders may well live: see lease.free_leases.
+        """
+
+        def work(connection: Connection) -> int:
+            freed = connection.execute(
+                sa.update(RUNS).where(RUNS.c.lease_owner != "").values(lease_owner="", lease_until_us=0)
+            )
+            return freed.rowcount
+
+        return await self._database.write(work)
+
+    async def _write(self, work: Any, thread_key: str) -> Claim | None:
+        try:
+            claim: Claim | None = await self._database.write(work)
+        except IntegrityError:  # another process gave the thread a run at the same moment
+            raise HeldError(f"thread {thread_key} is being claimed by another process", _BUSY_SECONDS) from None
+        if claim is not None:
+            reach("agent.claim")
+        return claim
+
+    def _claim(
+        self, connection: Connection, turn: StoredTurn, holder: str, now: int, *, waited: bool = False
+    ) -> Claim | None:
+        """Claims a turn that is locked; None where it needed no serving and was set aside. Raises HeldError."""
+        runs = _active_runs(connection, turn.thread_key, now)
+        thread = _THREAD.one(connection, {"of_thread": turn.thread_key})
+        _require_unheld(connection, turn.thread_key)  # only now that the thread is locked: see settle
+        if thread is None:
+            _log.warning("what was left of a thread that is gone is removed", thread=turn.thread_key)
+            remove_threads(connection, [turn.thread_key])
+            return None
+        active = run_for(turn, runs)
+        if turn.kind == "approval_decided" and not _still_awaits(turn, active):
+            _set_aside(connection, turn.turn_id, now)
+            return None
+        if active is None:
+            run_id = insert_run(connection, turn, now)
+            opened = _active_runs(connection, turn.thread_key, now)
+            active = next((run for run in opened if run.run_id == run_id), None)
+            assert active is not None, "what was just written is there"
+        if active.status == "running" and active.lease_owner not in ("", holder) and active.left_us > 0:
+            raise HeldError(f"run {active.run_id} is held by another process", active.left_us / MICROSECONDS)
+        if active.wait_us > 0 and not waited:
+            raise HeldError(f"run {active.run_id} is not due yet", active.wait_us / MICROSECONDS)
+        beside = tuple(run_of(run) for run in runs if run.run_id != active.run_id and run.approval_id)
+        return self._take(connection, turn, active, holder, now, beside=beside)
+
+    def _take(
+        self,
+        connection: Connection,
+        turn: StoredTurn,
+        active: Record,
+        holder: str,
+        now: int,
+        *,
+        beside: tuple[StoredRun, ...],
+    ) -> Claim:
+        again = active.status == "running"
+        attempt = active.attempt + 1 if again else 1
+        resumed = turn.resumed if again else active.status == "suspended"
+        taken = _TAKE_RUN.one(
+            connection,
+            {
+                "of_run": active.run_id,
+                "for_turn": turn.turn_id,
+                "under_fence": active.fence + 1,
+                "the_attempt": attempt,
+                "holder": holder,
+                "lease_for_us": round(self._lease_seconds * MICROSECONDS),
+                "now_us": now,
+                "lease_now_us": now,
+            },
+        )
+        assert taken is not None, "what is locked is there"
+        _TAKE_TURN.later(connection, {"of_turn": turn.turn_id, "for_run": active.run_id, "goes_on": resumed})
+        lease = Lease(
+            run_id=active.run_id,
+            turn_id=turn.turn_id,
+            thread_id=turn.thread_id,
+            owner=turn.owner,
+            holder=holder,
+            fence=active.fence + 1,
+            traceparent=turn.traceparent,
+        )
+        started = {"resumed": resumed, "graph": active.graph}
+        append_event(connection, lease, "run_started", started, once="run_started", now_us=now)
+        stored = replace(turn, run_id=active.run_id, resumed=resumed)
+        if again or not (resumed and active.approval_id):  # an answer, and nothing else, is for a run that waits for it
+            stored = together(connection, stored, active.run_id, again=again)
+        return Claim(stored, run_of(taken), lease, attempt, beside)
+
+
+def _head_of(connection: Connection, thread_key: str) -> Record | None:
+    """Answers the thread's oldest unhandled turn, locked until the commit. Raises HeldError where another has it."""
+    thread = {"of_thread": thread_key}
+    head = _HEAD.one(connection, thread)
+    if head is None and shared(connection) and (first := _FIRST.one(connection, thread)) is not None:
+        raise HeldError(f"turn {first.turn_id} is being claimed or ended by another process", _BUSY_SECONDS)
+    return head
+
+
+def _any_head(now: sa.ColumnElement[int], but: Collection[str]) -> sa.Select[Any]:
+    """Answers the query for one turn to claim, the oldest of its thread, which it locks."""
+    older, theirs, held = INBOX.alias(), RUNS.alias(), DUTIES.alias()
+    first = sa.select(sa.func.min(older.c.position)).where(
+        older.c.thread_key == INBOX.c.thread_key, older.c.state == "waiting"
+    )
+    served = sa.exists().where(
+        RUNS.c.thread_key == INBOX.c.thread_key,
+        RUNS.c.status.in_(ACTIVE),
+        sa.or_(sa.and_(RUNS.c.status == "running", RUNS.c.lease_until_us > now), RUNS.c.due_us > now),
+    )
+    kept = sa.exists().where(held.c.name == hold_of("") + INBOX.c.thread_key, held.c.until_us > now)
+    under_way = (
+        sa.select(sa.func.count())
+        .where(
+            theirs.c.tenant == INBOX.c.tenant,
+            theirs.c.user_id == INBOX.c.user_id,
+            theirs.c.status == "running",
+            theirs.c.lease_until_us > now,
+        )
+        .scalar_subquery()
+    )
+    return (
+        sa.select(INBOX)
+        .where(
+            INBOX.c.state == "waiting",
+            INBOX.c.position == first.scalar_subquery(),
+            INBOX.c.thread_key.not_in(tuple(but)),
+            ~served,
+            ~kept,
+        )
+        .order_by(under_way, INBOX.c.created_us, INBOX.c.turn_id)
+        .limit(1)
+        .with_for_update(of=INBOX, skip_locked=True)
+    )
+
+
+def _active_runs(connection: Connection, thread_key: str, now: int) -> list[Record]:
+    """Return the thread's runs that have not ended, locked until the commit, with what is left of lease and pause.
+
+    Raise HeldError where another process has locked one, before anything it may wait for is locked here.
+    """
+    thread = {"of_thread": thread_key, "lease_now_us": now}
+    runs = _ACTIVE_RUNS.all(connection, thread)
+    missing = runs[0].active != len(runs) if runs else shared(connection) and _ANY_ACTIVE_RUN.one(connection, thread)
+    if missing:
+        raise HeldError(f"a run of thread {thread_key} is being written by another process", _BUSY_SECONDS)
+    return runs
+
+
+def _require_unheld(connection: Connection, thread_key: str) -> None:
+    try:
+        require_unheld(connection, thread_key)
+    except LeaseLostError as error:
+        raise HeldError(str(error), 1.0) from None
+
+
+def _still_awaits(turn: StoredTurn, active: Record | None) -> bool:
+    """Says whether the run still stands where the decision found it, or is already being served for it."""
+    if active is None or active.run_id != turn.run_id:
+        return False
+    if active.status == "running":
+        return bool(active.turn_id == turn.turn_id)
+    return bool(active.status == "suspended" and active.approval_id == turn.approval_id)
+
+
+def _set_aside(connection: Connection, turn_id: str, now: int) -> None:
+    connection.execute(
+        sa.update(INBOX)
+        .where(INBOX.c.turn_id == turn_id)
+        .values(state="handled", run_id="", run_reason="NOTHING_AWAITED", handled_us=now)
+    )

@@ -1,0 +1,419 @@
+"""The runner: each thread's turns strictly in order, different threads side by side, bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+from collections.abc import Awaitable, Callable, Collection
+
+from phylactery_chassis.errors import STORE_FAILED, AnswerLost
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.crashpoints import reach
+
+from phylactery_agent.runtime.dispatch.claims import ClaimStore, HeldError
+from phylactery_agent.runtime.dispatch.leases import hold_of
+from phylactery_agent.runtime.dispatch.named_leases import Duties
+from phylactery_agent.runtime.intake.inbox import InboxStore
+from phylactery_agent.runtime.storage.records import Claim, Incoming, StoredTurn
+from phylactery_agent.runtime.turn.server import ServeTurn
+
+_LONGEST_PAUSE_SECONDS = 60.0
+_UNSERVED_SECONDS = 0.05
+"""How often to ask whether another process has let go of a thread."""
+
+Taking = asyncio.Task[tuple[StoredTurn, Claim | None]]
+"""A message on its way into the inbox, with the claim that is made in the same commit where it opens a run."""
+
+_log = get_logger("runner")
+
+
+async def _nothing(_incoming: Incoming) -> None:
+    """Do nothing before a message is taken in."""
+
+
+class Runner:
+    """Serves whatever the inbox holds, for as long as the process lives.
+
+    Who takes a message in serves it, where there is room; over PostgreSQL others are told of what there is no room for,
+    and find what a process that died left behind.
+    """
+
+    def __init__(
+        self,
+        inbox: InboxStore,
+        claims: ClaimStore,
+        serve: ServeTurn,
+        duties: Duties,
+        *,
+        holder: str,
+        max_concurrent: int,
+        retry_seconds: float,
+        shared: bool,
+    ) -> None:
+        """Shared says that other processes may serve the same database."""
+        self.shared = shared
+        self.on_spare_work: Callable[[], None] = lambda: None
+        """Called where there is work this process has no room for."""
+        self.on_hold: Callable[[str], None] = lambda _key: None
+        """Called with a thread that no other process may serve any more."""
+        self.on_return: Callable[[Claim], None] = lambda _claim: None
+        """Called with a claim that was given back: its turn may have ended, by a commit whose answer was not heard."""
+        self.before_taking: Callable[[Incoming], Awaitable[None]] = _nothing
+        self.on_taking: Callable[[Incoming], None] = lambda _incoming: None
+        """Called with a message that is about to be taken in, where its thread could be served at once."""
+        self.on_unclaimed: Callable[[str], None] = lambda _turn_id: None
+        """Called with the turn of such a message where it was not taken in, or could not be claimed with that."""
+        self._inbox, self._claims, self._serve, self._duties = inbox, claims, serve, duties
+        self._holder, self._retry_seconds = holder, retry_seconds
+        self._slots = asyncio.Semaphore(max_concurrent)
+        self._working: dict[str, asyncio.Task[None]] = {}
+        self._dirty: set[str] = set()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._context = contextvars.copy_context()
+        """The context of who made the runner: a caller's deadline, identity and span must not leak into a turn."""
+        self._stopped = False
+        self._waited: set[str] = set()
+        self._held: dict[str, set[str]] = {}
+        """By whom each thread is held: who lets go of it must not let go of it for the others."""
+        self._looking: asyncio.Task[None] | None = None
+        self._look_again = False
+        self._found = asyncio.Event()
+        """Set while nothing is being looked for: a thread woken meanwhile might be what is found."""
+        self._found.set()
+        self._given: dict[str, Claim] = {}
+        """Claims that were found for threads which were woken meanwhile: those serve them."""
+        self._returning: set[asyncio.Task[None]] = set()
+        """What gives claims back, which nobody cancels: their own tasks are, also while they do it."""
+
+    async def start(self) -> None:
+        """Takes over what a dead predecessor left: its turns go on.
+
+        Over SQLite its leases are free; over PostgreSQL those are that were freed before this, for their holder is
+        proven dead, and every other once it ran out, for its holder may live.
+        """
+        if self.shared:
+            self.look()
+            return
+        freed = await self._claims.release_all()
+        threads = await self._inbox.threads_with_work()
+        if freed or threads:
+            _log.info("recovering", runs=freed, threads=len(threads))
+        for thread_key in threads:
+            self.wake(thread_key)
+
+    async def accept(self, incoming: Incoming) -> StoredTurn:
+        """Takes a message in and has it served; raises as InboxStore.accept.
+
+        Where this process could serve its thread at once, one commit takes it in and claims the run it opens.
+        """
+        await self.before_taking(incoming)
+        thread_key = incoming.thread_key
+        if self._stopped or self._slots.locked() or thread_key in self._working or thread_key in self._held:
+            try:
+                turn = await self._inbox.accept(incoming)
+            except AnswerLost:
+                self._doubt(thread_key)
+                raise
+            reach("agent.5")
+            if not turn.handled:
+                self.wake(thread_key)
+            return turn
+        self.on_taking(incoming)  # before the slot is taken, which nobody would give back where this fails
+        await self._slots.acquire()
+        taking = asyncio.get_running_loop().create_task(self._take_in(incoming))
+        self._begin(thread_key, taking)
+        return (await asyncio.shield(taking))[0]
+
+    async def _take_in(self, incoming: Incoming) -> tuple[StoredTurn, Claim | None]:
+        claim = None
+        try:
+            turn, claim = await self._inbox.accept_and(
+                incoming, lambda connection, turn, now: self._claims.claim_opened(connection, turn, self._holder, now)
+            )
+        finally:
+            if claim is None:
+                self.on_unclaimed(incoming.turn_id)
+        reach("agent.5")
+        if claim is not None:
+            reach("agent.claim")
+        return turn, claim
+
+    def wake(self, thread_key: str) -> None:
+        """Says that the thread has work."""
+        if self._stopped or thread_key in self._held:
+            return
+        self._dirty.add(thread_key)
+        if thread_key not in self._working:
+            self._begin(thread_key, None)
+
+    def look(self) -> None:
+        """Says that another process may have left work."""
+        if self._stopped or not self.shared:
+            return
+        self._look_again = True
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._find(), context=self._context.copy())
+
+    async def stop(self) -> None:
+        """Stops at once; turns that were being served go on at the next start, exactly where they stand."""
+        self._stopped = True
+        for timer in self._timers.values():
+            timer.cancel()
+        tasks = self._tasks()
+        for task in tasks:
+            if task not in self._returning:
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._returning, return_exceptions=True)
+        if tasks:
+            self.on_spare_work()
+
+    async def hold(self, thread_keys: Collection[str], *, by: str, keep: bool = False) -> frozenset[str]:
+        """Serves none of these threads until whoever holds them released them, nor does any other process.
+
+        What is being served stops where it stands. Answers those that were not held by that name before. Raises
+        Unavailable; then these are released again, unless keep: then this process goes on serving none of them. Only
+        where it did not raise is a thread held, also one that was held before.
+        """
+        fresh = frozenset(key for key in thread_keys if by not in self._held.get(key, ()))
+        for key in thread_keys:
+            self._held.setdefault(key, set()).add(by)
+        try:
+            await self._keep_from_all(thread_keys)
+        except BaseException:
+            if not keep:
+                await self.release(fresh, by=by)
+            raise
+        return fresh
+
+    async def release(self, thread_keys: Collection[str], *, by: str) -> None:
+        """Lets these threads be served again where nobody else holds them.
+
+        Whoever held them wakes those that have work.
+        """
+        free = []
+        for key in thread_keys:
+            holders = self._held.get(key, set())
+            holders.discard(by)
+            if not holders:
+                self._held.pop(key, None)
+                free.append(key)
+        await self._duties.drop(*map(hold_of, free))
+
+    def yield_thread(self, thread_key: str) -> None:
+        """Stops serving a thread that another process holds; a turn that was being served goes on later."""
+        task = self._working.get(thread_key)
+        if task is not None:
+            task.cancel()
+
+    async def idle(self) -> None:
+        """Waits until no thread is being served."""
+        while tasks := self._tasks():
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _keep_from_all(self, thread_keys: Collection[str]) -> None:
+        tasks = [task for key in thread_keys if (task := self._working.get(key)) is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._returning, return_exceptions=True)
+        await self._found.wait()  # what was found of them meanwhile is given back by then
+        if self.shared:
+            for key in thread_keys:
+                await self._duties.take_patiently(hold_of(key))
+                self.on_hold(key)
+            await self._claims.settle(thread_keys)
+            while await self._claims.served(thread_keys, self._holder):  # noqa: ASYNC110 - only the database knows
+                await asyncio.sleep(_UNSERVED_SECONDS)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        looking = [self._looking] if self._looking is not None else []
+        return [*self._working.values(), *looking, *self._returning]
+
+    def _begin(self, thread_key: str, found: Claim | Taking | None) -> None:
+        """Begins to serve a thread, with a claim if there is one or may soon be: then a slot is taken already."""
+        task = asyncio.get_running_loop().create_task(self._drain(thread_key, found), context=self._context.copy())
+        self._working[thread_key] = task
+
+        def never_began(done: asyncio.Task[None]) -> None:
+            """Forgets a task that was cancelled before its first step, of which nothing ran, its end neither."""
+            if self._working.get(thread_key) is done:
+                del self._working[thread_key]
+                if found is not None:
+                    self._slots.release()
+                for left in (found, self._given.pop(thread_key, None)):
+                    if left is not None:
+                        self._return(left)
+
+        task.add_done_callback(never_began)
+
+    async def _give_back(self, found: Claim | Taking, pause: float = 0, *, counted: bool = False) -> None:
+        """Gives a claim back as _return does, and ends with it: where this task is cancelled meanwhile, only then."""
+        returning, cancelled = self._return(found, pause, counted=counted), None
+        while not returning.done():
+            try:
+                await asyncio.wait({returning})
+            except asyncio.CancelledError as error:
+                cancelled = error
+        returning.result()
+        if cancelled is not None:
+            raise cancelled
+
+    def _return(self, found: Claim | Taking, pause: float = 0, *, counted: bool = False) -> asyncio.Task[None]:
+        """Begins to give a claim back in a task of its own, which a hold and the end wait for.
+
+        ``pause`` are seconds until it may be claimed again, ``counted`` says that this was an attempt at it.
+        """
+        giving = self._return_claim(found, pause, counted=counted)
+        task = asyncio.get_running_loop().create_task(giving, context=self._context.copy())
+        self._returning.add(task)
+        task.add_done_callback(self._returning.discard)
+        return task
+
+    async def _return_claim(self, found: Claim | Taking, pause: float, *, counted: bool) -> None:
+        claim = found if isinstance(found, Claim) else (await _taken(found))[1]
+        if claim is None:
+            return
+        try:
+            with contextlib.suppress(*STORE_FAILED):  # then its lease runs out
+                await self._claims.give_back(claim, pause_seconds=pause, counted=counted)
+        finally:
+            self.on_return(claim)  # what was read for the turn is old by its next claim, given back or not
+
+    async def _find(self) -> None:
+        """Claims what nobody serves, while there is room."""
+        try:
+            while self._look_again and not self._stopped:
+                self._look_again = False
+                while not self._slots.locked() and await self._find_one():
+                    pass
+        except Exception as error:  # noqa: BLE001 - the next look may work; without one what others left stays
+            _log.warning("work is not looked for", error=type(error).__name__)
+        finally:
+            self._looking = None
+
+    async def _find_one(self) -> bool:
+        await self._slots.acquire()
+        claim = None
+        self._found.clear()
+        try:
+            claim = await self._claims.claim_any(self._holder, but=self._working.keys() | self._held.keys())
+            if claim is not None and claim.lease.thread_key in self._held:  # it was held here meanwhile
+                held, claim = claim, None
+                await self._give_back(held)
+                return True
+            if claim is not None and claim.lease.thread_key in self._working:  # it was woken here meanwhile
+                self._given[claim.lease.thread_key] = claim
+        finally:
+            self._found.set()
+            if claim is None or claim.lease.thread_key in self._given:
+                self._slots.release()
+        if claim is None:
+            return False
+        thread_key = claim.lease.thread_key
+        if thread_key not in self._given:
+            _log.info("taking over", run_id=claim.lease.run_id, attempt=claim.attempt)
+            self._begin(thread_key, claim)
+        return True
+
+    async def _drain(self, thread_key: str, found: Claim | Taking | None) -> None:
+        try:
+            if found is not None:
+                try:
+                    await self._serve_found(thread_key, found)
+                finally:
+                    self._slots.release()
+            while thread_key in self._dirty:
+                self._dirty.discard(thread_key)
+                while await self._serve_next(thread_key):
+                    pass
+        except HeldError as error:
+            self._later(thread_key, error.seconds)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the thread's turns must not wait for ever
+            _log.warning("thread waits", thread=thread_key, error=type(error).__name__)
+            self._later(thread_key, self._retry_seconds)
+        finally:
+            given = self._given.pop(thread_key, None)
+            try:
+                if given is not None:  # it was not come to
+                    await self._give_back(given)
+            finally:
+                self._working.pop(thread_key, None)
+                if found is not None or given is not None:
+                    self.look()  # where one was left over there may be more
+
+    async def _serve_found(self, thread_key: str, found: Claim | Taking) -> None:
+        """Serves a claim, or what a message that is being taken in turns out to open.
+
+        Over SQLite nothing comes behind such a message of which this runner is not told: no other process is there.
+        """
+        if isinstance(found, Claim):
+            self._dirty.add(thread_key)
+            await self._serve_claim(found)
+            return
+        try:
+            turn, claim = await _taken(found)
+        except asyncio.CancelledError:
+            await self._give_back(found)
+            raise
+        if turn is None and not found.cancelled() and isinstance(found.exception(), AnswerLost):
+            self._doubt(thread_key)
+        if turn is not None and (self.shared or (claim is None and not turn.handled)):
+            self._dirty.add(thread_key)
+        if claim is not None:
+            await self._serve_claim(claim)
+
+    async def _serve_next(self, thread_key: str) -> bool:
+        if self._slots.locked():
+            self.on_spare_work()
+        async with self._slots:
+            waited = thread_key in self._waited
+            self._waited.discard(thread_key)
+            await self._found.wait()
+            claim = self._given.pop(thread_key, None)
+            claim = claim or await self._claims.claim_next(thread_key, self._holder, waited=waited)
+            if claim is None:
+                return False
+            await self._serve_claim(claim)
+            return True
+
+    async def _serve_claim(self, claim: Claim) -> None:
+        """Serves a claim to its end, or gives it back. Raises HeldError, which says when it is tried again."""
+        try:
+            await self._serve(claim)
+        except asyncio.CancelledError:
+            await self._give_back(claim)
+            raise
+        except Exception as error:
+            pause = min(self._retry_seconds * 2 ** (claim.attempt - 1), _LONGEST_PAUSE_SECONDS)
+            _log.warning("a turn waits", run_id=claim.lease.run_id, error=type(error).__name__, seconds=pause)
+            await self._give_back(claim, pause, counted=True)
+            raise HeldError(f"run {claim.lease.run_id} was interrupted by {type(error).__name__}", pause) from error
+
+    def _doubt(self, thread_key: str) -> None:
+        """Looks at a thread a moment later: its message may be kept, though its caller was told that nobody knows."""
+        if thread_key not in self._timers:
+            self._later(thread_key, self._retry_seconds)
+
+    def _later(self, thread_key: str, seconds: float) -> None:
+        """Tries the thread again after a pause: the store, or whoever holds the run, may need one."""
+        if self._stopped:
+            return
+        loop = asyncio.get_running_loop()
+        earlier = self._timers.pop(thread_key, None)
+        if earlier is not None:
+            earlier.cancel()
+        seconds = min(seconds, _LONGEST_PAUSE_SECONDS)  # a clock that was set back would have it wait for hours
+        self._timers[thread_key] = loop.call_later(seconds, self._due, thread_key, context=self._context.copy())
+
+    def _due(self, thread_key: str) -> None:
+        self._timers.pop(thread_key, None)
+        self._waited.add(thread_key)
+        self.wake(thread_key)
+
+
+async def _taken(taking: Taking) -> tuple[StoredTurn | None, Claim | None]:
+    """Answers a message that was taken in and its claim; neither where it was not, of which its caller hears."""
+    await asyncio.wait({taking})
+    return (None, None) if taking.cancelled() or taking.exception() is not None else taking.result()

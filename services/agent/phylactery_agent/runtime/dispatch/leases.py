@@ -1,0 +1,187 @@
+"""Leases: who may execute a run. Every write of a run proves here, in its own transaction, that it still may.
+
+Over PostgreSQL several processes serve one database, and only the database's clock says when a lease is over: theirs
+may be hours apart. Over SQLite one process does, and its own clock says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, Update
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
+from sqlalchemy.engine import Connection
+from sqlalchemy.ext.compiler import compiles
+
+from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.runtime.storage.records import Lease
+from phylactery_agent.runtime.storage.schema import DUTIES, RUNS
+
+LEASE_SECONDS = 30.0
+HEARTBEATS = 3
+"""How many heartbeats there are in a lease."""
+
+_DATABASE_US = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * MICROSECONDS, sa.BigInteger)
+
+
+class _LeaseNow(sa.ColumnElement[int]):
+    """See LEASE_NOW."""
+
+    type = sa.BigInteger()
+    inherit_cache = True
+
+
+@compiles(_LeaseNow)
+def _the_process_own(_element: _LeaseNow, compiler: Any, **options: Any) -> str:
+    return str(compiler.process(sa.bindparam("lease_now_us", type_=sa.BigInteger), **options))
+
+
+@compiles(_LeaseNow, "postgresql")
+def _the_database_own(_element: _LeaseNow, compiler: Any, **options: Any) -> str:
+    return str(compiler.process(_DATABASE_US, **options))
+
+
+LEASE_NOW: sa.ColumnElement[int] = _LeaseNow()
+"""The time leases and pauses are judged by, in microseconds, for a statement that is compiled once.
+
+That is the database's own on PostgreSQL, and on SQLite the parameter lease_now_us, the process'.
+"""
+_AUTHORITY = Query(
+    sa.select(
+        RUNS.c.fence,
+        RUNS.c.lease_owner,
+        RUNS.c.status,
+        RUNS.c.lease_until_us,
+        LEASE_NOW.label("now_us"),
+        RUNS.c.cancel_us,
+    )
+    .where(RUNS.c.run_id == sa.bindparam("of_run"))
+    .with_for_update()
+)
+_CANCELLED = Query(sa.select(RUNS.c.cancel_us).where(RUNS.c.run_id == sa.bindparam("of_run")))
+_KEPT_BY_ANOTHER = sa.select(DUTIES.c.name).where(DUTIES.c.name == sa.bindparam("hold"), DUTIES.c.until_us > LEASE_NOW)
+_HELD = Query(_KEPT_BY_ANOTHER)
+_SERVED_US = sa.bindparam("served_us", type_=sa.BigInteger)
+_RENEW = Update(
+    sa.update(RUNS)
+    .where(
+        RUNS.c.run_id == sa.bindparam("of_run"),
+        RUNS.c.fence == sa.bindparam("under_fence"),
+        RUNS.c.lease_owner == sa.bindparam("holder"),
+        RUNS.c.status == "running",
+        RUNS.c.lease_until_us > LEASE_NOW,
+        ~_KEPT_BY_ANOTHER.exists(),
+    )
+    .values(
+        lease_until_us=LEASE_NOW + sa.bindparam("lease_for_us", type_=sa.BigInteger),
+        active_us=sa.case((_SERVED_US > 0, _SERVED_US), else_=RUNS.c.active_us),
+    )
+)
+
+
+def lease_now(connection: Connection, now_us: int) -> sa.ColumnElement[int]:
+    """Answers the time leases and pauses are judged by, in microseconds, for a statement.
+
+    That is the database's own on PostgreSQL, and on SQLite now_us, the process'.
+    """
+    return _DATABASE_US if shared(connection) else sa.literal(now_us, sa.BigInteger)
+
+
+def shared(connection: Connection) -> bool:
+    """Says whether other processes may serve this database."""
+    return connection.dialect.name == "postgresql"
+
+
+def hold_of(thread_key: str) -> str:
+    """Answers the name of the duty under which one process keeps all others from serving a thread."""
+    return f"hold:{thread_key}"
+
+
+def require_lease(connection: Connection, lease: Lease, now_us: int) -> bool:
+    """Raises LeaseLostError unless the lease holds; on PostgreSQL the row stays locked until the commit.
+
+    Answers whether the person cancelled the run, which nobody can any more before the commit.
+    """
+    row = _AUTHORITY.one(connection, {"of_run": lease.run_id, "lease_now_us": now_us})
+    if row is None or (row.fence, row.lease_owner, row.status) != (lease.fence, lease.holder, "running"):
+        raise LeaseLostError(f"run {lease.run_id} is held by another process")
+    if row.lease_until_us <= row.now_us:
+        raise LeaseLostError(f"the lease of run {lease.run_id} ran out before it was renewed")
+    return bool(row.cancel_us)
+
+
+def require_unheld(connection: Connection, thread_key: str) -> None:
+    """Raises LeaseLostError where another process keeps everybody from serving the thread."""
+    if not shared(connection):
+        return
+    if _HELD.one(connection, {"hold": hold_of(thread_key)}) is not None:
+        raise LeaseLostError(f"thread {thread_key} is not served for now")
+
+
+class RunCancelledError(Exception):
+    """The person wants the run to end; nothing more of it is begun."""
+
+
+def require_wanted(connection: Connection, run_id: str) -> None:
+    """Raises RunCancelledError where the run was cancelled."""
+    row = _CANCELLED.one(connection, {"of_run": run_id})
+    if row is not None and row.cancel_us:
+        raise RunCancelledError(f"run {run_id} was cancelled")
+
+
+class Leases:
+    """Takes, renews and gives back leases."""
+
+    def __init__(self, database: Database, clock: Clock, *, seconds: float = LEASE_SECONDS) -> None:
+        self._database, self._clock, self._seconds = database, clock, seconds
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        """Answers how often a lease is renewed."""
+        return self._seconds / HEARTBEATS
+
+    async def renew(self, lease: Lease, *, active_us: int = 0) -> None:
+        """Prolongs the lease, and notes how long its run was served, where that is told.
+
+        Raises LeaseLostError: a lease that ran out is lost, even if nobody took it. It is one statement, and over
+        PostgreSQL it waits for no other write: where the way is long, a queue may take longer than a lease.
+        """
+        clock = self._clock
+        under = {
+            "of_run": lease.run_id,
+            "under_fence": lease.fence,
+            "holder": lease.holder,
+            "hold": hold_of(lease.thread_key),
+            "lease_for_us": round(self._seconds * MICROSECONDS),
+            "served_us": active_us,
+        }
+
+        def work(connection: Connection) -> None:
+            if not _RENEW.run(connection, {**under, "lease_now_us": clock.now_us()}):
+                raise LeaseLostError(f"run {lease.run_id} is held by another process, or its lease ran out before this")
+            require_unheld(connection, lease.thread_key)  # held, maybe, while this waited for the row
+
+        await self._database.write_beside(work)
+
+
+def free_leases(database: Database, holders: Collection[str]) -> None:
+    """Frees every run and duty of holders that are known to be dead, so that others go on with them at once.
+
+    Raises Unavailable STORE_UNAVAILABLE.
+    """
+
+    def work(connection: Connection) -> None:
+        runs = sa.update(RUNS).where(RUNS.c.lease_owner.in_(holders), RUNS.c.status == "running")
+        connection.execute(runs.values(lease_owner="", lease_until_us=0))
+        connection.execute(sa.delete(DUTIES).where(DUTIES.c.holder.in_(holders)))
+
+    if holders:
+        database.write_sync(work)
+
+
+def lease_until(connection: Connection, now_us: int, seconds: float) -> sa.ColumnElement[int]:
+    """Answers when a lease taken or renewed now runs out, for a statement."""
+    return lease_now(connection, now_us) + round(seconds * MICROSECONDS)

@@ -1,0 +1,145 @@
+"""Duties: what only one of the processes that share a database does at a time, each under a lease of its own.
+
+Over SQLite one process owns the folder, and every duty is its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Change, Update
+from phylactery_chassis.errors import STORE_FAILED
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.runtime.dispatch.leases import HEARTBEATS, LEASE_NOW, LEASE_SECONDS, lease_now, lease_until
+from phylactery_agent.runtime.storage.schema import DUTIES
+
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 0.5
+
+_new = insert(DUTIES).values(
+    name=sa.bindparam("the_name"),
+    holder=sa.bindparam("the_holder"),
+    until_us=LEASE_NOW + sa.bindparam("lease_for_us", type_=sa.BigInteger),
+)
+_TAKE = Change(
+    _new.on_conflict_do_update(
+        index_elements=[DUTIES.c.name],
+        set_={"holder": _new.excluded.holder, "until_us": _new.excluded.until_us},
+        where=sa.or_(DUTIES.c.holder == _new.excluded.holder, DUTIES.c.until_us <= LEASE_NOW),
+    ).returning(DUTIES.c.name)
+)
+_DROP = Update(
+    sa.delete(DUTIES).where(DUTIES.c.name == sa.bindparam("the_name"), DUTIES.c.holder == sa.bindparam("the_holder"))
+)
+
+_log = get_logger("duties")
+
+
+class DutyTakenError(Exception):
+    """Another process does it at this moment."""
+
+
+class Duties:
+    """Takes, keeps and gives up duties for one process."""
+
+    def __init__(self, database: Database, clock: Clock, holder: str, *, seconds: float = LEASE_SECONDS) -> None:
+        """Takes the process' own name; a duty of a process that dies is free after so many seconds."""
+        self._database, self._clock, self._holder, self._seconds = database, clock, holder, seconds
+        self.alone = database.dialect == "sqlite"
+        """Says that no other process can serve the database."""
+        self._until: dict[str, float] = {}
+
+    def has(self, name: str) -> bool:
+        """Says whether the duty is this process' own for sure, by what it knows itself."""
+        return self.alone or self._until.get(name, 0.0) > time.monotonic()
+
+    async def take(self, name: str) -> bool:
+        """Takes a duty, or keeps it; False where another process has it. Raises Unavailable."""
+        if self.alone:
+            return True
+        until = time.monotonic() + self._seconds  # before the database is asked: its lease is over later than this
+        asked = {
+            "the_name": name,
+            "the_holder": self._holder,
+            "lease_for_us": round(self._seconds * MICROSECONDS),
+            "lease_now_us": self._clock.now_us(),
+        }
+        if not await self._database.write(lambda connection: _TAKE.one(connection, asked) is not None):
+            self._until.pop(name, None)
+            return False
+        self._until[name] = until
+        return True
+
+    async def take_patiently(self, name: str) -> None:
+        """Takes a duty as soon as nobody else has it. Raises Unavailable."""
+        pause = _FIRST_PAUSE_SECONDS
+        while not await self.take(name):
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    async def drop(self, *names: str) -> None:
+        """Gives duties up; where the database is away their leases run out."""
+        mine = [name for name in names if self._until.pop(name, None) is not None]
+        if not mine:
+            return
+
+        def work(connection: Connection) -> None:
+            for name in mine:
+                _DROP.later(connection, {"the_name": name, "the_holder": self._holder})
+
+        with contextlib.suppress(*STORE_FAILED):
+            await self._database.write(work)
+
+    @asynccontextmanager
+    async def doing(self, name: str, *, patient: bool = True) -> AsyncIterator[None]:
+        """Has the duty for the block: waits for it, or raises DutyTakenError where it is not patient."""
+        if patient:
+            await self.take_patiently(name)
+        elif not await self.take(name):
+            raise DutyTakenError(name)
+        try:
+            yield
+        finally:
+            await self.drop(name)
+
+    async def run(self) -> None:
+        """Keeps what this process has, and removes what dead ones left, until cancelled."""
+        while not self.alone:
+            await asyncio.sleep(self._seconds / HEARTBEATS)
+            try:
+                await self._renew()
+            except STORE_FAILED as error:
+                _log.warning("duties are not renewed", error=type(error).__name__)
+
+    async def _renew(self) -> None:
+        until, clock, seconds = time.monotonic() + self._seconds, self._clock, self._seconds
+        wanted = [name for name, end in self._until.items() if end > time.monotonic()]
+
+        def work(connection: Connection) -> set[str]:
+            now = clock.now_us()
+            kept = (
+                sa.update(DUTIES)
+                .where(DUTIES.c.name.in_(wanted), DUTIES.c.holder == self._holder)
+                .values(until_us=lease_until(connection, now, seconds))
+                .returning(DUTIES.c.name)
+            )
+            names = set(connection.scalars(kept))
+            old = lease_now(connection, now) - round(HEARTBEATS * seconds * MICROSECONDS)
+            connection.execute(sa.delete(DUTIES).where(DUTIES.c.until_us < old))
+            return names
+
+        kept = await self._database.write_beside(work)
+        for name in wanted:
+            if name not in kept:
+                self._until.pop(name, None)
+            elif name in self._until:  # it may have been dropped meanwhile
+                self._until[name] = until

@@ -1,0 +1,175 @@
+"""Proof that an agent is dead: a file of its own that it keeps locked as long as it lives, beside the others'.
+
+Over PostgreSQL a lease says only how long its holder may be alive. The kernel says more: a lock of a file is free once
+the process that took it has ended, however it ended, and not before; one that stands still keeps it. So a holder's name
+says by which kernel and on which file it locked, and who finds that very file free under that very kernel knows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.ids import new_id
+
+LIVES: Final = "agents"
+"""The folder, in the data folder, of the files of those that live, and of those nobody has buried yet."""
+_KERNEL: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Life:
+    """One process among those that share a data folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begins it. Raises OSError where the folder cannot be used."""
+        self._folder = folder / LIVES
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._path, self._descriptor = self._begin()
+        self.holder = f"{self._path.name}{_proof(self._descriptor)}"
+        """The name this process holds leases under."""
+
+    def _begin(self) -> tuple[Path, int]:
+        while True:
+            path = self._folder / new_id("agent")
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            if _locked(descriptor) and path.exists():
+                return path, descriptor
+            os.close(descriptor)  # somebody was burying, and took the empty file for one that is left over
+
+    def end(self) -> None:
+        """Ends it: from now on whatever this process still held is anybody's."""
+        if self._descriptor >= 0:
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def bury(self, free: Callable[[Collection[str]], None]) -> None:
+        """Hands every name a dead process held leases under to ``free``, and removes what those left in the folder.
+
+        A process on another machine, or one whose file is not the one it locked, is never among them: its leases run
+        out. Raises OSError, and what ``free`` raises; then they are handed over another time.
+        """
+        with contextlib.ExitStack() as files:
+            left = [path for path in self._folder.iterdir() if path != self._path]
+            dead = {path: proof for path in left if (proof := files.enter_context(_last_word(path))) is not None}
+            free([f"{path.name}{proof}" for path, proof in dead.items() if proof])
+            for path in dead:
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _last_word(path: Path) -> Iterator[str | None]:
+    """Answers, locked meanwhile, what a dead process' name ends with; nothing of one that lives."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:  # somebody else buried it
+        yield None
+        return
+    try:
+        yield _proof(descriptor) if _locked(descriptor) else None
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _proof(descriptor: int) -> str:
+    """Answers what tells this file under this kernel from every other; nothing where the kernel has no name."""
+    try:
+        kernel = _KERNEL.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+    file = os.fstat(descriptor)
+    return "." + hashlib.sha256(f"{kernel} {file.st_dev} {file.st_ino}".encode()).hexdigest()[:32]
+
+
+LOCK_FILE = "agent.lock"
+
+_log = get_logger("folder")
+
+
+class FolderTakenError(RuntimeError):
+    """Another agent works on the same data folder."""
+
+
+class FolderLock:
+    """A lock on a folder, held as long as the process lives: a dead holder's lock is free at once."""
+
+    def __init__(self, folder: Path, *, shared: bool = False) -> None:
+        """Takes the lock, alone or beside others that share it. Raises FolderTakenError, OSError."""
+        self._life: Life | None = None
+        path = folder / LOCK_FILE
+        self._held: list[int] = []
+        self._hold(
+            path,
+            fcntl.LOCK_SH if shared else fcntl.LOCK_EX,
+            f"another agent works on {folder}; stop it, or give this one a folder of its own in AGENT_DATA_DIR",
+        )
+        if shared:
+            try:
+                self._life = Life(folder)
+            except OSError:
+                self.release()
+                raise
+        self.holder = self._life.holder if self._life is not None else new_id("agent")
+        """The name this process holds leases under: no other ever had it."""
+
+    def hold_database(self, path: Path) -> None:
+        """Lock the database's own file as well, made where there is none. Raise FolderTakenError, OSError.
+
+        Call it before the database is opened in this process and release after it is closed: SQLite's own locks are
+        dropped by whoever closes the file in the same process.
+        """
+        self._hold(
+            path,
+            fcntl.LOCK_EX,
+            f"another agent works on the database {path}; stop it, or give this one its own in AGENT_DATA_DIR or "
+            "AGENT_DATABASE_URL",
+        )
+
+    def _hold(self, path: Path, kind: int, taken: str) -> None:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise FolderTakenError(taken) from None
+        except OSError:
+            os.close(descriptor)
+            raise
+        self._held.append(descriptor)
+
+    def bury(self, free: Callable[[Collection[str]], None]) -> None:
+        """Hands the names dead processes held leases under to ``free``, where others share the folder; see Life.bury.
+
+        Raises what ``free`` raises. A folder that cannot be looked at costs time alone: leases run out.
+        """
+        if self._life is None:
+            return
+        try:
+            self._life.bury(free)
+        except OSError as error:
+            _log.warning(
+                "what dead agents were serving waits for their leases", file=error.filename, why=error.strerror
+            )
+
+    def release(self) -> None:
+        """Gives the folder free."""
+        if self._life is not None:
+            self._life.end()
+        while self._held:
+            os.close(self._held.pop())

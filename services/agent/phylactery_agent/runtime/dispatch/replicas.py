@@ -1,0 +1,68 @@
+"""Several agents over one PostgreSQL database: what they tell each other, and what each looks for when nobody tells.
+
+Every notice says only where to look, and a slow look stands behind all of them, so one that is lost costs time alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from phylactery_chassis.db.notify import Notices
+
+from phylactery_agent.runtime.dispatch.dispatcher import Runner
+from phylactery_agent.runtime.dispatch.named_leases import Duties
+from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+
+LOOK_SECONDS: Final = 2.0
+"""How long a lost notice delays what it was about, at most."""
+_CHANNEL: Final = "phylactery_agent"
+_NEWS, _WORK, _HOLD = "news", "work", "hold"
+
+
+class Replicas:
+    """Connects one agent with the others. Over SQLite there are none, and this does nothing."""
+
+    def __init__(self, url: str, holder: str, *, runner: Runner, news: ThreadNews, duties: Duties) -> None:
+        """Takes the database's URL and the parts of this agent that hear of the others'."""
+        self._runner, self._news, self._duties = runner, news, duties
+        self._notices = None
+        self._tasks: list[asyncio.Task[None]] = []
+        if runner.shared:
+            self._notices = Notices(url, _CHANNEL, origin=holder, heard=self._hear, missed=self._look)
+            notices = self._notices
+            news.relay = lambda key: notices.send(f"{_NEWS} {key}")
+            runner.on_spare_work = lambda: notices.send(_WORK)
+            runner.on_hold = lambda key: notices.send(f"{_HOLD} {key}")
+
+    async def start(self) -> None:
+        """Begins to listen, and to look for what nobody told."""
+        if self._notices is not None:
+            self._notices.start()
+            self._tasks = [asyncio.create_task(self._duties.run()), asyncio.create_task(self._look_again())]
+
+    async def stop(self) -> None:
+        """Tells what is still to be told, and ends."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._notices is not None:
+            await self._notices.stop()
+
+    def _hear(self, notice: str) -> None:
+        kind, _, key = notice.partition(" ")
+        if kind == _NEWS:
+            self._news.tell_here(key)
+        elif kind == _WORK:
+            self._runner.look()
+        elif kind == _HOLD:
+            self._runner.yield_thread(key)
+
+    def _look(self) -> None:
+        self._news.tell_all_here()
+        self._runner.look()
+
+    async def _look_again(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self._look()

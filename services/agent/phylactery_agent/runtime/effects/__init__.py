@@ -1,0 +1,1 @@
+"""Effects: ledger, outbox and delivery."""

@@ -1,0 +1,171 @@
+"""Delivers the outbox: each thread's parcels for one destination in order, again and again until they are taken."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, get_args
+from weakref import WeakValueDictionary
+
+from phylactery_chassis.errors import STORE_FAILED
+from phylactery_chassis.telemetry import semconv, telemetry
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import pause
+from phylactery_chassis.util.crashpoints import reach
+
+from phylactery_agent.ports import GateRefusedError, MemoryRefusedError
+from phylactery_agent.ports.services import Services
+from phylactery_agent.runtime.dispatch.named_leases import Duties, DutyTakenError
+from phylactery_agent.runtime.effects.outbox import PAGE, OutboxKind, OutboxStore, Parcel
+
+_log = get_logger("outbox")
+_NEVER_SEEN = "EXECUTION_NOT_FOUND"
+_WITHDRAWN = "the run was cancelled"
+
+
+class Delivery:
+    """Delivers on demand (flush) and in the background (run), each lane by one process at a time."""
+
+    def __init__(
+        self,
+        store: OutboxStore,
+        services: Services,
+        duties: Duties,
+        *,
+        retry_seconds: float,
+        look_seconds: float | None = None,
+    ) -> None:
+        """look_seconds is how often to look for what another process left; None where there is no other."""
+        self._store, self._services, self._duties = store, services, duties
+        self._retry_seconds, self._look_seconds = retry_seconds, look_seconds
+        self._lanes: WeakValueDictionary[tuple[OutboxKind, str], asyncio.Lock] = WeakValueDictionary()
+        self._news = asyncio.Event()
+
+    def wake(self) -> None:
+        """Says that something new waits."""
+        self._news.set()
+
+    async def flush(self, kind: OutboxKind, thread_key: str, run_id: str = "", *, patient: bool = True) -> None:
+        """Delivers all that waits for one thread and destination, in order; of one run where it is named.
+
+        Raises GateUnavailableError or MemoryUnavailableError; what was delivered until then stays delivered. Where
+        another process delivers it waits for that one, or raises DutyTakenError where it is not patient.
+        """
+        lane = self._lanes.setdefault((kind, thread_key), asyncio.Lock())
+        async with lane:
+            parcels = await self._store.waiting(kind, thread_key, run_id)
+            if not parcels:
+                return
+            async with self._duties.doing(_duty(kind, thread_key), patient=patient):
+                if not self._duties.alone:  # whoever was at it meanwhile delivered some
+                    parcels = await self._store.waiting(kind, thread_key, run_id)
+                while parcels:
+                    for parcel in parcels:
+                        await self._deliver(parcel)
+                    full = len(parcels) == PAGE
+                    parcels = await self._store.waiting(kind, thread_key, run_id) if full else ()
+
+    async def waiting(self, kind: OutboxKind) -> frozenset[str]:
+        """Answers the threads for which something waits to be told to one destination."""
+        return frozenset(key for lane, key in await self._store.lanes() if lane == kind)
+
+    async def refused(self, kind: OutboxKind, thread_key: str, run_id: str) -> bool:
+        """Says whether one destination refused something of a run for good."""
+        return await self._store.refused(kind, thread_key, run_id)
+
+    async def quiet(self, thread_key: str) -> None:
+        """Waits until nothing of a thread is on its way; what was taken from the outbox before may still be."""
+        for kind in get_args(OutboxKind):
+            lane = self._lanes.setdefault((kind, thread_key), asyncio.Lock())
+            async with lane, self._duties.doing(_duty(kind, thread_key)):
+                continue
+
+    async def flush_all(self) -> bool:
+        """Tries every lane once; answers whether nothing waits any more. A lane that fails does not hold up others."""
+        complete = True
+        for kind, thread_key in await self._store.lanes():
+            try:
+                await self.flush(kind, thread_key, patient=False)
+            except DutyTakenError:  # another process is at it, and may die over it
+                complete = False
+            except Exception as error:  # noqa: BLE001 - one lane's fault, ours included, must not end delivery
+                complete = False
+                _log.info("delivery waits", kind=kind, error=type(error).__name__)
+        return complete
+
+    async def run(self) -> None:
+        """Delivers whenever there is news, and retries what was not taken, until cancelled."""
+        while True:
+            self._news.clear()
+            try:
+                complete = await self.flush_all()
+            except STORE_FAILED:
+                complete = False
+            await pause(self._news, self._look_seconds if complete else self._retry_seconds)
+
+    async def _deliver(self, parcel: Parcel) -> None:
+        reach("agent.outbox.before")
+        refusal = ""
+        parent = telemetry.extract({"traceparent": parcel.traceparent}) if parcel.traceparent else None
+        with telemetry.span(f"deliver {parcel.kind}", parent=parent, attributes={semconv.RUN_ID: parcel.run_id}):
+            try:
+                await self._send(parcel)
+            except (GateRefusedError, MemoryRefusedError) as error:
+                refusal = error.reason
+                _log.error("delivery refused for good", kind=parcel.kind, run_id=parcel.run_id, reason=error.reason)
+        await self._store.settle(parcel, refusal=refusal)
+        reach("agent.outbox.settled")
+
+    async def _send(self, parcel: Parcel) -> None:
+        if parcel.kind == "transcript":
+            transcript = self._services.transcript(parcel.owner)
+            if request_id := parcel.payload.get("delete"):
+                await transcript.delete(parcel.thread_id, request_id)
+                return
+            await transcript.append(parcel.thread_id, parcel.run_id, parcel.payload["messages"])
+            return
+        if parcel.kind == "memory":
+            await self._remember(parcel)
+            return
+        await self._tell_riskgate(parcel)
+
+    async def _tell_riskgate(self, parcel: Parcel) -> None:
+        gate = self._services.gate(parcel.owner)
+        if parcel.kind == "withdrawal":
+            await self._services.approvals(parcel.owner).withdraw([parcel.run_id], reason=_WITHDRAWN)
+            return
+        if parcel.kind == "observation":
+            await gate.observe(parcel.payload)
+            reach("agent.11.observe")
+            return
+        if parcel.kind == "task_end":
+            for first in ("outcome", "observation"):  # nothing of the task comes after its end
+                await self.flush(first, parcel.thread_key)
+            await gate.end_task(parcel.payload["task_id"], keep_seconds=parcel.payload.get("keep_seconds", 0))
+            return
+        report: dict[str, Any] = dict(parcel.payload)
+        try:
+            await gate.report_outcome(report.pop("execution_id"), **report)
+        except GateRefusedError as error:
+            if error.reason != _NEVER_SEEN or not await self._store.note_not_redeemed(parcel):
+                raise
+        reach("agent.11")
+
+    async def _remember(self, parcel: Parcel) -> None:
+        """Gives the write policy the person's words: after the transcript, whose message it looks them up in.
+
+        Their time goes along, so that words delivered twice do not retire what was said since.
+        """
+        await self.flush("transcript", parcel.thread_key)
+        said = parcel.payload
+        await self._services.memories(parcel.owner).write(
+            said["text"],
+            thread_id=parcel.thread_id,
+            message_ids=[said["id"]],
+            valid_us=said["create_us"],
+            keep=False,
+        )
+
+
+def _duty(kind: OutboxKind, thread_key: str) -> str:
+    """Answers the name of the duty to deliver one lane."""
+    return f"outbox:{kind}:{thread_key}"

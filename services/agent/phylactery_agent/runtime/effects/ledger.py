@@ -1,0 +1,307 @@
+"""The ledger of effects: what was proposed, started, finished, or cannot be known. Rows outlive every process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, Record, RowUpdate, Update
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall
+from phylactery_agent.runtime.effects.outbox import RUN_ENDED, queue_observation, queue_outcome
+from phylactery_agent.runtime.storage import metrics
+from phylactery_agent.runtime.storage.records import Lease
+from phylactery_agent.runtime.storage.schema import RUNS, TOOL_CALLS, to_bytes, to_text
+from phylactery_agent.runtime.turn.tasks import Result, observation, task_of
+from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
+
+_MAX_WORD = 64
+
+_OF_RUN = TOOL_CALLS.c.run_id == sa.bindparam("of_run")
+_ROW = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.tool_call_id == sa.bindparam("of_call")))
+_STARTED = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.state == "started"))
+_CALLS = Query(
+    sa.select(*(TOOL_CALLS.c[name] for name in ("tool_call_id", "tool", "state", "status", "error_code")))
+    .where(_OF_RUN)
+    .order_by(TOOL_CALLS.c.ordinal)
+)
+_DONE_BEFORE = Query(
+    sa.select(TOOL_CALLS.c.tool)
+    .distinct()
+    .join(RUNS, RUNS.c.run_id == TOOL_CALLS.c.run_id)
+    .where(
+        RUNS.c.thread_key == sa.bindparam("of_thread"),
+        RUNS.c.run_id != sa.bindparam("of_run"),
+        TOOL_CALLS.c.state == "finished",
+        TOOL_CALLS.c.status != "error",
+    )
+)
+_READ = Query(
+    sa.select(TOOL_CALLS.c.tool_call_id)
+    .where(
+        _OF_RUN,
+        TOOL_CALLS.c.state != "proposed",
+        TOOL_CALLS.c.state != "denied",
+        TOOL_CALLS.c.tool != "remember",
+    )
+    .limit(1)
+)
+_GIVEN = ("run_id", "tool_call_id", "tool", "plan_step", "args_hash", "fence", "tenant", "user_id")
+_before = TOOL_CALLS.alias()
+_PROPOSE = Update(
+    sa.insert(TOOL_CALLS).values(
+        **{name: sa.bindparam(f"its_{name}") for name in _GIVEN},
+        ordinal=sa.select(sa.func.coalesce(sa.func.max(_before.c.ordinal), 0) + 1)
+        .where(_before.c.run_id == sa.bindparam("of_run"))
+        .scalar_subquery(),
+        state="proposed",
+        execution_id="",
+        effect_key="",
+        status="",
+        error_code="",
+        output=sa.null(),
+        size_chars=0,
+        pointer="",
+        created_us=sa.bindparam("now_us"),
+        updated_us=sa.bindparam("now_us"),
+    )
+)
+_COUNT = Update(sa.update(RUNS).where(RUNS.c.run_id == sa.bindparam("of_run")).values(tool_calls=RUNS.c.tool_calls + 1))
+_SET = RowUpdate(TOOL_CALLS, "run_id", "tool_call_id")
+_DENY = RowUpdate(TOOL_CALLS, "run_id", "state")
+_AS_PROPOSED = ("proposed", "denied")
+"""States in which a row holds the hash of the arguments as they were proposed."""
+
+
+class IllegalTransitionError(RuntimeError):
+    """The ledger was asked for a step its row does not allow: a fault of ours, and nothing was written."""
+
+
+class SqlLedger:
+    """ports.Ledger of one run under its lease: every write proves the lease in its own transaction."""
+
+    def __init__(self, database: Database, writes: TurnWrites, *, keep_outputs: bool = True) -> None:
+        """Without keep_outputs nothing of a result is kept but its size; RiskGate's report holds its hash."""
+        self._database, self._writes, self._lease = database, writes, writes.lease
+        self._keep_outputs = keep_outputs
+
+    async def find(self, tool_call_id: str) -> LedgerRow | None:
+        """Answers the row of this proposal, if there is one."""
+        lease = self._lease
+
+        def work(connection: Connection) -> LedgerRow | None:
+            row = _select(connection, lease.run_id, tool_call_id)
+            return None if row is None else _ledger_row(row)
+
+        return await self._database.read_quickly(work, one=True)
+
+    async def calls(self) -> Sequence[LedgerRow]:
+        """Return every call of the run without its output, oldest first."""
+        at = {"of_run": self._lease.run_id}
+
+        def work(connection: Connection) -> Sequence[LedgerRow]:
+            return [
+                LedgerRow(row.tool_call_id, row.tool, row.state, status=row.status, error_code=row.error_code)
+                for row in _CALLS.all(connection, at)
+            ]
+
+        return await self._database.read_quickly(work, one=True)
+
+    async def done_before(self) -> Collection[str]:
+        """Return the tools that came to a success in other runs of the conversation."""
+        at = {"of_thread": self._lease.thread_key, "of_run": self._lease.run_id}
+        return await self._database.read_quickly(
+            lambda connection: [row.tool for row in _DONE_BEFORE.all(connection, at)], one=True
+        )
+
+    async def has_read(self) -> bool:
+        """Return True if a tool of the run was begun that may have answered something to remember."""
+        at = {"of_run": self._lease.run_id}
+        return await self._database.read_quickly(lambda connection: _READ.one(connection, at) is not None, one=True)
+
+    async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
+        """Writes the proposal; the same one again changes nothing.
+
+        Raises RunCancelledError: nothing more is begun; IllegalTransitionError where the id names another call.
+        """
+        lease = self._lease
+
+        def work(connection: Connection, now: int) -> bool:
+            self._writes.require_wanted()
+            there = _select(connection, lease.run_id, call.tool_call_id)
+            if there is not None:
+                _require_same(there, call)
+                return False
+            its = (call.tool_call_id, call.tool, plan_step, call.args_hash)
+            under = (lease.fence, lease.owner.tenant, lease.owner.user_id)
+            given = zip(_GIVEN, (lease.run_id, *its, *under), strict=True)
+            values = {f"its_{name}": value for name, value in given}
+            _PROPOSE.later(connection, {**values, "of_run": lease.run_id, "now_us": now})
+            _COUNT.later(connection, {"of_run": lease.run_id})
+            return True
+
+        if await self._writes.write(work):
+            metrics.tool_call(call.tool, "proposed")
+
+    async def deny(self, tool_call_id: str, *, error_code: str) -> None:
+        """Writes that it was blocked, rejected or expired."""
+        await self._move(tool_call_id, "denied", ("proposed", "denied"), error_code=error_code[:_MAX_WORD])
+
+    async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
+        """Commits that the effect is about to be redeemed and run; a started row keeps its own execution_id.
+
+        Raises RunCancelledError where the person wants nothing begun any more.
+        """
+        await self._move(
+            tool_call_id,
+            "started",
+            ("proposed",),
+            check=self._writes.require_wanted,
+            again=lambda row: row.state == "started" and row.execution_id == execution_id,
+            execution_id=execution_id,
+            effect_key=effect_key,
+            args_hash=bound.args_hash,
+        )
+
+    async def finish(
+        self,
+        tool_call_id: str,
+        *,
+        arguments_json: str,
+        status: Literal["success", "error"],
+        output: str,
+        error_code: str,
+    ) -> None:
+        """Commits the result, and queues the report to RiskGate and the result itself in the same transaction."""
+        result = Result(arguments_json, output, failed=status == "error")
+        await self._move(
+            tool_call_id,
+            "finished",
+            ("started",),
+            again=lambda row: row.state == "finished",
+            outcome="SUCCEEDED" if status == "success" else "FAILED",
+            result=result,
+            status=status,
+            output=to_bytes(output) if self._keep_outputs else None,
+            size_chars=len(output),
+            error_code=error_code[:_MAX_WORD],
+        )
+
+    async def doubt(self, tool_call_id: str, *, error_code: str) -> None:
+        """Commits that nobody can say whether the effect happened, and queues that report."""
+        await self._move(
+            tool_call_id,
+            "in_doubt",
+            ("started",),
+            again=lambda row: row.state == "in_doubt",
+            outcome="IN_DOUBT",
+            error_code=error_code[:_MAX_WORD],
+        )
+
+    async def evicted(self, tool_call_id: str, *, pointer: str, size_chars: int) -> None:
+        """Notes that memory keeps the output now, and drops the ledger's own copy."""
+        await self._move(
+            tool_call_id,
+            "finished",
+            ("finished",),
+            status="evicted",
+            output=None,
+            pointer=pointer,
+            size_chars=size_chars,
+        )
+
+    async def check_fence(self) -> bool:
+        """Says whether the person still wants the run. Raises LeaseLostError unless this process still holds it."""
+        return await self._writes.write(lambda _connection, _now: not self._writes.cancelled)
+
+    async def _move(
+        self,
+        tool_call_id: str,
+        to: str,
+        allowed: tuple[str, ...],
+        *,
+        again: Callable[[Record], bool] = lambda _row: False,
+        check: Callable[[], None] = lambda: None,
+        outcome: str = "",
+        result: Result | None = None,
+        **values: Any,
+    ) -> None:
+        lease = self._lease
+
+        def work(connection: Connection, now: int) -> str:
+            row = _select(connection, lease.run_id, tool_call_id)
+            if row is not None and again(row):
+                return ""
+            if row is None or row.state not in allowed:
+                state = "missing" if row is None else row.state
+                raise IllegalTransitionError(f"tool call {tool_call_id} is {state}; it cannot become {to}")
+            check()
+            _SET.later(connection, lease.run_id, tool_call_id, state=to, fence=lease.fence, updated_us=now, **values)
+            if outcome:
+                told = values if result is None else {**values, "output": to_bytes(result.output)}
+                queue_outcome(connection, lease, _report(row.execution_id, outcome, told), now_us=now)
+            if result is not None and (task_id := task_of(connection, lease.run_id)):
+                shown = observation(task_id, lease.run_id, row.tool, tool_call_id, result)
+                queue_observation(connection, lease, shown, now_us=now)
+            return "" if row.state == to else str(row.tool)
+
+        if moved := await self._writes.write(work):
+            metrics.tool_call(moved, to)
+
+
+def _require_same(row: Record, call: ProposedCall) -> None:
+    """Raises IllegalTransitionError where a row is about another call: the one would be run under the other's name.
+
+    Once a call has started its row holds the hash of the bound arguments, which may be others than those proposed.
+    """
+    same_args = row.args_hash == call.args_hash or row.state not in _AS_PROPOSED
+    if row.tool != call.tool or not same_args:
+        raise IllegalTransitionError(f"tool call {call.tool_call_id} is {row.state} as another call; it stays that one")
+
+
+def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
+    """Marks in doubt what an ending run started and never finished: a fault of ours must not lose an effect."""
+    for row in _STARTED.all(connection, {"of_run": lease.run_id}):
+        values = {"error_code": RUN_ENDED}
+        doubted = {"state": "in_doubt", "fence": lease.fence, "updated_us": now, **values}
+        _SET.later(connection, lease.run_id, row.tool_call_id, **doubted)
+        queue_outcome(connection, lease, _report(row.execution_id, "IN_DOUBT", values), now_us=now)
+
+
+def deny_proposals(connection: Connection, lease: Lease, error_code: str, now: int) -> int:
+    """Denies what an ending run had proposed and nobody decided any more; says how many calls that were."""
+    denied = {"state": "denied", "error_code": error_code, "fence": lease.fence, "updated_us": now}
+    return _DENY.run(connection, lease.run_id, "proposed", **denied)
+
+
+def _report(execution_id: str, outcome: str, values: dict[str, Any]) -> dict[str, Any]:
+    output = values.get("output")
+    return {
+        "execution_id": execution_id,
+        "outcome": outcome,
+        "result_hash": "" if output is None else "sha256:" + hashlib.sha256(output).hexdigest(),
+        "result_size": values.get("size_chars", 0),
+        "error_code": values.get("error_code", ""),
+    }
+
+
+def _select(connection: Connection, run_id: str, tool_call_id: str) -> Record | None:
+    return _ROW.one(connection, {"of_run": run_id, "of_call": tool_call_id})
+
+
+def _ledger_row(row: Record) -> LedgerRow:
+    return LedgerRow(
+        tool_call_id=row.tool_call_id,
+        tool=row.tool,
+        state=row.state,
+        execution_id=row.execution_id,
+        effect_key=row.effect_key,
+        args_hash=row.args_hash,
+        status=row.status,
+        error_code=row.error_code,
+        output=None if row.output is None else to_text(row.output),
+    )

@@ -1,0 +1,1 @@
+"""Intake of messages: inbox, redaction, classification, interpretation."""

@@ -1,0 +1,70 @@
+"""What a claimed message is: language, intent and pathway, found out once, before the graph is entered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, get_args
+
+from phylactery_agent.ports import Language
+from phylactery_agent.rules.expressions import detect_language, expression
+from phylactery_agent.rules.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify, without_store_phrase
+from phylactery_agent.runtime.storage.records import Claim, Incoming
+
+_WORD: Final = expression(r"\pL+")
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was understood of a message."""
+
+    language: Language
+    intent: str
+    pathway: str
+
+
+def listen(claim: Claim) -> Heard:
+    """Answers language, intent and pathway: the client's language first, then the message's own.
+
+    An approval reply has two words of grammar and no language of its own, and a single word is too little to tell one
+    by: the conversation's goes on.
+    """
+    asked, before = _language(claim.turn.language), _language(claim.run.language)
+    if claim.turn.kind == "approval_decided":
+        return Heard(asked or before or "es", APPROVAL_DECIDED, "standby")
+    return _heard(asked_in(claim), asked, before)
+
+
+def hear(incoming: Incoming) -> Heard:
+    """Answers the same of a message that is not claimed yet, where it opens a run: that has its language."""
+    asked = _language(incoming.language)
+    return _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), asked, asked)
+
+
+def _heard(text: str, asked: Language | None, before: Language | None) -> Heard:
+    intent = classify(text, before or "es")
+    return Heard(asked or _own(text, intent.language, intent.intent, before), intent.intent, intent.pathway)
+
+
+def in_language(heard: Heard, claim: Claim) -> Heard:
+    """Return what was understood of a message before it was claimed, in the language its conversation has."""
+    asked, before = _language(claim.turn.language), _language(claim.run.language)
+    text = asked_in(claim)
+    return replace(heard, language=asked or _own(text, detect_language(text, before or "es"), heard.intent, before))
+
+
+def _own(text: str, language: Language, intent: str, before: Language | None) -> Language:
+    tells = intent != APPROVAL_REPLY and sum(1 for _ in _WORD.finditer(text)) > 1
+    return language if before is None or tells else before
+
+
+def asked_in(claim: Claim) -> str:
+    """Answers what the person asks for: their words without the wish that nothing of them be kept."""
+    return _asked(claim.turn.text, do_not_store=claim.turn.do_not_store)
+
+
+def _asked(text: str, *, do_not_store: bool) -> str:
+    return without_store_phrase(text) if do_not_store else text
+
+
+def _language(name: str) -> Language | None:
+    return next((language for language in get_args(Language) if language == name), None)

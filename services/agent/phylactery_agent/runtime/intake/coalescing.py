@@ -1,0 +1,95 @@
+"""Messages that are answered together (on_busy COALESCE): whoever claims the first one takes those behind it along.
+
+It is decided by the claim, in its transaction, so a message is served once, alone or with others, whatever dies when.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import sqlalchemy as sa
+from phylactery_chassis.db.statements import Query
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.rules.intents import parse_reply
+from phylactery_agent.runtime.intake.rows import turn_of
+from phylactery_agent.runtime.storage.records import StoredTurn
+from phylactery_agent.runtime.storage.schema import INBOX
+
+MAX_TEXT: Final = 20_000
+"""Characters of all texts together, as many as one message may have."""
+
+_BEHIND = Query(
+    sa.select(INBOX)
+    .where(
+        INBOX.c.thread_key == sa.bindparam("of_thread"),
+        INBOX.c.state == "waiting",
+        INBOX.c.position > sa.bindparam("after"),
+    )
+    .order_by(INBOX.c.position)
+)
+
+
+def together(connection: Connection, turn: StoredTurn, run_id: str, *, again: bool) -> StoredTurn:
+    """Answers the turn with the words of all that are answered with it; the first claim decides who they are."""
+    behind_it = {"of_thread": turn.thread_key, "after": turn.position}
+    waiting = [turn_of(row) for row in _BEHIND.all(connection, behind_it)]
+    behind = [one for one in waiting if one.lead_turn == turn.turn_id] if again else _wanted(turn, waiting)
+    if not behind:
+        return turn
+    ids = tuple(one.turn_id for one in behind)
+    if not again:
+        connection.execute(
+            sa.update(INBOX).where(INBOX.c.turn_id.in_(ids)).values(lead_turn=turn.turn_id, run_id=run_id)
+        )
+    return as_one((turn, *behind))
+
+
+def as_one(parts: tuple[StoredTurn, ...]) -> StoredTurn:
+    """Answers the first of several turns with the words, and what is to be known of them, of all."""
+    language = next((one.language for one in reversed(parts) if one.language), "")
+    return replace(
+        parts[0],
+        text=_text(parts),
+        language=language,
+        joined=tuple(one.turn_id for one in parts[1:]),
+        parts=parts,
+        findings=_findings(parts),
+        do_not_store=any(one.do_not_store for one in parts),
+    )
+
+
+def _wanted(turn: StoredTurn, waiting: Sequence[StoredTurn]) -> list[StoredTurn]:
+    """Answers the messages right behind a turn that ask to be answered with what waits before them, and can be."""
+    found: list[StoredTurn] = []
+    for one in waiting:
+        if one.on_busy != "coalesce" or not _fit((turn, *found, one)):
+            break
+        found.append(one)
+    return found
+
+
+def _fit(turns: tuple[StoredTurn, ...]) -> bool:
+    """Says whether these may be one: words of one credential that answer no approval, and not too many."""
+    first = turns[0]
+    return (
+        all(turn.kind == "message" and parse_reply(turn.text) is None for turn in turns)
+        and all((turn.level, turn.credential_hash) == (first.level, first.credential_hash) for turn in turns)
+        and all(turn.allowed_tools == first.allowed_tools for turn in turns)
+        and len(_text(turns)) <= MAX_TEXT
+        and parse_reply(_text(turns)) is None
+    )
+
+
+def _text(turns: tuple[StoredTurn, ...]) -> str:
+    return "\n".join(turn.text for turn in turns)
+
+
+def _findings(turns: tuple[StoredTurn, ...]) -> str:
+    """Answers what was found in all of them; nothing, which says that nobody looked, where one was not looked at."""
+    if not all(turn.findings for turn in turns):
+        return ""
+    return json.dumps(sorted({kind for turn in turns for kind in json.loads(turn.findings)}))

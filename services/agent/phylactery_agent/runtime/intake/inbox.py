@@ -1,0 +1,252 @@
+"""The inbox: what came in, once, in each thread's order. Its commit is the moment a message cannot be lost any more."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Change, Query, Record, RowInsert, Update
+from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound, ResourceExhausted, Unavailable
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.ids import new_id
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from phylactery_agent.runtime.intake.rows import find_turn, insert_run, insert_turn, turn_of
+from phylactery_agent.runtime.storage.records import APPROVALS_SOURCE, Incoming, Owner, StoredRun, StoredTurn
+from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, SERVED, THREADS
+
+T = TypeVar("T")
+MAX_QUEUED = 100
+_TRIES = 5
+
+_BY_ID = Query(sa.select(INBOX).where(INBOX.c.turn_id == sa.bindparam("of_turn")))
+_ACTIVE_RUNS = Query(
+    sa.select(RUNS.c.run_id, RUNS.c.status)
+    .where(RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
+    .order_by(RUNS.c.run_id)
+    .with_for_update()
+)
+_WAITING = Query(
+    sa.select(sa.func.count().label("waiting")).where(
+        INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting"
+    )
+)
+_NEXT_POSITION = Change(
+    sa.update(THREADS)
+    .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
+    .values(last_position=THREADS.c.last_position + 1, updated_us=sa.bindparam("now_us"))
+    .returning(THREADS.c.last_position, THREADS.c.graph)
+)
+_OPEN_THREAD = RowInsert(
+    THREADS,
+    "thread_key",
+    "tenant",
+    "user_id",
+    "thread_id",
+    "last_sequence",
+    "last_position",
+    "created_us",
+    "updated_us",
+    "graph",
+    "first_sequence",
+)
+_INTERRUPT = Update(
+    sa.update(RUNS)
+    .where(RUNS.c.run_id == sa.bindparam("of_run"), RUNS.c.cancel_us == 0)
+    .values(cancel_us=sa.bindparam("now_us"))
+)
+
+
+class InboxStore:
+    """Takes messages in and finds them again."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def accept(self, incoming: Incoming) -> StoredTurn:
+        """Commits a message, or answers the one that came with this id before.
+
+        Raises AlreadyExists REQUEST_CONFLICT (another body), ResourceExhausted TOO_MANY_QUEUED, FailedPrecondition
+        GRAPH_CONFLICT (another graph than the thread's) and THREAD_BUSY (where the message was not to wait).
+        """
+        return (await self.accept_and(incoming, lambda _connection, _turn, _now: None))[0]
+
+    async def accept_and(
+        self, incoming: Incoming, then: Callable[[Connection, StoredTurn, int], T]
+    ) -> tuple[StoredTurn, T | None]:
+        """Does the same, and in the same transaction what is to be done with a turn that opened a run just now.
+
+        That is given the time in microseconds; it may run twice, so it changes nothing but the database. Answers None
+        beside a turn that opened none.
+        """
+        clock = self._clock
+
+        def work(connection: Connection) -> tuple[StoredTurn, T | None]:
+            now = clock.now_us()
+            turn = _accept(connection, incoming, now)
+            opens = turn.turn_id == incoming.turn_id and turn.run_id != ""
+            return turn, then(connection, turn, now) if opens else None
+
+        reach("agent.inbox.before")
+        return await self._write(work)
+
+    async def find(self, owner: Owner, message_id: str, body_hash: str) -> StoredTurn | None:
+        """Answers the user's message that came with this id before, if one did. Raises AlreadyExists, as accept."""
+
+        def work(connection: Connection) -> StoredTurn | None:
+            there = find_turn(connection, owner.tenant, owner.user_id, message_id)
+            return None if there is None else _same_request(there, body_hash)
+
+        return await self._database.read_quickly(work, one=True)
+
+    async def note_approval_decided(self, run: StoredRun, state: str) -> StoredTurn | None:
+        """Commits that a suspended run's approval left PENDING at RiskGate; None when the run moved on meanwhile.
+
+        The id holds the run's fence, so each return into the run is noted once, and a later one can be noted again.
+        """
+        clock = self._clock
+
+        def work(connection: Connection) -> StoredTurn | None:
+            now = clock.now_us()
+            current = connection.execute(
+                sa.select(RUNS.c.status, RUNS.c.approval_id, RUNS.c.fence).where(RUNS.c.run_id == run.run_id)
+            ).one_or_none()
+            if current is None or tuple(current) != ("suspended", run.approval_id, run.fence):
+                return None
+            message_id = f"{run.approval_id}:{state}:{run.fence}"
+            if find_turn(connection, run.owner.tenant, APPROVALS_SOURCE, message_id) is not None:
+                return None
+            turn_id = new_id("tu")
+            incoming = Incoming(
+                owner=run.owner,
+                message_id=message_id,
+                thread_id=run.thread_id,
+                body_hash="",
+                text="",
+                language=run.language,
+                turn_id=turn_id,
+            )
+            position = next_position(connection, incoming.thread_key, now)
+            return insert_turn(
+                connection,
+                incoming,
+                now,
+                position=position,
+                source=APPROVALS_SOURCE,
+                approval_id=run.approval_id,
+                run_id=run.run_id,
+            )
+
+        return await self._write(work)
+
+    async def get(self, turn_id: str) -> StoredTurn:
+        """Answers a turn that was accepted. Raises NotFound THREAD_NOT_FOUND where its user was erased since."""
+
+        def work(connection: Connection) -> StoredTurn:
+            row = _BY_ID.one(connection, {"of_turn": turn_id})
+            if row is None:
+                raise NotFound("THREAD_NOT_FOUND", "this thread was erased while its turn was served")
+            return turn_of(row)
+
+        return await self._database.read_quickly(work, one=True)
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        for _ in range(_TRIES):
+            with contextlib.suppress(IntegrityError):  # another process took in the same at that moment: now it shows
+                return await self._database.write(work)
+        raise Unavailable("STORE_UNAVAILABLE", "other processes write to this thread faster; try again in a moment")
+
+    async def threads_with_work(self) -> Sequence[str]:
+        """Answers every thread in which something waits to be handled."""
+
+        def work(connection: Connection) -> Sequence[str]:
+            query = sa.select(INBOX.c.thread_key).where(INBOX.c.state == "waiting").distinct()
+            return list(connection.execute(query).scalars())
+
+        return await self._database.read(work)
+
+
+def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
+    owner = incoming.owner
+    there = find_turn(connection, owner.tenant, owner.user_id, incoming.message_id)
+    if there is not None:
+        return _same_request(there, incoming.body_hash)
+    thread = {"of_thread": incoming.thread_key}
+    active = _ACTIVE_RUNS.all(connection, thread)  # before the thread: whoever ends a run locks them like this
+    position = _open_thread(connection, incoming, now)
+    counted = _WAITING.one(connection, thread)
+    waiting = 0 if counted is None else int(counted.waiting)
+    if waiting >= MAX_QUEUED:
+        raise ResourceExhausted(
+            "TOO_MANY_QUEUED",
+            f"{MAX_QUEUED} messages wait in this thread already; wait for their answers",
+            metadata={"limit": str(MAX_QUEUED)},
+        )
+    served = next((run for run in active if run.status in SERVED), None)
+    _heed_busy(connection, incoming, served, waiting=waiting > 0, now=now)
+    # beside a run that waits for the person, whether this opens another is decided when it is claimed
+    run_id = "" if waiting or active else insert_run(connection, incoming, now)
+    return insert_turn(
+        connection, incoming, now, position=position, source=owner.user_id, approval_id="", run_id=run_id
+    )
+
+
+def _same_request(there: Record, body_hash: str) -> StoredTurn:
+    """Answers the turn a request came to before. Raises AlreadyExists REQUEST_CONFLICT where it had another body."""
+    if there.body_hash != body_hash:
+        raise AlreadyExists(
+            "REQUEST_CONFLICT",
+            f"request_id '{there.message_id}' came with another body before; use a new one",
+            metadata={"request_id": there.message_id},
+        )
+    return turn_of(there)
+
+
+def _open_thread(connection: Connection, incoming: Incoming, now: int) -> int:
+    """Opens the thread, or locks it until the commit: two messages at once see each other. Raises GRAPH_CONFLICT.
+
+    Answers the position of the message in it.
+    """
+    key, graph = incoming.thread_key, incoming.graph or incoming.opens_graph
+    there = _NEXT_POSITION.one(connection, {"of_thread": key, "now_us": now})
+    if there is None:
+        owner = incoming.owner
+        new = (key, owner.tenant, owner.user_id, incoming.thread_id, 0, 1, now, now, graph, 1)
+        _OPEN_THREAD.later(connection, [new])
+        return 1
+    if incoming.graph not in ("", there.graph):
+        raise FailedPrecondition(
+            "GRAPH_CONFLICT",
+            f"the graph '{there.graph}' serves this thread; leave graph empty, or open another thread for another "
+            "graph",
+            metadata={"graph": there.graph},
+        )
+    return int(there.last_position)
+
+
+def next_position(connection: Connection, thread_key: str, now: int) -> int:
+    """Answers the position of the next turn of a thread, which is there, and locks the thread until the commit."""
+    there = _NEXT_POSITION.one(connection, {"of_thread": thread_key, "now_us": now})
+    assert there is not None, "a run's thread is there as long as the run"
+    return int(there.last_position)
+
+
+def _heed_busy(connection: Connection, incoming: Incoming, served: Record | None, *, waiting: bool, now: int) -> None:
+    """Does what the message wants where a turn waits or runs; a suspended run is not busy. Raises THREAD_BUSY.
+
+    What a message is answered together with is decided when it is claimed; see joining.
+    """
+    if incoming.on_busy == "reject" and (waiting or served is not None):
+        raise FailedPrecondition(
+            "THREAD_BUSY",
+            f"a turn of thread '{incoming.thread_id}' waits or runs, and this message was not to wait; "
+            "send it again once that is answered, or with another on_busy",
+            metadata={"thread_id": incoming.thread_id},
+        )
+    if incoming.on_busy == "interrupt" and served is not None and served.status == "running":
+        _INTERRUPT.later(connection, {"of_run": served.run_id, "now_us": now})

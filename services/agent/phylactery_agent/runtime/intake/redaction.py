@@ -1,0 +1,194 @@
+"""The edge, before anything is persisted: codes are taken out, secrets redacted, personal data named (ADR 26).
+
+What the person typed stays intact for evidence within the turn: where it differs from what is stored, it is sealed, as
+a code is, and goes when the turn ends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from phylactery_chassis.errors import InvalidArgument, Unavailable, Violation
+from phylactery_chassis.telemetry.logs import get_logger
+
+from phylactery_agent.ports import GateRefusedError, GateUnavailableError, Inspected
+from phylactery_agent.ports.services import Services
+from phylactery_agent.rules.expressions import expression
+from phylactery_agent.rules.intents import asks_not_to_store, is_fixed_talk
+from phylactery_agent.runtime.storage.records import Owner, StoredTurn
+from phylactery_agent.runtime.storage.sealing import Sealer, SealError
+
+MASK = "________"
+"""Eight underscores: the masked reply still has the form of a reply, so Router reads it as one."""
+
+_STRICT = expression(r"^(APROBAR|APPROVE)\s+([A-Za-z0-9_-]{6,})\s+([A-Za-z0-9_-]{6,})$")
+"""Seed 000's grammar."""
+
+_GROUPS = r"((?:[A-Za-z2-7]{2,8}[ \pZ-]{1,3}){1,4}[A-Za-z2-7]{2,8})"
+_IN_PARTS = expression(rf"^(APROBAR|APPROVE)\s+([A-Za-z0-9_-]{{6,}})\s+{_GROUPS}$")
+"""The same with the code in groups, as people read one out."""
+_TYPED = expression(rf"(?i)^(aprobar|approve)\s+(ap_[a-z2-7]{{26}})\s+({_GROUPS}|[a-z2-7]{{10}})$")
+"""The same in small letters: with a whole id and a whole code it can be nothing else."""
+_BETWEEN = expression(r"[^A-Za-z2-7]+")
+_CODE_CHARACTERS = 10
+
+_CLOSE = expression(
+    r"(?i)\b(aprobar|apruebo|approve|approved)([\s\pZ:,;]+ap_[A-Za-z0-9_-]+)[\s\pZ:,;]+([A-Za-z0-9_-]{6,})"
+)
+"""A reply that misses the grammar is none, but what stands where the code would be is still not kept."""
+
+_HINT = expression(r"(?i)(?:ap_[a-z2-7]{26}|\b(?:aprob|aprueb|approv))")
+"""What makes a text a reply somebody tried to give: an approval's id, or a word for yes."""
+
+_SHAPE = expression(r"(?i)\b[a-z2-7]{10}\b")
+"""A code as RiskGate writes it, in either case."""
+
+_ALONE = expression(r"^[^\pL\pN]*[A-Za-z2-7]{10}[^\pL\pN]*$")
+"""Such a word and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A text without its code, and the code; code is empty where the text is no strict reply."""
+
+    text: str
+    code: str = field(default="", repr=False)
+
+
+def mask(text: str) -> Masked:
+    """Answers the text as it may be stored, and the code of a strict approval reply."""
+    found = _STRICT.match(text.strip())
+    if found is not None and not found.group(3).lower().startswith("ap_"):
+        verb, approval_id, code = (found.group(number) for number in (1, 2, 3))
+        return Masked(f"{verb} {approval_id} {MASK}", code)
+    found = _IN_PARTS.match(text.strip()) or _TYPED.match(text.strip())
+    code = "" if found is None else _BETWEEN.sub("", str(found.group(3)))
+    if found is not None and len(code) == _CODE_CHARACTERS and (code.isupper() or not code.isalpha()):
+        return Masked(f"{found.group(1).upper()} {found.group(2).lower()} {MASK}", code)
+    kept = _CLOSE.sub(rf"\1\2 {MASK}", text)
+    if next(_HINT.finditer(kept), None) is not None or _ALONE.match(kept) is not None:
+        kept = _without_codes(kept)
+    return Masked(kept)
+
+
+def _without_codes(text: str) -> str:
+    """Answers the text without words in the form of a code; ten small letters with no digit are a word like others."""
+    parts, end = [], 0
+    for found in _SHAPE.finditer(text):
+        word = found.group()
+        if word.isupper() or not word.isalpha():
+            parts += [text[end : found.start()], MASK]
+            end = found.end()
+    return "".join([*parts, text[end:]])
+
+
+_REPLY: Final = expression(r"^(?:(?:APROBAR|APPROVE)\s+ap_[a-z2-7]{26}\s+_{8}|(?:RECHAZAR|REJECT)\s+ap_[a-z2-7]{26})$")
+"""A strict reply, masked, to an approval as RiskGate names them: no other word is in it."""
+_TEXT_REFUSED: Final = frozenset({"INVALID_REQUEST", "TOO_MANY_FINDINGS"})
+_CODES: Final = " "
+"""Stands between the codes of one reply; no code and no id has it."""
+_log = get_logger("edge")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A message as it may be stored, and sealed beside it what only its turn may use.
+
+    findings is a JSON list of the kinds found, each after its category, as in "personal:email". It is never empty: an
+    empty one says that nobody looked.
+    """
+
+    text: str
+    findings: str
+    do_not_store: bool
+    sealed_code: bytes | None = field(default=None, repr=False)
+    sealed_words: bytes | None = field(default=None, repr=False)
+
+
+class Sanitizing:
+    """Takes texts in."""
+
+    def __init__(self, services: Services, sealer: Sealer) -> None:
+        self._services, self._sealer = services, sealer
+
+    async def take(self, owner: Owner, text: str, *, turn_id: str, also: Mapping[str, str] | None = None) -> Taken:
+        """Answers a text as it may be stored; also has the codes of other approvals that a reply answers, by id.
+
+        Raises Unavailable RISKGATE_UNAVAILABLE where nobody can look at it: then nothing of it is kept, and the client,
+        which still holds it, sends it again. InvalidArgument INVALID_REQUEST for a text nobody can look at whole.
+        """
+        masked = mask(text)
+        looked = await self._look(owner, masked.text)
+        differs = looked.text != masked.text
+        codes = _CODES.join([masked.code, *(f"{name}:{code}" for name, code in (also or {}).items())])
+        return Taken(
+            text=looked.text,
+            findings=json.dumps(
+                [f"secret:{kind}" for kind in looked.secrets] + [f"personal:{kind}" for kind in looked.personal]
+            ),
+            do_not_store=asks_not_to_store(masked.text),
+            sealed_code=self._sealer.seal(codes, turn_id=turn_id) if codes else None,
+            sealed_words=self._sealer.seal(masked.text, turn_id=_words_of(turn_id)) if differs else None,
+        )
+
+    async def _look(self, owner: Owner, text: str) -> Inspected:
+        """Looks at a text, unless every word of it is one we know and there is nothing to find.
+
+        So a greeting costs no call, and it and an answer to an approval are taken in while RiskGate is away.
+        """
+        if is_fixed_talk(text) or _REPLY.match(text.strip()) is not None:
+            return Inspected(text)
+        try:
+            return await self._services.inspector(owner).inspect(text)
+        except GateUnavailableError:
+            raise _away() from None
+        except GateRefusedError as error:
+            if error.reason not in _TEXT_REFUSED:
+                _log.error("RiskGate inspects nothing for this agent", reason=error.reason)
+                raise _away() from None
+            raise InvalidArgument(
+                "INVALID_REQUEST",
+                "the text cannot be inspected as a whole; send it in parts",
+                violations=[Violation("text", error.reason)],
+            ) from None
+
+    def codes(self, turn: StoredTurn) -> tuple[str, Mapping[str, str]]:
+        """Return the code of a reply, and those of the other approvals it answers, by id. Raises SealError."""
+        if turn.sealed_code is None:
+            return "", {}
+        code, *others = self._sealer.open(turn.sealed_code, turn_id=turn.turn_id).split(_CODES)
+        return code, {name: other for name, _, other in (one.partition(":") for one in others)}
+
+    def words(self, turn: StoredTurn) -> str:
+        """Answers what the person typed, codes masked; as it was stored where the seal cannot be opened any more."""
+        return "\n".join(self._own(one) for one in (turn.parts or (turn,)))
+
+    def _own(self, turn: StoredTurn) -> str:
+        if turn.sealed_words is None:
+            return turn.text
+        try:
+            return self._sealer.open(turn.sealed_words, turn_id=_words_of(turn.turn_id))
+        except SealError as error:
+            _log.error("a turn's own words are lost", reason=str(error), run_id=turn.run_id)
+            return turn.text
+
+
+def kinds_found(findings: str) -> Sequence[str]:
+    """Answers the kinds a message was found to hold; nothing where nobody looked."""
+    return [str(kind) for kind in json.loads(findings)] if findings else []
+
+
+def _words_of(turn_id: str) -> str:
+    """Answers what a turn's words are sealed to: a sealed code can never be taken for them."""
+    return f"{turn_id}.words"
+
+
+def _away() -> Unavailable:
+    return Unavailable(
+        "RISKGATE_UNAVAILABLE",
+        "RiskGate does not answer, so nothing was done and nothing of the message is kept; send it again in a moment",
+        metadata={"service": "riskgate"},
+    )

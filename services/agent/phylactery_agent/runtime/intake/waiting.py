@@ -1,0 +1,80 @@
+"""Runs of a thread that wait for a person's answer, and which run a message is for.
+
+A run that waits for an approval keeps its checkpoints under its own id, and its thread is free: a message that answers
+nothing opens a run of its own beside it. One run of a thread is executed at a time all the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+from phylactery_chassis.db.statements import Query
+from phylactery_understanding.answers import read_answer
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.ports import Asked
+from phylactery_agent.rules.intents import parse_reply
+from phylactery_agent.runtime.storage.records import StoredTurn
+from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, SERVED
+
+MAX_WAITING: Final = 8
+"""Runs of one thread that wait for an approval; where there are as many, a request opens no other one."""
+
+SPOKE_AT: Final = sa.select(INBOX.c.position).where(INBOX.c.turn_id == RUNS.c.turn_id).correlate(RUNS).scalar_subquery()
+"""The position in its thread of a run's last turn: the greatest of them is of the run that spoke last."""
+_BESIDE: Final = Query(
+    sa.select(RUNS.c.approval_id, RUNS.c.card, SPOKE_AT.label("spoke_at")).where(
+        RUNS.c.thread_key == sa.bindparam("of_thread"),
+        IS_ACTIVE,
+        RUNS.c.status == sa.literal_column("'suspended'"),
+        RUNS.c.approval_id != "",
+        RUNS.c.run_id != sa.bindparam("but_run"),
+    )
+)
+
+
+def run_for(turn: StoredTurn, runs: Sequence[Any]) -> Any | None:
+    """Return the run a turn is served in, one of its thread's active ones; None where it opens a run.
+
+    An answer is for the run it names, and one that names none for the run that spoke last. Other words are for a run
+    that asked the person something, otherwise for a run of their own, as long as not too many wait already.
+    """
+    served = next((run for run in runs if run.status in SERVED), None)
+    if served is not None:
+        return served
+    if turn.kind == "approval_decided":
+        return next((run for run in runs if run.run_id == turn.run_id), None)
+    spoke = sorted(runs, key=lambda run: run.spoke_at or 0, reverse=True)
+    waiting = [run for run in spoke if run.approval_id]
+    reply = parse_reply(turn.text) if waiting else None
+    if reply is not None:
+        return next((run for run in waiting if reply.approval_id in _ids(run)), waiting[0])
+    if waiting and read_answer(turn.text) != "unclear":
+        return spoke[0]
+    takes = [run for run in spoke if not run.approval_id] or (waiting if len(waiting) >= MAX_WAITING else [])
+    return takes[0] if takes else None
+
+
+def asked_beside(connection: Connection, thread_key: str, run_id: str) -> tuple[Asked, ...]:
+    """Return what the other runs of a thread ask a person about, the oldest first."""
+    rows = _BESIDE.all(connection, {"of_thread": thread_key, "but_run": run_id})
+    rows.sort(key=lambda row: row.spoke_at or 0)
+    return tuple(one for row in rows for one in card_of(row) if one.open)
+
+
+def card_of(row: Any) -> tuple[Asked, ...]:
+    """Return what a run asks about; a run that was suspended before cards were kept says no more than its approval."""
+    card = tuple(Asked(*one) for one in json.loads(row.card))
+    return card if card or not row.approval_id else (Asked(row.approval_id, "", "self"),)
+
+
+def card_json(card: Sequence[Asked]) -> str:
+    """Return a card as a run's row keeps it."""
+    return json.dumps([[one.approval_id, one.tool, one.approval_class, one.open] for one in card])
+
+
+def _ids(run: Any) -> set[str]:
+    return {run.approval_id, *(one.approval_id for one in card_of(run))}

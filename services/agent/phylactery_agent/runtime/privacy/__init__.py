@@ -1,0 +1,1 @@
+"""Erasure of users and threads, and retention."""

@@ -1,0 +1,175 @@
+"""Deleting a thread: what runs there ends, what is open at RiskGate is closed, and everything kept of it goes.
+
+Until the last transaction nothing of it is gone, so whoever was interrupted asks again; from then on the outbox tells
+the other services, whenever they answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_log, note_removed
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util import crashpoints
+from phylactery_chassis.util.clock import Clock, pause
+from phylactery_chassis.util.ids import new_id
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.runtime.dispatch.dispatcher import Runner
+from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.effects.outbox import queue_deletion, queue_task_end
+from phylactery_agent.runtime.intake.changes import MAX_CHANGE_US
+from phylactery_agent.runtime.privacy.erasure_store import forget_noted, remove_threads
+from phylactery_agent.runtime.runs.cancellation import end_now
+from phylactery_agent.runtime.storage.records import Lease, Owner
+from phylactery_agent.runtime.storage.schema import ACTIVE, INBOX, RUNS, THREADS, TOOL_CALLS
+
+GRACE_SECONDS: Final = 30.0
+"""How long an effect that has begun may take to its end before it is in doubt."""
+_LOOK_SECONDS: Final = 1.0
+_HOLDER: Final = "deletions"
+
+_log = get_logger("deleting")
+
+
+class DeletionStore:
+    """A thread's removal in SQL. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def begin(self, owner: Owner, thread_id: str) -> tuple[str, Sequence[str]]:
+        """Cancels what runs in the thread and removes what waits there and nobody began.
+
+        Answers the run that is being served, empty where none is, and the turns that are not there any more.
+        """
+
+        def work(connection: Connection) -> tuple[str, Sequence[str]]:
+            now, key = self._clock.now_us(), owner.thread_key(thread_id)
+            active = sa.select(RUNS).where(RUNS.c.thread_key == key, RUNS.c.status.in_(ACTIVE))
+            served, lead = "", ""
+            for run in connection.execute(active.order_by(RUNS.c.run_id).with_for_update()).all():
+                if run.status == "running":
+                    served, lead = run.run_id, run.turn_id
+                    connection.execute(sa.update(RUNS).where(RUNS.c.run_id == served).values(cancel_us=now))
+                else:
+                    end_now(connection, owner, run, now)
+            gone = connection.execute(
+                sa.delete(INBOX)
+                .where(INBOX.c.thread_key == key, INBOX.c.state == "waiting")
+                .where(INBOX.c.turn_id != lead, sa.or_(INBOX.c.lead_turn == "", INBOX.c.lead_turn != lead))
+                .returning(INBOX.c.turn_id)
+            )
+            return served, list(gone.scalars())
+
+        return await self._database.write(work)
+
+    async def is_served(self, run_id: str) -> bool:
+        """Says whether a run is still being served."""
+        query = sa.select(RUNS.c.run_id).where(RUNS.c.run_id == run_id, RUNS.c.status == "running")
+        return await self._database.read(lambda connection: connection.execute(query).first() is not None)
+
+    async def effects(self, thread_key: str) -> Sequence[str]:
+        """Answers the keys of everything the thread's runs did or began outside."""
+        runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == thread_key)
+        query = sa.select(TOOL_CALLS.c.effect_key).where(TOOL_CALLS.c.run_id.in_(runs), TOOL_CALLS.c.effect_key != "")
+        return await self._database.read(lambda connection: list(connection.scalars(query.distinct())))
+
+    async def remove(self, owner: Owner, thread_id: str) -> Sequence[str]:
+        """Removes everything of the thread and queues what others must be told, in one transaction.
+
+        Answers the turns that were not handled, for those who wait for them. The thread must be held.
+        """
+
+        def work(connection: Connection) -> Sequence[str]:
+            now, key, request_id = self._clock.now_us(), owner.thread_key(thread_id), new_id("del")
+            active = sa.select(RUNS).where(RUNS.c.thread_key == key, RUNS.c.status.in_(ACTIVE)).with_for_update()
+            for row in connection.execute(active).all():
+                end_now(connection, owner, row, now)
+            thread = sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == key).with_for_update()
+            if connection.execute(thread).first() is None:
+                return ()
+            waiting = sa.select(INBOX.c.turn_id).where(INBOX.c.thread_key == key, INBOX.c.state == "waiting")
+            unhandled = list(connection.scalars(waiting))
+            lease = Lease("", request_id, thread_id, owner, holder="", fence=0)
+            for task_id in connection.scalars(
+                sa.select(INBOX.c.task_id).where(
+                    INBOX.c.thread_key == key, INBOX.c.task_id != "", INBOX.c.handled_us > now - MAX_CHANGE_US
+                )
+            ).all():  # what was kept of them for a correction goes too
+                queue_task_end(connection, lease, task_id, now_us=now, once=f"{task_id}:deleted")
+            queue_deletion(connection, lease, request_id, now_us=now)
+            remove_threads(connection, [key])
+            note_removed(connection)
+            return unhandled
+
+        return await self._database.write(work)
+
+    async def forget_log(self) -> None:
+        """Empties SQLite's log, where removed rows still stand; a reader of old pages may keep some until later.
+
+        What stands in free space of the file goes with the next erasure, or when the agent starts.
+        """
+        await forget_log(self._database)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionTools:
+    """What deleting a thread needs, made once per process."""
+
+    store: DeletionStore
+    runner: Runner
+    delivery: Delivery
+    news: ThreadNews
+    forget_effects: Callable[[Iterable[str]], None]
+    """Drops what tools noted of effects, by their keys. May raise OSError."""
+
+
+class Deletions:
+    """Deletes threads, one at a time."""
+
+    def __init__(self, tools: DeletionTools, *, grace_seconds: float = GRACE_SECONDS) -> None:
+        self._t, self._grace_seconds = tools, grace_seconds
+        self._at_once = asyncio.Lock()
+
+    async def delete(self, owner: Owner, thread_id: str) -> None:
+        """Removes a thread of the owner; one that is not there is no error. Raises Unavailable STORE_UNAVAILABLE."""
+        key = owner.thread_key(thread_id)
+        served, gone = await self._t.store.begin(owner, thread_id)
+        crashpoints.reach("agent.delete.begun")
+        for turn_id in gone:
+            self._t.news.tell(turn_id)
+        if served:
+            await self._ended(key, served)
+        async with self._at_once:
+            held = await self._t.runner.hold([key], by=_HOLDER)
+            try:
+                await forget_noted(self._t.forget_effects, await self._t.store.effects(key), of="thread")
+                crashpoints.reach("agent.delete.forgotten")
+                unhandled = await self._t.store.remove(owner, thread_id)
+            finally:
+                await self._t.runner.release(held, by=_HOLDER)
+                self._t.runner.wake(key)  # what came meanwhile opens the thread anew
+        crashpoints.reach("agent.delete.removed")
+        for name in (key, *unhandled):
+            self._t.news.tell(name)
+        self._t.delivery.wake()
+        await self._t.store.forget_log()
+        _log.info("a thread was deleted", thread=key)
+
+    async def _ended(self, key: str, run_id: str) -> None:
+        """Waits until the run is served no more, so that no effect is torn; for a bounded time."""
+        try:
+            async with asyncio.timeout(self._grace_seconds):
+                with self._t.news.listen(key) as news:
+                    while await self._t.store.is_served(run_id):
+                        await pause(news, _LOOK_SECONDS)
+                        news.clear()
+        except TimeoutError:
+            _log.warning("a run did not end in time; what it had begun is in doubt", run_id=run_id)

@@ -1,0 +1,275 @@
+"""Everything the database holds about one user: what of it is open, and its removal in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_erased, note_removed
+from phylactery_chassis.db.statements import Query
+from phylactery_chassis.erasure.erasures import ErasureRecord
+from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.util.clock import Clock
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.checkpoints.tables import BLOBS, CHECKPOINTS, WRITES
+from phylactery_agent.checkpoints.write_buffer import require_written
+from phylactery_agent.runtime.effects.ledger import close_open_effects
+from phylactery_agent.runtime.storage.records import Lease, Owner
+from phylactery_agent.runtime.storage.schema import (
+    ACTIVE,
+    ERASURES,
+    EVENTS,
+    INBOX,
+    MODEL_CALLS,
+    OUTBOX,
+    RUNS,
+    SCHEDULES,
+    STEPS,
+    THREADS,
+    TOOL_CALLS,
+)
+
+_KNOWN = Query(sa.select(ERASURES.c.erasure_id))
+_BEGUN = ("running", "suspended")
+"""Statuses of a run that may have asked RiskGate for something that is still open there."""
+_SETTLED_BY_ERASURE = ("transcript", "memory", "observation", "task_end")
+"""What memory, and RiskGate of the user's tasks, still had to be told: they erase it instead, and tasks have an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureCounts:
+    """How much was removed; see the contract."""
+
+    threads: int = 0
+    runs: int = 0
+    turns: int = 0
+    events: int = 0
+    tool_calls: int = 0
+    parcels: int = 0
+    checkpoints: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure(ErasureRecord[ErasureCounts]):
+    """The record of one erasure; see the contract."""
+
+    counts: ErasureCounts = ErasureCounts()
+
+    @classmethod
+    def counts_of(cls, fields: dict[str, int]) -> ErasureCounts:
+        """Answers the agent's counts. Raises TypeError where they are none."""
+        return ErasureCounts(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A user who is gone: the record, and the turns that were not handled yet, for those who wait for them."""
+
+    erasure: Erasure
+    unhandled: Sequence[str]
+
+
+class ErasureStore:
+    """Erases users. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def find(self, request_hash: str) -> Erasure | None:
+        """Answers the erasure a request asked for."""
+        return await self._database.read(lambda connection: _first(connection, ERASURES.c.request_hash == request_hash))
+
+    async def get(self, erasure_id: str) -> Erasure | None:
+        """Answers an erasure."""
+        return await self._database.read(lambda connection: _first(connection, ERASURES.c.erasure_id == erasure_id))
+
+    async def known(self) -> frozenset[str]:
+        """Answers the ids of the erasures this database has been through."""
+        return await self._database.read(
+            lambda connection: frozenset(row.erasure_id for row in _KNOWN.all(connection, {})), one=True
+        )
+
+    async def users(self) -> Sequence[Owner]:
+        """Answers everybody who has a thread, or had one others must be told of: nothing is kept about anybody else."""
+
+        def work(connection: Connection) -> Sequence[Owner]:
+            waiting = sa.select(OUTBOX.c.tenant, OUTBOX.c.user_id).where(OUTBOX.c.state == "waiting")
+            rows = connection.execute(sa.union(sa.select(THREADS.c.tenant, THREADS.c.user_id), waiting))
+            return [Owner(row.tenant, row.user_id) for row in rows]
+
+        return await self._database.read(work)
+
+    async def threads(self, owner: Owner) -> frozenset[str]:
+        """Answers the keys of the owner's threads, and of those that are deleted and others must be told of."""
+        return await self._database.read(lambda connection: _threads(connection, owner))
+
+    async def open_runs(self, owner: Owner) -> frozenset[str]:
+        """Answers the owner's runs that may wait for something at RiskGate."""
+
+        def work(connection: Connection) -> frozenset[str]:
+            query = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(_keys(owner)), RUNS.c.status.in_(_BEGUN))
+            return frozenset(connection.scalars(query))
+
+        return await self._database.read(work)
+
+    async def effects(self, owner: Owner) -> Sequence[str]:
+        """Answers the keys of everything the owner's runs did or began outside."""
+
+        def work(connection: Connection) -> Sequence[str]:
+            runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(_keys(owner)))
+            query = sa.select(TOOL_CALLS.c.effect_key).where(
+                TOOL_CALLS.c.run_id.in_(runs), TOOL_CALLS.c.effect_key != ""
+            )
+            return list(connection.scalars(query.distinct()))
+
+        return await self._database.read(work)
+
+    async def give_up(self, owner: Owner) -> None:
+        """Marks in doubt what had begun and was not finished, reports included, and drops what others would be told.
+
+        The owner's threads must be held: nobody else may be serving them.
+        """
+
+        def work(connection: Connection) -> None:
+            begun = sa.select(RUNS).join(TOOL_CALLS, TOOL_CALLS.c.run_id == RUNS.c.run_id)
+            wanted = begun.where(RUNS.c.thread_key.in_(_keys(owner)), TOOL_CALLS.c.state == "started").distinct()
+            for row in connection.execute(wanted).all():
+                lease = Lease(row.run_id, row.turn_id, row.thread_id, owner, row.lease_owner, row.fence)
+                close_open_effects(connection, lease, self._clock.now_us())
+            connection.execute(
+                sa.delete(OUTBOX).where(
+                    OUTBOX.c.tenant == owner.tenant,
+                    OUTBOX.c.user_id == owner.user_id,
+                    OUTBOX.c.kind.in_(_SETTLED_BY_ERASURE),
+                    OUTBOX.c.state == "waiting",
+                )
+            )
+
+        await self._database.write(work)
+
+    async def erase(
+        self, owner: Owner, held: Collection[str], done: Callable[[ErasureCounts], Erasure]
+    ) -> Removed | None:
+        """Removes everything of the owner and keeps the record, in one transaction; answers once it is durable.
+
+        None, and nothing is removed, where the owner has a thread that is not among those held.
+        """
+
+        def work(connection: Connection) -> Removed | None:
+            active = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(_keys(owner)), RUNS.c.status.in_(ACTIVE))
+            connection.execute(active.order_by(RUNS.c.run_id).with_for_update()).all()  # as whoever ends one does
+            keys = lock_threads(connection, THREADS.c.tenant == owner.tenant, THREADS.c.user_id == owner.user_id)
+            if not _threads(connection, owner) | set(keys) <= set(held):
+                return None
+            waiting = sa.select(INBOX.c.turn_id).where(INBOX.c.thread_key.in_(keys), INBOX.c.state == "waiting")
+            unhandled = list(connection.scalars(waiting))
+            erasure = done(_remove_all(connection, owner, keys))
+            note_removed(connection)
+            connection.execute(
+                sa.insert(ERASURES).values(
+                    erasure_id=erasure.erasure_id,
+                    tenant=erasure.tenant,
+                    request_hash=erasure.request_hash,
+                    record=erasure.to_json(),
+                )
+            )
+            return Removed(erasure, unhandled)
+
+        return await self._database.write(work)
+
+    async def forget_removed(self) -> None:
+        """Leaves nothing of removed rows in SQLite's files. Raises Unavailable while its log is read."""
+        await forget_erased(self._database)
+
+
+async def forget_noted(forget: Callable[[Iterable[str]], None], effects: Iterable[str], *, of: str) -> None:
+    """Drops what tools noted of effects, by their keys; ``of`` says whose. Raises Unavailable where that fails."""
+    await remove_files(lambda: forget(effects), of=of)
+
+
+async def remove_files(remove: Callable[[], None], *, of: str) -> None:
+    """Run what removes files that tools keep; ``of`` says whose. Raise Unavailable where that fails."""
+    try:
+        await asyncio.to_thread(remove)
+    except OSError as error:
+        raise Unavailable(
+            "STORE_UNAVAILABLE",
+            f"what tools kept of the {of}'s effects cannot be removed ({error.strerror}); "
+            "look at the data folder, and ask again",
+        ) from None
+
+
+def of_user(owner: Owner, keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
+    """Answers every table that holds something about a user: its name among the counts, and which rows are theirs.
+
+    keys are the user's threads, all of them and locked: each statement sees what was committed before it, and a
+    thread that is opened meanwhile must be in all of them or in none. What belongs to rows that are counted already has
+    no name. Those that others are found by come last.
+    """
+    opened_since = _keys(owner).where(THREADS.c.thread_key.not_in(keys))
+    for name, table, theirs in of_threads(keys):
+        if table is OUTBOX:  # what is to be told of a deleted thread outlives it
+            whose = table.c.tenant == owner.tenant, table.c.user_id == owner.user_id
+            yield name, table, sa.and_(*whose, table.c.thread_key.not_in(opened_since))
+        else:
+            yield name, table, theirs
+
+
+def of_threads(keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
+    """Answers the same for threads, by their keys."""
+    runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(keys))
+    yield "tool_calls", TOOL_CALLS, TOOL_CALLS.c.run_id.in_(runs)
+    yield "", MODEL_CALLS, MODEL_CALLS.c.run_id.in_(runs)
+    yield "", STEPS, STEPS.c.run_id.in_(runs)
+    yield "", BLOBS, BLOBS.c.thread_id.in_(runs)
+    yield "", WRITES, WRITES.c.thread_id.in_(runs)
+    yield "checkpoints", CHECKPOINTS, CHECKPOINTS.c.thread_id.in_(runs)
+    yield "", SCHEDULES, SCHEDULES.c.thread_key.in_(keys)
+    yield "parcels", OUTBOX, OUTBOX.c.thread_key.in_(keys)
+    yield "events", EVENTS, EVENTS.c.thread_key.in_(keys)
+    yield "turns", INBOX, INBOX.c.thread_key.in_(keys)
+    yield "runs", RUNS, RUNS.c.thread_key.in_(keys)
+    yield "threads", THREADS, THREADS.c.thread_key.in_(keys)
+
+
+def lock_threads(connection: Connection, *which: sa.ColumnElement[bool]) -> Sequence[str]:
+    """Locks threads until the commit, and answers their keys; over SQLite nobody else writes meanwhile."""
+    query = sa.select(THREADS.c.thread_key).where(*which).order_by(THREADS.c.thread_key)
+    return list(connection.scalars(query.with_for_update()))
+
+
+def remove_threads(connection: Connection, keys: Collection[str]) -> None:
+    """Removes everything of threads but what others are still to be told of them."""
+    require_written(connection, None)  # a checkpoint that waits for the commit is known by its run, not by its thread
+    for _, table, theirs in of_threads(keys):
+        if table is not OUTBOX:
+            connection.execute(sa.delete(table).where(theirs))
+
+
+def _remove_all(connection: Connection, owner: Owner, keys: Collection[str]) -> ErasureCounts:
+    counts = ErasureCounts()
+    require_written(connection, None)
+    for name, table, theirs in of_user(owner, keys):
+        removed = connection.execute(sa.delete(table).where(theirs)).rowcount
+        counts = replace(counts, **{name: removed}) if name else counts
+    return counts
+
+
+def _keys(owner: Owner) -> sa.Select[Any]:
+    return sa.select(THREADS.c.thread_key).where(THREADS.c.tenant == owner.tenant, THREADS.c.user_id == owner.user_id)
+
+
+def _threads(connection: Connection, owner: Owner) -> frozenset[str]:
+    theirs = OUTBOX.c.tenant == owner.tenant, OUTBOX.c.user_id == owner.user_id
+    parcels = sa.select(OUTBOX.c.thread_key).where(OUTBOX.c.state == "waiting", *theirs)
+    return frozenset(connection.scalars(sa.union(_keys(owner), parcels)))
+
+
+def _first(connection: Connection, condition: sa.ColumnElement[bool]) -> Erasure | None:
+    record = connection.execute(sa.select(ERASURES.c.record).where(condition)).scalars().first()
+    return None if record is None else Erasure.from_json(record)

@@ -1,0 +1,134 @@
+"""How long events, and what the outbox delivered, are kept; nothing of a live run ever goes.
+
+What is left of a thread's events has no gap: first_sequence says where it begins, and it only ever grows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Final
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.runtime.storage.schema import ACTIVE, EVENTS, OUTBOX, RUNS, THREADS
+
+SWEEP_SECONDS: Final = 3_600.0
+_THREADS_AT_ONCE: Final = 200
+_AT_ONCE: Final = 1_000
+"""Events removed in one transaction, so that no turn waits long behind it."""
+_DAY_US: Final = 86_400 * MICROSECONDS
+_DELIVERED_US: Final = _DAY_US
+"""How long a delivered parcel stays, which says no more than when it was: for whoever asks why something is missing."""
+
+_log = get_logger("retention")
+
+
+class Retention:
+    """Removes events that are older than some days, and delivered parcels; several processes may do so at once."""
+
+    def __init__(self, database: Database, clock: Clock, *, days: int) -> None:
+        """Takes how many days events are kept, 0 for ever."""
+        self._database, self._clock, self._days = database, clock, days
+
+    async def run(self) -> None:
+        """Sweeps again and again until cancelled; a round that fails is made up for by the next."""
+        while True:
+            try:
+                parcels = await self.prune()
+                events = await self.sweep()
+            except Exception as error:  # noqa: BLE001 - the next round may work; without one nothing would ever go
+                _log.warning("old events and parcels wait", error=type(error).__name__)
+            else:
+                if events or parcels:
+                    _log.info("old events and parcels were removed", events=events, parcels=parcels)
+            await asyncio.sleep(SWEEP_SECONDS)
+
+    async def prune(self) -> int:
+        """Removes parcels that were delivered a day ago and more, and answers how many.
+
+        One that waits stays, one that was refused, which is kept for a person, and every one of a live run, whose nodes
+        may run once more. Nothing else is told a second time: what queues a parcel moves a row that moves once. Parcels
+        stand in the order they were queued in, so the first page of new ones ends it. Raises Unavailable.
+        """
+        before_us, pruned, last = self._clock.now_us() - _DELIVERED_US, 0, 0
+        while page := await self._parcels(last):
+            first, last = page[0][0], page[-1][0]
+            pruned += await self._database.write(partial(_prune, first=first, last=last, before_us=before_us))
+            if min(created_us for _, created_us in page) >= before_us:
+                break
+        return pruned
+
+    async def _parcels(self, after: int) -> list[tuple[int, int]]:
+        """Answers the next parcels: their numbers, and when they were queued."""
+        query = sa.select(OUTBOX.c.outbox_id, OUTBOX.c.created_us).where(OUTBOX.c.outbox_id > after)
+        page = query.order_by(OUTBOX.c.outbox_id).limit(_AT_ONCE)
+        return await self._database.read(lambda connection: [(key, us) for key, us in connection.execute(page)])
+
+    async def sweep(self) -> int:
+        """Removes what is too old and answers how many events that were. Raises Unavailable STORE_UNAVAILABLE."""
+        if not self._days:
+            return 0
+        before_us, removed, after = self._clock.now_us() - self._days * _DAY_US, 0, ""
+        while keys := await self._old_threads(before_us, after):
+            for key in keys:
+                removed += await self._sweep_thread(key, before_us)
+            after = keys[-1]
+        return removed
+
+    async def _old_threads(self, before_us: int, after: str) -> list[str]:
+        """Answers the next threads whose first event is too old."""
+        first = sa.and_(EVENTS.c.thread_key == THREADS.c.thread_key, EVENTS.c.sequence == THREADS.c.first_sequence)
+        query = (
+            sa.select(THREADS.c.thread_key)
+            .join(EVENTS, first)
+            .where(THREADS.c.thread_key > after, EVENTS.c.created_us < before_us)
+            .order_by(THREADS.c.thread_key)
+            .limit(_THREADS_AT_ONCE)
+        )
+        return await self._database.read(lambda connection: list(connection.scalars(query)))
+
+    async def _sweep_thread(self, key: str, before_us: int) -> int:
+        removed = 0
+        while some := await self._database.write(lambda connection: _remove_some(connection, key, before_us)):
+            removed += some
+        return removed
+
+
+def _prune(connection: Connection, *, first: int, last: int, before_us: int) -> int:
+    """Removes the parcels between two numbers that may go; what another process removes is left to it."""
+    live = sa.select(RUNS.c.run_id).where(RUNS.c.run_id == OUTBOX.c.run_id, RUNS.c.status.in_(ACTIVE))
+    over = sa.select(OUTBOX.c.outbox_id).where(
+        OUTBOX.c.outbox_id.between(first, last),
+        OUTBOX.c.state == "delivered",
+        OUTBOX.c.settled_us < before_us,
+        sa.not_(sa.exists(live)),
+    )
+    keys = list(connection.scalars(over.with_for_update(skip_locked=True)))
+    return connection.execute(sa.delete(OUTBOX).where(OUTBOX.c.outbox_id.in_(keys))).rowcount if keys else 0
+
+
+def _remove_some(connection: Connection, key: str, before_us: int) -> int:
+    """Removes some of the thread's old events and answers how many; a thread that is gone has none."""
+    thread = connection.execute(
+        sa.select(THREADS.c.first_sequence, THREADS.c.last_sequence)
+        .where(THREADS.c.thread_key == key)
+        .with_for_update()
+    ).one_or_none()
+    if thread is None:
+        return 0
+    live = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == key, RUNS.c.status.in_(ACTIVE))
+    kept = connection.execute(
+        sa.select(EVENTS.c.sequence)
+        .where(EVENTS.c.thread_key == key, sa.or_(EVENTS.c.created_us >= before_us, EVENTS.c.run_id.in_(live)))
+        .order_by(EVENTS.c.sequence)
+        .limit(1)
+    ).scalar()
+    end = min(thread.last_sequence + 1 if kept is None else int(kept), thread.first_sequence + _AT_ONCE)
+    removed = connection.execute(sa.delete(EVENTS).where(EVENTS.c.thread_key == key, EVENTS.c.sequence < end)).rowcount
+    connection.execute(sa.update(THREADS).where(THREADS.c.thread_key == key).values(first_sequence=end))
+    return removed

@@ -1,0 +1,1 @@
+"""Reminders: storage and scheduling."""

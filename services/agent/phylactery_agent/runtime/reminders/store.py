@@ -1,0 +1,189 @@
+"""Schedules: reminders as rows, written once per effect, read and cancelled by their owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.ids import new_id
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_agent.ports import Reminder, ReminderRefusedError, WantedReminder
+from phylactery_agent.rules.intents import parse_reply
+from phylactery_agent.runtime.dispatch.leases import require_lease
+from phylactery_agent.runtime.storage.records import Lease, Owner, StoredTurn
+from phylactery_agent.runtime.storage.schema import INBOX, SCHEDULES, THREADS, to_bytes, to_text
+from phylactery_agent.timeparse.vocabulary import fold
+
+MAX_PER_USER: Final = 100
+"""Active reminders a person has at a time, where a setting does not say otherwise."""
+_MAX_LOOKED_AT: Final = 1_000
+"""Active reminders one look reads: as many as the setting may allow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reminding:
+    """What every turn's reminders share: the store, the most a person may have, and who hears of a new one."""
+
+    database: Database
+    clock: Clock
+    time_zone: str = "UTC"
+    max_per_user: int = MAX_PER_USER
+    wake: Callable[[], None] = lambda: None
+
+
+class TurnReminders:
+    """ports.Reminders of one turn. request_turn is the turn that brought the request, where it was an earlier one."""
+
+    def __init__(self, shared: Reminding, lease: Lease, turn: StoredTurn, language: str, request_turn: str) -> None:
+        self._shared, self._lease, self._turn, self._language = shared, lease, turn, language
+        own_words = turn.kind == "message" and parse_reply(turn.text) is None
+        self._asked_in = turn.turn_id if own_words or not request_turn else request_turn
+
+    @property
+    def time_zone(self) -> str:
+        """The zone of the setting."""
+        return self._shared.time_zone
+
+    async def asked_us(self) -> int:
+        """Answers when the person said it: an approval that came later moves nothing."""
+        if self._asked_in == self._turn.turn_id:
+            return self._turn.created_us
+        query = sa.select(INBOX.c.created_us).where(INBOX.c.turn_id == self._asked_in)
+        found = await self._shared.database.read(lambda connection: connection.execute(query).scalar())
+        return self._turn.created_us if found is None else int(found)
+
+    async def create(self, wanted: WantedReminder, *, key: str) -> Reminder:
+        """Keeps a reminder, once per key.
+
+        Raises ReminderRefusedError with TOO_MANY_REMINDERS, LeaseLostError, Unavailable.
+        """
+        shared, lease, language = self._shared, self._lease, self._language
+
+        def work(connection: Connection) -> Reminder:
+            there = connection.execute(sa.select(SCHEDULES).where(SCHEDULES.c.effect_key == key)).one_or_none()
+            if there is not None:
+                return reminder_of(there)
+            now, schedule_id = shared.clock.now_us(), new_id("rem")
+            require_lease(connection, lease, now)
+            _require_room(connection, lease.owner, shared.max_per_user)
+            connection.execute(
+                sa.insert(SCHEDULES).values(
+                    schedule_id=schedule_id,
+                    effect_key=key,
+                    tenant=lease.owner.tenant,
+                    user_id=lease.owner.user_id,
+                    thread_key=lease.thread_key,
+                    thread_id=lease.thread_id,
+                    language=language,
+                    text=to_bytes(wanted.text),
+                    repeat=wanted.repeat,
+                    time_zone=wanted.time_zone,
+                    start_us=wanted.due_us,
+                    due_us=wanted.due_us,
+                    state="active",
+                    cancel_key="",
+                    created_us=now,
+                    updated_us=now,
+                )
+            )
+            return _get(connection, schedule_id)
+
+        kept = await shared.database.write(work)
+        shared.wake()
+        return kept
+
+    async def list(self, *, limit: int) -> Sequence[Reminder]:
+        """Answers the person's active reminders of all their threads, the next one first."""
+        owner = self._lease.owner
+        return await self._shared.database.read(lambda connection: _active(connection, owner, limit))
+
+    async def cancel(self, name: str, *, key: str) -> Reminder:
+        """Cancels one active reminder by its id, or by its text where that is one's alone.
+
+        Raises ReminderRefusedError with REMINDER_NOT_FOUND or REMINDER_AMBIGUOUS, LeaseLostError, Unavailable.
+        """
+        shared, lease, owner = self._shared, self._lease, self._lease.owner
+
+        def work(connection: Connection) -> Reminder:
+            mine = sa.and_(SCHEDULES.c.tenant == owner.tenant, SCHEDULES.c.user_id == owner.user_id)
+            before = sa.select(SCHEDULES).where(mine, SCHEDULES.c.cancel_key == key)
+            there = connection.execute(before).one_or_none()
+            if there is not None:
+                return reminder_of(there)
+            now = shared.clock.now_us()
+            require_lease(connection, lease, now)
+            meant = _meant(_active(connection, owner, _MAX_LOOKED_AT), name)
+            done = connection.execute(
+                sa.update(SCHEDULES)
+                .where(SCHEDULES.c.schedule_id == meant.reminder_id, SCHEDULES.c.state == "active")
+                .values(state="cancelled", cancel_key=key, updated_us=now)
+            )
+            if done.rowcount != 1:
+                raise _not_found()  # it came due, or went, at this very moment
+            return _get(connection, meant.reminder_id)
+
+        return await shared.database.write(work)
+
+
+def _require_room(connection: Connection, owner: Owner, most: int) -> None:
+    """Raises ReminderRefusedError where the person has as many as they may.
+
+    Their threads are locked first, so that two that are written at once see each other.
+    """
+    theirs = sa.select(THREADS.c.thread_key).where(THREADS.c.tenant == owner.tenant, THREADS.c.user_id == owner.user_id)
+    connection.execute(theirs.order_by(THREADS.c.thread_key).with_for_update()).all()
+    count = sa.select(sa.func.count()).where(
+        SCHEDULES.c.tenant == owner.tenant, SCHEDULES.c.user_id == owner.user_id, SCHEDULES.c.state == "active"
+    )
+    if connection.execute(count).scalar_one() >= most:
+        raise ReminderRefusedError("TOO_MANY_REMINDERS", f"there are {most} reminders already; cancel one first")
+
+
+def _meant(reminders: Sequence[Reminder], name: str) -> Reminder:
+    """Answers the one reminder a name means: an id, a whole text, or a part of one."""
+    wanted = fold(name)
+    for fits in (
+        [one for one in reminders if one.reminder_id == name],
+        [one for one in reminders if fold(one.text) == wanted],
+        [one for one in reminders if wanted and wanted in fold(one.text)],
+    ):
+        if len(fits) == 1:
+            return fits[0]
+        if fits:
+            raise ReminderRefusedError(
+                "REMINDER_AMBIGUOUS", f"{len(fits)} reminders are called that; name one by its id"
+            )
+    raise _not_found()
+
+
+def _not_found() -> ReminderRefusedError:
+    return ReminderRefusedError("REMINDER_NOT_FOUND", "no active reminder of yours has that id or text")
+
+
+def _active(connection: Connection, owner: Owner, limit: int) -> Sequence[Reminder]:
+    query = sa.select(SCHEDULES).where(
+        SCHEDULES.c.tenant == owner.tenant, SCHEDULES.c.user_id == owner.user_id, SCHEDULES.c.state == "active"
+    )
+    rows = connection.execute(query.order_by(SCHEDULES.c.due_us, SCHEDULES.c.schedule_id).limit(limit))
+    return [reminder_of(row) for row in rows]
+
+
+def _get(connection: Connection, schedule_id: str) -> Reminder:
+    return reminder_of(connection.execute(sa.select(SCHEDULES).where(SCHEDULES.c.schedule_id == schedule_id)).one())
+
+
+def reminder_of(row: Row[Any]) -> Reminder:
+    """Answers a row as a value."""
+    return Reminder(
+        reminder_id=row.schedule_id,
+        text=to_text(row.text),
+        due_us=row.due_us,
+        repeat=row.repeat,
+        time_zone=row.time_zone,
+        state=row.state,
+    )

@@ -1,0 +1,1 @@
+"""Runs: storage, cancellation, queries, retry, unknown outcomes."""

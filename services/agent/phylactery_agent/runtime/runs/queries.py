@@ -1,0 +1,167 @@
+"""A user's runs and their ledger, newest first, and the nodes of one run in their order, a page at a time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import NotFound
+from phylactery_chassis.rpc.paging import decode_token, encode_token
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_agent.runtime.runs.store import newest_run, of_owner, owned_run, run_of, tool_call_of, with_thread
+from phylactery_agent.runtime.storage.records import Owner, Page, StoredRun, StoredStep, StoredThread, StoredToolCall
+from phylactery_agent.runtime.storage.schema import RUNS, STEPS, THREADS, TOOL_CALLS
+
+T = TypeVar("T")
+
+
+class RunLists:
+    """Lists. Every method raises InvalidArgument for a page_token of another list."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def runs(self, owner: Owner, *, thread_id: str, status: str, size: int, token: str) -> Page[StoredRun]:
+        """Answers the owner's runs; an empty thread_id or status names all."""
+        query = of_owner(owner)
+        if thread_id:
+            query = query.where(RUNS.c.thread_key == owner.thread_key(thread_id))
+        if status:
+            query = query.where(RUNS.c.status == status)
+        if token:
+            query = query.where(before(token, RUNS.c.created_us, RUNS.c.run_id))
+        query = query.order_by(RUNS.c.created_us.desc(), RUNS.c.run_id.desc()).limit(size + 1)
+
+        def work(connection: Connection) -> Page[StoredRun]:
+            found = [run_of(row) for row in connection.execute(query)]
+            return page_of(found, size, lambda run: (run.created_us, run.run_id))
+
+        return await self._database.read(work)
+
+    async def tool_calls(self, owner: Owner, *, state: str, size: int, token: str) -> Page[StoredToolCall]:
+        """Answers the ledger of all the owner's runs; an empty state names all."""
+        query = with_thread().where(TOOL_CALLS.c.tenant == owner.tenant, TOOL_CALLS.c.user_id == owner.user_id)
+        if state:
+            query = query.where(TOOL_CALLS.c.state == state)
+        key = (TOOL_CALLS.c.created_us, TOOL_CALLS.c.run_id, TOOL_CALLS.c.tool_call_id)
+        if token:
+            query = query.where(before(token, *key))
+        query = query.order_by(*(column.desc() for column in key)).limit(size + 1)
+
+        def work(connection: Connection) -> Page[StoredToolCall]:
+            found = [tool_call_of(row) for row in connection.execute(query)]
+            return page_of(found, size, lambda call: (call.created_us, call.run_id, call.tool_call_id))
+
+        return await self._database.read(work)
+
+    async def steps(self, owner: Owner, run_id: str, *, size: int, token: str) -> Page[StoredStep]:
+        """Answers the nodes one of the owner's runs executed, oldest first. Raises NotFound RUN_NOT_FOUND."""
+        key = (STEPS.c.superstep, STEPS.c.position)
+        query = sa.select(STEPS).where(STEPS.c.run_id == run_id)
+        if token:
+            after = (sa.literal(part) for part in decode_token(token, int, int))
+            query = query.where(sa.tuple_(*key) > sa.tuple_(*after))
+        query = query.order_by(*key).limit(size + 1)
+
+        def work(connection: Connection) -> Page[StoredStep]:
+            owned_run(connection, owner, run_id)
+            found = [_step_of(row) for row in connection.execute(query)]
+            return page_of(found, size, lambda step: (step.superstep, step.position))
+
+        return await self._database.read(work)
+
+
+def _step_of(row: Row[Any]) -> StoredStep:
+    return StoredStep(
+        superstep=row.superstep,
+        position=row.position,
+        turn_id=row.turn_id,
+        node=row.node,
+        started_us=row.started_us,
+        duration_us=row.duration_us,
+        next_nodes=tuple(json.loads(row.next_nodes)),
+        tool_call_id=row.tool_call_id,
+        finish_reason=row.finish_reason,
+    )
+
+
+def before(token: str, *columns: sa.Column[Any]) -> sa.ColumnElement[bool]:
+    """Answers the condition for rows after a place in an order that goes down: a time, then names."""
+    parts = decode_token(token, int, *([str] * (len(columns) - 1)))
+    return sa.tuple_(*columns) < sa.tuple_(*(sa.literal(part) for part in parts))
+
+
+def page_of(found: list[T], size: int, place: Any) -> Page[T]:
+    """Answers the page of what was found, one more than asked for where there is more; place says where a row is."""
+    more = len(found) > size
+    rows = found[:size]
+    return Page(rows, encode_token(*place(rows[-1])) if more else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedThread:
+    """A thread and its newest run, None where no message of it was begun."""
+
+    thread: StoredThread
+    run: StoredRun | None
+
+
+class ThreadStore:
+    """Reads threads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, owner: Owner, thread_id: str) -> StoredThread:
+        """Answers one of the owner's threads. Raises NotFound THREAD_NOT_FOUND."""
+
+        def work(connection: Connection) -> StoredThread:
+            row = connection.execute(
+                sa.select(THREADS).where(THREADS.c.thread_key == owner.thread_key(thread_id))
+            ).one_or_none()
+            if row is None:
+                raise no_thread(thread_id)
+            return _thread(row, owner)
+
+        return await self._database.read(work)
+
+    async def page(self, owner: Owner, *, size: int, token: str) -> Page[ListedThread]:
+        """Answers some of the owner's threads, the newest opened first. Raises InvalidArgument for a foreign token."""
+        query = sa.select(THREADS).where(THREADS.c.tenant == owner.tenant, THREADS.c.user_id == owner.user_id)
+        if token:
+            query = query.where(before(token, THREADS.c.created_us, THREADS.c.thread_key))
+        query = query.order_by(THREADS.c.created_us.desc(), THREADS.c.thread_key.desc()).limit(size + 1)
+
+        def work(connection: Connection) -> Page[ListedThread]:
+            threads = [_thread(row, owner) for row in connection.execute(query)]
+            page = page_of(threads, size, lambda thread: (thread.created_us, owner.thread_key(thread.thread_id)))
+            listed = [ListedThread(thread, _newest(connection, owner, thread.thread_id)) for thread in page.rows]
+            return Page(listed, page.next_page_token)
+
+        return await self._database.read(work)
+
+
+def no_thread(thread_id: str) -> NotFound:
+    """Answers what is wrong with a thread that is not there, or is another's."""
+    return NotFound("THREAD_NOT_FOUND", f"there is no thread '{thread_id}' of yours", metadata={"thread_id": thread_id})
+
+
+def _newest(connection: Connection, owner: Owner, thread_id: str) -> StoredRun | None:
+    row = connection.execute(sa.select(RUNS).where(RUNS.c.run_id == newest_run(owner, thread_id))).one_or_none()
+    return None if row is None else run_of(row)
+
+
+def _thread(row: Row[Any], owner: Owner) -> StoredThread:
+    return StoredThread(
+        thread_id=row.thread_id,
+        owner=owner,
+        graph=row.graph,
+        first_sequence=row.first_sequence,
+        last_sequence=row.last_sequence,
+        created_us=row.created_us,
+        updated_us=row.updated_us,
+    )

@@ -1,0 +1,365 @@
+"""Runs: begun and ended under a lease, each end in one transaction, and shown to those whose they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Query, Record, RowUpdate
+from phylactery_chassis.errors import NotFound
+from phylactery_chassis.util.clock import Clock
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_agent.checkpoints import rows as checkpoints
+from phylactery_agent.checkpoints.rows import Place
+from phylactery_agent.i18n.texts import waiting_line
+from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals
+from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
+from phylactery_agent.runtime.intake.waiting import SPOKE_AT, asked_beside, card_json, card_of
+from phylactery_agent.runtime.storage.events import append_event
+from phylactery_agent.runtime.storage.records import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
+from phylactery_agent.runtime.storage.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
+from phylactery_agent.runtime.turn.canned_replies import CANCELLED, INTERRUPTED, apology
+from phylactery_agent.runtime.turn.model_calls import forget_replies
+from phylactery_agent.runtime.turn.tasks import tasks_of
+from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
+
+_KEPT = Query(sa.select(RUNS.c.steps).where(RUNS.c.run_id == sa.bindparam("of_run")))
+_SET = RowUpdate(RUNS, "run_id")
+
+
+def close_steps(connection: Connection, lease: Lease, now: int) -> None:
+    """Marks as failed every step of a run that ended while they were under way, and tells the thread.
+
+    What was never begun stays pending.
+    """
+    kept = _KEPT.one(connection, {"of_run": lease.run_id})
+    steps: Sequence[Mapping[str, Any]] = [] if kept is None else json.loads(kept.steps)
+    closed = [{**step, "status": "failed"} if step["status"] == "running" else step for step in steps]
+    if closed == list(steps):
+        return
+    _SET.later(connection, lease.run_id, steps=json.dumps(closed))
+    for before, after in zip(steps, closed, strict=True):
+        if before is not after:
+            append_event(connection, lease, "step", after, once=f"step_closed:{after['step_id']}", now_us=now)
+
+
+_MAX_TRANSCRIPT = 100_000
+"""Characters memory takes in one message."""
+
+_SLOT = "run"
+_SET_RUN = RowUpdate(RUNS, "run_id")
+_SET_TURN = RowUpdate(INBOX, "turn_id")
+_LANGUAGE = Query(sa.select(RUNS.c.language).where(RUNS.c.run_id == sa.bindparam("of_run")))
+_INTERRUPTING = Query(
+    sa.select(INBOX.c.turn_id)
+    .join(RUNS, RUNS.c.thread_key == INBOX.c.thread_key)
+    .where(
+        RUNS.c.run_id == sa.bindparam("of_run"),
+        INBOX.c.on_busy == "interrupt",
+        INBOX.c.created_us == RUNS.c.cancel_us,  # both are written by the same commit; a person's word is later
+    )
+    .limit(1)
+)
+_KEEPING_NOTHING = Query(
+    sa.select(INBOX.c.turn_id).where(INBOX.c.run_id == sa.bindparam("of_run"), INBOX.c.do_not_store).limit(1)
+)
+_OWNED = sa.select(RUNS).where(
+    RUNS.c.tenant == sa.bindparam("tenant"),
+    RUNS.c.user_id == sa.bindparam("user_id"),
+    RUNS.c.run_id == sa.bindparam("of_run"),
+)
+_RUN, _RUN_LOCKED = Query(_OWNED), Query(_OWNED.with_for_update())
+_WITH_THREAD = sa.select(TOOL_CALLS, RUNS.c.thread_id).join(RUNS, RUNS.c.run_id == TOOL_CALLS.c.run_id)
+_CALLS = Query(_WITH_THREAD.where(TOOL_CALLS.c.run_id == sa.bindparam("of_run")).order_by(TOOL_CALLS.c.ordinal))
+_AWAITING = Query(
+    sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approval_id != "").order_by(RUNS.c.updated_us)
+)
+_AWAITING_IN = sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approval_id != "").order_by(SPOKE_AT.desc())
+
+
+class RunStore:
+    """Begins, ends and shows runs."""
+
+    def __init__(self, database: Database, clock: Clock, *, change_seconds: int = 0) -> None:
+        """change_seconds is how long what was asked may still be changed after its run has ended."""
+        self._database, self._clock, self._change_seconds = database, clock, change_seconds
+
+    async def end_turn(self, writes: TurnWrites, turn: StoredTurn, ending: Ending, *, active_us: int) -> Ending:
+        """Ends a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
+
+        The sealed code goes with it, and of a run that ended its state: the next one begins with every field reset.
+        active_us is how long the run was served until now. Answers how it ended: a run that suspends itself may have
+        been cancelled. Raises LeaseLostError.
+        """
+        if ending.status not in ACTIVE:
+            writes.drop(lambda slot: isinstance(slot, Place))  # where the run stood goes with its end
+
+        def work(connection: Connection, now: int) -> Ending:
+            told = _taken_back(ending) if writes.cancelled else ending
+            if told.status == "cancelled":
+                told = _with_reason(connection, writes.lease, told)
+            keep = self._change_seconds if told.status in {"done", "failed"} else 0
+            return _end(connection, writes.lease, turn, told, now, active_us=active_us, keep_seconds=keep)
+
+        return await writes.write(work)
+
+    def begin_turn(self, writes: TurnWrites, *, trace_id: str, language: str, pathway: str) -> None:
+        """Notes the turn's trace, its pathway and the thread's language, with the turn's next write."""
+        _hold(writes, trace_id=trace_id, language=language, pathway=pathway)
+
+    def note_version(self, writes: TurnWrites, graph_version: str) -> None:
+        """Notes in which version of its graph a run stands, with the turn's next write."""
+        _hold(writes, graph_version=graph_version)
+
+    async def get(self, owner: Owner, run_id: str) -> StoredRun:
+        """Answers one of the owner's runs. Raises NotFound RUN_NOT_FOUND."""
+        return await self._database.read_quickly(
+            lambda connection: run_of(owned_run(connection, owner, run_id)), one=True
+        )
+
+    async def newest(self, owner: Owner, thread_id: str) -> StoredRun | None:
+        """Answers the run of the newest turn that has one, in one of the owner's threads; no clock is asked."""
+
+        def work(connection: Connection) -> StoredRun | None:
+            newest = of_owner(owner).where(RUNS.c.run_id == newest_run(owner, thread_id))
+            row = connection.execute(newest).one_or_none()
+            return None if row is None else run_of(row)
+
+        return await self._database.read(work)
+
+    async def tool_calls(self, run_id: str) -> Sequence[StoredToolCall]:
+        """Answers the ledger of a run, oldest first."""
+        return await self._database.read_quickly(
+            lambda connection: [tool_call_of(row) for row in _CALLS.all(connection, {"of_run": run_id})], one=True
+        )
+
+    async def waiting_in(self, owner: Owner, thread_id: str) -> Sequence[StoredRun]:
+        """Return the runs that wait for an approval in one of the owner's threads, the one that spoke last first."""
+        query = _AWAITING_IN.where(RUNS.c.thread_key == owner.thread_key(thread_id))
+        return await self._database.read(lambda connection: [run_of(row) for row in connection.execute(query)])
+
+    async def awaiting_approval(self) -> Sequence[StoredRun]:
+        """Answers every run that is suspended on an approval."""
+        return await self._database.read(
+            lambda connection: [run_of(row) for row in _AWAITING.all(connection, {})], one=True
+        )
+
+
+def _hold(writes: TurnWrites, **values: Any) -> None:
+    """Notes something in the run's row, with the turn's next write; what is noted before that goes along."""
+    noted = {**(writes.held(_SLOT) or {}), **values}
+    run_id = writes.lease.run_id
+
+    def work(connection: Connection, _now: int) -> None:
+        _SET_RUN.later(connection, run_id, **noted)
+
+    writes.hold(work, slot=_SLOT, kept=noted)
+
+
+def owned_run(connection: Connection, owner: Owner, run_id: str, *, lock: bool = False) -> Record:
+    """Answers the row of one of the owner's runs, locked until the commit if asked. Raises NotFound RUN_NOT_FOUND."""
+    query = _RUN_LOCKED if lock else _RUN
+    row = query.one(connection, {"tenant": owner.tenant, "user_id": owner.user_id, "of_run": run_id})
+    if row is None:
+        raise NotFound("RUN_NOT_FOUND", f"there is no run '{run_id}' of yours", metadata={"run_id": run_id})
+    return row
+
+
+def newest_run(owner: Owner, thread_id: str) -> sa.ScalarSelect[str]:
+    """Answers the query for the run of the newest turn that has one, in one of the owner's threads."""
+    turns = sa.select(INBOX.c.run_id).where(INBOX.c.thread_key == owner.thread_key(thread_id), INBOX.c.run_id != "")
+    return turns.order_by(INBOX.c.position.desc()).limit(1).scalar_subquery()
+
+
+def of_owner(owner: Owner) -> sa.Select[Any]:
+    """Answers the query for an owner's runs."""
+    return sa.select(RUNS).where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
+
+
+def _end(
+    connection: Connection,
+    lease: Lease,
+    turn: StoredTurn,
+    ending: Ending,
+    now: int,
+    *,
+    active_us: int,
+    keep_seconds: int,
+) -> Ending:
+    private = ending.do_not_store or turn.do_not_store or (turn.resumed and keeps_nothing(connection, lease.run_id))
+    if ending.status not in ACTIVE:
+        close_open_effects(connection, lease, now)
+        cancelled = ending.status == "cancelled"
+        if deny_proposals(connection, lease, CANCELLED if cancelled else ending.reason, now) or cancelled:
+            queue_withdrawal(connection, lease, now_us=now)
+        checkpoints.forget_thread(connection, lease.run_id)
+        forget_replies(connection, lease.run_id)
+        for opened in tasks_of(connection, lease.run_id):
+            queue_task_end(connection, lease, opened.task_id, now_us=now, keep_seconds=0 if private else keep_seconds)
+        if ending.steps is None:
+            close_steps(connection, lease, now)
+    if ending.tells_others:
+        ending = replace(ending, reply_text=with_asked(connection, lease, ending.reply_text))
+    if ending.reply_text:
+        message = {"message_id": ending.reply_id, "text": ending.reply_text}
+        append_event(connection, lease, "message", message, once="message", now_us=now)
+    finished = {"status": f"RUN_STATUS_{ending.status.upper()}", "reason": ending.reason}
+    sequence = append_event(connection, lease, "run_finished", finished, once="run_finished", now_us=now)
+    values: dict[str, Any] = {
+        "status": ending.status,
+        "reason": ending.reason,
+        "approval_id": ending.approval_id,
+        "card": card_json(ending.card),
+        "lease_owner": "",
+        "lease_until_us": 0,
+        "updated_us": now,
+        "active_us": active_us,
+    }
+    if ending.steps is not None:
+        values["steps"] = json.dumps([dict(step) for step in ending.steps])
+    _SET_RUN.later(connection, lease.run_id, **values)
+    handled = {
+        "state": "handled",
+        "sealed_code": None,
+        "sealed_words": None,
+        "handled_us": now,
+        "run_status": ending.status,
+        "run_reason": ending.reason,
+        "approval_id": ending.approval_id,
+        "reply_id": ending.reply_id,
+        "reply_text": to_bytes(ending.reply_text),
+        "last_sequence": sequence,
+    }
+    for turn_id in (lease.turn_id, *turn.joined):
+        _SET_TURN.later(connection, turn_id, **handled)
+    if private:
+        _drop_words(connection, (lease.turn_id, *turn.joined))
+        return ending
+    messages = list(_transcript(turn, ending, now))
+    if messages:
+        queue_transcript(connection, lease, messages, now_us=now)
+    if ending.worth_remembering and (said := said_in(turn)):
+        queue_memory(connection, lease, said, now_us=now)
+    return ending
+
+
+def with_asked(connection: Connection, lease: Lease, reply: str) -> str:
+    """Return a reply that ends with what the thread's other runs still ask the person, as it is if they ask nothing."""
+    asked = asked_beside(connection, lease.thread_key, lease.run_id)
+    if not (asked and reply):
+        return reply
+    row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
+    line = waiting_line(asked, "en" if row is not None and row.language == "en" else "es")
+    return f"{reply}\n\n{line}"
+
+
+def keeps_nothing(connection: Connection, run_id: str) -> bool:
+    """Says whether the person wished, in any turn of a run, that nothing of it is kept.
+
+    It holds for the turns after that one too, and where nobody can ask the graph, which knows it as well.
+    """
+    return _KEEPING_NOTHING.one(connection, {"of_run": run_id}) is not None
+
+
+def _drop_words(connection: Connection, turn_ids: Sequence[str]) -> None:
+    """Drops what a person said who wants nothing of it kept: the keyed hash of the request stays."""
+    for turn_id in turn_ids:
+        _SET_TURN.later(connection, turn_id, text=b"")
+
+
+def _taken_back(ending: Ending) -> Ending:
+    """Return how a run ends that was cancelled: as that, where it would have ended well or suspended itself."""
+    if ending.status not in {"done", "suspended"}:
+        return ending
+    return replace(ending, status="cancelled", reason=CANCELLED, approval_id="", card=())
+
+
+def _with_reason(connection: Connection, lease: Lease, ending: Ending) -> Ending:
+    """Return the ending of a cancelled run with who ended it: the person, or another message of the thread."""
+    reason = CANCELLED if _INTERRUPTING.one(connection, {"of_run": lease.run_id}) is None else INTERRUPTED
+    row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
+    sorry = apology(reason, "en" if row is not None and row.language == "en" else "es")
+    return replace(ending, reason=reason, reply_text=sorry)
+
+
+def message_id(turn_id: str) -> str:
+    """Answers the id under which the transcript holds what the person said in a turn."""
+    return f"{turn_id}.user"
+
+
+def said_in(turn: StoredTurn) -> Mapping[str, Any] | None:
+    """Answers what the person said, as the transcript takes it; None where no words opened the turn."""
+    if turn.kind != "message":
+        return None
+    return {"id": message_id(turn.turn_id), "role": "user", "text": turn.text, "create_us": turn.created_us}
+
+
+def _transcript(turn: StoredTurn, ending: Ending, now: int) -> Sequence[Mapping[str, Any]]:
+    reply = ending.reply_text
+    if len(reply) > _MAX_TRANSCRIPT:
+        reply = reply[: _MAX_TRANSCRIPT - 1] + "…"  # the whole of it stands in the events
+    said = said_in(turn)
+    answered = {"id": ending.reply_id, "role": "assistant", "text": reply, "create_us": now}
+    return [
+        *([said] if said else []),
+        *([answered] if reply else []),
+    ]
+
+
+def run_of(row: Row[Any] | Record) -> StoredRun:
+    """Answers a run as its row says."""
+    return StoredRun(
+        run_id=row.run_id,
+        thread_id=row.thread_id,
+        owner=Owner(row.tenant, row.user_id),
+        graph=row.graph,
+        graph_version=row.graph_version,
+        language=row.language,
+        status=row.status,
+        reason=row.reason,
+        approval_id=row.approval_id,
+        turn_id=row.turn_id,
+        trace_id=row.trace_id,
+        pathway=row.pathway,
+        steps=tuple(json.loads(row.steps)),
+        fence=row.fence,
+        created_us=row.created_us,
+        updated_us=row.updated_us,
+        retry_of=row.retry_of,
+        supersteps=row.supersteps,
+        active_us=row.active_us,
+        tool_calls=row.tool_calls,
+        model_calls=row.model_calls,
+        tokens=row.tokens,
+        cost_micros=row.cost_micros,
+        card=card_of(row),
+    )
+
+
+def with_thread() -> sa.Select[Any]:
+    """Answers the query for rows of the ledger with the thread of their run."""
+    return _WITH_THREAD
+
+
+def tool_call_of(row: Row[Any] | Record) -> StoredToolCall:
+    """Answers a row of with_thread."""
+    return StoredToolCall(
+        tool_call_id=row.tool_call_id,
+        tool=row.tool,
+        state=row.state,
+        execution_id=row.execution_id,
+        args_hash=row.args_hash,
+        status=row.status,
+        size_chars=row.size_chars,
+        pointer=row.pointer,
+        error_code=row.error_code,
+        run_id=row.run_id,
+        thread_id=row.thread_id,
+        resolution=row.resolution,
+        created_us=row.created_us,
+    )

@@ -1,0 +1,1 @@
+"""Tables, records, events, sealing and metrics of the database."""

@@ -1,0 +1,66 @@
+"""Whose folder a database belongs to: what replicas must share beside it, and where they do not they do not start."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import StartError
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.runtime.storage.schema import MARKS
+from phylactery_agent.runtime.storage.sealing import KEY_FILE, Sealer
+
+_KEY: Final = "seal_key"
+_JOURNAL: Final = "journal"
+_JOURNAL_FILE: Final = "journal.id"
+
+
+def require_same_folder(database: Database, folder: Path, sealer: Sealer) -> None:
+    """Notes which key and which journal of effects a shared database is used with, and that both are those noted.
+
+    Another key would refuse the same message as another, and could not open the codes of waiting replies; another
+    journal could not say whether a write was done. Over SQLite both lie beside the database. Raises StartError.
+    """
+    if database.dialect == "sqlite":
+        return
+    if _noted(database, _KEY, sealer.fingerprint) != sealer.fingerprint:
+        raise StartError(_different(folder / KEY_FILE, "the key", _KEY))
+    name = _journal_name(folder / _JOURNAL_FILE)
+    if _noted(database, _JOURNAL, name) != name:
+        raise StartError(_different(folder / _JOURNAL_FILE, "the journal of effects", _JOURNAL))
+
+
+def _different(path: Path, what: str, mark: str) -> str:
+    return (
+        f"{path} does not belong to {what} this database is used with; all agents over one database share one folder: "
+        f"name the others' in AGENT_DATA_DIR, or, where that is lost for good and no other agent runs, remove the row "
+        f"'{mark}' of agent_marks"
+    )
+
+
+def _journal_name(path: Path) -> str:
+    """Answers the name of the folder's journal, made on first use. Raises StartError."""
+    try:
+        try:
+            with path.open("x", encoding="ascii") as file:
+                file.write(secrets.token_hex(16))
+        except FileExistsError:
+            pass
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartError(f"{path} cannot be used ({type(error).__name__}); see to AGENT_DATA_DIR") from None
+
+
+def _noted(database: Database, name: str, value: str) -> str:
+    """Answers what is noted under a name, which is the value where nothing was."""
+
+    def work(connection: Connection) -> str:
+        connection.execute(insert(MARKS).values(name=name, value=value).on_conflict_do_nothing())
+        return str(connection.execute(sa.select(MARKS.c.value).where(MARKS.c.name == name)).scalar_one())
+
+    return database.write_sync(work)

@@ -1,0 +1,158 @@
+"""The outward log: one gap-free sequence per thread, every event stored before it is sent."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import Change, Query, Record, RowInsert
+from sqlalchemy.engine import Connection, Row
+
+from phylactery_agent.ports import LeaseLostError, Told
+from phylactery_agent.runtime.storage.records import Lease, StoredEvent, ThreadTail
+from phylactery_agent.runtime.storage.schema import EVENTS, THREADS
+from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
+
+_PAGE = 50
+_PAGE_CHARACTERS = 64 * 1024
+"""How much is read at once: whoever reads a stream slowly, or not at all, has this held for them, or one event."""
+_NEVER_STORED = frozenset({"code", "arguments"})
+"""Fields of approval_required that are fetched when the event is sent, and are in no store."""
+
+
+_TOLD = Query(
+    sa.select(EVENTS.c.sequence).where(
+        EVENTS.c.run_id == sa.bindparam("run_id"),
+        EVENTS.c.turn_id == sa.bindparam("turn_id"),
+        EVENTS.c.once == sa.bindparam("once"),
+    )
+)
+_COUNT = Change(
+    sa.update(THREADS)
+    .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
+    .values(last_sequence=THREADS.c.last_sequence + 1, updated_us=sa.bindparam("now_us"))
+    .returning(THREADS.c.last_sequence)
+)
+_IN_ORDER = sa.select(EVENTS).where(EVENTS.c.sequence > sa.bindparam("after")).order_by(EVENTS.c.sequence).limit(_PAGE)
+_OF_TURN = Query(_IN_ORDER.where(EVENTS.c.turn_id == sa.bindparam("of_turn")))
+_OF_THREAD = Query(_IN_ORDER.where(EVENTS.c.thread_key == sa.bindparam("of_thread")))
+_THREAD = Query(
+    sa.select(THREADS.c.created_us, THREADS.c.first_sequence, THREADS.c.last_sequence).where(
+        THREADS.c.thread_key == sa.bindparam("of_thread")
+    )
+)
+_ADD = RowInsert(
+    EVENTS,
+    "thread_key",
+    "thread_id",
+    "sequence",
+    "run_id",
+    "turn_id",
+    "once",
+    "kind",
+    "payload",
+    "created_us",
+)
+
+
+def append_event(
+    connection: Connection, lease: Lease, kind: str, payload: Mapping[str, Any], *, once: str, now_us: int
+) -> int:
+    """Stores an event and answers its sequence; one that is already there (run, turn, once) keeps its own."""
+    there = _TOLD.one(connection, {"run_id": lease.run_id, "turn_id": lease.turn_id, "once": once})
+    if there is not None:
+        return int(there[0])
+    counted = _COUNT.one(connection, {"of_thread": lease.thread_key, "now_us": now_us})
+    if counted is None:
+        raise LeaseLostError(f"the thread of run {lease.run_id} was erased")
+    sequence = int(counted.last_sequence)
+    kept = {name: value for name, value in payload.items() if name not in _NEVER_STORED}
+    shown = json.dumps(kept if kind == "approval_required" else dict(payload))
+    place = (lease.thread_key, lease.thread_id, sequence, lease.run_id, lease.turn_id)
+    _ADD.later(connection, [(*place, once, kind, shown, now_us)])
+    return sequence
+
+
+class ThreadEvents:
+    """ports.Events for one turn, under its lease."""
+
+    def __init__(self, writes: TurnWrites) -> None:
+        self._writes = writes
+
+    async def emit(self, *told: Told) -> None:
+        """Stores each event once, in order and in one commit, with the turn's next write; see runtime.writes."""
+        lease = self._writes.lease
+
+        def work(connection: Connection, now: int) -> None:
+            for event in told:
+                append_event(connection, lease, event.kind, event.payload, once=event.key, now_us=now)
+
+        self._writes.hold(work)
+
+
+class EventLog:
+    """Reads what was stored."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def of_turn(self, turn_id: str, *, after: int = 0) -> Sequence[StoredEvent]:
+        """Answers a turn's events past a sequence, in order, a bounded page of them."""
+        of_it = {"of_turn": turn_id, "after": after}
+        return await self._database.read_quickly(lambda connection: _page(_OF_TURN, connection, of_it), one=True)
+
+    async def of_thread(self, thread_key: str, *, after: int) -> ThreadTail | None:
+        """Answers a thread's events past a sequence, a bounded page of them; None where there is no such thread."""
+
+        def work(connection: Connection) -> ThreadTail | None:
+            of_it = {"of_thread": thread_key, "after": after}
+            thread = _THREAD.one(connection, of_it)
+            if thread is None:
+                return None
+            events = _page(_OF_THREAD, connection, of_it)
+            return ThreadTail(thread.created_us, thread.first_sequence, thread.last_sequence, events)
+
+        return await self._database.read(work)
+
+    async def newest(self, run_id: str, kind: str) -> StoredEvent | None:
+        """Answers a run's newest event of a kind."""
+
+        def work(connection: Connection) -> StoredEvent | None:
+            row = connection.execute(
+                sa.select(EVENTS)
+                .where(EVENTS.c.run_id == run_id, EVENTS.c.kind == kind)
+                .order_by(EVENTS.c.sequence.desc())
+                .limit(1)
+            ).one_or_none()
+            return None if row is None else _event(row)
+
+        return await self._database.read(work)
+
+
+def _page(query: Query, connection: Connection, values: Mapping[str, Any]) -> Sequence[StoredEvent]:
+    """Answers the next events, in order: some, or what is little enough of them, and one in any case."""
+    events: list[StoredEvent] = []
+    left = _PAGE_CHARACTERS
+    with contextlib.closing(query.each(connection, values)) as rows:
+        for row in rows:
+            left -= len(row.payload)
+            if events and left < 0:
+                break
+            events.append(_event(row))
+    return events
+
+
+def _event(row: Row[Any] | Record) -> StoredEvent:
+    return StoredEvent(
+        thread_id=row.thread_id,
+        run_id=row.run_id,
+        turn_id=row.turn_id,
+        sequence=row.sequence,
+        kind=row.kind,
+        payload=json.loads(row.payload),
+        created_us=row.created_us,
+    )

@@ -1,0 +1,1 @@
+"""One turn: context, gate, model session, trail and durable writes."""

@@ -1,0 +1,164 @@
+"""What memory knows for a turn, read in one call; over one process already while its message is being taken in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from phylactery_chassis.telemetry import telemetry
+from phylactery_chassis.telemetry.logs import get_logger
+
+from phylactery_agent.graph.core.state import WINDOW_MESSAGES
+from phylactery_agent.ports import Hydration, MemoryRefusedError, MemoryUnavailableError, Recalled, Remembered
+from phylactery_agent.ports.services import Services
+from phylactery_agent.rules.intents import APPROVAL_DECIDED, APPROVAL_REPLY
+from phylactery_agent.rules.planner import SHORT_CHARACTERS, read_aside
+from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.intake.classification import Heard, hear, in_language, listen
+from phylactery_agent.runtime.runs.store import message_id, said_in
+from phylactery_agent.runtime.storage.records import Claim, Incoming, Lease, OfThread, StoredTurn
+from phylactery_agent.runtime.turn import canned_replies
+
+
+def drop(aside: asyncio.Task[Any]) -> None:
+    """Ends a task nobody waits for any more; what was wrong with it is nobody's fault then."""
+    if not aside.cancel() and not aside.cancelled():
+        aside.exception()
+
+
+_ANSWERS_TO_APPROVALS: Final = frozenset({APPROVAL_DECIDED, APPROVAL_REPLY})
+_MOST_PREPARED: Final = 64
+
+_log = get_logger("hydrating")
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What was begun for a message, and how it was understood."""
+
+    heard: Heard
+    reading: asyncio.Task[Hydration]
+
+
+class Hydrating:
+    """Reads what turns should know."""
+
+    def __init__(self, services: Services, delivery: Delivery) -> None:
+        """Takes memory, and what tells it of earlier turns first."""
+        self._services, self._delivery = services, delivery
+        self._begun: dict[str, _Begun] = {}
+        self._prepared: dict[str, Heard] = {}
+        self._context = contextvars.copy_context()
+        """The context of who made this: a caller's deadline and identity must not leak into a turn."""
+
+    async def prepare(self, incoming: Incoming) -> None:
+        """Find out what a long message is, away from the event loop, before begin() asks for it."""
+        if len(incoming.text) <= SHORT_CHARACTERS:
+            return
+        owner = incoming.owner
+        heard = await read_aside((owner.tenant, owner.user_id), incoming.text, partial(hear, incoming))
+        while len(self._prepared) >= _MOST_PREPARED:  # of messages that opened no run, so that nobody asked
+            del self._prepared[next(iter(self._prepared))]
+        self._prepared[incoming.turn_id] = heard
+
+    def begin(self, incoming: Incoming) -> None:
+        """Begins to read for a message on its way into the inbox, which opens a run there.
+
+        Nothing of its thread may be under way, nor may another process serve it: what is read here must be all that the
+        turns before it said.
+        """
+        heard = self._prepared.pop(incoming.turn_id, None) or hear(incoming)
+        if heard.intent not in _ANSWERS_TO_APPROVALS:
+            reading = asyncio.get_running_loop().create_task(
+                self._traced(incoming, heard), context=self._context.copy()
+            )
+            self._begun[incoming.turn_id] = _Begun(heard, reading)
+
+    def forget(self, turn_id: str) -> None:
+        """Drops what was begun for a message that opened no run, or whose turn was given back."""
+        begun = self._begun.pop(turn_id, None)
+        if begun is not None:
+            drop(begun.reading)
+
+    async def heard(self, claim: Claim) -> Heard:
+        """Answers what a claimed message is."""
+        begun = self._begun.get(claim.lease.turn_id)
+        if begun is not None:
+            return in_language(begun.heard, claim)
+        owner = claim.run.owner
+        return await read_aside((owner.tenant, owner.user_id), claim.turn.text, partial(listen, claim))
+
+    async def of(self, claim: Claim, heard: Heard) -> Hydration | None:
+        """Answers what the pathway reads, after memory was told every earlier turn of the thread.
+
+        None where nothing is read: an answer to an approval goes on with what the run knows. Without memory the turn
+        goes on degraded: no effect rests on what it holds, and what it must be told waits in the outbox.
+        """
+        begun = self._begun.pop(claim.lease.turn_id, None)
+        if begun is not None:
+            return await begun.reading
+        if heard.intent in _ANSWERS_TO_APPROVALS:
+            return None
+        return await self._read(claim.lease, claim.turn.text, heard)
+
+    async def _traced(self, incoming: Incoming, heard: Heard) -> Hydration:
+        """Reads within the trace of the message, whose turn has no span yet."""
+        parent = telemetry.extract({"traceparent": incoming.traceparent}) if incoming.traceparent else None
+        with telemetry.span("hydrate", parent=parent):
+            return await self._read(incoming, incoming.text, heard)
+
+    async def _read(self, of: OfThread, text: str, heard: Heard) -> Hydration:
+        thread_key = of.thread_key
+        try:
+            await self._delivery.flush("transcript", thread_key)
+            await self._delivery.flush("memory", thread_key)
+            return await self._services.memories(of.owner).hydrate(
+                of.thread_id, pathway=heard.pathway, query=text, max_messages=WINDOW_MESSAGES
+            )
+        except (MemoryUnavailableError, MemoryRefusedError) as error:
+            _log.warning("a turn goes on without memory", thread=thread_key, error=str(error))
+            refusal = error.reason if isinstance(error, MemoryRefusedError) else canned_replies.MEMORY_UNAVAILABLE
+            return Hydration(degraded=refusal)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnMemories:
+    """ports.Memories of one turn. request_turn is the turn that brought the request, where it was an earlier one.
+
+    has_read tells whether a tool of the run answered anything yet.
+    """
+
+    services: Services
+    delivery: Delivery
+    lease: Lease
+    turn: StoredTurn
+    request_turn: str
+    has_read: Callable[[], Awaitable[bool]]
+
+    async def remember(self, text: str) -> Remembered:
+        """Keeps a text because it was asked for.
+
+        The transcript takes the message first: memory believes a text as the person's only where a message of theirs
+        holds its words, whatever a plan or a model makes of them. Once a tool answered, other words count as a text's.
+        """
+        lease = self.lease
+        await self.delivery.flush("transcript", lease.thread_key)
+        if said := said_in(self.turn):
+            await self.services.transcript(lease.owner).append(lease.thread_id, lease.run_id, [said])
+        turns = dict.fromkeys(name for name in (self.request_turn, self.turn.turn_id if said else "") if name)
+        return await self.services.memories(lease.owner).write(
+            text,
+            thread_id=lease.thread_id,
+            message_ids=[message_id(turn) for turn in turns],
+            valid_us=self.turn.created_us,
+            keep=True,
+            read=await self.has_read(),
+        )
+
+    async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
+        """Answers what fits the words, best first; without words what was said last."""
+        return await self.services.memories(self.lease.owner).recall(query, limit=limit)

@@ -1,0 +1,261 @@
+"""RiskGate as one turn uses it: what was run before is reported and shown before anything new is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, Literal
+
+import rfc8785
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.crashpoints import reach
+from phylactery_understanding.interpretation import MAX_BACK, Interpretation
+from pydantic import ValidationError
+
+from phylactery_agent.ports import ApprovalInfo, GateDecision, GateRefusedError, ProposedCall, Redeemed
+from phylactery_agent.ports.services import TaskGate
+from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.intake.interpretation import Interpreter
+from phylactery_agent.runtime.storage.records import Lease
+from phylactery_agent.runtime.turn.context_loader import drop
+from phylactery_agent.runtime.turn.tasks import OpenedTask, Result, TaskStore, observation
+from phylactery_agent.tools.executor import Executor
+from phylactery_agent.tools.specs import FILE_INFO, WRITE_FILE, WriteFileArguments
+
+MAX_CONTINUED: Final = 8
+"""How many messages of a run, one after the other, count as one conversation about one thing."""
+_log = get_logger("reporting")
+LOOKED: Final = ".info"
+"""What the id of a call is followed by in that of the look at the file it would replace."""
+_NOT_SHOWN: Final = "RESULT_NOT_SHOWN"
+_OVER: Final = frozenset({"TASK_NOT_FOUND", "TASK_ENDED"})
+
+
+class TurnTask:
+    """The task of one turn: the one its words open, or, where it brings none, the one its run is at.
+
+    It is opened by the first call that is asked about, so that small talk opens none. A run is suspended to ask the
+    person something: what they answer continues the task of what was asked, a bounded number of times, for "yes, do it"
+    means what stands there.
+    """
+
+    def __init__(
+        self,
+        gate: TaskGate,
+        store: TaskStore,
+        lease: Lease,
+        words: str,
+        *,
+        opens_run: bool,
+        fresh: bool = False,
+        changes: str = "",
+        interpreter: Interpreter | None = None,
+        said_in: Callable[[str], Awaitable[str]] | None = None,
+    ) -> None:
+        """Takes what the person said in this turn, nothing where it is an answer to an approval.
+
+        fresh says that nobody served the run before, so that it has no task. changes is the task of an earlier run that
+        the words that open this one change, repeat or take back. interpreter reads the words before they open one; None
+        leaves them to RiskGate's rules. said_in returns the words of a turn before, which they continue.
+        """
+        self._said_in = said_in
+        self._interpreter = interpreter
+        self._gate, self._store, self._lease = gate, store, lease
+        self._words, self._opens_run, self._fresh = words, opens_run, fresh
+        self._changes = changes
+        self._known: str | None = None
+        self._finding: asyncio.Task[str] | None = None
+
+    def expect(self) -> None:
+        """Says that a call will likely be asked about: the task is opened meanwhile, beside what comes before."""
+        self._finding = self._finding or asyncio.get_running_loop().create_task(self._find())
+
+    def close(self) -> None:
+        """Says that nothing more is asked about. What is still being opened for nothing RiskGate forgets by itself."""
+        if self._finding is not None:
+            drop(self._finding)
+
+    async def current(self) -> str:
+        """Answers the task's id, empty where there is none. Raises GateUnavailableError, GateRefusedError."""
+        if self._known is None:
+            finding, self._finding = self._finding, None
+            self._known = await (finding or self._find())
+        return self._known
+
+    async def _find(self) -> str:
+        opened = () if self._fresh else await self._store.of_run(self._lease.run_id)
+        newest = opened[-1] if opened else None
+        if newest is not None and (not self._words or newest.turn_id == self._lease.turn_id):
+            return newest.task_id
+        if not self._words:
+            return ""
+        continues = newest.task_id if newest is not None and len(opened) % MAX_CONTINUED else ""
+        chain = opened[len(opened) - len(opened) % MAX_CONTINUED :] if continues else ()
+        if newest is None and self._opens_run:
+            continues = self._changes
+        task_id = await self._begin(continues, chain)
+        reach("agent.0")
+        await self._store.note(self._lease, task_id)
+        return task_id
+
+    async def _interpreted(self, chain: Sequence[OpenedTask]) -> Interpretation | None:
+        if self._interpreter is None:
+            return None
+        said_in = self._said_in
+        earlier = [await said_in(one.turn_id) for one in chain[-MAX_BACK:]] if said_in is not None else []
+        return await self._interpreter.read(self._words, earlier)
+
+    async def _begin(self, continues: str, chain: Sequence[OpenedTask]) -> str:
+        """Opens the task under a name that depends on run and turn alone: opened again, it is the same."""
+        lease = self._lease
+        request_id = lease.run_id if self._opens_run else f"{lease.run_id}:{lease.turn_id}"
+        begin = partial(
+            self._gate.begin_task,
+            request_id,
+            thread_id=lease.thread_id,
+            words=self._words,
+            interpretation=await self._interpreted(chain),
+        )
+        try:
+            return await begin(continues=continues)
+        except GateRefusedError as error:
+            if not continues or error.reason not in _OVER:
+                raise
+        # The person took longer to answer, or to correct, than RiskGate keeps a task: then their words stand alone.
+        return await begin(continues="")
+
+
+class ReplacedFiles:
+    """The files that calls of a turn would replace: RiskGate is shown them before it is asked about the call."""
+
+    def __init__(self, executor: Executor, store: TaskStore, lease: Lease) -> None:
+        self._executor, self._store, self._lease = executor, store, lease
+
+    async def show(self, call: ProposedCall, task: TurnTask) -> bool:
+        """Queue what file_info answers about the file a call would replace; return whether there is one.
+
+        Raises GateUnavailableError, GateRefusedError, LeaseLostError.
+        """
+        path = _replaced_path(call)
+        found = await self._executor.file_to_replace(self._lease.owner.tenant, path) if path else None
+        task_id = await task.current() if found else ""
+        if found is None or not task_id:
+            return False
+        result = Result(rfc8785.dumps({"path": path}).decode(), found, failed=False)
+        shown = observation(task_id, self._lease.run_id, FILE_INFO.name, f"{call.tool_call_id}{LOOKED}", result)
+        await self._store.show_before(self._lease, call.tool_call_id, shown)
+        return True
+
+
+def _replaced_path(call: ProposedCall) -> str:
+    """Return the path a call would replace, empty where it appends or is no valid write: RiskGate refuses that one."""
+    if call.tool != WRITE_FILE.name:
+        return ""
+    try:
+        args = WriteFileArguments.model_validate_json(call.canonical_args)
+    except ValidationError:
+        return ""
+    return "" if args.append else args.path
+
+
+class ReportingGate:
+    """ports.Gate of one turn: delivers the thread's reports and results before each Evaluate (docs/effects.md, 11)."""
+
+    def __init__(
+        self,
+        gate: TaskGate,
+        delivery: Delivery,
+        lease: Lease,
+        task: TurnTask,
+        replaced: ReplacedFiles,
+        *,
+        changed_run: str = "",
+    ) -> None:
+        """changed_run is the earlier run whose request the turn's words change, empty for none."""
+        self._gate, self._delivery, self._lease, self._task = gate, delivery, lease, task
+        self._replaced, self._changed_run = replaced, changed_run
+
+    def expect(self) -> None:
+        """Says that a call will likely be asked about in this turn."""
+        self._task.expect()
+
+    async def open_task(self) -> None:
+        """Open the turn's task though no call is asked about: its words take something back.
+
+        Raises GateUnavailableError. What RiskGate refuses is no reason not to go on: then nothing is left to take back.
+        """
+        try:
+            await self._task.current()
+        except GateRefusedError as error:
+            _log.info("nothing is left to take back", reason=error.reason)
+
+    def close(self) -> None:
+        """Says that the turn is over."""
+        self._task.close()
+
+    async def evaluate(
+        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
+    ) -> GateDecision:
+        """Reports and shows, then asks about a call of the turn's task.
+
+        Raises GateUnavailableError when one of them does not work, GateRefusedError RESULT_NOT_SHOWN when RiskGate did
+        not take a result of this run: it cannot judge by what it was not shown.
+        """
+        key = self._lease.thread_key
+        await self._delivery.flush("outcome", key)
+        for shown in filter(None, (self._changed_run, self._lease.run_id)):  # a task is one run's, or goes on from one
+            await self._delivery.flush("observation", key, shown)
+        if await self._replaced.show(call, self._task):
+            await self._delivery.flush("observation", key, self._lease.run_id)
+        if await self._delivery.refused("observation", key, self._lease.run_id):
+            raise GateRefusedError(_NOT_SHOWN, "RiskGate did not take the result of an earlier call of this run")
+        return await self._gate.evaluate(
+            call,
+            thread_id=thread_id,
+            run_id=run_id,
+            plan_step=plan_step,
+            pathway=pathway,
+            approval_id=approval_id,
+            task_id=await self._task.current(),
+        )
+
+    async def redeem(
+        self, permit: str, call: ProposedCall, *, execution_id: str, thread_id: str, run_id: str
+    ) -> Redeemed:
+        """Consumes the permit."""
+        return await self._gate.redeem(permit, call, execution_id=execution_id, thread_id=thread_id, run_id=run_id)
+
+    async def report_outcome(
+        self,
+        execution_id: str,
+        *,
+        outcome: Literal["SUCCEEDED", "FAILED", "IN_DOUBT"],
+        result_hash: str,
+        result_size: int,
+        error_code: str,
+    ) -> None:
+        """Records how the execution ended."""
+        await self._gate.report_outcome(
+            execution_id, outcome=outcome, result_hash=result_hash, result_size=result_size, error_code=error_code
+        )
+
+    async def get_approval(self, approval_id: str) -> ApprovalInfo:
+        """Answers the approval."""
+        return await self._gate.get_approval(approval_id)
+
+    async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
+        """Passes a person's yes on."""
+        return await self._gate.approve(approval_id, args_hash=args_hash, code=code, thread_id=thread_id)
+
+    async def reject(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
+        """Passes a person's no on."""
+        return await self._gate.reject(approval_id, reason=reason, thread_id=thread_id)
+
+    async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
+        """Answers the public keys receipts verify with."""
+        return await self._gate.public_keys(fresh=fresh)
+
+    async def issuer(self) -> str:
+        """Answers the iss every receipt must carry."""
+        return await self._gate.issuer()

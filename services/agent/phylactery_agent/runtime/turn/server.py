@@ -1,0 +1,466 @@
+"""Serving one claimed turn: hydrate, invoke the graph exactly where it stands, and say how the turn ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphRecursionError
+from langsmith import tracing_context
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import STORE_FAILED, NotFound
+from phylactery_chassis.telemetry import semconv, telemetry
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock
+from phylactery_chassis.util.ids import new_id
+
+from phylactery_agent.checkpoints.saver import held_by
+from phylactery_agent.graph.core.events import card_of_state
+from phylactery_agent.graph.core.registry import Graphs, UnknownGraphError
+from phylactery_agent.graph.core.state import TurnState
+from phylactery_agent.ports import (
+    GateUnavailableError,
+    Hydration,
+    Language,
+    LeaseLostError,
+    MemoryUnavailableError,
+    Turn,
+    TurnContext,
+)
+from phylactery_agent.ports.services import Services
+from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply
+from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
+from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.effects.ledger import SqlLedger
+from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
+from phylactery_agent.runtime.intake.classification import Heard, asked_in
+from phylactery_agent.runtime.intake.inbox import InboxStore
+from phylactery_agent.runtime.intake.interpretation import Interpreter
+from phylactery_agent.runtime.intake.redaction import Sanitizing, kinds_found
+from phylactery_agent.runtime.reminders.store import Reminding, TurnReminders
+from phylactery_agent.runtime.runs.store import RunStore
+from phylactery_agent.runtime.storage.events import ThreadEvents
+from phylactery_agent.runtime.storage.metrics import TurnTimes
+from phylactery_agent.runtime.storage.records import Claim, Ending, Lease
+from phylactery_agent.runtime.storage.sealing import Sealer, SealError
+from phylactery_agent.runtime.turn import canned_replies
+from phylactery_agent.runtime.turn.context_loader import Hydrating, TurnMemories
+from phylactery_agent.runtime.turn.gate import ReplacedFiles, ReportingGate, TurnTask
+from phylactery_agent.runtime.turn.model_session import RunModels
+from phylactery_agent.runtime.turn.tasks import TaskStore
+from phylactery_agent.runtime.turn.trail import RunTrail, TrailHolder
+from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
+from phylactery_agent.tools.contract import ToolSpec
+from phylactery_agent.tools.executor import Executor
+from phylactery_agent.tools.registry import offered_tools
+from phylactery_agent.tools.specs import REMEMBER
+
+
+class ActiveTimeError(Exception):
+    """The run was served as long as one may be; no further node of it begins."""
+
+
+class ActiveTime:
+    """The active time of one run, counted on from what its row said when it was claimed.
+
+    A process that dies loses what passed since its last heartbeat, and nothing before it.
+    """
+
+    def __init__(self, used_us: int, *, limit_seconds: float) -> None:
+        self._used_us, self._limit_us = used_us, round(limit_seconds * MICROSECONDS)
+        self._begun_ns = time.monotonic_ns()
+
+    def now_us(self) -> int:
+        """Answers how long the run was served until now, in microseconds."""
+        return self._used_us + (time.monotonic_ns() - self._begun_ns) // 1_000
+
+    def check(self) -> None:
+        """Raises ActiveTimeError where the time is up."""
+        if self.now_us() > self._limit_us:
+            raise ActiveTimeError
+
+
+T = TypeVar("T")
+_READ_AT_THE_END: Final = [*TurnState.__annotations__, "approval_state", "asked_ahead"]
+"""What is read of the state: LangGraph puts all it is asked for together after every superstep."""
+
+MAX_ATTEMPTS = 10
+"""How often one turn is claimed before it is given up: a message that kills the process must not do so forever."""
+_MAX_REMEMBERED = 10_000
+"""Characters of a text memory takes; a longer one is a document, and nothing a person says of themselves."""
+
+_log = get_logger("turns")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTools:
+    """What serving a turn needs, made once per process."""
+
+    database: Database
+    clock: Clock
+    runs: RunStore
+    leases: Leases
+    services: Services
+    delivery: Delivery
+    news: ThreadNews
+    sealer: Sealer
+    sanitizing: Sanitizing
+    graphs: Graphs
+    executor: Executor
+    evict_over_chars: int
+    active_seconds: float
+    models: RunModels | None = None
+    """None is static mode."""
+    reminding: Reminding | None = None
+    """None keeps no reminders."""
+    changes: ThreadChanges | None = None
+    """None understands every message by itself."""
+    interpreter_seconds: float = 0.0
+    """How long a turn waits for what a model reads in its words; 0 asks none."""
+
+
+class StateLostError(Exception):
+    """A run that waited cannot go on: where it stood is not in the database any more."""
+
+
+class GraphChangedError(Exception):
+    """A run stands in another version of its graph: going on could do what nobody asked for."""
+
+
+class TurnServer:
+    """Serves claimed turns."""
+
+    def __init__(self, tools: TurnTools, *, heartbeat_seconds: float | None = None) -> None:
+        self._t = tools
+        self.hydrating = Hydrating(tools.services, tools.delivery)
+        self._tasks = TaskStore(tools.database, tools.clock)
+        self._inbox = InboxStore(tools.database, tools.clock)
+        self._heartbeat_seconds = heartbeat_seconds or tools.leases.heartbeat_seconds
+
+    async def serve(self, claim: Claim) -> None:
+        """Serves a turn to its end.
+
+        Raises LeaseLostError or Unavailable when it could not be ended: then nothing more is written, and the turn
+        waits for whoever claims it next.
+        """
+        parent = telemetry.extract({"traceparent": claim.turn.traceparent}) if claim.turn.traceparent else None
+        with telemetry.span(
+            f"{semconv.INVOKE_AGENT} {claim.run.graph}",
+            parent=parent,
+            attributes={
+                semconv.GEN_AI_OPERATION: semconv.INVOKE_AGENT,
+                semconv.GEN_AI_AGENT: claim.run.graph,
+                semconv.GEN_AI_CONVERSATION: claim.lease.thread_key,
+                semconv.RUN_ID: claim.lease.run_id,
+            },
+        ) as span:
+            times = TurnTimes.of(self._t.clock, claim)
+            active = ActiveTime(claim.run.active_us, limit_seconds=self._t.active_seconds)
+            writes = TurnWrites(self._t.database, self._t.clock, claim.lease, written=self._written(claim, times))
+            try:
+                ending = await self._under_lease(claim.lease, active, self._execute(claim, writes, times, active))
+                ending = replace(ending, tells_others=_tells_others(claim, ending))
+                ending = await self._t.runs.end_turn(writes, claim.turn, ending, active_us=active.now_us())
+            except LeaseLostError:
+                times.lease_lost()
+                raise
+            finally:
+                await writes.close()
+            span.set_attribute(semconv.FINISH_REASON, ending.reason)
+            times.ended(ending.status, ending.reason)
+        self.tell(claim)
+
+    def tell(self, claim: Claim) -> None:
+        """Has whoever waits for the claim's turn look whether it has ended, and what its end leaves be delivered."""
+        self.hydrating.forget(claim.lease.turn_id)
+        for turn_id in (claim.lease.turn_id, *claim.turn.joined):
+            self._t.news.tell(turn_id)
+        self._t.delivery.wake()
+
+    def _written(self, claim: Claim, times: TurnTimes) -> Callable[[], None]:
+        """Answers what is done after each commit of a turn."""
+
+        def tell() -> None:
+            times.told()
+            self._t.news.tell(claim.lease.thread_key)
+
+        return tell
+
+    async def _under_lease(self, lease: Lease, active: ActiveTime, work: Coroutine[Any, Any, T]) -> T:
+        """Runs work while the lease is renewed beside it; a lost lease stops it at once."""
+        working = asyncio.create_task(work)
+        beating = asyncio.create_task(self._beat(lease, active))
+        try:
+            await asyncio.wait({working, beating}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                beating.result()  # raises why the lease could not be renewed
+            return await working
+        finally:
+            for task in (working, beating):
+                task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(working, beating, return_exceptions=True)
+
+    async def _beat(self, lease: Lease, active: ActiveTime) -> None:
+        while True:
+            await asyncio.sleep(self._heartbeat_seconds)
+            await self._t.leases.renew(lease, active_us=active.now_us())
+
+    async def _execute(self, claim: Claim, writes: TurnWrites, times: TurnTimes, active: ActiveTime) -> Ending:
+        self._t.news.tell(claim.lease.thread_key)
+        heard = await self.hydrating.heard(claim)
+        times.pathway = heard.pathway
+        trace_id = telemetry.current_trace_id()
+        self._t.runs.begin_turn(writes, trace_id=trace_id, language=heard.language, pathway=heard.pathway)
+        if claim.attempt > MAX_ATTEMPTS:
+            return replace(_sorry(claim, canned_replies.TOO_MANY_ATTEMPTS, heard.language), status="dead")
+        try:
+            return _ending(claim, await self._invoke(claim, heard, writes, times, active))
+        except (LeaseLostError, *STORE_FAILED) as error:
+            _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
+            raise
+        except RunCancelledError:
+            ending = replace(_sorry(claim, canned_replies.CANCELLED, heard.language), status="cancelled")
+        except StateLostError:
+            ending = _sorry(claim, canned_replies.STATE_LOST, heard.language)
+        except MemoryUnavailableError:
+            ending = _sorry(claim, canned_replies.MEMORY_UNAVAILABLE, heard.language)
+        except GateUnavailableError:
+            ending = _sorry(claim, canned_replies.GATE_UNAVAILABLE, heard.language)
+        except (UnknownGraphError, GraphChangedError):
+            ending = _sorry(claim, canned_replies.GRAPH_CHANGED, heard.language)
+        except ActiveTimeError:
+            ending = _sorry(claim, canned_replies.ACTIVE_TIME_LIMIT, heard.language)
+        except GraphRecursionError:
+            ending = _sorry(claim, canned_replies.STEP_LIMIT, heard.language)
+        except Exception as error:  # noqa: BLE001 - a fault of ours ends the turn with an answer; its text may hold a value
+            writes.drop(lambda _slot: True)  # one of them may be the fault
+            _log.error("turn failed", run_id=claim.lease.run_id, error=type(error).__name__, error_id=new_id("err"))
+            ending = _sorry(claim, canned_replies.INTERNAL_ERROR, heard.language)
+        return ending
+
+    async def _invoke(
+        self, claim: Claim, heard: Heard, writes: TurnWrites, times: TurnTimes, active: ActiveTime
+    ) -> TurnState:
+        """Answers the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
+        graph, lease = self._t.graphs.get(claim.run.graph), claim.lease
+        config: RunnableConfig = {"configurable": {"thread_id": lease.run_id}}
+        snapshot = await graph.compiled.aget_state(config)
+        taken_in = snapshot.values.get("turn_id") == lease.turn_id
+        if claim.turn.resumed and not snapshot.values:
+            raise StateLostError
+        self._require_version(claim, writes, graph.spec.version, begun=snapshot.values.get("run_id") == lease.run_id)
+        if taken_in and not snapshot.next:
+            return cast("TurnState", snapshot.values)
+        change = await self._t.changes.of(claim) if self._t.changes is not None else NO_CHANGE
+        if change.meant:
+            heard = replace(heard, intent=TASK, pathway=TOOL_PATHWAY)
+        with contextlib.closing(self._gate(claim, snapshot.values, change)) as gate:
+            given: dict[str, Any] | None = None
+            if not taken_in:
+                if heard.intent == TASK and not claim.turn.resumed:
+                    gate.expect()
+                if change.takes_back and not snapshot.values.get("awaiting_approval"):
+                    await gate.open_task()
+                turn = self._turn(claim, heard, await self.hydrating.of(claim, heard), change)
+                given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
+            trail = RunTrail(
+                self._t.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
+            )
+            context = self._context(claim, heard, writes, trail, gate, before=snapshot.values)
+            # LANGSMITH_TRACING in the environment would send every argument away
+            with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):
+                ended = await graph.compiled.ainvoke(
+                    given, config, context=context, durability="sync", output_keys=_READ_AT_THE_END
+                )
+        return cast("TurnState", ended)
+
+    def _require_version(self, claim: Claim, writes: TurnWrites, version: str, *, begun: bool) -> None:
+        """Raises GraphChangedError where the run stands in another version of its graph, or in one nobody noted."""
+        if claim.run.graph_version == version:
+            return
+        if begun:
+            raise GraphChangedError
+        self._t.runs.note_version(writes, version)
+
+    def _turn(self, claim: Claim, heard: Heard, hydration: Hydration | None, change: ThreadChange) -> Turn:
+        lease = claim.lease
+        return Turn(
+            turn_id=lease.turn_id,
+            run_id=lease.run_id,
+            thread_id=lease.thread_id,
+            user_id=lease.owner.user_id,
+            tenant=lease.owner.tenant,
+            text=asked_in(claim),
+            language=heard.language,
+            intent=heard.intent,
+            pathway=heard.pathway,
+            hydration=hydration,
+            permissions_level=claim.turn.level,
+            allowed_tools=claim.turn.allowed_tools,
+            session_token_hash=claim.turn.credential_hash,
+            is_sanitized=bool(claim.turn.findings) or claim.turn.kind != "message",
+            findings=tuple(kinds_found(claim.turn.findings)),
+            do_not_store=claim.turn.do_not_store,
+            meant=change.meant,
+        )
+
+    def _context(
+        self,
+        claim: Claim,
+        heard: Heard,
+        writes: TurnWrites,
+        trail: RunTrail,
+        gate: ReportingGate,
+        *,
+        before: Mapping[str, Any],
+    ) -> TurnContext:
+        lease = claim.lease
+        request_turn = before.get("request_turn", "") if claim.turn.resumed else ""
+        private = claim.turn.do_not_store or before.get("do_not_store", False)
+        inspector = self._t.services.inspector(lease.owner)
+        ledger = SqlLedger(self._t.database, writes, keep_outputs=not private)
+        reply_code, also_answered = self._codes(claim)
+        return TurnContext(
+            gate=gate,
+            outputs=self._t.services.outputs(lease.owner),
+            inspector=inspector,
+            memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, request_turn, ledger.has_read),
+            ledger=ledger,
+            events=ThreadEvents(writes),
+            executor=self._t.executor,
+            language=heard.language,
+            reply_code=reply_code,
+            also_answered=also_answered,
+            also_waiting=tuple(one for run in claim.beside for one in run.card if one.open),
+            evict_over_chars=self._t.evict_over_chars,
+            allowed_tools=claim.turn.allowed_tools,
+            findings=tuple(kinds_found(claim.turn.findings)),
+            model=self._t.models.of(lease, inspector, first=writes.flush, keep=not private) if self._t.models else None,
+            trail=trail,
+            reminders=self._reminders(claim, heard, request_turn),
+        )
+
+    def _reminders(self, claim: Claim, heard: Heard, request_turn: str) -> TurnReminders | None:
+        shared = self._t.reminding
+        return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
+
+    def _gate(self, claim: Claim, before: Mapping[str, Any], change: ThreadChange) -> ReportingGate:
+        """Answers RiskGate for this turn. Only what a person says opens a task; an answer to an approval opens none."""
+        turn, lease = claim.turn, claim.lease
+        said = turn.kind == "message" and parse_reply(turn.text) is None
+        words = self._t.sanitizing.words(turn) if said else ""
+        gate = self._t.services.gate(lease.owner)
+        first_claim = lease.fence == 1  # not the attempt: one that is given back may count none
+        interpreter = self._interpreter(claim, before) if words else None
+        opens_run = not turn.resumed
+        task = TurnTask(
+            gate,
+            self._tasks,
+            lease,
+            words,
+            opens_run=opens_run,
+            fresh=first_claim,
+            changes=change.task_id,
+            interpreter=interpreter,
+            said_in=self._said_in,
+        )
+        replaced = ReplacedFiles(self._t.executor, self._tasks, lease)
+        return ReportingGate(gate, self._t.delivery, lease, task, replaced, changed_run=change.run_id)
+
+    async def _said_in(self, turn_id: str) -> str:
+        """Return what the person typed in a turn before, empty where it is gone."""
+        try:
+            return self._t.sanitizing.words(await self._inbox.get(turn_id))
+        except NotFound:
+            return ""
+
+    def _interpreter(self, claim: Claim, before: Mapping[str, Any]) -> Interpreter | None:
+        """Answers what reads the words of this turn, None in static mode and where it is switched off.
+
+        It has no part in the turn's own conversation, and is given nothing of it.
+        """
+        models, seconds, turn = self._t.models, self._t.interpreter_seconds, claim.turn
+        if models is None or not seconds:
+            return None
+        earlier = before if turn.resumed else {}
+        model = models.of(
+            claim.lease,
+            self._t.services.inspector(claim.lease.owner),
+            keep=not (turn.do_not_store or earlier.get("do_not_store", False)),
+        )
+        narrowed = earlier.get("security_context", {}).get("allowed_tools", ())
+
+        def offered() -> Sequence[ToolSpec]:
+            return [spec for spec in offered_tools(turn.allowed_tools) if not narrowed or spec.name in narrowed]
+
+        return Interpreter(model, offered, turn_id=turn.turn_id, seconds=seconds)
+
+    def _codes(self, claim: Claim) -> tuple[str, Mapping[str, str]]:
+        """Answers the codes of an approval reply; without them, if the key was replaced, the graph asks again."""
+        try:
+            return self._t.sanitizing.codes(claim.turn)
+        except SealError as error:
+            _log.error("a reply's code is lost", reason=str(error), run_id=claim.lease.run_id)
+            return "", {}
+
+
+def _sorry(claim: Claim, reason: str, language: Language) -> Ending:
+    """Answers the ending of a turn the graph could not end: it has failed."""
+    return Ending(
+        status="failed",
+        reason=reason,
+        reply_id=f"{claim.lease.turn_id}.reply",
+        reply_text=canned_replies.apology(reason, language),
+    )
+
+
+def _ending(claim: Claim, state: TurnState) -> Ending:
+    """Answers how the graph says the turn ends."""
+    reply = state["reply"]
+    status = state["run_status"]
+    if status not in {"done", "suspended", "failed"}:
+        raise RuntimeError(f"the graph stopped in run_status '{status}'")
+    return Ending(
+        status=status,
+        reason=state["finish_reason"],
+        reply_id=f"{claim.lease.turn_id}.reply" if reply is None else reply["id"],
+        reply_text="" if reply is None else reply["text"],
+        approval_id=(state["approval_id"] or "") if status == "suspended" else "",
+        card=card_of_state(state) if status == "suspended" else (),
+        steps=tuple(
+            {"step_id": key, "description": step["description"], "status": step["status"], "tries": step["tries"]}
+            for key, step in state["steps"].items()
+        ),
+        do_not_store=state["do_not_store"],
+        worth_remembering=_worth_remembering(claim, state),
+    )
+
+
+def _tells_others(claim: Claim, ending: Ending) -> bool:
+    """Says whether the reply ends with what other runs ask; one that still waits as before has told it already."""
+    return bool(claim.beside) and not (ending.approval_id and ending.approval_id == claim.run.approval_id)
+
+
+def _worth_remembering(claim: Claim, state: TurnState) -> bool:
+    """Says whether memory's write policy is asked about the person's words.
+
+    Not about an answer to an approval, and not about a request to remember: the tool serves that one, and what RiskGate
+    or a person refuses there is not kept behind their back.
+    """
+    text = claim.turn.text
+    if state["do_not_store"] or not 0 < len(text.strip()) <= len(text) <= _MAX_REMEMBERED or parse_reply(text):
+        return False
+    asked = state["request_turn"] == claim.lease.turn_id and any(
+        step["tool"] == REMEMBER.name for step in state["plan"]
+    )
+    return not asked
+
+
+ServeTurn = Callable[[Claim], Awaitable[None]]

@@ -1,1 +1,0 @@
-"""The agent's edge: what comes in over gRPC, checked, recorded and answered."""

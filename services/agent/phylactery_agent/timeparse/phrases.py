@@ -1,0 +1,302 @@
+"""When: what people write of a time, in Spanish and English, as RE2 expressions and as a moment.
+
+The expressions serve twice: a tool's patterns are built of them, and the words they found are read by them. A time is a
+few parts in any order: a day, a part of the day, a time of the day, a distance, a repetition, or an ISO 8601 time.
+"""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import Final
+
+from phylactery_agent.rules.expressions import expression
+from phylactery_agent.timeparse.recurrence import Rule, occurrences, to_local, to_us
+from phylactery_agent.timeparse.vocabulary import (
+    AFTERNOON,
+    HALVES,
+    MONTHS,
+    PART_TIMES,
+    PART_WORDS,
+    PARTS,
+    UNITS,
+    WEEKDAYS,
+    fold,
+    number_of,
+    word,
+)
+
+DEFAULT_TIME: Final = time(9)
+"""The time of a day that is said without one."""
+_MINUTES: Final = {"minute": 1, "hour": 60}
+_MAX_DISTANCE: Final = 10_000
+_FARTHEST: Final = timedelta(days=3_660)
+_NOON: Final = 12
+_COMPILED: Final = tuple((kind, expression(r"(?i)^(?:" + part + r")(?:,?\s+|$)")) for kind, part in PARTS)
+
+
+class WhenError(ValueError):
+    """Words that are no time, or one that is over. code is TIME_NOT_UNDERSTOOD or TIME_PAST."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A moment in microseconds since the epoch, and how it comes again."""
+
+    due_us: int
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What was read of the parts so far."""
+
+    day: Mapping[str, str] | None = None
+    part: Mapping[str, str] | None = None
+    clock: Mapping[str, str] | None = None
+    distance: Mapping[str, str] | None = None
+    every: Mapping[str, str] | None = None
+    exact: Mapping[str, str] | None = None
+
+
+def resolve(text: str, *, where: tzinfo, now_us: int, rule: Rule | None = None) -> When:
+    """Answers when a text means, said at a moment in a zone; rule repeats it, or the text itself does.
+
+    Raises WhenError.
+    """
+    said = _read(tidy(text))
+    if said.every is not None:
+        if rule is not None:
+            raise _not_understood("it says twice how it repeats")
+        rule = _rule(said.every)
+    due = _due(said, where, now_us, rule)
+    if due <= now_us:
+        raise WhenError("TIME_PAST", "that time is over")
+    if due > now_us + _FARTHEST // timedelta(microseconds=1):
+        raise _not_understood("it is more than ten years away")
+    return When(due, _with_days(rule, to_local(due, where)))
+
+
+def is_time(text: str) -> bool:
+    """Says whether a text is made of the parts of one time; whether that is over, only a moment can say."""
+    try:
+        _read(tidy(text))
+    except WhenError:
+        return False
+    return True
+
+
+def tidy(text: str) -> str:
+    """Answers the text with single spaces and without the marks behind it."""
+    return " ".join(text.split()).rstrip(" ,:;.")
+
+
+def _not_understood(why: str) -> WhenError:
+    return WhenError("TIME_NOT_UNDERSTOOD", f"the time is not understood: {why}")
+
+
+def _read(text: str) -> _Said:
+    """Reads part after part; each kind at most once."""
+    said, rest = _Said(), text
+    while rest:
+        kind, groups, end = _first_part(rest)
+        if getattr(said, kind) is not None:
+            raise _not_understood("it says the same thing twice")
+        said, rest = replace(said, **{kind: groups}), rest[end:]
+    if said == _Said():
+        raise _not_understood("there is none")
+    return said
+
+
+def _first_part(text: str) -> tuple[str, Mapping[str, str], int]:
+    """Answers what a text begins with: its kind, its groups, and where the next part begins."""
+    for kind, found in ((kind, one.match(text)) for kind, one in _COMPILED):
+        if found is not None:
+            return kind, {name: value for name, value in found.groupdict().items() if value is not None}, found.end()
+    raise _not_understood("write it as 2027-03-01 09:00, “tomorrow at 9” or “en 20 minutos”")
+
+
+def _due(said: _Said, where: tzinfo, now_us: int, rule: Rule | None) -> int:
+    now = to_local(now_us, where)
+    if said.exact is not None:
+        if any((said.day, said.part, said.clock, said.distance)):
+            raise _not_understood("an exact time stands alone")
+        return _exact(said.exact, where)
+    if said.distance is not None:
+        if said.day or said.part:
+            raise _not_understood("a distance stands alone, or with a time of the day")
+        unit, many = _distance(said.distance)
+        if unit in _MINUTES:
+            if said.clock:
+                raise _not_understood("a distance in hours has no time of the day")
+            return now_us + round(many * _MINUTES[unit] * 60_000_000)
+        day = _moved(now.date(), unit, many)
+        return to_us(datetime.combine(day, _clock(said) if said.clock else now.time()), where)
+    at = _clock(said)
+    if said.day is not None:
+        return to_us(_on(said.day, at, now), where)
+    if rule is not None:
+        return _first(rule, said, at, where, now_us)
+    today = datetime.combine(now.date(), at)
+    # this evening is this evening; a time of the day that is over is tomorrow's
+    return to_us(today if said.part or today > now else today + timedelta(days=1), where)
+
+
+def _first(rule: Rule, said: _Said, at: time, where: tzinfo, now_us: int) -> int:
+    """Answers the first time of a rule that no day was said with."""
+    now = to_local(now_us, where)
+    start = datetime.combine(now.date(), at)
+    monthly = (said.every or {}).get("monthday")
+    if monthly is not None:
+        start = _month_day(now, int(monthly), at)
+    elif not rule.days and to_us(start, where) <= now_us:
+        start += timedelta(days=1)
+    for moment in occurrences(replace(rule, count=0, until=None, interval=1), start):
+        if to_us(moment, where) > now_us:
+            return to_us(moment, where)
+    raise _not_understood("it never comes")
+
+
+def _with_days(rule: Rule | None, due: datetime) -> Rule | None:
+    """Answers the rule with the weekday it begins on, where it has weeks and names none."""
+    if rule is None or rule.frequency != "WEEKLY" or rule.days:
+        return rule
+    return replace(rule, days=(due.weekday(),))
+
+
+def _exact(groups: Mapping[str, str], where: tzinfo) -> int:
+    try:
+        day = date.fromisoformat(groups["iso"])
+        at = time.fromisoformat(groups["isotime"]) if "isotime" in groups else DEFAULT_TIME
+        offset = groups.get("offset", "")
+        if not offset:
+            return to_us(datetime.combine(day, at), where)
+        moment = datetime.fromisoformat(f"{day}T{at.isoformat()}{offset.upper().replace('Z', '+00:00')}")
+        return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    except (ValueError, OverflowError):
+        raise _not_understood("there is no such day or time") from None
+
+
+def _clock(said: _Said) -> time:
+    """Answers the time of the day: the one said, moved past noon where the part of the day says so."""
+    if not said.clock:
+        return PART_TIMES[_part(said.part)] if said.part else DEFAULT_TIME
+    groups = said.clock
+    if "noon" in groups:
+        return time(_NOON)
+    hour = number_of(groups["hour"])
+    minute = int(groups.get("minute", "0"))
+    if "half" in groups:
+        minute, hour = _half(groups["half"], minute, hour)
+    half = groups.get("ampm", "").replace(".", "").replace(" ", "").lower()
+    part = _part(said.part, groups.get("dayhalf", ""))
+    if half in {"am", "pm"}:
+        if not 1 <= hour <= _NOON:
+            raise _not_understood("there is no such time of the day")
+        hour = hour % _NOON + (_NOON if half == "pm" else 0)
+    elif part in AFTERNOON and hour <= _NOON:
+        if hour == _NOON and part == "night":
+            raise _not_understood("say midnight with its day: 2027-03-01 00:00")
+        hour = hour % _NOON + _NOON
+    try:
+        return time(hour, minute)
+    except ValueError:
+        raise _not_understood("there is no such time of the day") from None
+
+
+def _part(groups: Mapping[str, str] | None, said: str = "") -> str:
+    """Answers the part of the day that was said, empty for none."""
+    said = said or (groups or {}).get("part", "")
+    return word(said, PART_WORDS) if said else ""
+
+
+def _half(text: str, minute: int, hour: int) -> tuple[int, int]:
+    if minute:
+        raise _not_understood("it says the minutes twice")
+    added = HALVES[fold(text)]
+    return added % 60, hour - (added < 0)
+
+
+def _distance(groups: Mapping[str, str]) -> tuple[str, float]:
+    many = 0.5 if "halfof" in groups else float(number_of(groups["many"]))
+    many += 0.5 if "andhalf" in groups else 0
+    unit = word(groups["unit"], UNITS)
+    if unit not in _MINUTES and many != int(many):
+        raise _not_understood("half a day is said in hours")
+    if many > _MAX_DISTANCE:
+        raise _not_understood("it is too far away")
+    return unit, many
+
+
+def _moved(day: date, unit: str, many: float) -> date:
+    """Answers a day so many days, weeks, months or years later; a month too short has its last day."""
+    if unit in {"day", "week"}:
+        return day + timedelta(days=int(many) * (7 if unit == "week" else 1))
+    month = day.year * 12 + day.month - 1 + int(many) * (12 if unit == "year" else 1)
+    year, number = month // 12, month % 12 + 1
+    if year > date.max.year - 1:
+        raise _not_understood("it is too far away")
+    return day.replace(year=year, month=number, day=min(day.day, calendar.monthrange(year, number)[1]))
+
+
+def _on(groups: Mapping[str, str], at: time, now: datetime) -> datetime:
+    """Answers the local time of a day that was said."""
+    today = now.date()
+    for name, days in (("today", 0), ("aftertomorrow", 2), ("tomorrow", 1)):
+        if name in groups:
+            return datetime.combine(today + timedelta(days=days), at)
+    if "weekday" in groups:
+        ahead = (word(groups["weekday"], WEEKDAYS) - today.weekday()) % 7
+        if ahead == 0 and ("next" in groups or datetime.combine(today, at) <= now):
+            ahead = 7
+        return datetime.combine(today + timedelta(days=ahead), at)
+    try:
+        if "onlyday" in groups:
+            return _month_day(now, int(groups["onlyday"]), at)
+        number = int(groups["monthnumber"]) if "monthnumber" in groups else word(groups["month"], MONTHS)
+        if "year" in groups:
+            return datetime.combine(date(int(groups["year"]), number, int(groups["dayofmonth"])), at)
+        for year in range(today.year, today.year + 9):  # 29 February is at most eight years away
+            if int(groups["dayofmonth"]) <= calendar.monthrange(year, number)[1]:
+                moment = datetime.combine(date(year, number, int(groups["dayofmonth"])), at)
+                if moment > now:
+                    return moment
+    except (ValueError, calendar.IllegalMonthError):
+        pass
+    raise _not_understood("there is no such day")
+
+
+def _month_day(now: datetime, day: int, at: time) -> datetime:
+    """Answers the next day of that number."""
+    month = now.year * 12 + now.month - 1
+    for later in range(month, month + 14):
+        year, number = later // 12, later % 12 + 1
+        if 1 <= day <= calendar.monthrange(year, number)[1]:
+            moment = datetime.combine(date(year, number, day), at)
+            if moment > now:
+                return moment
+    raise _not_understood("there is no such day")
+
+
+def _rule(groups: Mapping[str, str]) -> Rule:
+    """Answers the repetition that was said."""
+    if "workdays" in groups:
+        return Rule("WEEKLY", days=(0, 1, 2, 3, 4))
+    if "everyday" in groups:
+        names = fold(groups["everyday"]).replace(",", " ").split()
+        days = {word(name, WEEKDAYS) for name in names if name not in {"y", "and", "los"}}
+        return Rule("WEEKLY", days=tuple(sorted(days)))
+    if "monthday" in groups:
+        return Rule("MONTHLY")
+    unit = word(groups.get("everyunit", groups.get("adverb", "day")), UNITS)
+    many = 2 if "other" in groups else number_of(groups.get("everymany", "1"))
+    frequency = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}[unit]
+    if not 1 <= many <= 366:  # noqa: PLR2004 - what a rule takes
+        raise _not_understood("it repeats too rarely")
+    return Rule(frequency, many)

@@ -1,0 +1,319 @@
+"""The executor: the only door to tool implementations, and it opens for nothing but a receipt.
+
+It obeys a receipt that RiskGate signed for exactly the bound call in front of it: it verifies the signature offline,
+compares the header byte for byte, every claim with what it was asked to do, and hashes the bound arguments again
+(docs/effects.md, 9). An import contract keeps every other module away from the implementations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.telemetry import span
+from pydantic import BaseModel, ValidationError
+
+from phylactery_agent.ports import BoundCall, Memories, Outputs, Reminders
+from phylactery_agent.tools.builtin import builtin_implementations, file_to_replace
+from phylactery_agent.tools.builtin.journal import EffectJournal
+from phylactery_agent.tools.builtin.versions import VersionLimits, VersionStore
+from phylactery_agent.tools.contract import (
+    EffectUnknownError,
+    Implementation,
+    Invocation,
+    Reconciled,
+    ToolFailedError,
+    ToolSpec,
+)
+from phylactery_agent.tools.mcp.config import McpTools
+from phylactery_agent.tools.network_policy import MailSettings, WebSettings
+from phylactery_agent.tools.receipts import (
+    Execution,
+    ReceiptKeys,
+    ReceiptRefusedError,
+    canonical_arguments,
+    expected_header,
+    verify_receipt,
+)
+from phylactery_agent.tools.registry import (
+    TOOL_DISABLED,
+    TOOL_REGISTRY,
+    ToolRegistrationError,
+    ensure_tools_registered,
+    object_to,
+    refused_reason,
+    withdraw,
+)
+
+if TYPE_CHECKING:
+    from phylactery_agent.tools.mcp.server import McpServers
+
+__all__ = [
+    "EffectInDoubtError",
+    "Execution",
+    "Executor",
+    "ReceiptKeys",
+    "ReceiptRefusedError",
+    "ToolSettings",
+    "expected_header",
+    "verify_receipt",
+]
+
+DEFAULT_MAX_FILE_BYTES: Final = 2 * 1024 * 1024
+_BY: Final = "settings"
+"""Who switches tools off that a setting is missing for."""
+
+
+class EffectInDoubtError(Exception):
+    """Nobody can say whether the effect happened. Holds a stable code for why, and what the tool says about it."""
+
+    def __init__(self, code: str, said: str = "") -> None:
+        super().__init__(f"the effect is in doubt: {code}")
+        self.code, self.said = code, said
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSettings:
+    """Where tools work: the sandbox, the effect journal outside it, plug-in modules by importable name, MCP servers.
+
+    Every tenant has a folder of its own in the sandbox. Earlier versions of files are kept beside the journal's notes.
+    """
+
+    sandbox: Path
+    journal: Path
+    max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
+    file_versions: int = 20
+    """Earlier versions kept of one file."""
+    file_version_bytes: int = 64 * 1024 * 1024
+    """Bytes kept of all of a user's."""
+    plugins: tuple[str, ...] = ()
+    web: WebSettings | None = None
+    """None switches http_get off."""
+    mail: MailSettings | None = None
+    """None switches send_email off."""
+    mcp: McpTools | None = None
+
+
+class Executor:
+    """Runs tools. Built once per process; the folders of its settings are created. begin() and end() come once each."""
+
+    def __init__(self, settings: ToolSettings) -> None:
+        """Loads the implementations.
+
+        Raises:
+            ToolRegistrationError: a plug-in offers no SPECS and IMPLEMENTATIONS, or takes a name that is taken, or the
+                journal lies inside the sandbox.
+            McpConfigError: what is configured of an MCP tool does not fit the tool.
+        """
+        if settings.journal.resolve().is_relative_to(settings.sandbox.resolve()):
+            raise ToolRegistrationError("the effect journal must lie outside the sandbox")
+        ensure_tools_registered(settings.plugins)
+        self._sandbox, self._journal = settings.sandbox, EffectJournal(settings.journal)
+        limits = VersionLimits(settings.file_versions, settings.file_version_bytes)
+        self._versions = VersionStore(settings.journal / "versions", limits)
+        self._implementations: dict[str, Implementation] = dict(
+            builtin_implementations(
+                settings.sandbox,
+                self._journal,
+                self._versions,
+                settings.max_file_bytes,
+                web=settings.web,
+                mail=settings.mail,
+            )
+        )
+        for name, needed in (("http_get", settings.web), ("send_email", settings.mail)):
+            withdraw(name, _BY)
+            if needed is None:
+                object_to(name, _BY, "NOT_CONFIGURED")
+        self._implementations.update(_plugin_implementations(settings.plugins))
+        self._servers = _mcp_servers(settings.mcp)
+        if self._servers is not None:
+            self._implementations.update(self._servers.register())
+
+    async def begin(self) -> None:
+        """Begins to speak to the MCP servers; one that is not there soon is gone on looking for in the background."""
+        if self._servers is not None:
+            await self._servers.begin()
+
+    async def end(self) -> None:
+        """Ends the MCP servers with all they started."""
+        if self._servers is not None:
+            await self._servers.end()
+
+    def forget(self, effect_keys: Iterable[str]) -> None:
+        """Drops what is noted outside the database of effects that will never be asked about again."""
+        for key in effect_keys:
+            self._journal.remove(key)
+
+    def forget_user(self, tenant: str, user_id: str) -> None:
+        """Remove the earlier versions of files that are kept of a user."""
+        with self._journal.exclusive():
+            self._versions.forget(tenant, user_id)
+
+    def kept_users(self) -> Sequence[tuple[str, str]]:
+        """Return tenant and user of everybody of whom earlier versions of files are kept."""
+        return self._versions.users()
+
+    async def file_to_replace(self, tenant: str, path: str) -> str | None:
+        """Return what file_info answers about a file, None where a write to the path would replace none.
+
+        It needs no receipt, because looking changes nothing and only RiskGate is told.
+        """
+        return await asyncio.to_thread(file_to_replace, self._sandbox, tenant, path)
+
+    async def run(
+        self,
+        receipt: str,
+        bound: BoundCall,
+        execution: Execution,
+        *,
+        keys: ReceiptKeys,
+        outputs: Outputs,
+        memories: Memories,
+        reminders: Reminders | None = None,
+    ) -> str:
+        """Runs exactly the bound call under its receipt and answers its output.
+
+        Raises:
+            ReceiptRefusedError: the receipt does not cover this call; nothing ran.
+            ToolFailedError: the tool failed and nothing happened outside (its own code, TIMEOUT, TOOL_FAILED, …).
+            EffectInDoubtError: it failed and nobody can say whether the effect happened.
+        """
+        spec, implementation, args = await self._admit(receipt, bound, execution, keys)
+        invocation = Invocation(
+            args,
+            execution.effect_key,
+            outputs,
+            memories,
+            execution.tenant,
+            execution.user_id,
+            reminders,
+            execution.thread_id,
+        )
+        with span(f"{semconv.EXECUTE_TOOL} {bound.tool}", attributes=_described(bound, execution)):
+            attempts = 1 + (spec.contract.retries if _repeatable(spec) else 0)
+            for attempt in range(1, attempts + 1):
+                try:
+                    async with asyncio.timeout(spec.contract.timeout_seconds):
+                        return await implementation.run(invocation)
+                except ToolFailedError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - any fault of a tool is judged by its contract
+                    if attempt < attempts:
+                        continue
+                    return await self._settle(spec, implementation, invocation, error)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def reconcile(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        effect_key: str,
+        tenant: str,
+        user_id: str,
+        outputs: Outputs,
+        memories: Memories,
+        reminders: Reminders | None = None,
+    ) -> Reconciled:
+        """Asks the other side whether the effect under this key happened; unknown where it cannot be asked.
+
+        It needs no receipt, because asking changes nothing; and after a crash there may be none to get.
+        """
+        spec, implementation = TOOL_REGISTRY.get(tool), self._implementations.get(tool)
+        if spec is None or implementation is None:
+            return Reconciled("unknown")
+        try:
+            args = spec.args_model.model_validate(dict(arguments))
+        except ValidationError:
+            return Reconciled("unknown")
+        invocation = Invocation(args, effect_key, outputs, memories, tenant, user_id, reminders)
+        return await _ask(spec, implementation, invocation)
+
+    async def _admit(
+        self, receipt: str, bound: BoundCall, execution: Execution, keys: ReceiptKeys
+    ) -> tuple[ToolSpec, Implementation, BaseModel]:
+        await verify_receipt(receipt, bound, execution, keys)
+        arguments = canonical_arguments(bound)
+        spec, implementation = TOOL_REGISTRY.get(bound.tool), self._implementations.get(bound.tool)
+        if spec is None or implementation is None:
+            raise ToolFailedError("UNKNOWN_TOOL", f"there is no tool {bound.tool}")
+        reason = refused_reason(bound.tool)
+        if reason is not None:
+            raise ToolFailedError(TOOL_DISABLED, f"{bound.tool} is switched off: {reason}")
+        try:
+            args: BaseModel = spec.args_model.model_validate(arguments)
+        except ValidationError as error:
+            raise ToolFailedError(
+                "INVALID_ARGUMENTS", f"{error.error_count()} arguments do not fit {bound.tool}"
+            ) from None
+        return spec, implementation, args
+
+    async def _settle(
+        self, spec: ToolSpec, implementation: Implementation, invocation: Invocation, error: Exception
+    ) -> str:
+        """Turns a fault into what it means: a failure without effect, a late success, or doubt."""
+        code, said = _code_of(error), error.said if isinstance(error, EffectUnknownError) else ""
+        if _repeatable(spec):
+            raise ToolFailedError(code, said or f"{spec.name} failed")
+        answer = await _ask(spec, implementation, invocation)
+        if answer.state == "done":
+            return answer.output
+        if answer.state == "not_done":
+            raise ToolFailedError(code, f"{spec.name} failed and changed nothing")
+        raise EffectInDoubtError(code, said)
+
+
+def _described(bound: BoundCall, execution: Execution) -> Mapping[str, str]:
+    """Answers what a span tells of a call: which, and nothing of its arguments."""
+    return {
+        semconv.GEN_AI_OPERATION: semconv.EXECUTE_TOOL,
+        semconv.GEN_AI_TOOL: bound.tool,
+        semconv.GEN_AI_TOOL_TYPE: "function",
+        semconv.GEN_AI_TOOL_CALL: execution.tool_call_id,
+        semconv.RUN_ID: execution.run_id,
+    }
+
+
+def _code_of(error: Exception) -> str:
+    if isinstance(error, EffectUnknownError):
+        return error.code
+    return "TIMEOUT" if isinstance(error, TimeoutError) else "TOOL_FAILED"
+
+
+def _repeatable(spec: ToolSpec) -> bool:
+    return spec.contract.idempotency in {"read_only", "idempotent_by_key"}
+
+
+async def _ask(spec: ToolSpec, implementation: Implementation, invocation: Invocation) -> Reconciled:
+    if implementation.reconcile is None:
+        return Reconciled("unknown")
+    try:
+        async with asyncio.timeout(spec.contract.timeout_seconds):
+            return await implementation.reconcile(invocation)
+    except Exception:  # noqa: BLE001 - whoever cannot be asked does not know; the caller records the doubt
+        return Reconciled("unknown")
+
+
+def _mcp_servers(mcp: McpTools | None) -> McpServers | None:
+    if mcp is None or not mcp.config.servers:
+        return None
+    # imported late: the SDK is heavy, and most agents have no server
+    from phylactery_agent.tools.mcp.server import McpServers
+
+    return McpServers(mcp.config, mcp.pins)
+
+
+def _plugin_implementations(plugins: Sequence[str]) -> dict[str, Implementation]:
+    found: dict[str, Implementation] = {}
+    for name in plugins:
+        offered = getattr(importlib.import_module(name), "IMPLEMENTATIONS", None)
+        if not isinstance(offered, Mapping):
+            raise ToolRegistrationError(f"the plug-in {name} has no mapping IMPLEMENTATIONS")
+        found.update(offered)
+    return found
