@@ -22,8 +22,8 @@ from phylactery_client import (
     PhylacteryClient,
     RiskGateClient,
     ToolCall,
-    erasure_results,
     errors,
+    memory_results,
     results,
     run_results,
 )
@@ -67,8 +67,8 @@ MESSAGES = {
     results.Appended: memory_pb2.AppendMessagesResponse,
     results.StoredMessage: memory_pb2.Message,
     results.Window: memory_pb2.ListMessagesResponse,
-    erasure_results.AgentErasureCounts: privacy_pb2.ErasureCounts,
-    erasure_results.ErasedValues: audit_pb2.EraseValuesResponse,
+    memory_results.AgentErasureCounts: privacy_pb2.ErasureCounts,
+    memory_results.ErasedValues: audit_pb2.EraseValuesResponse,
 }
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 SPAN = timedelta(seconds=61, microseconds=5)

@@ -15,9 +15,8 @@ from typing import Annotated, Any
 
 import typer
 from phylactery_client import AuditClient, MemoryClient, PhylacteryClient, PhylacteryError, new_request_id
-from phylactery_client.erasure_results import AgentErasure, ErasedValues
 from phylactery_client.errors import PermissionDeniedError, UnavailableError
-from phylactery_client.memory_results import Erasure
+from phylactery_client.memory_results import AgentErasure, ErasedValues, Erasure
 
 from phylactery_cli.calling import json_line
 from phylactery_cli.options import TARGET_VARIABLES, Options, Service, Yes, shared

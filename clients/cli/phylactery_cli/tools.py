@@ -13,7 +13,7 @@ from phylactery_agent.tools.mcp.config import McpConfigError, load_config
 from phylactery_agent.tools.mcp.pins import PinsError, load_pins
 from phylactery_agent.tools.mcp.specs import pinned_specs
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ToolRegistrationError, ensure_tools_registered
-from phylactery_client.tool_results import Tool
+from phylactery_client.results import Tool
 
 from phylactery_cli.options import Options, agent_caller, group, shared
 from phylactery_cli.terminal import printable

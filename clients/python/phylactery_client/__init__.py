@@ -1,14 +1,13 @@
 """The Python client of Phylactery: PhylacteryClient (the agent), RiskGateClient and AuditClient, MemoryClient."""
 
 from phylactery_client.access import AccessAnswer, AccessQuestion
-from phylactery_client.audit import AuditClient
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.chat import PhylacteryClient
 from phylactery_client.errors import FieldViolation, PhylacteryError
 from phylactery_client.memory import MemoryClient, NewMessage
 from phylactery_client.receipts import Receipt, ReceiptError, keys_of_jwk_set, verify_receipt
 from phylactery_client.results import Event, Keys, PendingApproval, Thread, Turn
-from phylactery_client.riskgate import RiskGateClient, ToolCall
+from phylactery_client.riskgate import AuditClient, RiskGateClient, ToolCall
 from phylactery_client.run_results import Run
 
 __all__ = [

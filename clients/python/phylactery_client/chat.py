@@ -24,10 +24,19 @@ from phylactery.agent.v1 import (
 
 from phylactery_client.channel import EFFECT_TIMEOUT, TURN_TIMEOUT, ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
-from phylactery_client.erasure_results import AgentErasure
-from phylactery_client.results import ChatPage, DrawnGraph, Event, Graph, PendingApproval, Thread, ThreadPage, Turn
+from phylactery_client.memory_results import AgentErasure
+from phylactery_client.results import (
+    ChatPage,
+    DrawnGraph,
+    Event,
+    Graph,
+    PendingApproval,
+    Thread,
+    ThreadPage,
+    ToolList,
+    Turn,
+)
 from phylactery_client.run_results import RetriedRun, Run, RunPage, RunStepPage, ToolCallPage, ToolCallRecord
-from phylactery_client.tool_results import ToolList
 
 
 class PhylacteryClient(ServiceClient):

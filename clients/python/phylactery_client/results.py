@@ -392,3 +392,33 @@ class Window:
 
     messages: tuple[StoredMessage, ...]
     next_page_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool; disabled_reason is a word such as SCHEMA_DIFFERS, UNSPECIFIED where it is enabled."""
+
+    name: str
+    description: str
+    description_es: str
+    schema_hash: str
+    version: str
+    risk: str
+    effect: str
+    idempotency: str
+    timeout: timedelta
+    retries: int
+    control_arguments: tuple[str, ...]
+    source: str
+    enabled: bool
+    disabled_reason: str
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolList:
+    """Every tool, by name, and the catalog they were held against; check_time is None where that never was."""
+
+    tools: tuple[Tool, ...]
+    catalog_revision: int
+    check_time: datetime | None

@@ -13,6 +13,8 @@ from phylactery.riskgate.v1 import (
     access_pb2,
     approval_pb2,
     approval_pb2_grpc,
+    audit_pb2,
+    audit_pb2_grpc,
     key_pb2,
     key_pb2_grpc,
     riskgate_pb2,
@@ -25,6 +27,7 @@ from phylactery.riskgate.v1 import (
 from phylactery_client.access import AccessAnswer, AccessQuestion, access_answer
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
+from phylactery_client.memory_results import ErasedValues
 from phylactery_client.results import (
     Approval,
     ApprovalChange,
@@ -319,3 +322,17 @@ class RiskGateClient(ServiceClient):
     async def list_keys(self, *, etag: str = "", timeout: float | None = None) -> Keys:
         """Answers the public keys RiskGate signs with, the active one first; none where etag still fits."""
         return decode(Keys, await self._call(self._keys.ListKeys, key_pb2.ListKeysRequest(etag=etag), timeout))
+
+
+class AuditClient(ServiceClient):
+    """Calls RiskGate's AuditService. Every method raises the PhylacteryError of its code; timeout is in seconds."""
+
+    def __init__(self, target: str, **options: Any) -> None:
+        """Takes what ServiceClient takes."""
+        super().__init__(target, **options)
+        self._audit = audit_pb2_grpc.AuditServiceStub(self._channel)
+
+    async def erase_values(self, *, subject: str, reason: str, timeout: float | None = None) -> ErasedValues:
+        """Erases the values of everything a user asked for, for ever; records and commitments stay. For operators."""
+        request = audit_pb2.EraseValuesRequest(filter=audit_pb2.EntryFilter(subject=subject), reason=reason)
+        return decode(ErasedValues, await self._call(self._audit.EraseValues, request, timeout))
