@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from phylactery_cli.approvals import _show
-from phylactery_cli.texts import Texts
+from phylactery_cli.commands.approvals import _show
+from phylactery_cli.i18n.texts import Texts
 from phylactery_client.results import Approval, ArgumentView
 
 PLAIN = ArgumentView("/note", '"hi"', control=False, sensitive=False, altered=False)

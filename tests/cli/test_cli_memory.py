@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
+from phylactery_cli.i18n.texts import _TEXTS
 from phylactery_cli.main import app
-from phylactery_cli.texts import _TEXTS
 from phylactery_client import MemoryClient, NewMessage
 from phylactery_client.memory_results import OutputPage
 from typer.testing import CliRunner

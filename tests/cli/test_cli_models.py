@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from phylactery_chassis.errors import StartError
-from phylactery_cli.models import STATIC, model_lines
-from phylactery_cli.texts import Language, Texts
+from phylactery_cli.commands.models import STATIC, model_lines
+from phylactery_cli.i18n.texts import Language, Texts
 
 NAMED = {"PHYLACTERY_MODEL_BASE_URL": "https://models.test/v1", "PHYLACTERY_MODEL": "large"}
 

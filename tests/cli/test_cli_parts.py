@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from phylactery.agent.v1 import event_pb2
 from phylactery.riskgate.v1 import types_pb2
 from phylactery_chassis.auth.identity import TokenAuthenticator
-from phylactery_cli import texts as texts_module
-from phylactery_cli.approvals import _line
-from phylactery_cli.chat import Chat, ChatOptions
+from phylactery_cli.chat.following import Shown
+from phylactery_cli.chat.session import Chat, ChatOptions
+from phylactery_cli.commands.approvals import _line
 from phylactery_cli.demo.play import play
-from phylactery_cli.following import Shown
+from phylactery_cli.i18n import texts as texts_module
+from phylactery_cli.i18n.texts import Texts, preferred_language
 from phylactery_cli.main import app
-from phylactery_cli.render import EventPrinter
+from phylactery_cli.render.render import EventPrinter
+from phylactery_cli.render.traces import read_spans, spans_of, trace_tree
 from phylactery_cli.terminal import plain_console, printable
-from phylactery_cli.texts import Texts, preferred_language
-from phylactery_cli.traces import read_spans, spans_of, trace_tree
 from phylactery_client import PhylacteryClient
 from phylactery_client.decode import decode
 from phylactery_client.results import Approval

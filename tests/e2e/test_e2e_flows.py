@@ -13,8 +13,8 @@ import pytest
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run_pb2_grpc
 from phylactery.memory.v1 import output_pb2, output_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
+from phylactery_cli.render.traces import SpanRecord, spans_of
 from phylactery_cli.supervisor import Stack, running
-from phylactery_cli.traces import SpanRecord, spans_of
 
 from tests.support.asking import asks_first
 from tests.support.stack import Person, lasting_ports, lines, relaunch, sandbox, yes

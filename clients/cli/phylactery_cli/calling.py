@@ -18,8 +18,8 @@ from phylactery_client.errors import UnavailableError
 from rich.table import Table
 from rich.text import Text
 
+from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.terminal import one_line, plain_console, printable
-from phylactery_cli.texts import Texts
 
 T = TypeVar("T")
 C = TypeVar("C")

@@ -13,18 +13,18 @@ import typer
 from phylactery_chassis.auth.commands import make_app
 from rich.console import Console
 
-from phylactery_cli import approvals as approvals_command
-from phylactery_cli import erase as erase_command
-from phylactery_cli import graphs as graphs_command
-from phylactery_cli import memory as memory_command
-from phylactery_cli import runs as runs_command
-from phylactery_cli import threads as threads_command
-from phylactery_cli import tools as tools_command
-from phylactery_cli.models import model_lines
+from phylactery_cli.commands import approvals as approvals_command
+from phylactery_cli.commands import erase as erase_command
+from phylactery_cli.commands import graphs as graphs_command
+from phylactery_cli.commands import memory as memory_command
+from phylactery_cli.commands import runs as runs_command
+from phylactery_cli.commands import threads as threads_command
+from phylactery_cli.commands import tools as tools_command
+from phylactery_cli.commands.models import model_lines
+from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.options import Options, shared
 from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Fate, InUseError, Keeper, Stack, StackError, running
 from phylactery_cli.terminal import fate_text, plain_console
-from phylactery_cli.texts import Texts
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -121,7 +121,7 @@ def run(
     details: Details = False,
 ) -> None:
     """Starts the three services and opens a chat; leaving it stops them. One that dies is started again."""
-    from phylactery_cli.chat import ChatOptions, talk
+    from phylactery_cli.chat.session import ChatOptions, talk
 
     options = _refuse_target(context, "run")
     console, texts, well = plain_console(stderr=options.json), options.texts, False
@@ -167,7 +167,7 @@ def chat(
     details: Details = False,
 ) -> None:
     """Opens a chat with an agent that is running already."""
-    from phylactery_cli.chat import ChatOptions, talk
+    from phylactery_cli.chat.session import ChatOptions, talk
 
     options = Options.of(context)
     chosen = ChatOptions(

@@ -18,8 +18,8 @@ from phylactery_chassis.settings import read_secret
 from phylactery_client import PhylacteryClient
 
 from phylactery_cli.calling import Caller
+from phylactery_cli.i18n.texts import Language, Texts, preferred_language
 from phylactery_cli.supervisor import DEFAULT_PORTS
-from phylactery_cli.texts import Language, Texts, preferred_language
 
 Service: TypeAlias = Literal["agent", "riskgate", "memory"]
 Output: TypeAlias = Literal["text", "json"]

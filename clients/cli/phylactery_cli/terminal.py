@@ -9,8 +9,8 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.supervisor import Fate
-from phylactery_cli.texts import Texts
 
 _KEPT = frozenset("\n\t")
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from phylactery_cli.demo.stage import DemoError, Stage, set_stage
 from phylactery_cli.demo.steps import STEPS, write_survives_a_kill
+from phylactery_cli.render.traces import read_spans, spans_of, trace_tree
 from phylactery_cli.supervisor import StackError, running
-from phylactery_cli.traces import read_spans, spans_of, trace_tree
 
 
 @contextlib.contextmanager

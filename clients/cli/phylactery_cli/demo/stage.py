@@ -17,10 +17,10 @@ from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 from rich.console import Console
 from rich.text import Text
 
-from phylactery_cli.models import STATIC
-from phylactery_cli.render import EventPrinter
+from phylactery_cli.commands.models import STATIC
+from phylactery_cli.i18n.texts import Texts
+from phylactery_cli.render.render import EventPrinter
 from phylactery_cli.supervisor import Stack
-from phylactery_cli.texts import Texts
 
 _REPORT_LINES = 400
 _FREE_PORTS = {"agent": 0, "riskgate": 0, "memory": 0}

@@ -15,9 +15,9 @@ from phylactery_agent.tools.mcp.specs import pinned_specs
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ToolRegistrationError, ensure_tools_registered
 from phylactery_client.results import Tool
 
+from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.options import Options, agent_caller, group, shared
 from phylactery_cli.terminal import printable
-from phylactery_cli.texts import Texts
 
 app = group("The agent's tools: list, pin, export.")
 
@@ -71,7 +71,7 @@ def pin(
     An agent uses no tool that is not pinned, nor one whose server describes it otherwise now. It reads the pins when it
     starts.
     """
-    from phylactery_cli.pinning import pin_tools  # late: the SDK is heavy, and the other commands need none of it
+    from phylactery_cli.commands.pin import pin_tools  # late: the SDK is heavy, and the other commands need none of it
 
     pin_tools(server or (), servers, pins, Options.of(context).texts, yes=yes)
 

@@ -16,8 +16,8 @@ from phylactery_agent.tools.mcp.specs import spec_of, tool_name
 from phylactery_riskgate.domain.catalog.drafting.schemas import DraftError, usable
 
 from phylactery_cli.calling import failed
+from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.terminal import confirmed, one_line, printable
-from phylactery_cli.texts import Texts
 
 
 @dataclass(frozen=True, slots=True)

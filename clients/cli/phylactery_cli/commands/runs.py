@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
 from functools import partial
@@ -17,11 +17,41 @@ from phylactery_client.results import Event
 from phylactery_client.run_results import Run, RunBudget, RunStep, ToolCallRecord
 
 from phylactery_cli.calling import json_line
+from phylactery_cli.i18n.texts import Language, Texts
 from phylactery_cli.options import AgentCaller, Page, Yes, agent_caller, group, shared
-from phylactery_cli.render import detail
-from phylactery_cli.run_words import word
+from phylactery_cli.render.render import detail
 from phylactery_cli.terminal import confirmed, moment, printable
-from phylactery_cli.texts import Texts
+
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {"in_doubt": "in doubt"},
+    "es": {
+        "QUEUED": "EN COLA",
+        "RUNNING": "EN CURSO",
+        "SUSPENDED": "EN ESPERA",
+        "DONE": "TERMINADA",
+        "FAILED": "FALLIDA",
+        "CANCELLED": "CANCELADA",
+        "DEAD": "ABANDONADA",
+        "proposed": "propuesta",
+        "denied": "denegada",
+        "started": "empezada",
+        "finished": "terminada",
+        "in_doubt": "en duda",
+        "pending": "pendiente",
+        "running": "en curso",
+        "done": "hecho",
+        "failed": "fallido",
+        "blocked": "bloqueado",
+        "HAPPENED": "ocurrió",
+        "DID_NOT_HAPPEN": "no ocurrió",
+    },
+}
+
+
+def word(language: Language, value: str) -> str:
+    """Answers a word as a person reads it; one this command does not know as it stands."""
+    return _WORDS[language].get(value, value)
+
 
 app = group("Runs: list, show, cancel, retry, doubts, resolve.")
 

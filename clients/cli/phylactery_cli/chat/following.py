@@ -11,7 +11,7 @@ from phylactery_client.errors import NotFoundError, OutOfRangeError, Unavailable
 from phylactery_client.results import Event, PendingApproval, Thread
 from prompt_toolkit.application import run_in_terminal
 
-from phylactery_cli.render import EventPrinter
+from phylactery_cli.render.render import EventPrinter
 
 _AGAIN_SECONDS = 1.0
 _TAIL_EVENTS = 200

@@ -8,7 +8,7 @@ from phylactery_agent.llm_client.config import model_config
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.settings import load
 
-from phylactery_cli.texts import Texts
+from phylactery_cli.i18n.texts import Texts
 
 STATIC: Mapping[str, str] = {"AGENT_MODEL_BASE_URL": "", "AGENT_MODEL_FALLBACK_BASE_URL": ""}
 """The agent's environment in static mode, whatever model the person's own names."""

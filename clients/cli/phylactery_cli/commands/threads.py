@@ -14,11 +14,11 @@ from phylactery_client import PhylacteryClient
 from phylactery_client.results import ChatPage, Event, Thread
 
 from phylactery_cli.calling import json_line
-from phylactery_cli.event_texts import EventTexts
+from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.options import AgentCaller, Page, Yes, agent_caller, group, shared
-from phylactery_cli.render import EventPrinter
+from phylactery_cli.render.events import EventTexts
+from phylactery_cli.render.render import EventPrinter
 from phylactery_cli.terminal import confirmed, moment, plain_console, printable
-from phylactery_cli.texts import Texts
 
 app = group("Conversations: list, show, watch, delete.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from phylactery_cli.texts import Language
+from phylactery_cli.i18n.texts import Language
 
 _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {},

@@ -17,9 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from phylactery_cli.calling import event_line
-from phylactery_cli.event_texts import EventTexts
+from phylactery_cli.i18n.texts import Language, Texts
+from phylactery_cli.render.events import EventTexts
 from phylactery_cli.terminal import one_line, printable
-from phylactery_cli.texts import Language, Texts
 
 _HASH_CHARACTERS = 12
 _FOR_EVERYBODY = frozenset({"SECRETS_REDACTED", "NOT_INSPECTED", "DO_NOT_STORE", "TRANSCRIPT_FULL"})

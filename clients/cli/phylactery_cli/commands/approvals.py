@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from phylactery_cli.calling import Caller, json_line
+from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.options import Options, Page, Yes, group, shared
 from phylactery_cli.terminal import confirmed, one_line, plain_console
-from phylactery_cli.texts import Texts
 
 app = group("Approvals at RiskGate: list, show, approve, reject.")
 _ALL = "ALL"

@@ -18,9 +18,9 @@ from phylactery_client.memory_results import Memory, MemoryMatch, Profile, Profi
 from phylactery_client.results import Output
 
 from phylactery_cli.calling import Caller, json_line
+from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.options import Options, Page, Yes, shared
 from phylactery_cli.terminal import confirmed, moment, one_line
-from phylactery_cli.texts import Texts
 
 app = typer.Typer(
     help="What is remembered: search, list, profile, forget, outputs, erase, export.", no_args_is_help=True

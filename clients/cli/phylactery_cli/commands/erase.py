@@ -19,9 +19,9 @@ from phylactery_client.errors import PermissionDeniedError, UnavailableError
 from phylactery_client.memory_results import AgentErasure, ErasedValues, Erasure
 
 from phylactery_cli.calling import json_line
+from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.options import TARGET_VARIABLES, Options, Service, Yes, shared
 from phylactery_cli.terminal import confirmed, one_line, printable
-from phylactery_cli.texts import Texts
 
 _SECONDS = 600.0
 _SERVICES = ("agent", "riskgate", "memory")

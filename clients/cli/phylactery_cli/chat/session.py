@@ -19,13 +19,13 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
 from rich.console import Console
 
-from phylactery_cli.following import Following, cards_of
-from phylactery_cli.keys import stop_keys
-from phylactery_cli.render import EventPrinter
+from phylactery_cli.chat.following import Following, cards_of
+from phylactery_cli.chat.keys import stop_keys
+from phylactery_cli.i18n.texts import Language, Texts
+from phylactery_cli.render.render import EventPrinter
+from phylactery_cli.render.traces import spans_of, trace_tree
 from phylactery_cli.supervisor import Fate, Keeper, Stack
 from phylactery_cli.terminal import fate_text, one_line, printable
-from phylactery_cli.texts import Language, Texts
-from phylactery_cli.traces import spans_of, trace_tree
 
 _ANSWER = re.compile(r"(?P<command>/approve|/reject)(?: +(?:(?P<number>[1-9][0-9]?)|(?P<id>ap_[\w-]{3,64})))?")
 _HELP = re.compile(r"/help(?: +(?P<topic>\w+))?")

@@ -1,0 +1,1 @@
+"""`phylactery chat`: an interactive session."""

@@ -1,0 +1,1 @@
+"""How events, runs and traces are printed."""
