@@ -29,7 +29,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from benchmarks.delay import delayed
 from benchmarks.measure import Sample, emit, sample
-from tests.support import postgres
+from tests.support.servers import postgres
 
 _NODES = 8
 _RUNS = {1: 40, 16: 192, 64: 256}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import postgres
-from tests.support.schema import write_down_schemas
+from tests.support.databases.schema import write_down_schemas
+from tests.support.servers import postgres
 
 # gRPC's C core notes every closed connection on standard error; it reads this when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

@@ -11,13 +11,13 @@ from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.turn import unit_of_work
 from phylactery_chassis.util.ids import new_id
 
-from tests.support.agent_bench import Bench
-from tests.support.agent_models import opened
-from tests.support.agent_scripted_model import ScriptedModel
-from tests.support.agent_stores import Stores, open_stores
-from tests.support.agent_system import Person, System, open_system
-from tests.support.model_server import ModelServer, model_server
-from tests.support.postgres import create_database
+from tests.support.agent.bench import Bench
+from tests.support.agent.models import opened
+from tests.support.agent.scripted_model import ScriptedModel
+from tests.support.agent.stores import Stores, open_stores
+from tests.support.agent.system import Person, System, open_system
+from tests.support.servers.model_server import ModelServer, model_server
+from tests.support.servers.postgres import create_database
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from phylactery_cli.supervisor import Stack
 
-from tests.support.asking import asks_first
-from tests.support.stack import FREE_PORTS, ForkedStack, Person, lasting_ports
+from tests.support.processes.stack import FREE_PORTS, ForkedStack, Person, lasting_ports
+from tests.support.riskgate.asking_bundle import asks_first
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -38,10 +38,10 @@ from phylactery_memory.outputs.service import Outputs
 from phylactery_memory.outputs.store import OutputStore
 from phylactery_memory.settings import MemorySettings
 
-from tests.support import s3
+from tests.support.contracts.refusals import Refusal, refusal_of
 from tests.support.memory_keeper import Keeper
-from tests.support.postgres import create_database
-from tests.support.refusals import Refusal, refusal_of
+from tests.support.servers import s3
+from tests.support.servers.postgres import create_database
 
 CHUNK = 1024 * 1024
 

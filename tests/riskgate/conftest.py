@@ -34,10 +34,10 @@ from sqlalchemy.engine import Connection
 from structlog.testing import capture_logs
 from typer.testing import Result
 
-from tests.support.refusals import Refusal, refusal_of
-from tests.support.riskgate_command import run
-from tests.support.riskgate_people import PEOPLE, Person, tool_call
-from tests.support.rivals import Rival
+from tests.support.contracts.refusals import Refusal, refusal_of
+from tests.support.riskgate.command import run
+from tests.support.riskgate.people import PEOPLE, Person, tool_call
+from tests.support.riskgate.rivals import Rival
 
 EXTRA_TOOLS = [
     {

@@ -31,10 +31,10 @@ from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2
 from phylactery_chassis.db.database import Database
 from phylactery_cli.supervisor import SERVICES, Stack, running
 
-from tests.support import postgres
-from tests.support.agents import LEASE_SECONDS
-from tests.support.ports import lasting_port
-from tests.support.stack import ForkedStack, Person, lasting_ports, sandbox, yes
+from tests.support.processes.agents import LEASE_SECONDS
+from tests.support.processes.ports import lasting_port
+from tests.support.processes.stack import ForkedStack, Person, lasting_ports, sandbox, yes
+from tests.support.servers import postgres
 
 FAULTS = ("kill", "hang", "disk", "net", "clock")
 DATABASES = ("sqlite", "postgresql")
@@ -346,7 +346,7 @@ def campaign(folder: Path, plan: Plan) -> Outcome:
         held.callback(cable.close)
         held.callback(mailbox.close)
         extra = _environment(held, plan, folder, ports, {"AGENT_RISKGATE_TARGET": cable.target, **mailbox.settings})
-        modules = dict.fromkeys(extra, "tests.support.shifted")
+        modules = dict.fromkeys(extra, "tests.support.processes.shifted")
         stack = held.enter_context(running(ForkedStack(folder / "data", ports, extra_env=extra, modules=modules)))
         if plan.replicas > 1:
             stack.launch(REPLICA)

@@ -1,0 +1,113 @@
+"""One MCP server's life: its places, its restarts, and what is left of its tools when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
+from phylactery_agent.tools.mcp.config import load_config
+from phylactery_agent.tools.mcp.pins import Pins, load_pins
+from phylactery_agent.tools.mcp.server import McpServer
+from phylactery_agent.tools.mcp.specs import McpArguments
+from phylactery_agent.tools.registry import (
+    TOOL_REGISTRY,
+    ToolRegistrationError,
+    disabled_reason,
+    offered_tools,
+    source_of,
+)
+
+from tests.support.agent.graph import FakeMemories, FakeOutputs
+from tests.support.servers.mcp import McpPlace
+
+NOTE = "mcp_test_note"
+
+
+@asynccontextmanager
+async def living(place: McpPlace) -> AsyncIterator[dict[str, Implementation]]:
+    """Begins the server; answers what runs its tools, once they can be called."""
+    await asyncio.to_thread(place.pinned)
+    config = load_config(str(place.config)).servers["test"]
+    server = McpServer("test", config, load_pins(place.pins).of("test"))
+    implementations = dict(server.register())
+    try:
+        await server.begin().wait()
+        yield implementations
+    finally:
+        await server.end()
+
+
+def call(text: str, key: str = "ek_1") -> Invocation:
+    return Invocation(McpArguments({"text": text}), key, FakeOutputs(), FakeMemories(), "acme", "ana")
+
+
+async def held(place: McpPlace) -> None:
+    while not (place.work / "held").exists():  # noqa: ASYNC110 - a file of another process's
+        await asyncio.sleep(0.02)
+
+
+async def test_a_server_with_no_place_left_is_busy_and_the_call_was_never_sent(tmp_path: Path) -> None:
+    place = McpPlace(tmp_path / "mcp", options={"max_concurrent": 1, "timeout_seconds": 4})
+    async with living(place) as tools:
+        place.set("hold")
+        first = asyncio.create_task(tools[NOTE].run(call("first")))
+        await held(place)
+        with pytest.raises(ToolFailedError) as refused:
+            await tools[NOTE].run(call("second"))
+        assert refused.value.code == "SERVER_BUSY"
+        place.clear("hold")
+        assert await first == "noted first under ek_"
+        assert await tools[NOTE].run(call("third")) == "noted third under ek_"
+    assert place.effects == ["first", "third"]
+
+
+async def test_calls_run_beside_each_other_up_to_the_bound(tmp_path: Path) -> None:
+    async with living(McpPlace(tmp_path / "mcp")) as tools:
+        said = await asyncio.gather(*(tools[NOTE].run(call(f"n{number}")) for number in range(20)))
+    assert said == [f"noted n{number} under ek_" for number in range(20)]
+
+
+async def test_its_tools_are_ours_while_it_lives_and_nobodys_afterwards(tmp_path: Path) -> None:
+    async with living(McpPlace(tmp_path / "mcp")):
+        assert source_of(NOTE) == "mcp:test"
+        assert NOTE in {spec.name for spec in offered_tools()}
+        assert [spec.name for spec in offered_tools([NOTE, "no_such_tool"])] == [NOTE]
+    assert not [name for name in TOOL_REGISTRY if name.startswith("mcp_")]
+    assert disabled_reason(NOTE) is None
+
+
+async def test_a_name_another_tool_has_is_not_taken(tmp_path: Path) -> None:
+    place = McpPlace(tmp_path / "mcp")
+    async with living(place):
+        config = load_config(str(place.config)).servers["test"]
+        again = McpServer("test", config, load_pins(place.pins).of("test"))
+        with pytest.raises(ToolRegistrationError, match="two tools are called mcp_test_"):
+            again.register()
+
+
+async def test_a_server_that_ends_again_and_again_is_begun_again_and_told_of_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    begun = tmp_path / "begun"
+    script = f"open({str(begun)!r}, 'a').write('x')"
+    server = McpServer("test", load_config(_only(script)).servers["test"], Pins().of("test"))
+    server.begin()
+    try:
+        while not begun.exists() or len(begun.read_text()) < 3:  # noqa: ASYNC110 - another process's
+            await asyncio.sleep(0.05)
+    finally:
+        await server.end()
+    said = capfd.readouterr()
+    assert (said.out + said.err).count("an MCP server is away") == 1
+
+
+def _only(script: str) -> str:
+    config: dict[str, Any] = {"servers": {"test": {"command": [sys.executable, "-c", script]}}}
+    return json.dumps(config)

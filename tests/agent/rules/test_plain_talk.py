@@ -1,0 +1,165 @@
+"""What people say beside requests, in Spanish and English: each gets a natural sentence, and nothing is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from phylactery_agent.rules.expressions import detect_language
+from phylactery_agent.rules.plain_replies import asks_time, plain_reply
+from phylactery_agent.rules.planner import read_request
+from phylactery_agent.tools.registry import ensure_tools_registered
+from phylactery_agent.tools.specs.shown import reminders_shown
+
+from tests.support.agent.system import DONE, Person, System, open_system
+
+ensure_tools_registered()
+
+TALK = [
+    ("never mind, forget it", "dropped"),
+    ("nevermind", "dropped"),
+    ("déjalo, da igual", "dropped"),
+    ("olvídalo", "dropped"),
+    ("no", "dropped"),
+    ("mejor no", "dropped"),
+    ("lol ok", "fine"),
+    ("jaja vale", "fine"),
+    ("yes", "nothing_waits_at_all"),
+    ("sí", "nothing_waits_at_all"),
+    ("are you a robot?", "program"),
+    ("¿eres una persona?", "program"),
+    ("delete greet2.txt", "cannot_files"),
+    ("rename diary.txt to journal.txt", "cannot_files"),
+    ("make a copy of shopping.txt called weekend.txt", "cannot_files"),
+    ("elimina d.txt", "cannot_files"),
+    ("renombra c.txt a despedida.txt", "cannot_files"),
+    ("haz una copia de notas.txt que se llame copia.txt", "cannot_files"),
+    ("vacía copia.txt", "cannot_files"),
+    ("I like tea more than coffee", "told_of_oneself"),
+    ("my name is Bob", "told_of_oneself"),
+    ("me llamo Carmen", "told_of_oneself"),
+    ("prefiero el té al café", "told_of_oneself"),
+]
+REQUESTS = ["write hello to a.txt", "no, I meant b.txt", "tell me a joke", "¿cuánto cuesta?", "borra el del dentista"]
+
+
+@pytest.mark.parametrize(("text", "key"), TALK)
+def test_what_no_tool_is_for_has_a_sentence_of_its_own(text, key):
+    assert plain_reply(text) == key
+    assert not read_request(text).clauses
+
+
+@pytest.mark.parametrize("text", [*REQUESTS, "", "x" * 400])
+def test_anything_else_has_none(text):
+    assert plain_reply(text) == ""
+
+
+@pytest.mark.parametrize("fallback", ["es", "en"])
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("redo", "en"),
+        ("empty a.txt", "en"),
+        ("delete a.txt", "en"),
+        ("sorry, b.txt", "en"),
+        ("do it again", "en"),
+        ("rehaz", "es"),
+        ("vacía a.txt", "es"),
+        ("borra a.txt", "es"),
+        ("perdón, b.txt", "es"),
+        ("otra vez", "es"),
+    ],
+)
+def test_a_short_message_is_answered_in_its_own_language(text, language, fallback):
+    assert detect_language(text, fallback) == language
+
+
+@pytest.mark.parametrize(
+    "text", ["what time is it?", "What's the time", "what day is today?", "¿qué hora es?", "¿a qué día estamos?"]
+)
+def test_the_time_is_asked_for(text):
+    assert asks_time(text)
+
+
+@pytest.mark.parametrize("text", ["what time is the meeting?", "remind me what time it is at 5", "¿a qué hora salgo?"])
+def test_another_time_is_not_the_present_one(text):
+    assert not asks_time(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'append "cheese" to shopping.txt and then read it to me',
+        "write hello to me",
+        'añade "queso" a compra.txt y luego mándaselo a Ana en un papel',
+    ],
+)
+def test_no_half_of_a_sentence_becomes_a_file_or_its_content(text):
+    reading = read_request(text)
+    assert not reading.clauses
+    assert reading.doubt == "beside"
+
+
+@pytest.mark.parametrize("text", ["add butter to the list", "write milk to the diary", "añade pan al diario"])
+def test_a_word_for_a_file_that_nobody_named_makes_no_file(text):
+    reading = read_request(text)
+    assert (reading.clauses, reading.doubt) == ((), "which_file")
+
+
+@pytest.mark.parametrize("text", ["add butter to list", "add butter to the file list", 'añade pan a "la lista"'])
+def test_a_file_may_have_a_name_of_one_word(text):
+    assert read_request(text).clauses
+
+
+@pytest.fixture
+async def talking(tmp_path: Path) -> AsyncIterator[System]:
+    async with open_system(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ana(talking: System) -> Person:
+    return talking.person("ana")
+
+
+async def test_memory_is_asked_as_people_ask(ana):
+    await ana.say("remember that my sister is called Laura")
+    assert "Laura" in (await ana.say("what's my sister's name?")).reply.text
+    await ana.say("acuérdate de que vivo en Sevilla")
+    assert "Sevilla" in (await ana.say("¿dónde vivo?")).reply.text
+
+
+async def test_the_time_is_told_with_its_zone(ana):
+    answer = await ana.say("¿qué hora es?")
+    assert (answer.run.status, answer.run.tool_calls) == (DONE, [])
+    assert "(UTC)" in answer.reply.text
+
+
+async def test_reminders_are_shown_without_ids_unless_only_those_tell_them_apart(ana):
+    assert "rem_" not in (await ana.say("remind me to call mom tomorrow at 8")).reply.text
+    assert "rem_" not in (await ana.say("what reminders do I have?")).reply.text
+    await ana.say("remind me to call mom tomorrow at 9")
+    assert (await ana.say("what reminders do I have?")).reply.text.count("rem_") == 2
+
+
+@pytest.mark.parametrize(("more", "told"), [(True, "There is more"), (False, "call Ana")])
+def test_more_reminders_than_are_shown_are_told(more, told):
+    one = {"id": "rem_1", "text": "call Ana", "due": "2026-11-24T09:00+00:00", "repeat": "", "time_zone": "UTC"}
+    assert told in reminders_shown(json.dumps({"reminders": [one], "more": more}), "en").splitlines()[-1]
+
+
+async def test_a_question_that_is_not_understood_is_quoted_whole(ana):
+    assert "«¿cuántos años tiene el rey?»" in (await ana.say("¿cuántos años tiene el rey?")).reply.text
+
+
+async def test_files_are_searched_as_people_ask(talking, ana):
+    talking.sandbox.joinpath("a.txt").write_text("milk\nbread")
+    talking.sandbox.joinpath("b.txt").write_text("eggs")
+    either = (await ana.say("search for milk or eggs")).reply.text
+    assert "a.txt:1: milk" in either
+    assert "b.txt:1: eggs" in either
+    assert "a.txt:2: bread" in (await ana.say("which file mentions bread?")).reply.text
+    assert (await ana.say('search for "milk or eggs"')).reply.text == "I did not find “milk or eggs”."
+    assert (await ana.say("¿en qué fichero pone jueves?")).reply.text == "No he encontrado «jueves»."

@@ -1,0 +1,260 @@
+"""Static mode: the rules, the grammar and the intents, byte for byte."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from phylactery_agent.i18n import texts
+from phylactery_agent.rules.expressions import detect_language
+from phylactery_agent.rules.intents import ApprovalReply, classify, is_continue, parse_reply, talk_kind
+from phylactery_agent.rules.planner import RULES_VERSION, read_request
+from phylactery_agent.tools.contract import Example, ToolSpec
+from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered, object_to, withdraw
+from phylactery_agent.tools.specs import BUILTIN_SPECS
+
+ensure_tools_registered()
+HERE = Path(__file__).parents[1]
+GOLDEN = HERE / "golden" / f"static_rules_v{RULES_VERSION}.json"
+CATALOG = HERE.parents[1] / "services/riskgate/phylactery_riskgate/default_bundle/tools.yaml"
+EXAMPLES = [(spec, example) for spec in BUILTIN_SPECS for example in spec.examples]
+
+
+@pytest.fixture(autouse=True)
+def _everything_is_configured() -> None:
+    """Whatever an agent of an earlier test was not told: the rules are held against every tool."""
+    for spec in BUILTIN_SPECS:
+        withdraw(spec.name, "settings")
+
+
+def _judged(text: str) -> dict[str, Any]:
+    reading = read_request(text)
+    return {
+        "text": text,
+        **asdict(classify(text)),
+        "clauses": [[[call.tool, call.args] for call in readings] for readings in reading.clauses],
+        "unknown": reading.unknown,
+    }
+
+
+def test_the_golden_utterances_are_read_byte_for_byte_as_recorded() -> None:
+    recorded = GOLDEN.read_text(encoding="utf-8")
+    utterances = [entry["text"] for entry in json.loads(recorded)]
+    now = json.dumps([_judged(text) for text in utterances], ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    assert now == recorded
+
+
+@pytest.mark.parametrize(("spec", "example"), EXAMPLES, ids=[example.text for _, example in EXAMPLES])
+def test_every_example_a_tool_declares_is_what_its_patterns_read(spec: ToolSpec, example: Example) -> None:
+    (readings,) = read_request(example.text).clauses
+    assert (readings[0].tool, readings[0].args) == (spec.name, dict(example.args))
+    assert classify(example.text).intent == "task"
+    assert classify(example.text).language == example.language
+
+
+@pytest.mark.parametrize(
+    ("text", "args"),
+    [
+        ("undo", {}),
+        ("Undo that!", {}),
+        ("undo my last change, please", {}),
+        ("restore the previous version of notes.txt", {"path": "notes.txt"}),
+        ("please go back to the previous version of the file “my notes.txt”", {"path": "my notes.txt"}),
+        ("revert to the last version of notes.txt", {"path": "notes.txt"}),
+        ("undo the last change to notes.txt", {"path": "notes.txt"}),
+        ("deshaz", {}),
+        ("deshacer", {}),
+        ("Deshaz eso.", {}),
+        ("por favor, deshaz mi último cambio", {}),
+        ("¿puedes deshacer el ultimo cambio de notas.txt?", {"path": "notas.txt"}),
+        ("vuelve a la versión anterior de notas.txt", {"path": "notas.txt"}),
+        ("restaura la versión anterior del fichero «mis notas.txt»", {"path": "mis notas.txt"}),
+    ],
+)
+def test_who_wants_a_change_undone_is_understood(text: str, args: dict[str, Any]) -> None:
+    (readings,) = read_request(text).clauses
+    assert [(call.tool, call.args) for call in readings] == [("undo_write", args)]
+
+
+@pytest.mark.parametrize("text", ["never undo that", "I would rather not undo it", "nunca deshagas eso", "undone"])
+def test_who_wants_nothing_undone_has_nothing_undone(text: str) -> None:
+    assert read_request(text).clauses == ()
+
+
+def test_every_builtin_schema_is_the_default_bundles_word_for_word() -> None:
+    catalog = {tool["name"]: tool["schema"] for tool in yaml.safe_load(CATALOG.read_text(encoding="utf-8"))["tools"]}
+    assert {spec.name: dict(spec.schema) for spec in BUILTIN_SPECS} == {
+        spec.name: catalog[spec.name] for spec in BUILTIN_SPECS
+    }
+
+
+def test_risk_effect_and_idempotency_of_every_builtin_are_the_catalogs() -> None:
+    catalog = {tool["name"]: tool for tool in yaml.safe_load(CATALOG.read_text(encoding="utf-8"))["tools"]}
+    for spec in BUILTIN_SPECS:
+        told = catalog[spec.name]
+        assert (spec.contract.risk, spec.contract.effect, spec.contract.idempotency) == (
+            told["risk"],
+            told["effect"],
+            told["idempotency"],
+        )
+
+
+@pytest.mark.parametrize("spec", BUILTIN_SPECS, ids=lambda spec: spec.name)
+def test_the_pydantic_arguments_and_the_schema_know_the_same_fields(spec: ToolSpec) -> None:
+    model = spec.args_model.model_json_schema()
+    assert set(model["properties"]) == set(spec.schema["properties"])
+    assert set(model.get("required", ())) == set(spec.schema["required"])
+    assert model["additionalProperties"] is False
+
+
+def test_the_schema_hash_is_the_one_riskgate_computes() -> None:
+    from phylactery_riskgate.domain.bundle.bundle import load_bundle
+
+    catalog = load_bundle(CATALOG.parent).tools
+    assert {spec.name: spec.schema_hash for spec in BUILTIN_SPECS} == {
+        spec.name: catalog[spec.name].schema_hash for spec in BUILTIN_SPECS
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("APROBAR ap_abc123 code_1234", ApprovalReply("approve", "ap_abc123")),
+        ("  APPROVE ap_abc123   ________ \n", ApprovalReply("approve", "ap_abc123")),
+        ("RECHAZAR ap_abc123", ApprovalReply("reject", "ap_abc123")),
+        ("REJECT ap_abc123", ApprovalReply("reject", "ap_abc123")),
+        ("aprobar ap_abc123 code_1234", None),
+        ("APROBAR ap_abc123", None),
+        ("APROBAR ap_1 code_1234", None),
+        ("APROBAR ap_abc123 code_1234 ya", None),
+        ("RECHAZAR ap_abc123 porque no", None),
+        ("sí, APROBAR ap_abc123 code_1234", None),
+        ("APROBAR ap_abc123 code_1234\nRECHAZAR ap_abc123", None),
+        ("APROBAR ap_ábc123 code_1234", None),
+        ("", None),
+    ],
+)
+def test_only_the_strict_grammar_is_an_approval_reply(text: str, reply: ApprovalReply | None) -> None:
+    assert parse_reply(text) == reply
+    if reply is not None:
+        assert classify(text).intent == "approval_reply"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("hola", "greeting"),
+        ("Hi there!", "greeting"),
+        ("buenos días, ¿qué tal?", "greeting"),
+        ("muchas gracias", "thanks"),
+        ("thank you so much", "thanks"),
+        ("hasta luego", "farewell"),
+        ("¿qué puedes hacer?", "help"),
+        ("help", "help"),
+        ("   ", "empty"),
+        ("lee notas.txt", None),
+    ],
+)
+def test_small_talk_is_told_from_tasks(text: str, kind: str | None) -> None:
+    assert talk_kind(text) == kind
+    assert classify(text).intent == ("task" if kind is None else "conversation")
+
+
+def test_a_greeting_before_a_task_is_a_task() -> None:
+    assert classify("hola, lee notas.txt por favor").intent == "task"
+    assert read_request("hola, lee notas.txt por favor").clauses[0][0].args == {"path": "notas.txt"}
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("lee el fichero", "es"),
+        ("read the file", "en"),
+        ("¿año?", "es"),
+        ("APPROVE a b", "en"),
+        ("do a handstand", "en"),
+        ("make me coffee", "en"),
+        ("hazme un favor", "es"),
+        ("xyz", "es"),
+    ],
+)
+def test_the_language_follows_words_and_letters(text: str, language: str) -> None:
+    assert detect_language(text) == language
+
+
+@pytest.mark.parametrize("text", ["lee https://example.org/precios", "read https://example.org/prices"])
+def test_a_web_page_is_no_file_where_nothing_reads_web_pages(text: str) -> None:
+    object_to("http_get", "settings", "NOT_CONFIGURED")
+    assert read_request(text).clauses == ()
+
+
+def test_the_fallback_language_is_used_where_the_words_do_not_tell() -> None:
+    assert classify("xyz", fallback="en").language == "en"
+
+
+def test_quotes_keep_connectors_and_verbs_inside_the_content() -> None:
+    (readings,) = read_request('escribe "uno; luego lee dos.txt y escribe tres" en b.txt').clauses
+    assert readings[0].args == {"content": "uno; luego lee dos.txt y escribe tres", "path": "b.txt"}
+
+
+def test_a_request_with_one_clause_nobody_understands_plans_nothing_and_names_it() -> None:
+    reading = read_request("lee a.txt; escribe algo bonito; repite hola")
+    assert reading.clauses == ()
+    assert reading.unknown == "escribe algo bonito"
+
+
+def test_a_write_has_one_reading_and_a_read_has_a_second_as_typed() -> None:
+    assert [call.args["path"] for call in read_request("lee notas.txt.").clauses[0]] == ["notas.txt", "notas.txt."]
+    assert [call.args["path"] for call in read_request('escribe "x" en notas.txt.').clauses[0]] == ["notas.txt"]
+
+
+def test_a_range_that_ends_before_it_begins_is_not_understood() -> None:
+    assert read_request("lee la salida out_abcdefgh desde 10 hasta 5").clauses == ()
+
+
+def test_hostile_text_is_read_in_linear_time() -> None:
+    reading = read_request("escribe " + '"' * 10_000 + " y " * 3_000)
+    assert reading.clauses == ()
+
+
+@pytest.mark.parametrize("text", ["continúa", "Sigue.", "continue", "go on", "sí"])
+def test_going_on_is_understood_in_both_languages(text: str) -> None:
+    assert is_continue(text)
+
+
+@pytest.mark.parametrize("text", ["no", "sigue leyendo b.txt", "yes, and delete all"])
+def test_going_on_is_nothing_more_than_that(text: str) -> None:
+    assert not is_continue(text)
+
+
+@pytest.mark.parametrize("texts_of", [texts.TEXTS, texts.ERRORS], ids=["texts", "errors"])
+def test_every_text_exists_in_both_languages_with_the_same_fields(texts_of: dict[str, dict[str, str]]) -> None:
+    import string
+
+    for key, both in texts_of.items():
+        fields = {
+            language: {name for _, name, _, _ in string.Formatter().parse(text) if name}
+            for language, text in both.items()
+        }
+        assert set(both) == {"es", "en"}, key
+        assert fields["es"] == fields["en"], key
+
+
+def test_an_unknown_error_code_is_shown_as_it_is() -> None:
+    assert texts.error_text("SOMETHING_NEW", "es") == "SOMETHING_NEW"
+
+
+def test_registering_twice_changes_nothing_and_a_taken_name_is_refused() -> None:
+    from dataclasses import replace
+
+    from phylactery_agent.tools.registry import ToolRegistrationError, register
+
+    before = dict(TOOL_REGISTRY)
+    ensure_tools_registered()
+    assert before == TOOL_REGISTRY
+    with pytest.raises(ToolRegistrationError, match="echo"):
+        register(replace(TOOL_REGISTRY["echo"], verbs=("x",)))

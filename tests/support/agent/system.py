@@ -1,0 +1,273 @@
+"""The three real services in one process on free ports, each over its own SQLite file, with one clock for all."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grpc import aio
+from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run_pb2_grpc
+from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc
+from phylactery_agent.app import Agent, build_agent
+from phylactery_agent.ports import GateUnavailableError, MemoryUnavailableError
+from phylactery_agent.runtime.storage.records import Owner
+from phylactery_agent.settings import AgentSettings
+from phylactery_chassis.rpc.server import RunningServer, start
+from phylactery_chassis.util.clock import FakeClock
+from phylactery_chassis.util.ids import new_id
+from phylactery_memory.app import build as build_memory
+from phylactery_memory.settings import MemorySettings
+from phylactery_riskgate.app import build as build_riskgate
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
+from phylactery_riskgate.settings import RiskGateSettings
+
+from tests.support.contracts.refusals import refusal_of
+from tests.support.processes.ports import lasting_port
+from tests.support.riskgate.asking_bundle import asks_first
+
+SUSPENDED = event_pb2.RUN_STATUS_SUSPENDED
+DONE = event_pb2.RUN_STATUS_DONE
+FAILED = event_pb2.RUN_STATUS_FAILED
+refused = refusal_of
+
+
+class Person:
+    """Somebody who chats."""
+
+    def __init__(
+        self, system: System, metadata: tuple[tuple[str, str], ...], channel: aio.Channel | None = None
+    ) -> None:
+        self._system, self.metadata, self._channel = system, metadata, channel
+
+    @property
+    def chat(self) -> chat_pb2_grpc.ChatServiceStub:
+        return chat_pb2_grpc.ChatServiceStub(self._channel or self._system.agent_channel)
+
+    async def say(
+        self, text: str, thread_id: str = "t1", *, request_id: str = "", **fields: Any
+    ) -> chat_pb2.SendMessageResponse:
+        request = chat_pb2.SendMessageRequest(
+            request_id=request_id or new_id("request"), thread_id=thread_id, text=text, **fields
+        )
+        return await self.chat.SendMessage(request, metadata=self.metadata, timeout=60)
+
+    async def stream(
+        self, text: str, thread_id: str = "t1", *, request_id: str = "", **fields: Any
+    ) -> list[event_pb2.Event]:
+        request = chat_pb2.StreamMessageRequest(
+            request_id=request_id or new_id("request"), thread_id=thread_id, text=text, **fields
+        )
+        call = self.chat.StreamMessage(request, metadata=self.metadata, timeout=60)
+        return [response.event async for response in call]
+
+    async def thread(self, thread_id: str = "t1") -> chat_pb2.Thread:
+        request = chat_pb2.GetThreadRequest(thread_id=thread_id)
+        return (await self.chat.GetThread(request, metadata=self.metadata, timeout=60)).thread
+
+    async def transcript(self, thread_id: str = "t1") -> list[tuple[str, str]]:
+        request = chat_pb2.ListMessagesRequest(thread_id=thread_id)
+        answer = await self.chat.ListMessages(request, metadata=self.metadata, timeout=60)
+        return [(message.role, message.text) for message in reversed(answer.messages)]
+
+    async def run(self, run_id: str) -> run_pb2.Run:
+        stub = run_pb2_grpc.RunServiceStub(self._system.agent_channel)
+        return (await stub.GetRun(run_pb2.GetRunRequest(run_id=run_id), metadata=self.metadata, timeout=60)).run
+
+    @property
+    def approvals(self) -> approval_pb2_grpc.ApprovalServiceStub:
+        return approval_pb2_grpc.ApprovalServiceStub(self._system.riskgate_channel)
+
+    async def approve_at_riskgate(self, approval_id: str) -> None:
+        got = await self.approvals.GetApproval(
+            approval_pb2.GetApprovalRequest(approval_id=approval_id), metadata=self.metadata
+        )
+        await self.approvals.Approve(
+            approval_pb2.ApproveRequest(
+                approval_id=approval_id,
+                args_hash=got.approval.args_hash,
+                code=got.approval.code,
+                thread_id=got.approval.thread_id,
+            ),
+            metadata=self.metadata,
+        )
+
+    async def reject_at_riskgate(self, approval_id: str) -> None:
+        await self.approvals.Reject(approval_pb2.RejectRequest(approval_id=approval_id), metadata=self.metadata)
+
+
+@dataclass
+class System:
+    """The running services."""
+
+    folder: Path
+    clock: FakeClock = field(default_factory=FakeClock)
+    identity: dict[str, Any] = field(default_factory=dict)
+    bundle: Path = field(default_factory=default_bundle_folder)
+    _ports: dict[str, int] = field(default_factory=dict)
+    _servers: dict[str, RunningServer] = field(default_factory=dict)
+    _channels: list[aio.Channel] = field(default_factory=list)
+    agent: Agent = field(init=False)
+    agent_channel: aio.Channel = field(init=False)
+    riskgate_channel: aio.Channel = field(init=False)
+    memory_channel: aio.Channel = field(init=False)
+
+    @property
+    def sandbox(self) -> Path:
+        return self.sandbox_of("acme")
+
+    def sandbox_of(self, tenant: str) -> Path:
+        folder = self.folder / "agent" / "sandbox" / tenant
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def person(self, subject: str = "ana", tenant: str = "acme") -> Person:
+        """Answers somebody the loopback identity names."""
+        return Person(self, (("x-phylactery-subject", subject), ("x-phylactery-tenant", tenant)))
+
+    def through(self, channel: aio.Channel, person: Person) -> Person:
+        """Answers the same person, who talks to another agent."""
+        return Person(self, person.metadata, channel)
+
+    def target(self, name: str) -> str:
+        """Answers where a service is."""
+        return f"127.0.0.1:{self._ports[name]}"
+
+    def targets(self) -> dict[str, str]:
+        """Answers where each port of each service is, the admin ports too."""
+        own = {name: server.port for name, server in self._servers.items()}
+        admin = {f"{name} admin": server.admin_port for name, server in self._servers.items() if server.admin_port}
+        return {name: f"127.0.0.1:{port}" for name, port in (own | admin).items()}
+
+    def bearer(self, token: str) -> Person:
+        """Answers whoever holds the token."""
+        return Person(self, (("authorization", f"Bearer {token}"),))
+
+    async def start_riskgate(self) -> None:
+        settings = RiskGateSettings(
+            data_dir=self.folder / "riskgate",
+            port=self._port("riskgate"),
+            drain_seconds=0,
+            bundle=self.bundle,
+            **self.identity,
+        )
+        await self._serve("riskgate", await build_riskgate(settings, clock=self.clock), settings)
+        self.riskgate_channel = self._channel("riskgate")
+
+    async def start_memory(self) -> None:
+        settings = MemorySettings(
+            data_dir=self.folder / "memory", port=self._port("memory"), drain_seconds=0, **self.identity
+        )
+        await self._serve("memory", await build_memory(settings, clock=self.clock), settings)
+        self.memory_channel = self._channel("memory")
+
+    async def start_agent(self, **options: Any) -> None:
+        settings = AgentSettings(
+            **{
+                "data_dir": self.folder / "agent",
+                "port": 0,
+                "drain_seconds": 0,
+                "riskgate_target": f"127.0.0.1:{self._ports['riskgate']}",
+                "memory_target": f"127.0.0.1:{self._ports['memory']}",
+                "approval_poll_seconds": 0,
+                "retry_seconds": 0.05,
+                **self.identity,
+                **options,
+            }
+        )
+        self.agent = await build_agent(settings, clock=self.clock)
+        await self._serve("agent", self.agent.service, settings)
+        self.agent_channel = self._channel("agent")
+
+    async def come_back(self, name: str) -> None:
+        """Starts a stopped service on its old port, and waits until the agent's channel has found it again."""
+        await (self.start_riskgate() if name == "riskgate" else self.start_memory())
+        owner = Owner("acme", "nobody")
+        while True:
+            try:
+                if name == "riskgate":
+                    await self.agent.services.gate(owner).public_keys(fresh=True)
+                else:
+                    await self.agent.services.transcript(owner).page("none", page_size=1)
+            except (GateUnavailableError, MemoryUnavailableError):
+                await asyncio.sleep(0.05)
+            else:
+                return
+
+    async def stop(self, name: str) -> None:
+        server = self._servers.pop(name, None)
+        if server is not None:
+            await server.stop()
+
+    async def restart_agent(self) -> None:
+        await self.stop("agent")
+        await self.start_agent()
+
+    async def close(self) -> None:
+        for channel in self._channels:
+            await channel.close()
+        for name in ("agent", "memory", "riskgate"):
+            await self.stop(name)
+
+    def _port(self, name: str) -> int:
+        """Answers the port of a service, the one it had where it comes back."""
+        return self._ports.setdefault(name, lasting_port())
+
+    async def _serve(self, name: str, service: Any, settings: Any) -> None:
+        self._servers[name] = await start(service, settings)
+        self._ports[name] = self._servers[name].port
+
+    def _channel(self, name: str) -> aio.Channel:
+        channel = aio.insecure_channel(f"127.0.0.1:{self._ports[name]}", options=[("grpc.enable_retries", 0)])
+        self._channels.append(channel)
+        return channel
+
+    def everything_stored(self) -> bytes:
+        """Answers every byte under the agent's and memory's folders: what must not be there is in none of them."""
+        return b"".join(
+            path.read_bytes()
+            for name in ("agent", "memory")
+            for path in sorted((self.folder / name).rglob("*"))
+            if path.is_file()
+        )
+
+
+@asynccontextmanager
+async def open_system(
+    folder: Path,
+    identity: dict[str, Any] | None = None,
+    *,
+    asks: bool = False,
+    admin_ports: bool = False,
+    **agent_options: Any,
+) -> AsyncIterator[System]:
+    """Starts all three, and stops them after the block; identity goes to all of them, agent_options to the agent.
+
+    With asks every write is asked about first; without, the default bundle decides. With admin_ports each serves one.
+    """
+    bundle = asks_first(folder / "bundle") if asks else default_bundle_folder()
+    system = System(folder, identity=(identity or {}) | ({"admin_port": 0} if admin_ports else {}), bundle=bundle)
+    try:
+        await system.start_riskgate()
+        await system.start_memory()
+        await system.start_agent(**agent_options)
+        yield system
+    finally:
+        await system.close()
+
+
+def approval_of(response: chat_pb2.SendMessageResponse) -> tuple[str, str]:
+    """Answers id and code of what waits."""
+    pending = response.pending_approval
+    assert re.fullmatch(r"[A-Za-z0-9_-]{6,}", pending.approval_id)
+    assert re.fullmatch(r"[A-Za-z0-9_-]{6,}", pending.code)
+    return pending.approval_id, pending.code
+
+
+def runs_of(system: System) -> run_pb2_grpc.RunServiceStub:
+    """Answers the stub of RunService."""
+    return run_pb2_grpc.RunServiceStub(system.agent_channel)

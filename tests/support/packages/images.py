@@ -1,0 +1,77 @@
+"""The Dockerfile and the compose file as data: what an engine would make of them, without one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCKERFILE = ROOT / "deploy" / "Dockerfile"
+COMPOSE = ROOT / "docker-compose.yml"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: its name, what it starts from, and its instructions."""
+
+    name: str
+    base: str
+    instructions: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Image:
+    """A stage with the stages of this file below it, lowest first."""
+
+    stages: tuple[Stage, ...]
+
+    def every(self, operation: str) -> list[str]:
+        """Answers what follows each such instruction, in order."""
+        return [rest for stage in self.stages for name, rest in stage.instructions if name == operation]
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Answers the variables ENV sets."""
+        return dict(pair.split("=", 1) for line in self.every("ENV") for pair in shlex.split(line))
+
+
+def stages() -> dict[str, Stage]:
+    """Reads the Dockerfile."""
+    found: dict[str, Stage] = {}
+    text = DOCKERFILE.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in text.splitlines():
+        operation, _, rest = line.strip().partition(" ")
+        if not operation or operation.startswith("#"):
+            continue
+        if operation == "FROM":
+            base, _, name = rest.partition(" AS ")
+            found[name] = Stage(name, base, ())
+        else:
+            last = next(reversed(found.values()))
+            found[last.name] = Stage(last.name, last.base, (*last.instructions, (operation, rest.strip())))
+    return found
+
+
+def image(name: str) -> Image:
+    """Answers a stage with those below it."""
+    known, chain = stages(), []
+    while name in known:
+        chain.append(known[name])
+        name = known[name].base
+    return Image(tuple(reversed(chain)))
+
+
+def compose() -> dict[str, Any]:
+    """Reads the compose file."""
+    content: dict[str, Any] = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))
+    return content
+
+
+def resolved(text: str) -> str:
+    """Answers a value as compose fills it in where no variable is set."""
+    return re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", text)

@@ -1,0 +1,157 @@
+"""Wheels of our distributions, clean environments with one of them alone, and the programs in there."""
+
+from __future__ import annotations
+
+import email
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+UV = Path(sys.executable).parent / "uv"
+_START_SECONDS = 60.0
+_UNREACHABLE = (
+    "failed to fetch",
+    "error sending request",
+    "dns error",
+    "connection refused",
+    "network is unreachable",
+    "operation timed out",
+    "no route to host",
+)
+
+
+def uv(*arguments: str | Path, folder: Path = ROOT) -> None:
+    """Runs uv. Skips the test when the package registry cannot be reached; raises AssertionError otherwise."""
+    done = subprocess.run([UV, *arguments], cwd=folder, capture_output=True, text=True, check=False, env=_clean())
+    if done.returncode and any(sign in done.stderr.lower() for sign in _UNREACHABLE):
+        pytest.skip(f"the package registry cannot be reached: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+
+
+def build_wheels(folder: Path) -> dict[str, Path]:
+    """Builds every distribution as a release has it and answers its wheel by name."""
+    done = subprocess.run(
+        ["make", "--silent", "wheels", f"OUT={folder}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_clean(),
+    )
+    assert done.returncode == 0, done.stderr
+    return {wheel_metadata(path)["Name"]: path for path in sorted(folder.glob("*.whl"))}
+
+
+def files_in(wheel: Path) -> set[str]:
+    """Answers the paths in a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def ours_needed(name: str, wheels: Mapping[str, Path]) -> set[str]:
+    """Answers the distribution and those of ours it declares, directly or through another."""
+    found, todo = set(), [name]
+    while todo:
+        one = todo.pop()
+        if one not in found:
+            found.add(one)
+            names = {re.split(r"[^a-z0-9-]", needed)[0] for needed in declared(one, wheels)}
+            todo += [other for other in wheels if other in names]
+    return found
+
+
+def declared(name: str, wheels: Mapping[str, Path]) -> list[str]:
+    """Answers what a wheel says it needs."""
+    return [str(needed) for needed in wheel_metadata(wheels[name]).get_all("Requires-Dist", [])]
+
+
+@dataclass(frozen=True)
+class Alone:
+    """An environment with one distribution and what it declares."""
+
+    folder: Path
+    elsewhere: Path
+    """The folder programs run in, so that nothing of the checkout is on their path."""
+
+    def program(self, name: str) -> Path:
+        """Answers an installed program."""
+        return self.folder / "bin" / name
+
+    def run(self, *command: str | Path) -> str:
+        """Runs an installed program and answers what it printed. Raises AssertionError unless it ends with 0."""
+        done = subprocess.run(
+            [self.program(str(command[0])), *command[1:]],
+            cwd=self.elsewhere,
+            env=_clean(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def has(self, module: str) -> bool:
+        """Says whether a module can be imported there."""
+        return self.run("python", "-c", f"import importlib.util as u; print(u.find_spec({module!r}))") != "None\n"
+
+    @contextmanager
+    def serving(self, service: str, **variables: str | Path | int) -> Iterator[str]:
+        """Runs a service for the block and yields where it listens."""
+        prefix, data = service.upper(), self.elsewhere / f"{service}-data"
+        ready = data / "ready.json"
+        ready.unlink(missing_ok=True)
+        settings = {"DATA_DIR": data, "PORT": 0, "READY_FILE": ready, **variables}
+        env = _clean() | {f"{prefix}_{name}": str(value) for name, value in settings.items()}
+        with (self.elsewhere / f"{service}.log").open("w+b") as log:
+            process = subprocess.Popen(
+                [self.program("python"), "-m", f"phylactery_{service}"],
+                cwd=self.elsewhere,
+                env=env,
+                stdout=log,
+                stderr=log,
+            )
+            try:
+                limit = time.monotonic() + _START_SECONDS
+                while not ready.exists():
+                    assert process.poll() is None, Path(log.name).read_text()
+                    assert time.monotonic() < limit, Path(log.name).read_text()
+                    time.sleep(0.05)
+                yield f"127.0.0.1:{json.loads(ready.read_text())['port']}"
+            finally:
+                process.terminate()
+                assert process.wait(60) == 0, "it did not end cleanly at SIGTERM"
+
+
+def install(name: str, wheels: Mapping[str, Path], folder: Path) -> Alone:
+    """Makes a clean environment and installs a distribution with those of ours it declares, and nothing else."""
+    alone = Alone(folder / "env", folder / "elsewhere")
+    alone.elsewhere.mkdir(parents=True)
+    uv("venv", "--quiet", "--python", sys.executable, alone.folder)
+    ours = [wheels[one] for one in sorted(ours_needed(name, wheels))]
+    uv("pip", "install", "--quiet", "--python", alone.program("python"), "--constraint", "constraints.txt", *ours)
+    return alone
+
+
+def _clean() -> dict[str, str]:
+    """Answers this environment without what would let the checkout or the running environment in."""
+    foreign = ("PYTHON", "VIRTUAL_ENV", "AGENT_", "MEMORY_", "RISKGATE_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+
+
+def wheel_metadata(wheel: Path) -> email.message.Message:
+    """Return what a wheel says of itself."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return email.message_from_bytes(archive.read(name))

@@ -1,0 +1,162 @@
+"""A test MCP server made into tools the way a person does it: configured, pinned by the command, put into a bundle."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from phylactery_cli.main import app
+from phylactery_riskgate.cli import app as riskgate
+from phylactery_riskgate.domain.bundle.bundle import load_bundle
+from typer.testing import CliRunner
+
+from tests.support.processes.ports import lasting_port
+from tests.support.riskgate.asking_bundle import asks_first
+
+ROOT = Path(__file__).resolve().parents[3]
+LIMIT_SECONDS = 60.0
+
+KNOWN: dict[str, Any] = {
+    "note": {
+        "risk": "medium",
+        "controls": [],
+        "patterns": {"en": [r"keep\s+the\s+note\s+(?P<text>\S.*)"], "es": [r"anota\s+aparte\s+(?P<text>\S.*)"]},
+        "examples": {
+            "en": [{"text": "keep the note buy milk", "args": {"text": "buy milk"}}],
+            "es": [{"text": "anota aparte comprar leche", "args": {"text": "comprar leche"}}],
+        },
+        "verbs": [r"keep\s+the", r"anota\s+aparte"],
+    },
+    "look": {
+        "risk": "low",
+        "effect": "read",
+        "idempotency": "read_only",
+        "retries": 1,
+        "patterns": {"en": [r"look\s+at\s+the\s+notes"]},
+    },
+    **{
+        name: {"risk": "low", "effect": "read", "idempotency": "read_only", "patterns": {"en": [rf"run\s+{name}"]}}
+        for name in ("facts", "show", "fail", "ask", "environment", "huge")
+    },
+}
+
+
+@dataclass
+class McpPlace:
+    """One test server: its folder, its configuration, its pins, and the bundle that knows its tools."""
+
+    folder: Path
+    kind: str = "stdio"
+    options: dict[str, Any] = field(default_factory=dict)
+    known: dict[str, Any] = field(default_factory=lambda: KNOWN)
+    faults: tuple[str, ...] = ()
+    port: int = field(default_factory=lasting_port)
+    _served: subprocess.Popen[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        self.work = self.folder / "work"
+        self.work.mkdir(parents=True)
+        self.pins = self.folder / "pins.json"
+        self.configure()
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "mcp.yaml"
+
+    def configure(self) -> None:
+        """Writes the configuration."""
+        where: dict[str, Any] = {"url": f"http://127.0.0.1:{self.port}/mcp"}
+        if self.kind == "stdio":
+            command = [sys.executable, "-m", "tests.support.servers.mcp_server", "stdio", str(self.work), *self.faults]
+            where = {"command": command, "env": ["PYTHONPATH"], "cwd": str(ROOT)}
+        server = {**where, "timeout_seconds": 60, "start_seconds": 60, "tools": self.known, **self.options}
+        self.config.write_text(yaml.safe_dump({"servers": {"test": server}}))
+
+    def serve(self) -> None:
+        """Starts the server where it is reached by URL, and waits until it listens."""
+        command = [sys.executable, "-m", "tests.support.servers.mcp_server", "http", str(self.work), str(self.port)]
+        self._served = subprocess.Popen([*command, *self.faults], cwd=ROOT, start_new_session=True)
+        import socket
+
+        end = time.monotonic() + LIMIT_SECONDS
+        while time.monotonic() < end:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.05)
+        raise AssertionError("the MCP server does not listen")
+
+    def stop(self) -> None:
+        """Ends the server reached by URL."""
+        if self._served is not None:
+            os.killpg(self._served.pid, signal.SIGKILL)
+            self._served.wait()
+            self._served = None
+
+    def pin(self, *more: str) -> Any:
+        """Runs phylactery tools pin."""
+        files = ["--servers", str(self.config), "--pins", str(self.pins), "--language", "en"]
+        return CliRunner().invoke(app, ["tools", "pin", *files, *(more or ("--yes",))])
+
+    def pinned(self) -> McpPlace:
+        """Pins every tool as it is now."""
+        done = self.pin()
+        assert done.exit_code == 0, done.output
+        return self
+
+    def bundle(self, folder: Path) -> Path:
+        """Writes a bundle that asks about every write and knows the pinned tools, by export and draft."""
+        asks_first(folder)
+        files = ["--servers", str(self.config), "--pins", str(self.pins)]
+        exported = CliRunner().invoke(app, ["tools", "export", "--only", "test", *files])
+        assert exported.exit_code == 0, exported.output
+        drafted = CliRunner().invoke(riskgate, ["catalog", "draft", "-", "--from-agent"], input=exported.stdout)
+        assert drafted.exit_code == 0, drafted.output
+        entries = yaml.safe_load((folder / "tools.yaml").read_text())
+        entries["tools"] += yaml.safe_load(drafted.stdout)["tools"]
+        (folder / "tools.yaml").write_text(yaml.safe_dump(entries, allow_unicode=True))
+        load_bundle(folder)
+        return folder
+
+    def agent_options(self) -> dict[str, Any]:
+        """Answers the agent's settings."""
+        return {"mcp_servers": str(self.config), "mcp_pins": self.pins, "catalog_poll_seconds": 0.1}
+
+    def agent_env(self) -> dict[str, str]:
+        """Answers the same as an agent's environment."""
+        return {
+            "AGENT_MCP_SERVERS": str(self.config),
+            "AGENT_MCP_PINS": str(self.pins),
+            "AGENT_CATALOG_POLL_SECONDS": "0.1",
+        }
+
+    @property
+    def effects(self) -> list[str]:
+        """Answers what the server did, a line each."""
+        path = self.work / "effects"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def set(self, name: str) -> None:
+        """Makes the server have a fault from now on."""
+        (self.work / name).write_text("")
+
+    def clear(self, name: str) -> None:
+        """Takes the fault back."""
+        (self.work / name).unlink(missing_ok=True)
+
+    @property
+    def pid(self) -> int:
+        """Answers the process of the server."""
+        return int((self.work / "pid").read_text())
+
+    def definitions(self) -> dict[str, Any]:
+        """Answers the pin file."""
+        return json.loads(self.pins.read_text())
