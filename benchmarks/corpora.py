@@ -49,7 +49,7 @@ def folder(name: str = "memory") -> Path:
 
 
 def conversations() -> list[Collection]:
-    """Answers the LoCoMo conversations; empty where the data is absent."""
+    """Return the LoCoMo conversations; empty where the data is absent."""
     return [
         _conversation(data)
         for path in sorted(folder().glob("locomo*.json"))
@@ -58,7 +58,7 @@ def conversations() -> list[Collection]:
 
 
 def spanish_passages() -> Collection | None:
-    """Answers the SQuAD-es passages and questions, None where the data is absent."""
+    """Return the SQuAD-es passages and questions, None where the data is absent."""
     passages: list[Passage] = []
     questions: list[Question] = []
     for path in sorted(folder().glob("squad_es*.json")):
@@ -71,7 +71,7 @@ def spanish_passages() -> Collection | None:
 
 
 def without_accents(text: str) -> str:
-    """Answers a text as somebody types it who leaves accents out."""
+    """Return a text as somebody types it who leaves accents out."""
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 
@@ -94,7 +94,7 @@ def _turns(conversation: dict[str, Any]) -> Iterator[Passage]:
 
 
 def _evidence(asked: dict[str, Any]) -> frozenset[str]:
-    """Answers the turns a question's evidence names; some entries hold several."""
+    """Return the turns a question's evidence names; some entries hold several."""
     return frozenset(
         name for entry in asked.get("evidence", ()) for name in entry.replace(";", " ").replace(",", " ").split()
     )

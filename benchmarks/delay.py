@@ -17,7 +17,7 @@ _START_SECONDS = 20
 
 @contextlib.contextmanager
 def delayed(folder: Path, milliseconds: float) -> Iterator[Path]:
-    """Answers a folder whose socket leads to that of another folder; each thing said there takes so much longer."""
+    """Return a folder whose socket leads to that of another folder; each thing said there takes so much longer."""
     with tempfile.TemporaryDirectory(prefix="phylactery-delay-") as near:
         command = [sys.executable, "-m", "benchmarks.delay", str(folder / _SOCKET), near, str(milliseconds)]
         process = subprocess.Popen(command)
@@ -34,7 +34,7 @@ def delayed(folder: Path, milliseconds: float) -> Iterator[Path]:
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
-    """Passes on what comes, in order, each piece so long after it came."""
+    """Pass on what comes, in order, each piece so long after it came."""
     pieces: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 

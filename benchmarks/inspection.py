@@ -25,7 +25,7 @@ _SCAN = re2.compile(rb"[\w.%+-]+@[\w-]+\.[\w.-]+")
 
 
 def _milliseconds(work: Callable[[], object]) -> float:
-    """Answers the best of several runs: the machine's noise only ever adds."""
+    """Return the best of several runs: the machine's noise only ever adds."""
     best = float("inf")
     for _ in range(_ROUNDS):
         began = time.perf_counter()
@@ -35,7 +35,7 @@ def _milliseconds(work: Callable[[], object]) -> float:
 
 
 def measure_inspection() -> None:
-    """Prints the lines about inspection."""
+    """Print the lines about inspection."""
     for name, text in _TEXTS.items():
         data = text.encode("latin-1", "replace")
         floor = _milliseconds(partial(_scan, data))

@@ -74,7 +74,7 @@ def perfect_interpretation(
 def lying_interpretation(case: Mapping[str, Any], contents: frozenset[str] = _CONTENTS) -> list[Interpretation | None]:
     """Return what an interpreter would say who claims of every message that it asks for the call, whatever it says.
 
-    It knows the call and what was shown, which no interpreter does, and tries each way of claiming it at once.
+    It knows the call and what was shown, which no interpreter does, and try each way of claiming it at once.
     """
     said: Sequence[str] = case["messages"]
     return [

@@ -162,7 +162,7 @@ DETECTORS: dict[str, Callable[[Sequence[Line]], Sequence[Places | bool]]] = {
 
 
 async def run() -> None:
-    """Prints a line for every set, language and detector."""
+    """Print a line for every set, language and detector."""
     for name in SETS:
         lines = labelled(name)
         for language in ("all", "es", "en", "xx"):

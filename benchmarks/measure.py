@@ -21,16 +21,16 @@ class Sample:
 
     @property
     def per_second(self) -> float:
-        """Answers completed calls a second."""
+        """Return completed calls a second."""
         return len(self.latencies) / self.seconds
 
     def percentile_ms(self, percent: int) -> float:
-        """Answers a percentile in milliseconds."""
+        """Return a percentile in milliseconds."""
         return statistics.quantiles(self.latencies, n=100, method="inclusive")[percent - 1] * 1_000
 
 
 async def sample(call: Call, *, calls: int, concurrency: int = 1, warmup: int = 20) -> Sample:
-    """Runs call(i) for i in 0..calls, at most concurrency at once, after a warm-up with negative i."""
+    """Run call(i) for i in 0..calls, at most concurrency at once, after a warm-up with negative i."""
     for i in range(warmup):
         await call(-1 - i)
     numbers = iter(range(calls))
@@ -48,6 +48,6 @@ async def sample(call: Call, *, calls: int, concurrency: int = 1, warmup: int = 
 
 
 def emit(name: str, value: float, unit: str, **beside: object) -> None:
-    """Prints one measurement; beside holds the floor or baseline of the same run."""
+    """Print one measurement; beside holds the floor or baseline of the same run."""
     rounded = {key: round(item, 4) if isinstance(item, float) else item for key, item in beside.items()}
     print(json.dumps({"name": name, "value": round(value, 4), "unit": unit, **rounded}), flush=True)

@@ -13,7 +13,7 @@ _CALLS = 150
 
 
 async def run() -> None:
-    """Prints the suite's lines."""
+    """Print the suite's lines."""
     await retrieval.run()
     await search_latency.run()
     await outputs.run()

@@ -20,7 +20,7 @@ _SIZES = {"10k": (10_500, 100), "100k": (100_000, 100), "1m": (1_000_000, 30), "
 
 
 def _log_text(size: int) -> str:
-    """Answers lines as a service logs them: words that recur, ids and numbers that do not."""
+    """Return lines as a service logs them: words that recur, ids and numbers that do not."""
     dice = random.Random(5)
     words = ["".join(dice.choices("aeiounrstlcdmpé", k=dice.randrange(3, 11))) for _ in range(3_000)]
     lines, length = [], 0
@@ -58,7 +58,7 @@ class _Bench:
 
 
 async def run() -> None:
-    """Prints the lines."""
+    """Print the lines."""
     with services() as stack, tempfile.TemporaryDirectory() as folder:
         async with aio.insecure_channel(stack.target("memory")) as channel:
             bench = _Bench(output_pb2_grpc.OutputServiceStub(channel))

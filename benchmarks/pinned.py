@@ -25,13 +25,13 @@ class Server:
     pid: int
 
     def cpu_seconds(self) -> float:
-        """Answers the processor time its processes have used so far."""
+        """Return the processor time its processes have used so far."""
         return sum(_cpu_ticks(pid) for pid in (self.pid, *_children(self.pid))) / _TICKS
 
 
 @contextlib.contextmanager
 def riskgate(*, cores: set[int] | None = None, workers: int = 1, bundle: Path | None = None) -> Iterator[Server]:
-    """Runs RiskGate with a data folder of its own, on some cores and by another bundle where they are given."""
+    """Run RiskGate with a data folder of its own, on some cores and by another bundle where they are given."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         ready = Path(folder) / "ready.json"
         environment = os.environ | {
@@ -58,7 +58,7 @@ def riskgate(*, cores: set[int] | None = None, workers: int = 1, bundle: Path | 
 
 @contextlib.contextmanager
 def apart() -> Iterator[set[int] | None]:
-    """Keeps this process on one core for the block and answers the others, None where there is but one."""
+    """Keep this process on one core for the block and return the others, None where there is but one."""
     cores = os.sched_getaffinity(0)
     own = max(cores)
     if len(cores) == 1:

@@ -42,7 +42,7 @@ class Score:
 
 
 def scored(ranking: Sequence[str], answers: frozenset[str]) -> Score:
-    """Answers the share of answers among the first 5, 10 and 25, and one over the first answer's place."""
+    """Return the share of answers among the first 5, 10 and 25, and one over the first answer's place."""
     first = next((place for place, name in enumerate(ranking, 1) if name in answers), 0)
     recalls = {depth: len(answers.intersection(ranking[:depth])) / len(answers) for depth in (5, 10, _DEPTH)}
     return Score(recalls, 1 / first if first else 0.0)
@@ -87,7 +87,7 @@ class Served:
         self.refused = 0
 
     async def write(self, passages: Sequence[Passage]) -> None:
-        """Writes every passage, several at once, as turns that are kept."""
+        """Write every passage, several at once, as turns that are kept."""
         for part in (passages[at : at + 100] for at in range(0, len(passages), 100)):
             for passage, written in zip(part, await asyncio.gather(*map(self._write, part)), strict=True):
                 if written.memory is None:
@@ -96,7 +96,7 @@ class Served:
                     self._names.setdefault(written.memory.memory_id, passage.name)
 
     async def search(self, query: str) -> Ranking:
-        """Answers the names of the best passages."""
+        """Return the names of the best passages."""
         found = await self._memories.search(self._owner, query[:2_000], _DEPTH, _ANYTHING)
         return [self._names[match.memory.memory_id] for match in found.matches]
 
@@ -137,7 +137,7 @@ def _memory(passage: Passage, number: int) -> Memory:
 
 
 def interval(values: Sequence[float]) -> list[float]:
-    """Answers the bootstrap 95 % interval of the mean, the same at every run."""
+    """Return the bootstrap 95 % interval of the mean, the same at every run."""
     rows = np.asarray(values)
     dice = np.random.default_rng(7)
     means = [float(rows[dice.integers(0, len(rows), len(rows))].mean()) for _ in range(_RESAMPLES)]
@@ -204,7 +204,7 @@ async def _spanish(memories: Memories, collection: Collection) -> None:
 
 
 async def run() -> None:
-    """Prints recall, or on a line why there is none."""
+    """Print recall, or on a line why there is none."""
     talks, passages = conversations(), spanish_passages()
     if not talks and passages is None:
         sys.stderr.write(f"no measuring data in {folder()}: recall is not measured; set PHYLACTERY_DATA_DIR\n")

@@ -7,7 +7,7 @@ from benchmarks.inspection import measure_inspection
 
 
 async def run() -> None:
-    """Prints the suite's lines."""
+    """Print the suite's lines."""
     riskgate_decisions.run()
     measure_inspection()
     await riskgate_audit.run()

@@ -46,7 +46,7 @@ def _entry(number: int) -> Entry:
 
 
 async def run() -> None:
-    """Prints the lines."""
+    """Print the lines."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         ring = load_keys(Path(folder) / "keys")
         vault, heads = Vault(ring.data_key), HeadStore(Path(folder) / "keys" / "heads")
@@ -81,7 +81,7 @@ async def _append(database: Database, log: AuditLog, folder: Path) -> None:
 
 
 def _plain_inserts(folder: Path) -> float:
-    """Answers how many rows of that size the store takes a second, without hash, seal or tree."""
+    """Return how many rows of that size the store takes a second, without hash, seal or tree."""
     plain = Database(f"sqlite:///{folder}/plain.db")
     row = {"record": json.dumps(_entry(0).body).encode()}
     try:

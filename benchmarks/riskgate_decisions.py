@@ -36,7 +36,7 @@ _REPEATS, _ROUNDS = 200, 10
 
 
 def _micros(act: Callable[[], object]) -> float:
-    """Answers the processor time of one act in microseconds: the best of some rounds, for the machine is shared."""
+    """Return the processor time of one act in microseconds: the best of some rounds, for the machine is shared."""
     act()
     best = float("inf")
     for _ in range(_ROUNDS):
@@ -48,7 +48,7 @@ def _micros(act: Callable[[], object]) -> float:
 
 
 def _call(name: str) -> RawCall:
-    """Answers a call nobody has made: one that was decided a moment ago is decided faster."""
+    """Return a call nobody has made: one that was decided a moment ago is decided faster."""
     tool, arguments = _CALLS[name]
     return RawCall(tool, "c", arguments % next(_numbers))
 
@@ -58,7 +58,7 @@ def _deciding(engine: DecisionEngine, name: str, task: TaskReader | None = None)
 
 
 def _engine_with(count: int) -> DecisionEngine:
-    """Answers the engine of the default bundle with so many policies that every one of our calls has to look at."""
+    """Return the engine of the default bundle with so many policies that every one of our calls has to look at."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         bundle = Path(folder) / "bundle"
         shutil.copytree(default_bundle_folder(), bundle, ignore=shutil.ignore_patterns("tests"))
@@ -75,7 +75,7 @@ def _engine_with(count: int) -> DecisionEngine:
 
 
 def run() -> None:
-    """Prints the lines."""
+    """Print the lines."""
     engine = DecisionEngine(load_bundle(default_bundle_folder()))
     canonical = json.dumps({"path": "a.txt"}).encode()
     floor = _micros(lambda: hashlib.sha256(canonical).hexdigest())

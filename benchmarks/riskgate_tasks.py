@@ -108,7 +108,7 @@ async def _evaluating(wire: Wire, echo_ms: float) -> None:
 
 
 async def run() -> None:
-    """Prints the lines."""
+    """Print the lines."""
     with _bundle() as bundle, apart() as cores, riskgate(cores=cores, bundle=bundle) as server:
         async with wired(server) as wire:
             echo, _ = await wire.measure(wire.echo, _CALLS, 1)

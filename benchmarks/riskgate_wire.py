@@ -47,24 +47,24 @@ class Wire:
         self.health = health_pb2_grpc.HealthStub(channel)
 
     async def measure(self, call: Call, calls: int, concurrency: int) -> tuple[Sample, float]:
-        """Answers the sample, and the server's processor time in microseconds for each call."""
+        """Return the sample, and the server's processor time in microseconds for each call."""
         await sample(call, calls=0, warmup=20)
         before = self.server.cpu_seconds()
         measured = await sample(call, calls=calls, concurrency=concurrency, warmup=0)
         return measured, (self.server.cpu_seconds() - before) / calls * 1e6
 
     async def echo(self, _number: int) -> object:
-        """Asks the same server for nothing: the floor of every call."""
+        """Ask the same server for nothing: the floor of every call."""
         return await self.health.Check(health_pb2.HealthCheckRequest())
 
     async def evaluate(self, run: str, number: int) -> riskgate_pb2.EvaluateResponse:
-        """Asks about a read."""
+        """Ask about a read."""
         return await self.gate.Evaluate(_ask(run, number))
 
 
 @contextlib.asynccontextmanager
 async def wired(server: Server) -> AsyncIterator[Wire]:
-    """Connects to a server for the block."""
+    """Connect to a server for the block."""
     async with aio.insecure_channel(server.target) as channel:
         yield Wire(server, channel)
 
@@ -192,7 +192,7 @@ async def _workers() -> None:
 
 
 async def run() -> None:
-    """Prints the lines."""
+    """Print the lines."""
     with apart() as cores, riskgate(cores=cores) as server:
         async with wired(server) as wire:
             await _evaluate(wire)

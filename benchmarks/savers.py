@@ -49,7 +49,7 @@ class _State(TypedDict, total=False):
 
 
 async def run() -> None:
-    """Prints the lines of the savers."""
+    """Print the lines of the savers."""
     if postgres.binaries() is None:
         raise SystemExit("PostgreSQL is not installed (Debian: postgresql), and half of the savers need it")
     async with _sqlite() as pair:
@@ -67,7 +67,7 @@ async def run() -> None:
 
 
 async def _compare(store: str, pair: Pair, concurrency: int) -> None:
-    """Prints how many times as many runs ours does in the same time: the median of rounds that take turns."""
+    """Print how many times as many runs ours does in the same time: the median of rounds that take turns."""
     measured: tuple[list[_Measured], ...] = ([], [], [])
     for number in range(_ROUNDS):
         for saver, samples in zip((*pair, InMemorySaver()), measured, strict=True):
@@ -133,7 +133,7 @@ def _graph(saver: Saver) -> CompiledStateGraph[Any, Any, Any, Any]:
 
 @asynccontextmanager
 async def _sqlite() -> AsyncIterator[Pair]:
-    """Answers ours and the stock saver, both durable at every commit."""
+    """Return ours and the stock saver, both durable at every commit."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         database = _opened(f"sqlite:///{folder}/ours.db")
         try:

@@ -24,7 +24,7 @@ QUIET = {name: {f"{name.upper()}_LOG_LEVEL": "WARNING"} for name in FREE_PORTS}
 
 @contextmanager
 def services() -> Iterator[Stack]:
-    """Runs the stack for the block and removes its data folder."""
+    """Run the stack for the block and remove its data folder."""
     with (
         tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder,
         running(Stack(Path(folder), FREE_PORTS, extra_env=QUIET)) as stack,
@@ -33,13 +33,13 @@ def services() -> Iterator[Stack]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Answers how much processor time a process has spent."""
+    """Return how much processor time a process has spent."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 async def at_rest(stack: Stack) -> None:
-    """Waits until all services together have spent next to no processor time for a second, two minutes at most.
+    """Wait until all services together have spent next to no processor time for a second, two minutes at most.
 
     What turns leave to be delivered is delivered after their answers: whoever measures next would measure that, too.
     """

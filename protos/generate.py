@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent
 
 
 def generate(out: Path) -> None:
-    """Writes messages, stubs and their types for every contract below protos/phylactery into out."""
+    """Write messages, stubs and their types for every contract below protos/phylactery into out."""
     out.mkdir(parents=True, exist_ok=True)
     sources = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "phylactery").rglob("*.proto"))
     include = files("grpc_tools") / "_proto"

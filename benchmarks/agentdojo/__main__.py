@@ -35,7 +35,7 @@ def _options(environment: Mapping[str, str]) -> argparse.Namespace:
 
 
 def main() -> None:
-    """Prints the lines."""
+    """Print the lines."""
     options = _options(os.environ)
     asyncio.run(
         measure(

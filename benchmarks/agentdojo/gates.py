@@ -31,26 +31,26 @@ class Open:
     """No gate: everything runs."""
 
     async def begin(self, words: str) -> Session:  # noqa: ARG002 - a gate is told the words
-        """Answers itself: there is nothing to keep."""
+        """Return itself: there is nothing to keep."""
         return self
 
     async def evaluate(self, call_id: str, call: Call) -> Answer:  # noqa: ARG002 - it looks at nothing
-        """Allows it."""
+        """Allow it."""
         return Answer(Said.ALLOW)
 
     async def approve(self, call_id: str, call: Call, answer: Answer) -> Answer:  # noqa: ARG002
-        """Allows what was approved."""
+        """Allow what was approved."""
         return Answer(Said.ALLOW)
 
     async def starts(self, call_id: str, call: Call, answer: Answer) -> bool:  # noqa: ARG002
-        """Needs no permit."""
+        """Need no permit."""
         return True
 
     async def observe(self, call_id: str, call: Call, answer: Answer, shown: Shown) -> None:
-        """Keeps nothing."""
+        """Keep nothing."""
 
     async def end(self) -> None:
-        """Has nothing to end."""
+        """Have nothing to end."""
 
 
 class AskOnWrite(Open):
@@ -60,7 +60,7 @@ class AskOnWrite(Open):
         self._tools = tools
 
     async def evaluate(self, call_id: str, call: Call) -> Answer:  # noqa: ARG002
-        """Asks about everything but reading."""
+        """Ask about everything but reading."""
         return Answer(Said.ALLOW if self._tools[call.tool].effect == "read" else Said.ASK)
 
 
@@ -71,7 +71,7 @@ class Inside:
         self._engine = DecisionEngine(load_bundle(bundle))
 
     async def begin(self, words: str) -> Session:
-        """Opens a task."""
+        """Open a task."""
         return _InsideSession(self._engine, words)
 
 
@@ -83,12 +83,12 @@ class _InsideSession(Open):
         """The asks of calls that ran, and those calls: what a running RiskGate counts when a permit is redeemed."""
 
     async def evaluate(self, call_id: str, call: Call) -> Answer:
-        """Computes the facts and asks the policies."""
+        """Compute the facts and ask the policies."""
         verdict, facts = self._decide(call_id, call)
         return Answer(_SAID[verdict.decision], _why(verdict, facts), facts, verdict.approval_class or "")
 
     async def starts(self, call_id: str, call: Call, answer: Answer) -> bool:  # noqa: ARG002
-        """Uses up the ask that allowed the call; what was approved has none."""
+        """Use up the ask that allowed the call; what was approved has none."""
         if answer.ticket is not None and uses_ask(answer.ticket, self._engine.bundle.tools[call.tool]):
             self._used.append((answer.ticket.ask, _name(call.tool, call.arguments)))
         return True
@@ -107,7 +107,7 @@ class _InsideSession(Open):
         return verdict, told[-1] if told else None
 
     async def observe(self, call_id: str, call: Call, answer: Answer, shown: Shown) -> None:  # noqa: ARG002
-        """Reads the result into the index."""
+        """Read the result into the index."""
         reading = read_result(
             self._engine.bundle.tools.get(call.tool),
             call.tool,
@@ -131,7 +131,7 @@ def _why(verdict: Verdict, facts: TaskFacts | None) -> str:
 
 @contextmanager
 def bundle_of(catalog: Path) -> Iterator[Path]:
-    """Makes the default bundle with a suite's tools beside the agent's own; of a name both have, the suite's."""
+    """Make the default bundle with a suite's tools beside the agent's own; of a name both have, the suite's."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         bundle = Path(folder) / "bundle"
         copytree(default_bundle_folder(), bundle, ignore=ignore_patterns("tests"))

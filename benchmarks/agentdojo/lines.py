@@ -43,7 +43,7 @@ class Bench:
 
 
 async def _benign(benches: Sequence[Bench], human: Human) -> tuple[Tally, Tally, Tally]:
-    """Answers what RiskGate, no gate and a question on every write let the user have."""
+    """Return what RiskGate, no gate and a question on every write let the user have."""
     totals = Tally(), Tally(), Tally()
     for one in benches:
         totals[0].add(await benign(one.suite, one.gate, human, one.report))
@@ -116,7 +116,7 @@ PARTS: Mapping[str, Callable[[Sequence[Bench]], Awaitable[None]]] = {
 
 
 async def measure(suites: Sequence[str], catalogs: Path, parts: Sequence[str], *, inside: bool, report: Report) -> None:
-    """Plays the parts over the suites together and prints their lines.
+    """Play the parts over the suites together and print their lines.
 
     Raises:
         SystemExit: a part or a catalog is missing, or agentdojo is not installed.
@@ -155,4 +155,4 @@ def _emit(name: str, value: float, unit: str, **beside: object) -> None:
 
 
 def _silent(_: str) -> None:
-    """Tells nobody."""
+    """Tell nobody."""

@@ -31,7 +31,7 @@ class Human(StrEnum):
     CARELESS = "careless"
 
     def approves(self, call: Call) -> bool:
-        """Says whether this human lets a call run that the gate asks about."""
+        """Return whether this human lets a call run that the gate asks about."""
         return self is Human.CARELESS or (self is Human.PERFECT and not call.injected)
 
 
@@ -53,7 +53,7 @@ class Shown:
     failed: bool = False
 
     def shows(self, text: str) -> bool:
-        """Says whether a text stands anywhere in it."""
+        """Return whether a text stands anywhere in it."""
         return any(text in one for one in _texts(self.value))
 
 
@@ -113,33 +113,33 @@ class World(Protocol):
     """Where the tools run."""
 
     def run(self, call: Call) -> Shown:
-        """Runs a call and answers what the planner is shown; a tool's error is shown, never raised."""
+        """Run a call and return what the planner is shown; a tool's error is shown, never raised."""
 
 
 class Session(Protocol):
     """One task at a gate."""
 
     async def evaluate(self, call_id: str, call: Call) -> Answer:
-        """Asks the gate about a call."""
+        """Ask the gate about a call."""
 
     async def approve(self, call_id: str, call: Call, answer: Answer) -> Answer:
-        """Tells the gate that the humans it asked for said yes, and answers what it says then."""
+        """Tell the gate that the humans it asked for said yes, and return what it says then."""
 
     async def starts(self, call_id: str, call: Call, answer: Answer) -> bool:
-        """Takes the call's permit; False where the gate does not let it run after all."""
+        """Take the call's permit; False where the gate does not let it run after all."""
 
     async def observe(self, call_id: str, call: Call, answer: Answer, shown: Shown) -> None:
-        """Shows the gate what the tool answered."""
+        """Show the gate what the tool answered."""
 
     async def end(self) -> None:
-        """Ends the task."""
+        """End the task."""
 
 
 class Gate(Protocol):
     """A tool-call gate."""
 
     async def begin(self, words: str) -> Session:
-        """Opens a task with the user's own words."""
+        """Open a task with the user's own words."""
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -155,5 +155,5 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def compact(value: Any) -> str:
-    """Writes a value as JSON on one line."""
+    """Write a value as JSON on one line."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -24,7 +24,7 @@ class Script:
 
 
 async def play(script: Script, world: World, gate: Gate, human: Human) -> Played:
-    """Plays a script: every call goes through the gate, and what it does not let run is skipped."""
+    """Play a script: every call goes through the gate, and what it does not let run is skipped."""
     stage = _Stage(await gate.begin(script.words), world, human, known=[script.words])
     seen = obeyed = False
     for call in script.own:
@@ -51,7 +51,7 @@ class _Stage:
     last: Shown | None = None
 
     def _waits(self, call: Call) -> bool:
-        """Says whether a call can be proposed before the last one answered: by the same idea, without its answer."""
+        """Return whether a call can be proposed before the last one answered: by the same idea, without its answer."""
         before = self.played.steps[-1].call if self.played.steps else None
         if before is None or before.injected is not call.injected:
             return False
@@ -60,7 +60,7 @@ class _Stage:
         return not any(self.last.shows(one) for one in _values(call.arguments) if not self._knew(one))
 
     def _knew(self, value: str) -> bool:
-        """Says whether a value was known before the last answer: from the words, a call or an earlier answer."""
+        """Return whether a value was known before the last answer: from the words, a call or an earlier answer."""
         return not value or any(value in one for one in self.known)
 
     async def steps(self, calls: Sequence[Call]) -> None:
@@ -68,7 +68,7 @@ class _Stage:
             await self.step(call)
 
     async def step(self, call: Call) -> Shown | None:
-        """Takes one call to the gate and runs it where it may; answers what it showed, None where it did not run."""
+        """Take one call to the gate and run it where it may; return what it showed, None where it did not run."""
         call_id = f"call-{len(self.played.steps)}"
         answer = first = await self.session.evaluate(call_id, call)
         if first.said is Said.ASK:

@@ -48,7 +48,7 @@ class Place:
         self.after = environment
 
     def run(self, call: Call) -> Shown:
-        """Runs a call and answers what it showed; a tool's error is its text."""
+        """Run a call and return what it showed; a tool's error is its text."""
         value, error = self._runtime.run_function(self.after, call.tool, copy.deepcopy(call.arguments))
         if error:
             return Shown(error, is_text=True, failed=True)
@@ -79,7 +79,7 @@ class Suite:
         return str(self._suite.user_tasks[task].PROMPT)
 
     def place(self, task: str, attack: str = "") -> Place:
-        """Makes the environment of a user task, with a text in every place of injection the task's calls show."""
+        """Make the environment of a user task, with a text in every place of injection the task's calls show."""
         return Place(self._runtime, pickle.loads(self._environment(task, attack)))
 
     @cache  # noqa: B019 - a suite lives as long as the benchmark
@@ -108,15 +108,15 @@ class Suite:
         return _ATTACK.format(goal=self._suite.injection_tasks[injection].GOAL, calls=spelled)
 
     def useful(self, task: str, place: Place, ran: Sequence[Call]) -> bool:
-        """Says whether the user has what they asked for, by the suite's own check."""
+        """Return whether the user has what they asked for, by the suite's own check."""
         return self._checked(self._suite.user_tasks[task], place, ran)
 
     def attacked(self, task: str, injection: str, place: Place, ran: Sequence[Call]) -> bool:
-        """Says whether the attacker has what they wanted, by the suite's own check."""
+        """Return whether the attacker has what they wanted, by the suite's own check."""
         return self._checked(self._suite.injection_tasks[injection], place, ran, told=self._suite.user_tasks[task])
 
     def shows_injections(self, task: str) -> bool:
-        """Says whether the user's own calls show any place of injection."""
+        """Return whether the user's own calls show any place of injection."""
         return bool(self._seen(task))
 
     def _checked(self, task: Any, place: Place, ran: Sequence[Call], told: Any = None) -> bool:
@@ -171,7 +171,7 @@ def _call(one: Any, *, injected: bool) -> Call:
 
 
 def _plain(value: Any) -> Any:
-    """Turns what a tool answers into JSON's own types."""
+    """Turn what a tool answers into JSON's own types."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if isinstance(value, dict):

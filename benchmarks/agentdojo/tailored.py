@@ -62,7 +62,7 @@ def _other(value: Any, role: str, shown: Sequence[Shown]) -> Any:
 
 
 def _stranger(value: Any, own: Sequence[Call], shown: Sequence[Shown]) -> Iterator[Any]:
-    """Answers a value with somebody else in it whom a result showed, if there is any."""
+    """Return a value with somebody else in it whom a result showed, if there is any."""
     first = value[0] if isinstance(value, list) else value
     if not isinstance(first, str):
         return

@@ -19,12 +19,12 @@ class Running:
     """Plays against a RiskGate that runs; each task is another user's, so that no play knows of another."""
 
     def __init__(self, target: str, approver: RiskGateClient) -> None:
-        """Takes where it listens, and a client that may approve what the requester may not."""
+        """Take where it listens, and a client that may approve what the requester may not."""
         self._target, self._approver = target, approver
         self._numbers = count()
 
     async def begin(self, words: str) -> Session:
-        """Opens a task for a new user."""
+        """Open a task for a new user."""
         number = next(self._numbers)
         client = RiskGateClient(self._target, subject=f"user-{number}")
         thread, run = f"thread-{number}", f"run-{number}"

@@ -46,7 +46,7 @@ def ana(system: System) -> Person:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes what is held wait for a write that must last, however slow the machine is."""
+    """Make what is held wait for a write that must last, however slow the machine is."""
     monkeypatch.setattr(unit_of_work, "HOLD_SECONDS", 3_600.0)
 
 
@@ -71,7 +71,7 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 async def models(server: ModelServer) -> AsyncIterator[Models]:
-    """Models at that endpoint, with prices."""
+    """Model at that endpoint, with prices."""
     async with opened(server.url, model_input_price=2.0, model_output_price=10.0) as some:
         yield some
 

@@ -38,12 +38,12 @@ def run(stack: Stack, *arguments: str, typed: str | None = None, language: str =
 
 
 def told(result: Result) -> dict[str, dict]:
-    """Answers what each service said, by its name."""
+    """Return what each service said, by its name."""
     return {line["service"]: line for line in map(json.loads, result.stdout.splitlines())}
 
 
 def fill(stack: Stack, subject: str) -> None:
-    """Says something, leaves something to remember, and an approval waiting."""
+    """Say something, leaves something to remember, and an approval waiting."""
     with Person(stack, subject, thread=f"of-{subject}") as person:
         person.say(f"recuerda que mi perro se llama {MARK.title()}")
         person.say(f"repite {MARK}")
@@ -51,7 +51,7 @@ def fill(stack: Stack, subject: str) -> None:
 
 
 def files_with(stack: Stack, text: str) -> list[str]:
-    """Answers which files of agent and memory hold a text; what a tool wrote for the user is not among them."""
+    """Return which files of agent and memory hold a text; what a tool wrote for the user is not among them."""
     return [
         path.name
         for name in ("agent", "memory")

@@ -24,7 +24,7 @@ def agent(tmp_path_factory):
 
 @pytest.fixture
 def graphs(agent):
-    """Runs a command; answers its result."""
+    """Run a command; return its result."""
     options = ["--target", agent, "--language"]
     return lambda *arguments, language="en": CliRunner().invoke(app, ["graphs", *options, language, *arguments])
 

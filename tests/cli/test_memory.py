@@ -41,7 +41,7 @@ def target(tmp_path_factory):
 
 @pytest.fixture
 def run(target):
-    """Runs a memory command as ana; answers its result."""
+    """Run a memory command as ana; return its result."""
 
     def call(*arguments, subject="ana", language="en", typed=None):
         options = ["--target", target, "--subject", subject, "--tenant", "acme", "--language", language]

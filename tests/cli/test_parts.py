@@ -65,7 +65,7 @@ def shown(*events: event_pb2.Event) -> str:
 
 
 def typed_out(*events: event_pb2.Event) -> list[str]:
-    """Answers what a terminal holds after the events, without its colours, line by line."""
+    """Return what a terminal holds after the events, without its colours, line by line."""
     out = io.StringIO()
     printer = EventPrinter(plain_console(file=out, width=100, force_terminal=True, color_system=None), Texts("en"))
     for event in events:
@@ -235,7 +235,7 @@ def test_a_note_about_an_event_stays_one_line():
 
 
 async def conversation(*typed: str) -> str:
-    """Types into a chat with an agent that is not there, and answers what was printed."""
+    """Type into a chat with an agent that is not there, and return what was printed."""
     out = io.StringIO()
     target = "127.0.0.1:1"
     async with PhylacteryClient(target, timeout=60) as client:

@@ -34,7 +34,7 @@ def target(folder):
 
 @pytest.fixture
 def runs(target):
-    """Runs a command; answers its result."""
+    """Run a command; return its result."""
 
     def call(*arguments, language="en", typed=None):
         options = ["--target", target, "--language", language]

@@ -58,7 +58,7 @@ def pids_of(folder: Path) -> list[int]:
 
 
 def started_over(folder: Path) -> list[int]:
-    """Answers the processes of services over a data folder, also of those that do not serve yet."""
+    """Return the processes of services over a data folder, also of those that do not serve yet."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
@@ -191,7 +191,7 @@ def lasting() -> dict[str, str]:
 
 
 def kill(folder: Path, service: str) -> int:
-    """Kills a service and answers which process that was."""
+    """Kill a service and return which process that was."""
     pid = json.loads((folder / service / "ready.json").read_text())["pid"]
     os.kill(pid, signal.SIGKILL)
     return pid

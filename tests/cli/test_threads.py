@@ -25,7 +25,7 @@ def target(tmp_path_factory):
 
 @pytest.fixture
 def threads(target):
-    """Runs a command; answers its result."""
+    """Run a command; return its result."""
 
     def call(*arguments, language="en", typed=None):
         options = ["--target", target, "--language", language]

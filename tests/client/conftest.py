@@ -53,7 +53,7 @@ class Wire:
         self.script[name] = list(answers)
 
     def answer_after(self, name: str, *first: Any) -> None:
-        """Puts answers before the ones scripted; after them comes the default."""
+        """Put answers before the ones scripted; after them comes the default."""
         self.script[name] = [*first, *self.script.get(name, [None])]
 
     def next_answer(self, name: str, kind: type[Message]) -> Any:
@@ -129,7 +129,7 @@ async def wire() -> AsyncIterator[Wire]:
 
 @pytest.fixture
 async def connect(wire: Wire) -> AsyncIterator[Callable[..., Any]]:
-    """Makes a client of a class on the recording server, and closes it at the end."""
+    """Make a client of a class on the recording server, and close it at the end."""
     opened = []
 
     def make(kind: type, **options: Any) -> Any:
@@ -143,7 +143,7 @@ async def connect(wire: Wire) -> AsyncIterator[Callable[..., Any]]:
 
 @pytest.fixture
 def refusal() -> Callable[..., Failure]:
-    """Makes a scripted refusal as the services send it."""
+    """Make a scripted refusal as the services send it."""
 
     def make(code: grpc.StatusCode, reason: str = "", fields: tuple[str, ...] = (), **metadata: str) -> Failure:
         details: list[Message] = [
@@ -159,7 +159,7 @@ def refusal() -> Callable[..., Failure]:
 
 @pytest.fixture
 def bare() -> Callable[..., Failure]:
-    """Makes a refusal with the raw bytes of its details, or none."""
+    """Make a refusal with the raw bytes of its details, or none."""
     return lambda code, details: Failure(code, "no", details)
 
 

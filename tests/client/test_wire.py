@@ -65,7 +65,7 @@ STREAMS = {"StreamMessage", "WatchThread"}
 
 
 def prepare(wire, name) -> None:
-    """Gives the calls that need a set field in the answer one; a stream without answers ends at once."""
+    """Give the calls that need a set field in the answer one; a stream without answers ends at once."""
     if name in STREAMS:
         wire.answer(name, [])
     if name == "StoreOutput":

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def make_stack(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
-    """Makes stacks over one data folder, which ask about every write; every process is gone when the test ends."""
+    """Make stacks over one data folder, which ask about every write; every process is gone when the test ends."""
     made: list[Stack] = []
 
     def make(**env: dict[str, str]) -> Stack:

@@ -45,7 +45,7 @@ def ana(stack: Stack) -> Iterator[Person]:
 
 
 def two(person: Person) -> tuple[event_pb2.ApprovalRequired, str, str]:
-    """Asks for two writes; answers the card and the files they go to."""
+    """Ask for two writes; return the card and the files they go to."""
     one, other = f"{person.thread}-a.txt", f"{person.thread}-b.txt"
     card = person.say(f'append "one" to {one} and append "two" to {other}').pending_approval
     return card, one, other

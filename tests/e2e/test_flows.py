@@ -53,7 +53,7 @@ def refused(call) -> grpc.RpcError:
 
 
 def whole_trace(stack: Stack, trace_id: str) -> list[SpanRecord]:
-    """Answers the spans of a turn once each has its parent, and each call of another service what that wrote of it.
+    """Return the spans of a turn once each has its parent, and each call of another service what that wrote of it.
 
     A caller's own span is written after the one it called, and a service writes of a call once it has answered. What
     the turn leaves in the outbox is delivered, and traced, after the answer.
@@ -261,7 +261,7 @@ def test_without_memory_the_turn_says_so_and_the_next_turn_works(stack: Stack, p
 
 
 def said_by(person: Person) -> list[str]:
-    """Answers what the transcript holds of the person's words."""
+    """Return what the transcript holds of the person's words."""
     stub = chat_pb2_grpc.ChatServiceStub(person.channel("agent"))
     request = chat_pb2.ListMessagesRequest(thread_id=person.thread)
     listed = stub.ListMessages(request, metadata=person.metadata, timeout=60).messages

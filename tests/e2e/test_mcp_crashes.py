@@ -20,7 +20,7 @@ ASK = "keep the note buy milk"
 
 
 def until(check: Callable[[], bool], what: str) -> None:
-    """Waits until it is so."""
+    """Wait until it is so."""
     end = time.monotonic() + LIMIT_SECONDS
     while time.monotonic() < end:
         if check():
@@ -30,7 +30,7 @@ def until(check: Callable[[], bool], what: str) -> None:
 
 
 def running(pid: int) -> bool:
-    """Says whether a process runs; one that only waits to be reaped by init does not."""
+    """Return whether a process runs; one that only waits to be reaped by init does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -52,7 +52,7 @@ def stack(place: McpPlace, tmp_path: Path, make_stack: Callable[..., Stack]) -> 
 
 
 def offered(stack: Stack) -> None:
-    """Waits until the agent offers the server's tools."""
+    """Wait until the agent offers the server's tools."""
     with grpc.insecure_channel(stack.target("agent")) as channel:
         stub = tool_pb2_grpc.ToolServiceStub(channel)
         request = tool_pb2.ListToolsRequest(source="mcp:test", enabled_only=True)
@@ -60,7 +60,7 @@ def offered(stack: Stack) -> None:
 
 
 def kill_in_the_middle(stack: Stack, place: McpPlace, ana: Person, words: str) -> int:
-    """Says something whose call the server holds, and kills the agent then; answers the server's process."""
+    """Say something whose call the server holds, and kill the agent then; return the server's process."""
     place.set("hold")
     said = threading.Thread(target=lambda: ana.say_and_lose(words, "middle-request-1"))
     said.start()

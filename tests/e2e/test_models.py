@@ -39,7 +39,7 @@ def modelled(make_stack: Callable[..., Stack], server: ModelServer) -> Stack:
 
 
 def conversations(server: ModelServer) -> list[str]:
-    """Answers every question that was asked, in its order."""
+    """Return every question that was asked, in its order."""
     return [repr((asked.messages, asked.tools)) for asked in server.asked]
 
 

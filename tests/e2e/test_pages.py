@@ -59,7 +59,7 @@ def said(stack: Stack, command: str) -> dict:
 
 
 def first_of(stack: Stack, command: str) -> dict:
-    """Answers the first message of a stream that does not end by itself."""
+    """Return the first message of a stream that does not end by itself."""
     with subprocess.Popen(pasted(stack, command), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline()]

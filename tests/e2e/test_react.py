@@ -32,7 +32,7 @@ GRPCURL = shutil.which("grpcurl", path=f"{os.environ['PATH']}{os.pathsep}{Path.h
 
 
 def over_postgres(url: str) -> dict[str, dict[str, str]]:
-    """Answers what tells each service its migrated database."""
+    """Return what tells each service its migrated database."""
     env = {name: {f"{name.upper()}_DATABASE_URL": create_database(url, new_id(name))} for name in FREE_PORTS}
     for name, variables in env.items():
         done = commands.run(f"phylactery_{name}", "migrate", environment={**os.environ, **variables})

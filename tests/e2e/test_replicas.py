@@ -96,7 +96,7 @@ def shared_store(cluster_url: str) -> tuple[str, dict[str, str]]:
 
 @contextlib.contextmanager
 def after_the_death(stack: Stack, url: str) -> Iterator[str]:
-    """Goes on after the stack's agent died, and answers where an agent is: the same one again, or another."""
+    """Go on after the stack's agent died, and return where an agent is: the same one again, or another."""
     if url.startswith("sqlite"):
         relaunch(stack, "agent")
         yield stack.target("agent")
@@ -113,7 +113,7 @@ class At(Person):
         self._target = target
 
     def channel(self, service: str) -> grpc.Channel:
-        """Opens a channel to this agent."""
+        """Open a channel to this agent."""
         if service != "agent":
             return super().channel(service)
         self._channels.append(grpc.insecure_channel(self._target))
@@ -121,7 +121,7 @@ class At(Person):
 
 
 def settled(url: str) -> None:
-    """Waits until nothing is under way, and holds the database to its invariants."""
+    """Wait until nothing is under way, and hold the database to its invariants."""
     wait_until(lambda: at_rest(url), "rest")
     assert broken(url) == []
 
@@ -220,7 +220,7 @@ def test_a_database_that_restarts_and_sessions_that_are_ended_stop_no_run(
 
 
 def _say_until_answered(stack: Stack, target: str, number: int) -> str:
-    """Says something, with the same id as often as it takes, as a client does, and answers the reply."""
+    """Say something, with the same id as often as it takes, as a client does, and return the reply."""
     request = chat_pb2.SendMessageRequest(
         request_id=f"request-{number:04}", thread_id=f"thread-{number}", text=f"repite {number}"
     )
@@ -281,7 +281,7 @@ def _dead_or_idle(agent: OtherAgent, said: list[Future[None]]) -> bool:
 
 
 def _append_once(stack: Stack, target: str, name: str) -> None:
-    """Asks for an effect at an agent that may die, and approves it at whichever lives."""
+    """Ask for an effect at an agent that may die, and approve it at whichever lives."""
     ask, approve = f"ask-{name}-request", f"yes-{name}-request"
     asked = _insist(stack, target, name, ask, f'append "one line" to log-{name}.txt')
     assert asked.run.status == SUSPENDED

@@ -40,7 +40,7 @@ def tasks(stack: Stack) -> list[Shown]:
 
 
 def await_ended(stack: Stack, number: int = 1) -> list[Shown]:
-    """Waits until so many tasks are there and all have ended. Raises AssertionError when they never have."""
+    """Wait until so many tasks are there and all have ended. Raise AssertionError when they never have."""
     limit = time.monotonic() + _LIMIT_SECONDS
     while time.monotonic() < limit:
         found = tasks(stack)
@@ -108,7 +108,7 @@ def test_riskgate_killed_before_it_answers_the_turn_says_so_and_what_it_was_show
 
 
 def await_ended_of(stack: Stack, run_id: str) -> list[Shown]:
-    """Waits until the task of a run has ended; one that was begun and never named is left to its time."""
+    """Wait until the task of a run has ended; one that was begun and never named is left to its time."""
     limit = time.monotonic() + _LIMIT_SECONDS
     while time.monotonic() < limit:
         found = tasks(stack)

@@ -17,7 +17,7 @@ ASK = 'append "one line" to log.txt'
 
 
 def watching(person: Person, after: int = 0) -> Iterator[event_pb2.Event]:
-    """Opens a watch of the person's thread, as it is reachable now."""
+    """Open a watch of the person's thread, as it is reachable now."""
     stub = chat_pb2_grpc.ChatServiceStub(person.channel("agent"))
     request = chat_pb2.WatchThreadRequest(thread_id=person.thread, after_sequence=after)
     for answer in stub.WatchThread(request, metadata=person.metadata, timeout=120):
@@ -25,7 +25,7 @@ def watching(person: Person, after: int = 0) -> Iterator[event_pb2.Event]:
 
 
 def until(watch: Iterator[event_pb2.Event], sequence: int) -> list[event_pb2.Event]:
-    """Reads events up to one."""
+    """Read events up to one."""
     read = []
     for event in watch:
         read.append(event)
@@ -35,7 +35,7 @@ def until(watch: Iterator[event_pb2.Event], sequence: int) -> list[event_pb2.Eve
 
 
 def told(event: event_pb2.Event) -> bytes:
-    """Answers what is stored of an event: what answers it is shown only while the approval waits."""
+    """Return what is stored of an event: what answers it is shown only while the approval waits."""
     stored = event_pb2.Event()
     stored.CopyFrom(event)
     if stored.HasField("approval_required"):

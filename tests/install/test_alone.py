@@ -56,7 +56,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def alone(wheels: dict[str, Path], tmp_path: Path) -> Callable[[str], Alone]:
-    """Installs one distribution."""
+    """Install one distribution."""
     return lambda name: install(name, wheels, tmp_path)
 
 

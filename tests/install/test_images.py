@@ -44,12 +44,12 @@ pytestmark = pytest.mark.xdist_group("install")
 
 
 def described(service: str) -> dict:
-    """Answers the service's part of the compose file."""
+    """Return the service's part of the compose file."""
     return compose()["services"][service]
 
 
 def variables(service: str) -> dict[str, str]:
-    """Answers every variable the service's container has: the image's, then the compose file's."""
+    """Return every variable the service's container has: the image's, then the compose file's."""
     given = {name: resolved(value) for name, value in described(service)["environment"].items()}
     return image(described(service)["build"]["target"]).env | given
 

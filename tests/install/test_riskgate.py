@@ -34,7 +34,7 @@ pytestmark = pytest.mark.xdist_group("install")
 
 
 def unit() -> dict[str, list[str]]:
-    """Answers [Service] as lists of values by name."""
+    """Return [Service] as lists of values by name."""
     found: dict[str, list[str]] = {}
     text = (FOLDER / "riskgate.service").read_text(encoding="utf-8")
     for line in text.partition("[Service]")[2].partition("[Install]")[0].splitlines():
@@ -45,7 +45,7 @@ def unit() -> dict[str, list[str]]:
 
 
 def variables(path: Path) -> dict[str, str]:
-    """Answers the variables of an env file, those in comments too."""
+    """Return the variables of an env file, those in comments too."""
     return dict(re.findall(r"^#?([A-Z_]+)=(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE))
 
 

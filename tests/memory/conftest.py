@@ -118,7 +118,7 @@ class User:
         return await self.memory.ListMessages(request, metadata=self.metadata)
 
     async def say(self, message_id: str, text: str, role: str = "ROLE_USER", thread: str = "t1") -> Any:
-        """Puts a message in the transcript and answers the lineage that names it."""
+        """Put a message in the transcript and return the lineage that names it."""
         await self.append(thread, memory_pb2.Message(message_id=message_id, role=role, content=text))
         return user_memory_pb2.Lineage(message=user_memory_pb2.MessageRef(thread_id=thread, message_id=message_id))
 
@@ -131,7 +131,7 @@ class User:
         return (await self.memory.GetProfile(request, metadata=self.metadata)).profile
 
     async def set(self, *, source: int = 1, remove: Sequence[str] = (), **options: Any) -> profile_pb2.Profile:
-        """Sets the profile's values; options besides lineage and etag are names and values, __ for a dot."""
+        """Set the profile's values; options besides lineage and etag are names and values, __ for a dot."""
         told = {name: options.pop(name) for name in ("lineage", "etag") if name in options}
         request = profile_pb2.SetProfileFieldsRequest(source=source, remove=remove, **told)
         for name, value in options.items():
@@ -179,7 +179,7 @@ class Memory:
         return Outputs(OutputStore(self.database, self.objects), keys, OutputRules(), self.clock)
 
     async def tidy(self) -> int:
-        """Runs one round of housekeeping and answers how many outputs it removed."""
+        """Run one round of housekeeping and return how many outputs it removed."""
         masters = load_master_keys(self.path.parent / "keys", None)
         keys = KeyStore(self.database)
         garbage = Garbage(self.database, self.objects, grace_us=HOUR_US)
@@ -191,7 +191,7 @@ class Memory:
             await embedder.close()
 
     def fill_disk(self) -> Callable[[], None]:
-        """Leaves room for two more pages of SQLite, and answers what makes room again."""
+        """Leave room for two more pages of SQLite, and return what makes room again."""
         now = self.database.read_sync(lambda c: c.exec_driver_sql("PRAGMA page_count").scalar_one())
         most = [now + 2]
 
@@ -256,7 +256,7 @@ def ana(memory: Memory) -> User:
 
 @pytest.fixture
 def refused() -> Callable[..., Any]:
-    """Awaits a call that must fail and answers the refusal."""
+    """Await a call that must fail and return the refusal."""
 
     async def run(call: Any) -> Refusal:
         with pytest.raises(aio.AioRpcError) as caught:
@@ -268,7 +268,7 @@ def refused() -> Callable[..., Any]:
 
 @pytest.fixture
 def user_of() -> Callable[[aio.Channel], User]:
-    """Makes a user on a channel to any server."""
+    """Make a user on a channel to any server."""
     return lambda channel: User(channel, "ana", "acme")
 
 

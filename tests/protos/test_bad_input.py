@@ -1,7 +1,7 @@
 """Bad input to every RPC of the three real services: a clear answer, never INTERNAL, UNKNOWN, DATA_LOSS or a hang.
 
 The RPCs come from the contracts, so one that is added is swept too, and needs its valid request in
-tests/support/valid_requests.py.
+tests/support/contracts/valid_requests.py.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Swept:
         return await call(self.channel(rpc), rpc, bodies, self.ana.metadata, refused=refused)
 
     async def check_all(self, rpc: Rpc, requests: dict[str, Sequence[bytes]]) -> set[grpc.StatusCode]:
-        """Sends all requests, checks every answer, and answers which codes there were."""
+        """Send all requests, check every answer, and return which codes there were."""
         seen = set()
         async for name, answer in call_all(self.channel(rpc), rpc, requests, self.ana.metadata):
             invalid = name.endswith(NEVER_TAKEN)
@@ -112,7 +112,7 @@ class Swept:
 
 
 def check(answer: Answer, rpc: Rpc, what: str) -> None:
-    """Fails unless the answer is one a caller can act on and repeats nothing of what it was sent."""
+    """Fail unless the answer is one a caller can act on and repeats nothing of what it was sent."""
     told = f"{rpc.name} with {what}: {answer}"
     assert answer.code in CLEAR, told
     if answer.code is Code.OK or (answer.code is Code.RESOURCE_EXHAUSTED and not answer.reason):
@@ -128,7 +128,7 @@ def check(answer: Answer, rpc: Rpc, what: str) -> None:
 
 
 def in_place(valid: Sequence[Message], place: int, body: bytes) -> list[bytes]:
-    """Answers a whole request with one of its messages replaced."""
+    """Return a whole request with one of its messages replaced."""
     return [body if index == place else message.SerializeToString() for index, message in enumerate(valid)]
 
 

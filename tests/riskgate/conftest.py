@@ -80,7 +80,7 @@ class Gate:
 
     @property
     def heads(self) -> HeadStore:
-        """Gives the heads kept outside the database."""
+        """Give the heads kept outside the database."""
         return HeadStore(self.settings.heads_dir)
 
     def person(self, name: str) -> Person:
@@ -90,7 +90,7 @@ class Gate:
         return Person(self.channel, "agent", subject, tenant)
 
     def records(self, *kinds: str) -> list[dict[str, Any]]:
-        """Answers the audit log's records, of these kinds or all."""
+        """Return the audit log's records, of these kinds or all."""
         rows = self.database.read_sync(
             lambda c: c.execute(sa.text("SELECT record FROM audit_entries ORDER BY position")).scalars().all()
         )
@@ -101,7 +101,7 @@ class Gate:
         return int(self.database.read_sync(lambda c: c.execute(sa.text(f"SELECT count(*) FROM {table}")).scalar_one()))
 
     def fail_writes(self, table: str = "audit_entries") -> None:
-        """Makes the next inserts into a table fail."""
+        """Make the next inserts into a table fail."""
         self.database.write_sync(
             lambda c: c.execute(
                 sa.text(
@@ -111,7 +111,7 @@ class Gate:
         )
 
     def fill_disk(self) -> None:
-        """Lets the database file grow no further."""
+        """Let the database file grow no further."""
         pages = self.database.read_sync(lambda c: c.execute(sa.text("PRAGMA page_count")).scalar_one())
         sa.event.listen(
             self.database.engine, "connect", lambda raw, _: raw.execute(f"PRAGMA max_page_count={pages}").close()
@@ -135,7 +135,7 @@ def _tools_text() -> str:
 
 
 def write_bundle(folder: Path, *, policies: str = "", revision: int = 1, **settings: Any) -> Path:
-    """Copies the default bundle, with two more tools, more policies and other settings."""
+    """Copy the default bundle, with two more tools, more policies and other settings."""
     shutil.copytree(default_bundle_folder(), folder)
     shutil.rmtree(folder / "tests")
     (folder / "tools.yaml").write_text(_tools_text())
@@ -158,7 +158,7 @@ def write_tokens(path: Path) -> Path:
 
 
 def activate_before(database: Database, bundle: Path) -> None:
-    """Leaves the database as it is once the bundle was activated some time ago, with an audit log that begins empty."""
+    """Leave the database as it is once the bundle was activated some time ago, with an audit log that begins empty."""
     files, revision = read_folder(bundle), int(_read(bundle / "riskgate.yaml")["revision"])
 
     def keep(connection: Connection) -> None:
@@ -173,7 +173,7 @@ def activate_before(database: Database, bundle: Path) -> None:
 async def open_gate(
     folder: Path, *, clock: FakeClock | None = None, bundle: Path, fresh: bool = False, port: int = 0, **options: Any
 ) -> Gate:
-    """Opens a RiskGate; a fresh one records the activation of its first bundle."""
+    """Open a RiskGate; a fresh one records the activation of its first bundle."""
     settings = RiskGateSettings(
         data_dir=folder,
         port=port,
@@ -206,7 +206,7 @@ def bundle(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bundle_with(tmp_path: Path) -> Callable[..., Path]:
-    """Makes another bundle beside the first."""
+    """Make another bundle beside the first."""
     made: list[Path] = []
 
     def make(**options: Any) -> Path:
@@ -218,7 +218,7 @@ def bundle_with(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def remote(gate):
-    """Runs a command as somebody against the running gate, whose log, in this same process, is kept apart."""
+    """Run a command as somebody against the running gate, whose log, in this same process, is kept apart."""
 
     async def ask(person: str, *words: object, given: str | bytes | None = None) -> Result:
         settings = {"RISKGATE_TOKEN": f"token-of-{person}", "RISKGATE_TARGET": f"127.0.0.1:{gate.server.port}"}
@@ -260,7 +260,7 @@ def ana(gate: Gate) -> Person:
 
 @pytest.fixture
 def refused() -> Callable[[Awaitable[Any]], Awaitable[Refusal]]:
-    """Awaits a call that must fail and answers the refusal."""
+    """Await a call that must fail and return the refusal."""
 
     async def run(call: Awaitable[Any]) -> Refusal:
         with pytest.raises(aio.AioRpcError) as caught:
@@ -272,7 +272,7 @@ def refused() -> Callable[[Awaitable[Any]], Awaitable[Refusal]]:
 
 @pytest.fixture
 def call() -> Callable[..., types_pb2.ToolCall]:
-    """Makes a proposed call; by default the same write every time."""
+    """Make a proposed call; by default the same write every time."""
     return tool_call
 
 
@@ -294,7 +294,7 @@ def shared_database(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def rivals(tmp_path: Path, bundle: Path, shared_database: str) -> AsyncIterator[Callable[..., Awaitable[Rival]]]:
-    """Starts processes over one database; what still runs at the end is stopped."""
+    """Start processes over one database; what still runs at the end is stopped."""
     folder = tmp_path / "data"
     folder.mkdir()
     if shared_database:

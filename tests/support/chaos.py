@@ -61,7 +61,7 @@ class Cable:
 
     @contextmanager
     def cut(self) -> Iterator[None]:
-        """Cuts it for the block."""
+        """Cut it for the block."""
         self._cut.set()
         for one in list(self._open):
             with contextlib.suppress(OSError):
@@ -70,7 +70,7 @@ class Cable:
         self._cut.clear()
 
     def close(self) -> None:
-        """Takes no more connections."""
+        """Take no more connections."""
         self._server.close()
 
     def _accept(self) -> None:
@@ -157,7 +157,7 @@ class Mailbox:
         self._server.start()
 
     async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:
-        """Takes a message."""
+        """Take a message."""
         self.words[envelope.content.decode().replace("\r\n", "\n").partition("\n\n")[2].strip()] += 1
         return "250 taken"
 
@@ -168,7 +168,7 @@ class Mailbox:
         return {f"AGENT_SMTP_{name}": value for name, value in told.items()}
 
     def close(self) -> None:
-        """Takes no more messages."""
+        """Take no more messages."""
         self._server.stop()
 
 
@@ -191,7 +191,7 @@ class Talker(threading.Thread):
         self._limit: float | None = None
 
     def run(self) -> None:
-        """Asks until told to stop, and settles what is open then."""
+        """Ask until told to stop, and settle what is open then."""
         while not self._stop_asking.is_set():
             number = len(self.asked)
             self.asked.append(Asked(f"{self.name} {number}", f"chaos-{self.name}-{number}"))
@@ -246,7 +246,7 @@ class Campaign:
         self.outcome = Outcome()
 
     def go_on(self, seconds: float) -> None:
-        """Injects faults for a time, each kind in its turn before any comes again."""
+        """Inject faults for a time, each kind in its turn before any comes again."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             for name in self._random.sample(self._faults, len(self._faults)):

@@ -10,7 +10,7 @@ _ADDITIONS = 100_000
 
 
 def effort(work: Callable[[], object], times: int = 20) -> float:
-    """Answers the least CPU time of several tries, as a multiple of what 100,000 additions take beside it."""
+    """Return the least CPU time of several tries, as a multiple of what 100,000 additions take beside it."""
     least_work = least_loop = float("inf")
     for _ in range(times):
         least_work = min(least_work, _seconds(work))

@@ -349,7 +349,7 @@ def test_a_long_message_is_checked_in_time_and_a_document_not_at_all(filling: st
 
 
 def across(messages: list[str], ask: InterpretedAsk, call: Call) -> Understanding:
-    """Return how far an ask that quotes messages, the newest last, yields a call."""
+    """Return how far an ask that quotes messages, the newest last, yield a call."""
     text, starts = joined(messages, len(messages) - 1)
     request = parse(text)
     checked = check(Interpretation("v", "m", (within(ask, starts),)), request, newest=starts[0])

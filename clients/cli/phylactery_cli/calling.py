@@ -46,9 +46,9 @@ class Caller(Generic[C]):
     """How a result reads for machines."""
 
     def ask(self, call: Callable[[C], Awaitable[T]], *, told: Callable[[PhylacteryError], str] | None = None) -> T:
-        """Answers what a call of the service does; ``told`` words what it refuses, for this call.
+        """Return what a call of the service does; ``told`` words what it refuses, for this call.
 
-        Raises typer.Exit after a failure was said.
+        Raise typer.Exit after a failure was said.
         """
 
         async def within() -> T:
@@ -66,17 +66,17 @@ class Caller(Generic[C]):
             raise self.fail(str(error)) from None
 
     def fail(self, why: str) -> typer.Exit:
-        """Says why the command failed, and answers the exit."""
+        """Say why the command failed, and return the exit."""
         return failed(self.command, why)
 
     def print(self, columns: str, rows: Iterable[Iterable[object]]) -> None:
-        """Prints a table whose columns the texts name."""
+        """Print a table whose columns the texts name."""
         print_table(self.texts.columns(columns), rows)
 
     def print_list(
         self, found: Sequence[V], columns: str, cells: Callable[[V], Iterable[object]], *, none: str
     ) -> bool:
-        """Prints what was found, for machines a JSON object a line; answers whether it printed a table.
+        """Print what was found, for machines a JSON object a line; return whether it printed a table.
 
         ``none`` names the text that is said where nothing was found; an empty one says nothing.
         """
@@ -100,9 +100,9 @@ class Caller(Generic[C]):
         none: str,
         token: str,
     ) -> bool:
-        """Prints a page of what there is, and says how to go on; for machines that page and all after it.
+        """Print a page of what there is, and say how to go on; for machines that page and all after it.
 
-        ``page`` answers the page of a token and the token of the next. Answers whether it printed a table.
+        ``page`` answers the page of a token and the token of the next. Return whether it printed a table.
         """
 
         async def all_of(client: C) -> None:
@@ -123,18 +123,18 @@ class Caller(Generic[C]):
         return table
 
     def done(self, text: str, **facts: object) -> None:
-        """Says what was done: for machines the facts, as one JSON object."""
+        """Say what was done: for machines the facts, as one JSON object."""
         typer.echo(json_line(facts) if self.json else text)
 
 
 def failed(command: str, why: str) -> typer.Exit:
-    """Says why a command failed, and answers the exit."""
+    """Say why a command failed, and return the exit."""
     typer.echo(f"{command}: {printable(why)}", err=True)
     return typer.Exit(1)
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Prints a table; an id stays whole in a narrow terminal, to be pasted."""
+    """Print a table; an id stays whole in a narrow terminal, to be pasted."""
     table = Table(*columns, box=None)
     for row in rows:
         table.add_row(*(Text(one_line(str(cell))) for cell in row))
@@ -142,13 +142,13 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
 
 
 def json_line(value: Any) -> str:
-    """Answers a result as ASCII JSON in one line; times are as RFC 3339 has them."""
+    """Return a result as ASCII JSON in one line; times are as RFC 3339 has them."""
     plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     return json.dumps(plain, default=_plain)
 
 
 def event_line(raw: event_pb2.Event) -> str:
-    """Answers an event of a thread as ASCII JSON in one line, its fields named as everywhere."""
+    """Return an event of a thread as ASCII JSON in one line, its fields named as everywhere."""
     return json.dumps(json_format.MessageToDict(raw, preserving_proto_field_name=True))
 
 

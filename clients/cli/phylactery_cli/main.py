@@ -34,7 +34,7 @@ app = typer.Typer(
 
 
 def _unusable(message: str) -> typer.Exit:
-    """Says why a command could not be carried out; raise what it answers."""
+    """Say why a command could not be carried out; raise what it answers."""
     typer.echo(f"phylactery: {message}", err=True)
     return typer.Exit(1)
 
@@ -55,7 +55,7 @@ Graph = Annotated[str, typer.Option(help="The graph of a new conversation: secur
 
 @contextlib.contextmanager
 def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
-    """Runs the three services for the block and says where they are and that they stopped."""
+    """Run the three services for the block and say where they are and that they stopped."""
     stack = Stack(data_dir, DEFAULT_PORTS)
     try:
         with running(stack, leaving=True):
@@ -83,7 +83,7 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
 
 
 def _welcome(sandbox: Path) -> None:
-    """Puts something to read into a sandbox nobody has used."""
+    """Put something to read into a sandbox nobody has used."""
     sandbox.mkdir(parents=True, exist_ok=True)
     if not any(sandbox.iterdir()):
         shutil.copyfile(Path(__file__).parent / _WELCOME, sandbox / _WELCOME)
@@ -103,7 +103,7 @@ def phylactery() -> None:
 
 
 def _refuse_target(context: typer.Context, command: str) -> Options:
-    """Return the options of a command that starts services itself. Raises typer.BadParameter where one was named."""
+    """Return the options of a command that starts services itself. Raise typer.BadParameter where one was named."""
     options = Options.of(context)
     if options.target:
         raise typer.BadParameter(f"{command} starts the services itself; phylactery chat --target talks to others")
@@ -120,7 +120,7 @@ def run(
     graph: Graph = "",
     details: Details = False,
 ) -> None:
-    """Starts the three services and opens a chat; leaving it stops them. One that dies is started again."""
+    """Start the three services and open a chat; leaving it stops them. One that dies is started again."""
     from phylactery_cli.chat.session import ChatOptions, talk
 
     options = _refuse_target(context, "run")
@@ -145,7 +145,7 @@ def run(
 @app.command()
 @shared(asks=False)
 def up(context: typer.Context, data_dir: DataDir = Path(".phylactery")) -> None:
-    """Starts the three services and keeps them running until Ctrl-C; one that dies is started again."""
+    """Start the three services and keep them running until Ctrl-C; one that dies is started again."""
     console, texts = plain_console(), _refuse_target(context, "up").texts
 
     async def tell(fate: Fate) -> None:
@@ -166,7 +166,7 @@ def chat(
     data_dir: DataDir = Path(".phylactery"),
     details: Details = False,
 ) -> None:
-    """Opens a chat with an agent that is running already."""
+    """Open a chat with an agent that is running already."""
     from phylactery_cli.chat.session import ChatOptions, talk
 
     options = Options.of(context)
@@ -191,7 +191,7 @@ def chat(
 def demo(
     keep: Annotated[Path | None, typer.Option(help="Keep the demo's files in this new folder.")] = None,
 ) -> None:
-    """Plays a scripted conversation against the real services and shows what happened at every step."""
+    """Play a scripted conversation against the real services and show what happened at every step."""
     from phylactery_cli.demo.play import play  # late, as the chat: the other commands need neither
 
     raise typer.Exit(play(plain_console(), keep))
@@ -201,5 +201,5 @@ app.command("erase")(erase_command.erase)
 
 
 def main() -> None:
-    """Runs the command."""
+    """Run the command."""
     app()

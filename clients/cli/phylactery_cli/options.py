@@ -52,7 +52,7 @@ class Options:
 
     @classmethod
     def of(cls, context: typer.Context) -> Options:
-        """Return what holds for the command of a context. Raises typer.BadParameter for a variable that is wrong."""
+        """Return what holds for the command of a context. Raise typer.BadParameter for a variable that is wrong."""
         given: Mapping[str, Any] = context.meta.get(_META, {})
         language = given.get("language") or _variable(_LANGUAGE, "es", "en")
         return cls(
@@ -78,7 +78,7 @@ class Options:
         return self.target or os.environ.get(TARGET_VARIABLES[service]) or f"127.0.0.1:{DEFAULT_PORTS[service]}"
 
     def token(self) -> str:
-        """Read the token; empty without a file. Raises typer.BadParameter where it cannot be read."""
+        """Read the token; empty without a file. Raise typer.BadParameter where it cannot be read."""
         try:
             return read_secret(self.token_file, "--token-file")
         except ValueError as error:
@@ -86,7 +86,7 @@ class Options:
 
 
 def _variable(name: str, *known: str) -> Any:
-    """Return the value of a variable, empty where it is not set. Raises typer.BadParameter for a value that is none."""
+    """Return the value of a variable, empty where it is not set. Raise typer.BadParameter for a value that is none."""
     value = os.environ.get(name, "")
     if value and value not in known:
         raise typer.BadParameter(f"{name} is '{value}'; it may be {' or '.join(known)}")
@@ -148,7 +148,7 @@ def _note(context: typer.Context, values: dict[str, Any]) -> None:
 
 
 def agent_caller(context: typer.Context, command: str) -> AgentCaller:
-    """Return what calls the agent for a command. Raises typer.BadParameter where the token cannot be read."""
+    """Return what calls the agent for a command. Raise typer.BadParameter where the token cannot be read."""
     options = Options.of(context)
     token, target = options.token(), options.target_of("agent")
     return Caller(command, target, options.texts, lambda: PhylacteryClient(target, token=token), json=options.json)

@@ -62,7 +62,7 @@ class ServiceProcess:
 
     @property
     def target(self) -> str:
-        """Answers where clients reach it."""
+        """Return where clients reach it."""
         return f"127.0.0.1:{self.port}"
 
 
@@ -102,11 +102,11 @@ class Stack:
 
     @property
     def sandbox(self) -> Path:
-        """Answers the folder of the files the agent may touch for tenant 'local', who everybody on loopback is."""
+        """Return the folder of the files the agent may touch for tenant 'local', who everybody on loopback is."""
         return self.data_dir / "agent" / "sandbox" / "local"
 
     def start(self) -> None:
-        """Starts all three and waits for their health. Raises StackError, and then leaves none behind."""
+        """Start all three and wait for their health. Raise StackError, and then leaves none behind."""
         self._refuse_second()
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ class Stack:
             raise
 
     def _refuse_second(self) -> None:
-        """Raises InUseError where services run over this folder: a launch would write into their log."""
+        """Raise InUseError where services run over this folder: a launch would write into their log."""
         for name in SERVICES:
             try:
                 ready = json.loads((self.data_dir / name / _READY).read_text())
@@ -138,7 +138,7 @@ class Stack:
                 raise InUseError(self.data_dir, target)
 
     def launch(self, name: str, *, port: int = 0) -> ServiceProcess:
-        """Starts one service without waiting for it; port is where its clients know it, 0 where nobody does yet."""
+        """Start one service without waiting for it; port is where its clients know it, 0 where nobody does yet."""
         folder = self.data_dir / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         ready, log = folder / _READY, self.data_dir / "logs" / f"{name}.log"
@@ -173,7 +173,7 @@ class Stack:
         return self.processes[name]
 
     def interrupt(self, _number: int = 0, _frame: object = None) -> None:
-        """Raises KeyboardInterrupt; a process that is just being launched is noted first, for nobody would stop it."""
+        """Raise KeyboardInterrupt; a process that is just being launched is noted first, for nobody would stop it."""
         if self._launching:
             self._interrupted = True
         else:
@@ -190,7 +190,7 @@ class Stack:
         )
 
     def wait_healthy(self, name: str) -> None:
-        """Waits until the service says SERVING. Raises StackError with the end of its log when it does not."""
+        """Wait until the service says SERVING. Raise StackError with the end of its log when it does not."""
         service = self.processes[name]
         ready = self.data_dir / name / _READY
         limit = time.monotonic() + _START_SECONDS
@@ -205,11 +205,11 @@ class Stack:
         raise StackError(f"{name} is not healthy after {_START_SECONDS:.0f} s. Its log: {service.log}")
 
     def target(self, name: str) -> str:
-        """Answers where clients reach a started service."""
+        """Return where clients reach a started service."""
         return self.processes[name].target
 
     def kill(self, name: str) -> None:
-        """Kills one service with SIGKILL, as a power cut would."""
+        """Kill one service with SIGKILL, as a power cut would."""
         process = self.processes[name].process
         process.kill()
         process.wait()
@@ -223,11 +223,11 @@ class Stack:
         return (self.data_dir / name / _READY).exists() and serving(self.processes[name].target, timeout=1)
 
     def died(self) -> str | None:
-        """Answers the name of a service that ended by itself, None while all live."""
+        """Return the name of a service that ended by itself, None while all live."""
         return next((s.name for s in self.processes.values() if s.process.poll() is not None), None)
 
     def stop(self) -> None:
-        """Stops all of them: SIGTERM, the agent first, for it asks the others; SIGKILL for one that does not end."""
+        """Stop all of them: SIGTERM, the agent first, for it asks the others; SIGKILL for one that does not end."""
         for names in (("agent",), ("memory", "riskgate")):
             ending = [s.process for name in names if (s := self.processes.get(name)) and s.process.poll() is None]
             for process in ending:
@@ -258,7 +258,7 @@ class Keeper:
         self._deaths: dict[str, list[float]] = {name: [] for name in SERVICES}
 
     async def run(self) -> None:
-        """Keeps the services running; ends where one of them died too often."""
+        """Keep the services running; end where one of them died too often."""
         while True:
             for name in SERVICES:
                 if self._stack.ended(name) and not await self._revive(name):
@@ -266,7 +266,7 @@ class Keeper:
             await asyncio.sleep(_WATCH_SECONDS)
 
     async def _revive(self, name: str) -> bool:
-        """Starts a service again; answers False where that was done too often already."""
+        """Start a service again; return False where that was done too often already."""
         now, log = time.monotonic(), self._stack.processes[name].log
         deaths = self._deaths[name] = [*(at for at in self._deaths[name] if now - at < RESTARTS_WITHIN_SECONDS), now]
         if len(deaths) > RESTARTS:
@@ -289,7 +289,7 @@ class Keeper:
 
 @contextlib.contextmanager
 def running(stack: Stack, *, leaving: bool = False) -> Iterator[Stack]:
-    """Runs the stack for the block; SIGTERM and SIGHUP end the block as Ctrl-C does. Nothing interrupts the stop.
+    """Run the stack for the block; SIGTERM and SIGHUP end the block as Ctrl-C does. Nothing interrupts the stop.
 
     leaving says that the process ends after it: then nothing interrupts that either, for an interpreter interrupted on
     its way out can hang on gRPC's threads.

@@ -18,7 +18,7 @@ _HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 def printable(text: str) -> str:
-    """Answers the text with every control character and bidirectional mark written as an escape.
+    """Return the text with every control character and bidirectional mark written as an escape.
 
     Joiners inside words and emoji stay: they are part of ordinary writing.
     """
@@ -33,12 +33,12 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Answers the text printable and in one line, for places where a second line would pass for another fact."""
+    """Return the text printable and in one line, for places where a second line would pass for another fact."""
     return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
 
 
 def confirmed(question: str, texts: Texts, *, err: bool = False) -> bool:
-    """Asks for a yes in the language of the texts; anything else, the end of the input too, is a no."""
+    """Ask for a yes in the language of the texts; anything else, the end of the input too, is a no."""
     try:
         answer = typer.prompt(
             texts("yes_no", question=question), default="", show_default=False, prompt_suffix="", err=err
@@ -50,15 +50,15 @@ def confirmed(question: str, texts: Texts, *, err: bool = False) -> bool:
 
 
 def moment(time: datetime | None) -> str:
-    """Answers a time as tables show it, to the minute; empty where there is none."""
+    """Return a time as tables show it, to the minute; empty where there is none."""
     return f"{time:%Y-%m-%d %H:%M} UTC" if time else ""
 
 
 def fate_text(texts: Texts, fate: Fate) -> str:
-    """Answers what to say of a service that nobody stopped."""
+    """Return what to say of a service that nobody stopped."""
     return texts(f"fate_{fate.kind}", service=fate.service, log=fate.log, seconds=f"{fate.seconds:g}")
 
 
 def plain_console(**options: Any) -> Console:
-    """Answers a console that prints texts as they stand: brackets are no markup, and :words: no emoji."""
+    """Return a console that prints texts as they stand: brackets are no markup, and :words: no emoji."""
     return Console(highlight=False, markup=False, emoji=False, **options)

@@ -30,7 +30,7 @@ class AccessQuestion:
     subject_type: str = "user"
 
     def parts(self) -> dict[str, Any]:
-        """Answers the parts of the contract's message. Raises ValueError where a property is no JSON."""
+        """Return the parts of the contract's message. Raise ValueError where a property is no JSON."""
         parts: dict[str, Any] = {
             "subject": access_pb2.AccessSubject(type=self.subject_type, id=self.subject),
             "action": access_pb2.AccessAction(name=self.action),
@@ -68,7 +68,7 @@ class AccessAnswer:
 
 
 def access_answer(message: access_pb2.EvaluateAccessResponse | access_pb2.AccessDecision) -> AccessAnswer:
-    """Answers the result of a message; what is not said to be allowed is not."""
+    """Return the result of a message; what is not said to be allowed is not."""
     context = message.context
     hint = context.access_request if context.HasField("access_request") else None
     return AccessAnswer(
@@ -84,7 +84,7 @@ def access_answer(message: access_pb2.EvaluateAccessResponse | access_pb2.Access
 
 
 def _struct(properties: Mapping[str, Any]) -> Struct:
-    """Answers properties as the wire has them. Raises ValueError: a number JSON does not know would be another one."""
+    """Return properties as the wire has them. Raise ValueError: a number JSON does not know would be another one."""
     struct = Struct()
     struct.update(dict(properties))
     return struct

@@ -58,7 +58,7 @@ Response = TypeVar("Response")
 
 
 def new_request_id() -> str:
-    """Answers an id that makes one call idempotent: 128 random bits."""
+    """Return an id that makes one call idempotent: 128 random bits."""
     return f"req_{secrets.token_hex(16)}"
 
 
@@ -98,21 +98,21 @@ class ServiceClient:
         )
 
     async def __aenter__(self) -> Self:
-        """Answers the client."""
+        """Return the client."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         await self.close()
 
     async def close(self) -> None:
-        """Closes the connection; calls that run end at once."""
+        """Close the connection; call that run end at once."""
         await self._channel.close()
 
     async def _call(self, method: Callable[..., Awaitable[Response]], request: Any, timeout: float | None) -> Response:
-        """Answers the response. Raises the PhylacteryError of its code."""
+        """Return the response. Raise the PhylacteryError of its code."""
         try:
             return await method(request, timeout=self._seconds(timeout), metadata=self._metadata())
         except aio.AioRpcError as failure:
@@ -121,7 +121,7 @@ class ServiceClient:
     async def _stream(
         self, method: Callable[..., aio.UnaryStreamCall[Any, Response]], request: Any, timeout: float | None
     ) -> AsyncGenerator[Response]:
-        """Answers the responses as they come. Raises the PhylacteryError of its code; hangs up when left early.
+        """Return the responses as they come. Raise the PhylacteryError of its code; hangs up when left early.
 
         An infinite timeout is no deadline.
         """
@@ -141,7 +141,7 @@ class ServiceClient:
         timeout: float,
         resumable: Callable[[], bool],
     ) -> AsyncGenerator[Response]:
-        """Answers what a stream says, and opens it again where the service stops or the connection breaks.
+        """Return what a stream says, and open it again where the service stops or the connection breaks.
 
         stream opens it, with the seconds that are left, where it was cut; resumable says whether it can. What never
         answered at all is not opened again: nobody may be there.
@@ -168,7 +168,7 @@ class ServiceClient:
             pause = min(2 * pause, _MAX_PAUSE_SECONDS)
 
     def _seconds(self, timeout: float | None, usual: float = DEFAULT_TIMEOUT) -> float:
-        """Answers the bound of a call: its own, else the client's, else the usual one of its kind."""
+        """Return the bound of a call: its own, else the client's, else the usual one of its kind."""
         given = self._timeout if timeout is None else timeout
         return usual if given is None else given
 

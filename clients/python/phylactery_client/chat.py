@@ -43,7 +43,7 @@ class PhylacteryClient(ServiceClient):
     """Calls the agent. Every method raises the PhylacteryError of its code; timeout is in seconds."""
 
     def __init__(self, target: str, **options: Any) -> None:
-        """Takes what ServiceClient takes."""
+        """Take what ServiceClient takes."""
         super().__init__(target, **options)
         self._chat = chat_pb2_grpc.ChatServiceStub(self._channel)
         self._runs = run_pb2_grpc.RunServiceStub(self._channel)
@@ -63,12 +63,12 @@ class PhylacteryClient(ServiceClient):
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> Turn:
-        """Gives a message to a thread (empty opens one) and answers the turn.
+        """Give a message to a thread (empty opens one) and return the turn.
 
         The same request_id with the same body answers the same turn again; without one each call is a new message.
         on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for the first; graph is empty for the thread's own.
         shown is the card the person was shown: a text that is nothing but a clear yes or no answers exactly that.
-        Raises ValueError for an on_busy that is none.
+        Raise ValueError for an on_busy that is none.
         """
         request = chat_pb2.SendMessageRequest(
             request_id=request_id or new_request_id(),
@@ -94,10 +94,10 @@ class PhylacteryClient(ServiceClient):
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[Event]:
-        """Does the same and answers every event of the turn as it happens; timeout bounds the whole stream.
+        """Do the same and return every event of the turn as it happens; timeout bounds the whole stream.
 
         A stream that broke off is read again, from its first event, with the same request_id. Leaving it early hangs up
-        and stops nothing; use contextlib.aclosing to hang up at once. Raises ValueError for an on_busy that is none.
+        and stops nothing; use contextlib.aclosing to hang up at once. Raise ValueError for an on_busy that is none.
         """
         request = chat_pb2.StreamMessageRequest(
             request_id=request_id or new_request_id(),
@@ -114,14 +114,14 @@ class PhylacteryClient(ServiceClient):
                 yield event_of(response.event)
 
     async def get_thread(self, thread_id: str, *, timeout: float | None = None) -> Thread:
-        """Answers where a thread stands."""
+        """Return where a thread stands."""
         request = chat_pb2.GetThreadRequest(thread_id=thread_id)
         return decode(Thread, (await self._call(self._chat.GetThread, request, timeout)).thread)
 
     async def watch_thread(
         self, thread_id: str, *, after_sequence: int = 0, reconnect: bool = True, timeout: float = math.inf
     ) -> AsyncGenerator[Event]:
-        """Answers a thread's events after a sequence, then each as it is stored, for as long as one reads.
+        """Return a thread's events after a sequence, then each as it is stored, for as long as one reads.
 
         Where the agent stops or the connection breaks it goes on after the last event once the agent is back. With
         reconnect=False it ends or raises then, and whoever calls again with the sequence of the last event they saw
@@ -142,24 +142,24 @@ class PhylacteryClient(ServiceClient):
     async def list_threads(
         self, *, page_size: int = 0, page_token: str = "", timeout: float | None = None
     ) -> ThreadPage:
-        """Answers a page of the caller's threads, the newest opened first; page_size 0 means 20."""
+        """Return a page of the caller's threads, the newest opened first; page_size 0 means 20."""
         request = chat_pb2.ListThreadsRequest(page_size=page_size, page_token=page_token)
         return decode(ThreadPage, await self._call(self._chat.ListThreads, request, timeout))
 
     async def delete_thread(self, thread_id: str, *, timeout: float | None = None) -> None:
-        """Removes a thread and everything kept of it; one that is not there is no error."""
+        """Remove a thread and everything kept of it; one that is not there is no error."""
         request = chat_pb2.DeleteThreadRequest(thread_id=thread_id)
         await self._call(self._chat.DeleteThread, request, self._seconds(timeout, EFFECT_TIMEOUT))
 
     async def list_messages(
         self, thread_id: str, *, page_size: int = 0, page_token: str = "", timeout: float | None = None
     ) -> ChatPage:
-        """Answers a page of the transcript, newest first; page_size 0 means 50."""
+        """Return a page of the transcript, newest first; page_size 0 means 50."""
         request = chat_pb2.ListMessagesRequest(thread_id=thread_id, page_size=page_size, page_token=page_token)
         return decode(ChatPage, await self._call(self._chat.ListMessages, request, timeout))
 
     async def get_run(self, run_id: str, *, timeout: float | None = None) -> Run:
-        """Answers where a run stands and what its tool calls came to."""
+        """Return where a run stands and what its tool calls came to."""
         request = run_pb2.GetRunRequest(run_id=run_id)
         return decode(Run, (await self._call(self._runs.GetRun, request, timeout)).run)
 
@@ -172,9 +172,9 @@ class PhylacteryClient(ServiceClient):
         page_token: str = "",
         timeout: float | None = None,
     ) -> RunPage:
-        """Answers a page of the caller's runs, newest first; status is a word such as SUSPENDED, empty for all.
+        """Return a page of the caller's runs, newest first; status is a word such as SUSPENDED, empty for all.
 
-        Raises ValueError for a status that is none.
+        Raise ValueError for a status that is none.
         """
         number = enum_number(event_pb2.RunStatus.DESCRIPTOR, status)
         request = run_pb2.ListRunsRequest(
@@ -186,7 +186,7 @@ class PhylacteryClient(ServiceClient):
         return decode(RunPage, await self._call(self._runs.ListRuns, request, timeout))
 
     async def cancel_run(self, run_id: str, *, timeout: float | None = None) -> Run:
-        """Ends a run for good and answers it once it has ended; timing out takes nothing back."""
+        """End a run for good and return it once it has ended; timing out takes nothing back."""
         request = run_pb2.CancelRunRequest(run_id=run_id)
         seconds = self._seconds(timeout, EFFECT_TIMEOUT)
         return decode(Run, (await self._call(self._runs.CancelRun, request, seconds)).run)
@@ -199,7 +199,7 @@ class PhylacteryClient(ServiceClient):
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> RetriedRun:
-        """Begins a run that failed once more, as a new run with the same words, and answers the new one at once.
+        """Begin a run that failed once more, as a new run with the same words, and return the new one at once.
 
         acknowledge_effects says that what the old run did, or may have done, may happen a second time.
         """
@@ -211,21 +211,21 @@ class PhylacteryClient(ServiceClient):
     async def list_run_steps(
         self, run_id: str, *, page_size: int = 0, page_token: str = "", timeout: float | None = None
     ) -> RunStepPage:
-        """Answers a page of the nodes a run executed, oldest first; page_size 0 means 100."""
+        """Return a page of the nodes a run executed, oldest first; page_size 0 means 100."""
         request = run_pb2.ListRunStepsRequest(run_id=run_id, page_size=page_size, page_token=page_token)
         return decode(RunStepPage, await self._call(self._runs.ListRunSteps, request, timeout))
 
     async def list_tool_calls(
         self, *, state: str = "", page_size: int = 0, page_token: str = "", timeout: float | None = None
     ) -> ToolCallPage:
-        """Answers a page of the ledger over all runs, newest first; state is a word such as in_doubt, empty for all."""
+        """Return a page of the ledger over all runs, newest first; state is a word such as in_doubt, empty for all."""
         request = run_pb2.ListToolCallsRequest(state=state, page_size=page_size, page_token=page_token)
         return decode(ToolCallPage, await self._call(self._runs.ListToolCalls, request, timeout))
 
     async def resolve_in_doubt(
         self, run_id: str, tool_call_id: str, *, happened: bool, timeout: float | None = None
     ) -> ToolCallRecord:
-        """Says what became of an effect in doubt, and answers its row of the ledger."""
+        """Say what became of an effect in doubt, and return its row of the ledger."""
         word = run_pb2.RESOLUTION_HAPPENED if happened else run_pb2.RESOLUTION_DID_NOT_HAPPEN
         request = run_pb2.ResolveInDoubtRequest(run_id=run_id, tool_call_id=tool_call_id, resolution=word)
         return decode(ToolCallRecord, (await self._call(self._runs.ResolveInDoubt, request, timeout)).tool_call)
@@ -233,17 +233,17 @@ class PhylacteryClient(ServiceClient):
     async def list_tools(
         self, *, enabled_only: bool = False, source: str = "", timeout: float | None = None
     ) -> ToolList:
-        """Answers the agent's tools by name, with why some are switched off; source is as in Tool, empty for all."""
+        """Return the agent's tools by name, with why some are switched off; source is as in Tool, empty for all."""
         request = tool_pb2.ListToolsRequest(enabled_only=enabled_only, source=source)
         return decode(ToolList, await self._call(self._tools.ListTools, request, timeout))
 
     async def list_graphs(self, *, timeout: float | None = None) -> tuple[Graph, ...]:
-        """Answers the graphs the agent can serve a thread with, the default first."""
+        """Return the graphs the agent can serve a thread with, the default first."""
         answered = await self._call(self._graphs.ListGraphs, graph_pb2.ListGraphsRequest(), timeout)
         return tuple(decode(Graph, graph) for graph in answered.graphs)
 
     async def get_graph(self, name: str = "", *, timeout: float | None = None) -> DrawnGraph:
-        """Answers one graph node by node, and as Mermaid text; an empty name is the default."""
+        """Return one graph node by node, and as Mermaid text; an empty name is the default."""
         return decode(
             DrawnGraph, await self._call(self._graphs.GetGraph, graph_pb2.GetGraphRequest(name=name), timeout)
         )
@@ -251,12 +251,12 @@ class PhylacteryClient(ServiceClient):
     async def erase_user(
         self, *, subject: str = "", request_id: str = "", timeout: float | None = None
     ) -> AgentErasure:
-        """Removes everything the agent holds about the caller, or about a user an operator names; answers the proof."""
+        """Remove everything the agent holds about the caller, or about a user an operator names; return the proof."""
         request = privacy_pb2.EraseUserRequest(subject=subject, request_id=request_id or new_request_id())
         return decode(AgentErasure, (await self._call(self._privacy.EraseUser, request, timeout)).erasure)
 
     async def get_erasure(self, erasure_id: str, *, timeout: float | None = None) -> AgentErasure:
-        """Answers the record of an erasure."""
+        """Return the record of an erasure."""
         request = privacy_pb2.GetErasureRequest(erasure_id=erasure_id)
         return decode(AgentErasure, (await self._call(self._privacy.GetErasure, request, timeout)).erasure)
 
@@ -266,7 +266,7 @@ def _on_busy(word: str) -> chat_pb2.OnBusy.ValueType:
 
 
 def event_of(raw: event_pb2.Event) -> Event:
-    """Answers an event of the wire as a result."""
+    """Return an event of the wire as a result."""
     create_time = raw.create_time.ToDatetime(tzinfo=UTC) if raw.HasField("create_time") else None
     return Event(raw.thread_id, raw.run_id, raw.sequence, create_time, raw.WhichOneof("kind") or "", raw)
 

@@ -20,7 +20,7 @@ _known_hints: dict[type, Mapping[str, Any]] = {}
 
 
 def decode(result: type[T], message: Message) -> T:
-    """Answers the result dataclass of a message.
+    """Return the result dataclass of a message.
 
     A Timestamp becomes an aware datetime, a Duration a timedelta, a repeated field a tuple, an enum value its word
     without the enum's prefix (a number this client does not know stays a number, as text). An unset message becomes
@@ -62,13 +62,13 @@ def _single(hint: Any, value: Any, field: FieldDescriptor) -> Any:
 
 
 def enum_word(enum: EnumDescriptor, number: int) -> str:
-    """Answers for example 'DONE' for RUN_STATUS_DONE."""
+    """Return for example 'DONE' for RUN_STATUS_DONE."""
     known = enum.values_by_number.get(number)
     return str(number) if known is None else known.name.removeprefix(enum_prefix(enum))
 
 
 def enum_number(enum: EnumDescriptor, word: str) -> int:
-    """Answers the value of a word, 0 for the empty one. Raises ValueError with the words there are."""
+    """Return the value of a word, 0 for the empty one. Raise ValueError with the words there are."""
     prefix = enum_prefix(enum)
     value = enum.values_by_name.get(prefix + (word or "UNSPECIFIED"))
     if value is None:
@@ -78,7 +78,7 @@ def enum_number(enum: EnumDescriptor, word: str) -> int:
 
 
 def enum_prefix(enum: EnumDescriptor) -> str:
-    """Answers for example 'RUN_STATUS_' for RunStatus."""
+    """Return for example 'RUN_STATUS_' for RunStatus."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", enum.name).upper() + "_"
 
 

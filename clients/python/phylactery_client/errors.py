@@ -133,7 +133,7 @@ _CLASSES: Mapping[grpc.StatusCode, type[PhylacteryError]] = {
 
 
 def error_of(failure: aio.AioRpcError, request_id: str = "") -> PhylacteryError:
-    """Answers the typed error of a failed call; details that cannot be read are left out, never raised."""
+    """Return the typed error of a failed call; details that cannot be read are left out, never raised."""
     info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
     for detail in _status(failure).details:
         try:

@@ -54,7 +54,7 @@ class NewMessage:
     create_time: datetime | None = None
 
     def message(self) -> memory_pb2.Message:
-        """Answers it as the contract's message. Raises ValueError for an unknown role or a naive create_time."""
+        """Return it as the contract's message. Raise ValueError for an unknown role or a naive create_time."""
         message = memory_pb2.Message(message_id=self.message_id, content=self.content, run_id=self.run_id)
         message.role = memory_pb2.Role.ValueType(enum_number(_ROLES, self.role))
         if self.create_time is not None:
@@ -68,7 +68,7 @@ class MemoryClient(ServiceClient):
     """Calls memory. Every method raises the PhylacteryError of its code; timeout is in seconds."""
 
     def __init__(self, target: str, **options: Any) -> None:
-        """Takes what ServiceClient takes."""
+        """Take what ServiceClient takes."""
         super().__init__(target, **options)
         self._outputs = output_pb2_grpc.OutputServiceStub(self._channel)
         self._memory = memory_pb2_grpc.MemoryServiceStub(self._channel)
@@ -84,10 +84,10 @@ class MemoryClient(ServiceClient):
         tool_name: str,
         timeout: float | None = None,
     ) -> StoredOutput:
-        """Gives an output to memory, which keeps it where it is too large for a context.
+        """Give an output to memory, which keeps it where it is too large for a context.
 
         Idempotent by run_id, tool_call_id and text, so it is sent again while the service is UNAVAILABLE; timeout
-        bounds all attempts together. Raises UnicodeEncodeError for text with lone surrogates.
+        bounds all attempts together. Raise UnicodeEncodeError for text with lone surrogates.
         """
         spec = output_pb2.OutputSpec(thread_id=thread_id, run_id=run_id, tool_call_id=tool_call_id, tool_name=tool_name)
         data = text.encode()
@@ -106,21 +106,21 @@ class MemoryClient(ServiceClient):
             attempt += 1
 
     async def get_output(self, pointer: str, *, timeout: float | None = None) -> Output:
-        """Answers what is known about a stored output, without its text."""
+        """Return what is known about a stored output, without its text."""
         request = output_pb2.GetOutputRequest(pointer=pointer)
         return decode(Output, (await self._call(self._outputs.GetOutput, request, timeout)).output)
 
     async def read_output(
         self, pointer: str, *, offset: int = 0, limit: int = 0, timeout: float | None = None
     ) -> OutputRange:
-        """Answers a range of characters; limit 0 means 10,000, the most there is."""
+        """Return a range of characters; limit 0 means 10,000, the most there is."""
         request = output_pb2.ReadOutputRequest(pointer=pointer, offset=offset, limit=limit)
         return decode(OutputRange, await self._call(self._outputs.ReadOutput, request, timeout))
 
     async def iterate_output(
         self, pointer: str, *, offset: int = 0, limit: int = 0, timeout: float | None = None
     ) -> AsyncGenerator[str]:
-        """Answers the whole output from offset, range by range; limit and timeout are each range's."""
+        """Return the whole output from offset, range by range; limit and timeout are each range's."""
         while True:
             part = await self.read_output(pointer, offset=offset, limit=limit, timeout=timeout)
             if part.text:
@@ -132,7 +132,7 @@ class MemoryClient(ServiceClient):
     async def append_messages(
         self, thread_id: str, messages: Sequence[NewMessage], *, timeout: float | None = None
     ) -> Appended:
-        """Adds messages to a thread in order, all or none; a message that stands already is skipped."""
+        """Add messages to a thread in order, all or none; a message that stands already is skipped."""
         request = memory_pb2.AppendMessagesRequest(
             thread_id=thread_id, messages=[message.message() for message in messages]
         )
@@ -147,7 +147,7 @@ class MemoryClient(ServiceClient):
         max_characters: int = 0,
         timeout: float | None = None,
     ) -> Window:
-        """Answers a page of a thread, newest first, bounded by messages (0: 50) and characters (0: 1,000,000)."""
+        """Return a page of a thread, newest first, bounded by messages (0: 50) and characters (0: 1,000,000)."""
         request = memory_pb2.ListMessagesRequest(
             thread_id=thread_id, page_size=page_size, page_token=page_token, max_characters=max_characters
         )
@@ -156,7 +156,7 @@ class MemoryClient(ServiceClient):
     async def list_outputs(
         self, *, thread_id: str = "", page_size: int = 0, page_token: str = "", timeout: float | None = None
     ) -> OutputPage:
-        """Answers a page of stored outputs, newest first; page_size 0 means 50."""
+        """Return a page of stored outputs, newest first; page_size 0 means 50."""
         request = output_pb2.ListOutputsRequest(thread_id=thread_id, page_size=page_size, page_token=page_token)
         return decode(OutputPage, await self._call(self._outputs.ListOutputs, request, timeout))
 
@@ -169,10 +169,10 @@ class MemoryClient(ServiceClient):
         keep: bool = False,
         timeout: float | None = None,
     ) -> WrittenMemory:
-        """Offers a text to the write policy, which keeps it or not and says why.
+        """Offer a text to the write policy, which keeps it or not and say why.
 
         source is USER, ASSISTANT, TOOL, WEB or SYSTEM; lineage names the messages it was made from, each by thread_id
-        and message_id. Raises ValueError for another source.
+        and message_id. Raise ValueError for another source.
         """
         request = user_memory_pb2.WriteMemoryRequest(
             text=text, source=user_memory_pb2.MemorySource.ValueType(enum_number(_SOURCES, source)), keep=keep
@@ -184,7 +184,7 @@ class MemoryClient(ServiceClient):
     async def search_memories(
         self, query: str, *, limit: int = 0, timeout: float | None = None
     ) -> tuple[MemoryMatch, ...]:
-        """Answers what is remembered about something, best first; limit 0 means 10."""
+        """Return what is remembered about something, best first; limit 0 means 10."""
         request = user_memory_pb2.SearchMemoriesRequest(query=query, limit=limit)
         response = await self._call(self._memory.SearchMemories, request, timeout)
         return tuple(decode(MemoryMatch, match) for match in response.matches)
@@ -197,19 +197,19 @@ class MemoryClient(ServiceClient):
         page_token: str = "",
         timeout: float | None = None,
     ) -> MemoryPage:
-        """Answers a page of memories, the last written first; page_size 0 means 50."""
+        """Return a page of memories, the last written first; page_size 0 means 50."""
         request = user_memory_pb2.ListMemoriesRequest(
             include_invalid=include_invalid, page_size=page_size, page_token=page_token
         )
         return decode(MemoryPage, await self._call(self._memory.ListMemories, request, timeout))
 
     async def forget_memory(self, memory_id: str, *, etag: str = "", timeout: float | None = None) -> None:
-        """Removes a memory for good, and what the profile took from it."""
+        """Remove a memory for good, and what the profile took from it."""
         request = user_memory_pb2.ForgetMemoryRequest(memory_id=memory_id, etag=etag)
         await self._call(self._memory.ForgetMemory, request, timeout)
 
     async def get_profile(self, *, max_superseded: int = 0, timeout: float | None = None) -> Profile:
-        """Answers the profile, and of each name so many values that held before, at most 20."""
+        """Return the profile, and of each name so many values that held before, at most 20."""
         request = profile_pb2.GetProfileRequest(max_superseded=max_superseded)
         return _profile((await self._call(self._memory.GetProfile, request, timeout)).profile)
 
@@ -221,7 +221,7 @@ class MemoryClient(ServiceClient):
         etag: str = "",
         timeout: float | None = None,
     ) -> Profile:
-        """Sets and removes values of the profile as the person says them, all or none; answers what stands then."""
+        """Set and remove values of the profile as the person says them, all or none; return what stands then."""
         request = profile_pb2.SetProfileFieldsRequest(
             remove=remove, etag=etag, source=user_memory_pb2.MEMORY_SOURCE_USER
         )
@@ -241,9 +241,9 @@ class MemoryClient(ServiceClient):
         max_memories: int = 0,
         timeout: float | None = None,
     ) -> Context:
-        """Answers what a turn should know; pathway is TEXT_FAST_PATH, TOOL_INTENT, RICH_INPUT or STANDBY.
+        """Return what a turn should know; pathway is TEXT_FAST_PATH, TOOL_INTENT, RICH_INPUT or STANDBY.
 
-        Raises ValueError for another pathway.
+        Raise ValueError for another pathway.
         """
         request = memory_pb2.BuildContextRequest(
             thread_id=thread_id,
@@ -263,17 +263,17 @@ class MemoryClient(ServiceClient):
         )
 
     async def erase_user(self, *, subject: str = "", request_id: str = "", timeout: float | None = None) -> Erasure:
-        """Removes everything held about the caller, or about a user an operator names; answers the proof."""
+        """Remove everything held about the caller, or about a user an operator names; return the proof."""
         request = privacy_pb2.EraseUserRequest(subject=subject, request_id=request_id or new_request_id())
         return decode(Erasure, (await self._call(self._privacy.EraseUser, request, timeout)).erasure)
 
     async def get_erasure(self, erasure_id: str, *, timeout: float | None = None) -> Erasure:
-        """Answers the record of an erasure."""
+        """Return the record of an erasure."""
         request = privacy_pb2.GetErasureRequest(erasure_id=erasure_id)
         return decode(Erasure, (await self._call(self._privacy.GetErasure, request, timeout)).erasure)
 
     async def export_user(self, *, timeout: float = math.inf) -> AsyncGenerator[str]:
-        """Answers everything held about the caller as JSON lines; the last one's type is "end"."""
+        """Return everything held about the caller as JSON lines; the last one's type is "end"."""
         request = privacy_pb2.ExportUserRequest()
         async with aclosing(self._stream(self._privacy.ExportUser, request, timeout)) as records:
             async for record in records:

@@ -102,13 +102,13 @@ def verify_receipt(
     tool_call_id: str = "",
     now: float | None = None,
 ) -> Receipt:
-    """Answers the receipt if it lets this execution run exactly this call.
+    """Return the receipt if it lets this execution run exactly this call.
 
     keys are those of RiskGateClient.list_keys or keys_of_jwk_set, with the issuer to believe. The arguments are hashed
     here, as they are about to be run. What is given of subject, tenant, thread_id, run_id and tool_call_id must be the
     receipt's; empty is not compared. now is the time in seconds since the epoch, None for the machine's clock.
 
-    Raises MalformedReceiptError, UnknownKeyError, SignatureError, NotYetValidError or MismatchError.
+    Raise MalformedReceiptError, UnknownKeyError, SignatureError, NotYetValidError or MismatchError.
     """
     kid, claims = _opened(receipt, keys)
     issued = claims.get("iat")
@@ -133,9 +133,9 @@ def verify_receipt(
 
 
 def keys_of_jwk_set(text: str, *, issuer: str) -> Keys:
-    """Reads the JWK Set that `riskgate keys export` prints, for an executor without a way to RiskGate.
+    """Read the JWK Set that `riskgate keys export` prints, for an executor without a way to RiskGate.
 
-    issuer is the RISKGATE_ISSUER to believe. A key marked as revoked verifies nothing. Raises ValueError.
+    issuer is the RISKGATE_ISSUER to believe. A key marked as revoked verifies nothing. Raise ValueError.
     """
     try:
         found = json.loads(text)["keys"]
@@ -150,7 +150,7 @@ def keys_of_jwk_set(text: str, *, issuer: str) -> Keys:
 
 
 def _opened(receipt: str, keys: Keys) -> tuple[str, Mapping[str, Any]]:
-    """Answers who signed it and its claims, once header and signature are good."""
+    """Return who signed it and its claims, once header and signature are good."""
     parts = receipt.split(".") if len(receipt) <= _MAX_CHARACTERS else []
     if len(parts) != _PARTS:
         raise MalformedReceiptError("format", "this is no receipt: three segments belong in one")
@@ -169,7 +169,7 @@ def _opened(receipt: str, keys: Keys) -> tuple[str, Mapping[str, Any]]:
 
 
 def _header(kid: str) -> str:
-    """Answers the one header segment a receipt of this key has; nothing in a header is ever read to be believed."""
+    """Return the one header segment a receipt of this key has; nothing in a header is ever read to be believed."""
     return _encode(json.dumps({"alg": "Ed25519", "kid": kid, "typ": TYPE}, separators=(",", ":")).encode())
 
 
@@ -224,7 +224,7 @@ def _encode(data: bytes) -> str:
 
 
 def _decode(segment: str) -> bytes:
-    """Reads base64url without padding, in its one spelling."""
+    """Read base64url without padding, in its one spelling."""
     try:
         data = base64.b64decode(segment + "=" * (-len(segment) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

@@ -110,7 +110,7 @@ class Event:
 
     @property
     def detail(self) -> Any:
-        """Answers the message of the event's kind, None for a kind this client does not know."""
+        """Return the message of the event's kind, None for a kind this client does not know."""
         return getattr(self.raw, self.kind) if self.kind else None
 
 

@@ -55,11 +55,11 @@ class ToolCall:
 
     @classmethod
     def of(cls, tool: str, arguments: Mapping[str, Any], *, tool_call_id: str) -> Self:
-        """Answers the call with arguments given as Python values. Raises ValueError or TypeError."""
+        """Return the call with arguments given as Python values. Raise ValueError or TypeError."""
         return cls(tool, tool_call_id, json.dumps(dict(arguments), allow_nan=False))
 
     def message(self) -> types_pb2.ToolCall:
-        """Answers the call as the contract's message."""
+        """Return the call as the contract's message."""
         return types_pb2.ToolCall(
             tool=self.tool,
             tool_call_id=self.tool_call_id,
@@ -73,7 +73,7 @@ class RiskGateClient(ServiceClient):
     """Calls RiskGate. Every method raises the PhylacteryError of its code; timeout is in seconds."""
 
     def __init__(self, target: str, **options: Any) -> None:
-        """Takes what ServiceClient takes."""
+        """Take what ServiceClient takes."""
         super().__init__(target, **options)
         self._gate = riskgate_pb2_grpc.RiskGateServiceStub(self._channel)
         self._approvals = approval_pb2_grpc.ApprovalServiceStub(self._channel)
@@ -92,7 +92,7 @@ class RiskGateClient(ServiceClient):
         min_bundle_revision: int = 0,
         timeout: float | None = None,
     ) -> Evaluation:
-        """Answers RiskGate's decision about a call, counting the approval where one is named.
+        """Return RiskGate's decision about a call, counting the approval where one is named.
 
         With task_id RiskGate knows what the user asked for and where each argument comes from: see begin_task.
         With min_bundle_revision no replica decides by an earlier bundle, also right after an activation at another.
@@ -119,7 +119,7 @@ class RiskGateClient(ServiceClient):
         min_bundle_revision: int = 0,
         timeout: float | None = None,
     ) -> Redemption:
-        """Consumes a permit for one execution; execution_id is fresh, and kept when the same execution asks again.
+        """Consume a permit for one execution; execution_id is fresh, and kept when the same execution asks again.
 
         min_bundle_revision is the lowest bundle revision that may decide again about the call, 0 for any.
         """
@@ -142,7 +142,7 @@ class RiskGateClient(ServiceClient):
         continues_task_id: str = "",
         timeout: float | None = None,
     ) -> Task:
-        """Opens a task with the user's own words, whole and unchanged: from where they come in, never from a model.
+        """Open a task with the user's own words, whole and unchanged: from where they come in, never from a model.
 
         The same request_id with the same words answers the same task; one is made where none is given. Where
         continues_task_id is over, the error is TASK_NOT_FOUND: begin without it.
@@ -168,10 +168,10 @@ class RiskGateClient(ServiceClient):
         run_id: str = "",
         timeout: float | None = None,
     ) -> Observation:
-        """Shows what a tool answered, as JSON or as text, before anything else of the task is evaluated.
+        """Show what a tool answered, as JSON or as text, before anything else of the task is evaluated.
 
         It is for whoever ran the tool, with the bound arguments it ran with; neither result says that it answered
-        nothing. run_id is that of evaluate and redeem. Raises ValueError where both results are given.
+        nothing. run_id is that of evaluate and redeem. Raise ValueError where both results are given.
         """
         if result_json is not None and result_text is not None:
             raise ValueError("a tool answers result_json or result_text, not both")
@@ -190,7 +190,7 @@ class RiskGateClient(ServiceClient):
         return decode(Observation, await self._call(self._tasks.Observe, request, timeout))
 
     async def end_task(self, task_id: str, *, keep_seconds: int = 0, timeout: float | None = None) -> None:
-        """Ends a task and erases what was kept of it; again changes nothing.
+        """End a task and erase what was kept of it; again changes nothing.
 
         With keep_seconds, an hour at most, it is erased then, and until then another task may go on from it.
         """
@@ -200,7 +200,7 @@ class RiskGateClient(ServiceClient):
         await self._call(self._tasks.EndTask, request, timeout)
 
     async def evaluate_access(self, question: AccessQuestion, *, timeout: float | None = None) -> AccessAnswer:
-        """Answers whether a user may do something: true only where RiskGate would ALLOW it without asking anybody.
+        """Return whether a user may do something: true only where RiskGate would ALLOW it without asking anybody.
 
         It is for a point that enforces decisions of its own; nothing runs under such an answer that RiskGate guards.
         """
@@ -210,7 +210,7 @@ class RiskGateClient(ServiceClient):
     async def evaluate_access_batch(
         self, questions: Sequence[AccessQuestion], *, semantic: str = "execute_all", timeout: float | None = None
     ) -> tuple[AccessAnswer, ...]:
-        """Answers several questions, at most 100, in their order.
+        """Return several questions, at most 100, in their order.
 
         semantic is "execute_all", "deny_on_first_deny" or "permit_on_first_permit": the last two end the answers with
         the first false, or the first true.
@@ -232,7 +232,7 @@ class RiskGateClient(ServiceClient):
         error_code: str = "",
         timeout: float | None = None,
     ) -> int:
-        """Records how an execution ended: SUCCEEDED, FAILED or IN_DOUBT. Answers its place in the audit log."""
+        """Record how an execution ended: SUCCEEDED, FAILED or IN_DOUBT. Return its place in the audit log."""
         request = riskgate_pb2.ReportOutcomeRequest(
             execution_id=execution_id, result_hash=result_hash, result_size=result_size, error_code=error_code
         )
@@ -240,7 +240,7 @@ class RiskGateClient(ServiceClient):
         return (await self._call(self._gate.ReportOutcome, request, timeout)).audit_index
 
     async def get_approval(self, approval_id: str, *, full: bool = False, timeout: float | None = None) -> Approval:
-        """Answers one approval as the caller may see it; ``full`` leaves no middle of a long argument out."""
+        """Return one approval as the caller may see it; ``full`` leaves no middle of a long argument out."""
         request = approval_pb2.GetApprovalRequest(approval_id=approval_id, full=full)
         return decode(Approval, (await self._call(self._approvals.GetApproval, request, timeout)).approval)
 
@@ -253,7 +253,7 @@ class RiskGateClient(ServiceClient):
         page_token: str = "",
         timeout: float | None = None,
     ) -> ApprovalPage:
-        """Answers a page of approvals, newest first; state is a word such as PENDING, empty for all."""
+        """Return a page of approvals, newest first; state is a word such as PENDING, empty for all."""
         request = approval_pb2.ListApprovalsRequest(thread_id=thread_id, page_size=page_size, page_token=page_token)
         request.state = types_pb2.ApprovalState.ValueType(enum_number(_STATES, state))
         return decode(ApprovalPage, await self._call(self._approvals.ListApprovals, request, timeout))
@@ -261,7 +261,7 @@ class RiskGateClient(ServiceClient):
     async def approve(
         self, approval_id: str, *, args_hash: str, code: str = "", thread_id: str = "", timeout: float | None = None
     ) -> Approval:
-        """Says yes to what args_hash names, and answers the approval's new state."""
+        """Say yes to what args_hash names, and return the approval's new state."""
         request = approval_pb2.ApproveRequest(
             approval_id=approval_id, args_hash=args_hash, code=code, thread_id=thread_id
         )
@@ -270,14 +270,14 @@ class RiskGateClient(ServiceClient):
     async def reject(
         self, approval_id: str, *, reason: str = "", thread_id: str = "", timeout: float | None = None
     ) -> Approval:
-        """Says no, and answers the approval's new state."""
+        """Say no, and return the approval's new state."""
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
         return decode(Approval, (await self._call(self._approvals.Reject, request, timeout)).approval)
 
     async def cancel(
         self, approval_id: str, *, reason: str = "", thread_id: str = "", timeout: float | None = None
     ) -> Approval:
-        """Withdraws what the caller asked, also once it is approved, and answers the approval's new state."""
+        """Withdraw what the caller asked, also once it is approved, and return the approval's new state."""
         request = approval_pb2.CancelRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
         return decode(Approval, (await self._call(self._approvals.Cancel, request, timeout)).approval)
 
@@ -292,7 +292,7 @@ class RiskGateClient(ServiceClient):
         reconnect: bool = True,
         timeout: float = math.inf,
     ) -> AsyncGenerator[ApprovalChange]:
-        """Yields every change of the approvals the caller may see, each once, and those of one in their order.
+        """Yield every change of the approvals the caller may see, each once, and those of one in their order.
 
         With snapshot, what is open comes first; with the resume_token of a change, what came after it. Where RiskGate
         stops or the connection breaks it goes on after the last change once RiskGate is back, and nothing is missed;
@@ -320,7 +320,7 @@ class RiskGateClient(ServiceClient):
                 yield decode(ApprovalChange, change)
 
     async def list_keys(self, *, etag: str = "", timeout: float | None = None) -> Keys:
-        """Answers the public keys RiskGate signs with, the active one first; none where etag still fits."""
+        """Return the public keys RiskGate signs with, the active one first; none where etag still fits."""
         return decode(Keys, await self._call(self._keys.ListKeys, key_pb2.ListKeysRequest(etag=etag), timeout))
 
 
@@ -328,11 +328,11 @@ class AuditClient(ServiceClient):
     """Calls RiskGate's AuditService. Every method raises the PhylacteryError of its code; timeout is in seconds."""
 
     def __init__(self, target: str, **options: Any) -> None:
-        """Takes what ServiceClient takes."""
+        """Take what ServiceClient takes."""
         super().__init__(target, **options)
         self._audit = audit_pb2_grpc.AuditServiceStub(self._channel)
 
     async def erase_values(self, *, subject: str, reason: str, timeout: float | None = None) -> ErasedValues:
-        """Erases the values of everything a user asked for, for ever; records and commitments stay. For operators."""
+        """Erase the values of everything a user asked for, for ever; record and commitments stay. For operators."""
         request = audit_pb2.EraseValuesRequest(filter=audit_pb2.EntryFilter(subject=subject), reason=reason)
         return decode(ErasedValues, await self._call(self._audit.EraseValues, request, timeout))

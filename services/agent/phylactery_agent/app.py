@@ -53,7 +53,7 @@ from phylactery_agent.edges import Edges
 
 
 def registrations(edges: Edges, privacy: Privacy) -> list[Registration]:
-    """Answers the agent's five services."""
+    """Return the agent's five services."""
     return [
         registration(
             chat_pb2.DESCRIPTOR,
@@ -106,14 +106,14 @@ class Agent:
 
 
 async def build(settings: AgentSettings) -> Service:
-    """Builds an agent and answers what is served. Raises StartError."""
+    """Build an agent and return what is served. Raise StartError."""
     return (await build_agent(settings)).service
 
 
 async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Agent:
-    """Builds an agent on its data folder.
+    """Build an agent on its data folder.
 
-    Raises StartError when the folder is taken, a key is unusable or a tool module is none.
+    Raise StartError when the folder is taken, a key is unusable or a tool module is none.
     """
     settings.prepare()
     if settings.graph not in GRAPH_NAMES:
@@ -139,7 +139,7 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
 
 
 async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.AsyncExitStack) -> Agent:
-    """Puts the parts together; what has to be closed is, by the stack, the last that was opened first."""
+    """Put the parts together; what has to be closed is, by the stack, the last that was opened first."""
     models = open_models(settings, clock)
     if models is not None:
         stack.push_async_callback(models.close)
@@ -179,7 +179,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
 
 
 async def _start_background(agent: Agent, settings: AgentSettings, closing: contextlib.AsyncExitStack) -> None:
-    """Starts delivery, erasing, retention and, unless switched off, the approval watcher; all end before the rest."""
+    """Start delivery, erasing, retention and, unless switched off, the approval watcher; all end before the rest."""
     jobs = [agent.delivery.run(), agent.privacy.run(), agent.retention.run(), agent.catalog.run(), agent.firing.run()]
     if settings.approval_poll_seconds:
         jobs.append(agent.watcher.run())

@@ -42,7 +42,7 @@ class Edges:
 
 
 def make_edges(shared: Shared, runner: Runner, catalog: CatalogCheck) -> Edges:
-    """Answers the edges."""
+    """Return the edges."""
     threads, log = ThreadStore(shared.database), EventLog(shared.database)
     showing = Showing(shared.outside.services, log, shared.runs)
     return Edges(
@@ -108,7 +108,7 @@ def _runs(shared: Shared, runner: Runner) -> RunEdge:
 
 
 def _limits(settings: AgentSettings, models: Models | None) -> BudgetLimits:
-    """Answers at how much a run stops."""
+    """Return at how much a run stops."""
     limits = BudgetLimits(active_us=round(settings.active_seconds * MICROSECONDS))
     if models is None:
         return limits

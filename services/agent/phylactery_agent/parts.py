@@ -61,7 +61,7 @@ class Shared:
 def make_shared(
     settings: AgentSettings, clock: Clock, database: Database, outside: Outside, models: Models | None
 ) -> Shared:
-    """Answers what the other parts share."""
+    """Return what the other parts share."""
     holder, look_seconds, news = outside.folder.holder, LOOK_SECONDS if settings.shared else None, ThreadNews()
     duties = Duties(database, clock, holder, seconds=settings.lease_seconds)
     delivery = Delivery(
@@ -90,7 +90,7 @@ def make_shared(
 
 
 def make_turns(shared: Shared) -> TurnServer:
-    """Answers what serves a turn."""
+    """Return what serves a turn."""
     settings, clock, database = shared.settings, shared.clock, shared.database
     saver = Checkpoints(database, keep_writes=False)  # no node of the graph runs beside another
     return TurnServer(
@@ -117,7 +117,7 @@ def make_turns(shared: Shared) -> TurnServer:
 
 
 def make_runner(shared: Shared, turns: TurnServer) -> Runner:
-    """Answers what claims turns and has them served."""
+    """Return what claims turns and have them served."""
     settings = shared.settings
     runner = Runner(
         shared.inbox,
@@ -137,7 +137,7 @@ def make_runner(shared: Shared, turns: TurnServer) -> Runner:
 
 
 def make_privacy(shared: Shared, runner: Runner, log: ErasureLog[Erasure]) -> Privacy:
-    """Answers what erases a user."""
+    """Return what erases a user."""
     return Privacy(
         PrivacyTools(
             store=ErasureStore(shared.database, shared.clock),

@@ -53,21 +53,21 @@ class OutsideSettings(ServiceSettings):
     @field_validator("http_allow")
     @classmethod
     def _readable_list(cls, value: list[str]) -> list[str]:
-        """Refuses an entry that readers could disagree about. Raises ValueError."""
+        """Refuse an entry that readers could disagree about. Raise ValueError."""
         read_allowed(value)
         return value
 
     @field_validator("http_ca_file", "smtp_ca_file")
     @classmethod
     def _readable_file(cls, value: Path | None) -> Path | None:
-        """Refuses a file of certificates that is not there. Raises ValueError."""
+        """Refuse a file of certificates that is not there. Raise ValueError."""
         if value is not None and not value.is_file():
             raise ValueError(f"there is no file {value}")
         return value
 
     @model_validator(mode="after")
     def _whole_mail(self) -> OutsideSettings:
-        """Refuses a mail server without a sender, and one that would be told secrets in the clear."""
+        """Refuse a mail server without a sender, and one that would be told secrets in the clear."""
         if not self.smtp_host:
             return self
         if not _is_host(self.smtp_host):
@@ -82,13 +82,13 @@ class OutsideSettings(ServiceSettings):
         return self
 
     def web(self) -> WebSettings | None:
-        """Answers what http_get may do, None where it is switched off."""
+        """Return what http_get may do, None where it is switched off."""
         if not self.http_allow:
             return None
         return WebSettings(read_allowed(self.http_allow), self.http_max_bytes, self.http_seconds, self.http_ca_file)
 
     def mail(self) -> MailSettings | None:
-        """Answers the mail server, None where there is none. Raises ValueError where its password cannot be read."""
+        """Return the mail server, None where there is none. Raise ValueError where its password cannot be read."""
         if not self.smtp_host:
             return None
         password = read_secret(self.smtp_password_file, "AGENT_SMTP_PASSWORD_FILE")
@@ -197,32 +197,32 @@ class AgentSettings(OutsideSettings, ModelSettings):
 
     @property
     def shared(self) -> bool:
-        """Says whether other agents may serve the same database: over SQLite one process owns the folder."""
+        """Return whether other agents may serve the same database: over SQLite one process owns the folder."""
         return bool(self.database_url) and not self.database_url.startswith("sqlite")
 
     @field_validator("time_zone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
-        """Refuses what the system's time zones do not name. Raises ValueError."""
+        """Refuse what the system's time zones do not name. Raise ValueError."""
         zone(value)
         return value
 
     @property
     def sandbox(self) -> Path:
-        """Answers the folder of the file tools."""
+        """Return the folder of the file tools."""
         return self.sandbox_dir or self.data_dir / "sandbox"
 
     @property
     def mcp_pin_file(self) -> Path:
-        """Answers the file of the pinned MCP tools."""
+        """Return the file of the pinned MCP tools."""
         return self.mcp_pins or self.data_dir / "mcp.json"
 
     def token_for_riskgate(self) -> str:
-        """Answers the token, from its file where one is named. Raises ValueError."""
+        """Return the token, from its file where one is named. Raise ValueError."""
         return read_secret(self.riskgate_token_file, "AGENT_RISKGATE_TOKEN_FILE") or (
             self.riskgate_token.get_secret_value()
         )
 
     def token_for_memory(self) -> str:
-        """Answers the token, from its file where one is named. Raises ValueError."""
+        """Return the token, from its file where one is named. Raise ValueError."""
         return read_secret(self.memory_token_file, "AGENT_MEMORY_TOKEN_FILE") or self.memory_token.get_secret_value()

@@ -112,7 +112,7 @@ class StoreFull(ResourceExhausted):
     """
 
     def __init__(self, what: str = "the database") -> None:
-        """Takes what the disk is below, as a sentence names it."""
+        """Take what the disk is below, as a sentence names it."""
         super().__init__("STORE_FULL", f"the disk below {what} is full, so nothing changed; make room and try again")
 
 

@@ -56,7 +56,7 @@ class ServiceSettings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _usable_database_url(cls, value: str) -> str:
-        """Refuses what no installed driver serves; the text names no part of the URL, which may hold a password."""
+        """Refuse what no installed driver serves; the text names no part of the URL, which may hold a password."""
         if value:
             import sqlalchemy as sa  # late: a command that only asks for a token has no database
 
@@ -95,7 +95,7 @@ class ServiceSettings(BaseSettings):
 
     @property
     def on_loopback(self) -> bool:
-        """Says whether only this machine can reach the service."""
+        """Return whether only this machine can reach the service."""
         if self.host == "localhost":
             return True
         try:
@@ -105,7 +105,7 @@ class ServiceSettings(BaseSettings):
 
     @property
     def url(self) -> str:
-        """Answers the database URL, with the password of its file. Raises StartError where that cannot be read."""
+        """Return the database URL, with the password of its file. Raise StartError where that cannot be read."""
         if not self.database_url:
             return f"sqlite:///{self.data_dir.resolve() / (self.service + '.db')}"
         if self.database_password_file is None:
@@ -120,7 +120,7 @@ class ServiceSettings(BaseSettings):
         return sa.make_url(self.database_url).set(password=password).render_as_string(hide_password=False)
 
     def prepare(self) -> None:
-        """Creates the data folder, readable by its owner alone. Raises StartError when it cannot be written."""
+        """Create the data folder, readable by its owner alone. Raise StartError when it cannot be written."""
         why = ""
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -134,14 +134,14 @@ class ServiceSettings(BaseSettings):
 
 
 def explain(error: ValidationError, prefix: str) -> str:
-    """Answers the first fault of a settings error as a sentence that names the environment variable."""
+    """Return the first fault of a settings error as a sentence that names the environment variable."""
     first = error.errors(include_input=False, include_url=False)[0]
     said = first["msg"].removeprefix("Value error, ")
     return f"{prefix}{'_'.join(str(part) for part in first['loc']).upper()}: {said}" if first["loc"] else said
 
 
 def load(kind: type[Settings], **options: Any) -> Settings:
-    """Answers the settings from options and the environment. Raises StartError that names the variable at fault."""
+    """Return the settings from options and the environment. Raise StartError that names the variable at fault."""
     prefix = kind.model_config.get("env_prefix", "")
     try:
         return kind(**options)
@@ -153,7 +153,7 @@ def load(kind: type[Settings], **options: Any) -> Settings:
 
 
 def read_secret(path: Path | None, what: str) -> str:
-    """Answers the text of a secret's file without the final line break, empty for None. Raises ValueError."""
+    """Return the text of a secret's file without the final line break, empty for None. Raise ValueError."""
     if path is None:
         return ""
     try:

@@ -9,7 +9,7 @@ from phylactery_memory.settings import MemorySettings
 
 
 def main() -> None:
-    """Serves until SIGINT or SIGTERM, or migrates where told to; a fault is one sentence and exit code 2."""
+    """Serve until SIGINT or SIGTERM, or migrate where told to; a fault is one sentence and exit code 2."""
     server.main(MemorySettings, build)
 
 

@@ -30,26 +30,26 @@ class Housekeeping:
     def __init__(
         self, garbage: Garbage, keys: KeyStore, masters: MasterKeys, late: LateVectors, *, clock: Clock, every: float
     ) -> None:
-        """Takes what it removes and embeds with, the keys, the time, and how many seconds lie between two rounds."""
+        """Take what it removes and embeds with, the keys, the time, and how many seconds lie between two rounds."""
         self._garbage, self._keys, self._masters, self._late = garbage, keys, masters, late
         self._clock, self._every = clock, every
         self._task: asyncio.Task[None] | None = None
         self._sweep_us = 0
 
     async def start(self) -> None:
-        """Admits the master key and begins. Raises StartError where another one belongs to the database."""
+        """Admit the master key and begin. Raise StartError where another one belongs to the database."""
         await self._keys.admit(self._masters.active_id, self._masters.ids, self._clock.now_us())
         self._task = asyncio.create_task(self._loop())
 
     async def stop(self) -> None:
-        """Ends the loop."""
+        """End the loop."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
     async def tidy(self) -> int:
-        """Removes what has expired and answers how many outputs that were. Raises Unavailable."""
+        """Remove what has expired and return how many outputs that were. Raise Unavailable."""
         removed = await self._garbage.remove_expired(self._clock.now_us())
         orphans = await self._garbage.remove_orphans()
         if removed or orphans:
@@ -62,7 +62,7 @@ class Housekeeping:
         return removed
 
     async def _rewrap(self) -> None:
-        """Wraps users' keys by the master key in use, so that the one before it can be taken away."""
+        """Wrap users' keys by the master key in use, so that the one before it can be taken away."""
         wrapped = await self._keys.rewrap(self._masters.active_id, self._masters.rewrap)
         if wrapped:
             await self._garbage.forget()

@@ -11,7 +11,7 @@ class Metrics:
     """The instruments, under the names the product gives them. Make one for a process."""
 
     def __init__(self, instruments: Meter | None = None) -> None:
-        """Takes the meter to make them at; None is the process's."""
+        """Take the meter to make them at; None is the process's."""
         source = instruments or meter()
         self._read_ms = source.create_histogram(semconv.MEMORY_READ_MS, unit="ms")
         self._write_count = source.create_counter(semconv.MEMORY_WRITE_COUNT)
@@ -20,9 +20,9 @@ class Metrics:
         source.create_observable_gauge(semconv.MEMORY_PROFILE_HIT_RATIO, [self.profile_hits.observe], unit="1")
 
     def read(self, pathway: str, milliseconds: float) -> None:
-        """Records how long one BuildContext read took."""
+        """Record how long one BuildContext read took."""
         self._read_ms.record(milliseconds, {semconv.PATHWAY: pathway})
 
     def wrote(self, layer: str) -> None:
-        """Counts one decision of the write policy; layer is "semantic", "profile" or "none"."""
+        """Count one decision of the write policy; layer is "semantic", "profile" or "none"."""
         self._write_count.add(1, {semconv.MEMORY_LAYER: layer})

@@ -115,7 +115,7 @@ class MemorySettings(ServiceSettings):
 
     @property
     def bucket(self) -> BucketTarget | None:
-        """Answers the bucket that is set, if one is. Raises ValueError where the secret's file cannot be read."""
+        """Return the bucket that is set, if one is. Raise ValueError where the secret's file cannot be read."""
         if not self.object_store_url:
             return None
         bucket, _, prefix = self.object_store_url.removeprefix("s3://").strip("/").partition("/")
@@ -131,12 +131,12 @@ class MemorySettings(ServiceSettings):
 
     @property
     def embeddings_key(self) -> str:
-        """Answers the endpoint's key, empty where it needs none. Raises ValueError where its file cannot be read."""
+        """Return the endpoint's key, empty where it needs none. Raise ValueError where its file cannot be read."""
         return read_secret(self.embeddings_key_file, "MEMORY_EMBEDDINGS_KEY_FILE")
 
     @property
     def output_rules(self) -> OutputRules:
-        """Answers the thresholds as the domain takes them."""
+        """Return the thresholds as the domain takes them."""
         return OutputRules(
             evict_over_chars=self.evict_over_chars,
             rehydrate_under_chars=self.rehydrate_under_chars,
@@ -147,10 +147,10 @@ class MemorySettings(ServiceSettings):
 
     @property
     def message_limits(self) -> Limits:
-        """Answers how much one user may have said."""
+        """Return how much one user may have said."""
         return Limits(self.max_threads, self.max_thread_messages)
 
     @property
     def keys_dir(self) -> Path:
-        """Answers the folder of the master key that is made where none is named."""
+        """Return the folder of the master key that is made where none is named."""
         return self.data_dir / "keys"

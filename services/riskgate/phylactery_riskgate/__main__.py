@@ -11,7 +11,7 @@ from phylactery_riskgate.settings import RiskGateSettings
 
 
 def serve(*, workers: int = 1, **options: Any) -> None:
-    """Runs until SIGINT or SIGTERM; whatever keeps it from starting is one sentence and exit code 2.
+    """Run until SIGINT or SIGTERM; whatever keeps it from starting is one sentence and exit code 2.
 
     workers are processes behind one port, each with an audit log of its own. options are settings that go before the
     environment.
@@ -23,7 +23,7 @@ def serve(*, workers: int = 1, **options: Any) -> None:
 
 
 def main() -> None:
-    """Serves, or migrates where told to."""
+    """Serve, or migrate where told to."""
     server.main(RiskGateSettings, build)
 
 

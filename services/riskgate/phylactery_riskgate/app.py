@@ -55,9 +55,9 @@ _log = get_logger("riskgate")
 
 
 async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Service:
-    """Answers the service ready to be served.
+    """Return the service ready to be served.
 
-    Raises StartError where bundle, keys, schema or log cannot be used; the message says which and what to do.
+    Raise StartError where bundle, keys, schema or log cannot be used; the message says which and what to do.
     """
     settings.prepare()
     try:
@@ -78,7 +78,7 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
 
 
 def find_bundle(settings: RiskGateSettings) -> tuple[LiveBundle, BundleError | None]:
-    """Answers the bundle of the folder, or why it holds none: the one that was accepted last may go on then."""
+    """Return the bundle of the folder, or why it holds none: the one that was accepted last may go on then."""
     try:
         return LiveBundle(DecisionEngine(load_bundle(settings.bundle))), None
     except BundleError as error:
@@ -86,7 +86,7 @@ def find_bundle(settings: RiskGateSettings) -> tuple[LiveBundle, BundleError | N
 
 
 def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings) -> Service:
-    """Answers the service over a RiskGate that is open."""
+    """Return the service over a RiskGate that is open."""
     signing: list[asyncio.Task[None]] = []
 
     async def begin() -> None:
@@ -168,7 +168,7 @@ def _registrations(riskgate: RiskGate) -> list[Registration]:
 
 
 async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
-    """Signs the head again and again, so that no entry stays uncovered for long, and drops what need not be kept.
+    """Sign the head again and again, so that no entry stays uncovered for long, and drop what need not be kept.
 
     What changed of the signing keys is recorded before, so that the head covers it.
     """
@@ -181,7 +181,7 @@ async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
 
 
 async def _try_to_record_keys(riskgate: RiskGate) -> None:
-    """Records what changed of the signing keys; where the store refuses, the next time finds it, too."""
+    """Record what changed of the signing keys; where the store refuses, the next time finds it, too."""
     try:
         await riskgate.record_keys()
     except DomainError as error:
@@ -189,7 +189,7 @@ async def _try_to_record_keys(riskgate: RiskGate) -> None:
 
 
 async def _try_to_prune(riskgate: RiskGate) -> None:
-    """Drops old counts, old changes and tasks that are over; where the store refuses, the next time drops them too."""
+    """Drop old counts, old changes and tasks that are over; where the store refuses, the next time drops them too."""
     try:
         await riskgate.prune_usage()
         await riskgate.watches.prune()
@@ -199,7 +199,7 @@ async def _try_to_prune(riskgate: RiskGate) -> None:
 
 
 async def _try_to_retain(riskgate: RiskGate) -> None:
-    """Empties what was recorded long ago; where the store refuses, the next time goes on."""
+    """Empty what was recorded long ago; where the store refuses, the next time goes on."""
     try:
         await riskgate.retention.run()
     except DomainError as error:
@@ -207,7 +207,7 @@ async def _try_to_retain(riskgate: RiskGate) -> None:
 
 
 async def _try_to_sign(riskgate: RiskGate) -> None:
-    """Signs the head, and works out what proofs read; where the store refuses, the next time covers these entries."""
+    """Sign the head, and works out what proofs read; where the store refuses, the next time covers these entries."""
     try:
         await riskgate.sign_head()
         await riskgate.auditing.keep_subtrees()

@@ -50,7 +50,7 @@ class RiskGate:
     def __init__(
         self, database: Database, live: LiveBundle, keys: LiveKeys, settings: RiskGateSettings, clock: Clock
     ) -> None:
-        """Puts the parts together; open() comes before the first call."""
+        """Put the parts together; open() comes before the first call."""
         self.live = live
         self._audit = AuditLog(
             settings.log_name,
@@ -91,9 +91,9 @@ class RiskGate:
         self.retention = Retention(self._core, settings.retain_decisions_days)
 
     async def open(self, fault: BundleError | None = None) -> None:
-        """Opens the audit log, and settles which bundle decides: see policies; fault is why the folder holds none.
+        """Open the audit log, and settle which bundle decides: see policies; fault is why the folder holds none.
 
-        Raises audit.LogError when keys and database do not belong together, HeadsDisagree where a log is not the one
+        Raise audit.LogError when keys and database do not belong together, HeadsDisagree where a log is not the one
         that was signed, StartError and DomainErrors.
         """
         core, believed = self._core, self._core.keys.ring.verifying.values()
@@ -107,64 +107,64 @@ class RiskGate:
 
     @property
     def issuer(self) -> str:
-        """Answers the name permits and receipts carry."""
+        """Return the name permits and receipts carry."""
         return self._core.issuer
 
     @property
     def problem(self) -> str:
-        """Answers why nothing is decided: the bundle, or a log that is not the one that was signed; empty for none."""
+        """Return why nothing is decided: the bundle, or a log that is not the one that was signed; empty for none."""
         return self.policies.problem or self._audit.problem
 
     @property
     def keys(self) -> LiveKeys:
-        """Answers what signs and verifies, as it stands in the keys folder."""
+        """Return what signs and verify, as it stands in the keys folder."""
         return self._core.keys
 
     async def evaluate(self, who: Principal, asked: EvaluateInput) -> Evaluated:
-        """Decides about one call: see evaluation."""
+        """Decide about one call: see evaluation."""
         answer = await self._evaluation.evaluate(who, asked)
         annotate({semconv.GEN_AI_TOOL: asked.call.tool, semconv.DECISION: str(answer.record.decision)})
         return answer
 
     async def redeem(self, who: Principal, asked: RedeemInput) -> Redeemed:
-        """Consumes a permit: see redemption."""
+        """Consume a permit: see redemption."""
         return await self._redemptions.redeem(who, asked)
 
     async def report_outcome(self, who: Principal, asked: OutcomeInput) -> Place:
-        """Records an outcome and answers its place in the audit log: see redemption."""
+        """Record an outcome and return its place in the audit log: see redemption."""
         return await self._redemptions.report_outcome(who, asked)
 
     async def without_outcome(self, tenant: str, *, older_than_seconds: int) -> list[Redemption]:
-        """Answers redeemed calls nobody has reported on: see redemption."""
+        """Return redeemed calls nobody has reported on: see redemption."""
         return await self._redemptions.without_outcome(tenant, older_than_seconds=older_than_seconds)
 
     async def approve(self, who: Principal, asked: ApproveInput) -> ApprovalSeen:
-        """Takes a yes: see answers."""
+        """Take a yes: see answers."""
         return await self._answers.approve(who, asked)
 
     async def reject(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
-        """Takes a no: see answers."""
+        """Take a no: see answers."""
         return await self._answers.reject(who, asked)
 
     async def cancel(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
-        """Withdraws what was asked: see answers."""
+        """Withdraw what was asked: see answers."""
         return await self._answers.cancel(who, asked)
 
     async def get_approval(self, who: Principal, asked: GetInput) -> ApprovalSeen:
-        """Answers one approval: see answers."""
+        """Return one approval: see answers."""
         return await self._answers.get(who, asked)
 
     async def list_approvals(self, who: Principal, asked: ListInput) -> tuple[list[ApprovalSeen], str]:
-        """Answers a page of approvals and the next page's token: see answers."""
+        """Return a page of approvals and the next page's token: see answers."""
         return await self._answers.list_page(who, asked)
 
     async def sign_head(self) -> bool:
-        """Signs the audit log's head if it has grown; says whether it did."""
+        """Sign the audit log's head if it has grown; say whether it did."""
         now_us = self._core.clock.now_us()
         return await self._core.write(lambda connection: self._audit.sign_head(connection, now_us))
 
     async def record_keys(self) -> int:
-        """Records what is new of the signing keys, whoever changed them; says how many entries that took."""
+        """Record what is new of the signing keys, whoever changed them; say how many entries that took."""
         ring = self._core.keys.ring
         if ring is self._keys_on_record:  # the same keys read anew may be back after others, which are on record
             return 0
@@ -174,6 +174,6 @@ class RiskGate:
         return count
 
     async def prune_usage(self) -> int:
-        """Drops what budgets counted in windows that are long over; says how much."""
+        """Drop what budgets counted in windows that are long over; say how much."""
         now_us = self._core.clock.now_us()
         return await self._core.write(lambda connection: self._core.usage.prune(connection, now_us))

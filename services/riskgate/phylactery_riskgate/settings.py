@@ -99,13 +99,13 @@ class RiskGateSettings(ServiceSettings):
 
     @property
     def retain_days_at_least(self) -> int:
-        """Answers for how many days what was recorded of a call may still be needed."""
+        """Return for how many days what was recorded of a call may still be needed."""
         longest = max(_WEEK_SECONDS, self.decision_ttl_seconds, self.task_ttl_seconds)
         return longest // _DAY_SECONDS + 1
 
     @property
     def bundle_is_named(self) -> bool:
-        """Says whether somebody named the bundle, so that no other may decide once the service has started."""
+        """Return whether somebody named the bundle, so that no other may decide once the service has started."""
         return "bundle" in self.model_fields_set and not self.bundle_or_active
 
     @property
@@ -115,15 +115,15 @@ class RiskGateSettings(ServiceSettings):
 
     @property
     def log_name(self) -> str:
-        """Answers the name of the audit log this process writes, and no other may write."""
+        """Return the name of the audit log this process writes, and no other may write."""
         return f"{self.issuer}/{self.instance}" if self.instance else self.issuer
 
     @property
     def keys_log_name(self) -> str:
-        """Answers the name of the audit log that `riskgate keys` writes: no process that serves writes into it."""
+        """Return the name of the audit log that `riskgate keys` writes: no process that serves writes into it."""
         return f"{self.issuer}/keys"
 
     @property
     def signing_file(self) -> Path:
-        """Answers the file of the signing keys."""
+        """Return the file of the signing keys."""
         return self.signing_key_file or self.keys_dir / SIGNING_FILE

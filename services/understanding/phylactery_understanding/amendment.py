@@ -89,7 +89,7 @@ def may_amend(later: Request) -> bool:
 
 
 def repeats(later: Request) -> bool:
-    """Return True if a message asks for what was asked before once more, and says nothing else: do it again."""
+    """Return True if a message asks for what was asked before once more, and say nothing else: do it again."""
     said = [one for one in later.tokens if one.kind is not Kind.BREAK]
     if not 0 < len(said) <= _LONGEST or any(one.text in {"?", "¿"} for one in said) or later.fault is not None:
         return False

@@ -284,7 +284,7 @@ def _filled_in(request: Request, call: Call) -> Understanding:
 
 
 def hears(request: Request, call: Call) -> bool:
-    """Return whether a request is for what a tool does by its verbs, or has a phrase of it."""
+    """Return whether a request is for what a tool does by its verbs, or have a phrase of it."""
     forms, stems = {one.text for one in request.tokens}, {one.stem for one in request.tokens}
     return any(same_effect(ask, call) for ask in request.asks) or any(
         form in forms and (not beside or bool(beside & stems)) for form, beside in call.phrases
@@ -434,7 +434,7 @@ class Match:
         )
 
     def _outside(self, arguments: Sequence[Argument]) -> Fault | None:
-        """Return what is said around the request that keeps it from being one, or names a part of it otherwise."""
+        """Return what is said around the request that keeps it from being one, or name a part of it otherwise."""
         framed = self._framed() or self._drafted()
         if framed:
             return Fault("framed", framed)
@@ -1025,7 +1025,7 @@ class Match:
         )
 
     def _is_of_item(self, token: Token) -> bool:
-        """Return whether a word names, or picks, a listed thing that the call is about."""
+        """Return whether a word names, or pick, a listed thing that the call is about."""
         if any(in_item(token, one) or (one.picked and token.text in _SUPERLATIVES) for one in self._items):
             return True
         return self._item is not None and in_item(token, self._item)

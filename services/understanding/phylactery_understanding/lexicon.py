@@ -200,19 +200,19 @@ class Lexicons:
 
 @lru_cache(maxsize=1)
 def lexicons() -> Lexicons:
-    """Return the packaged lexicons. Raises LexiconError."""
+    """Return the packaged lexicons. Raise LexiconError."""
     return read_lexicons(FOLDER)
 
 
 def lexicon() -> Lexicon:
-    """Return the packaged lexicon of the languages in SHARED. Raises LexiconError."""
+    """Return the packaged lexicon of the languages in SHARED. Raise LexiconError."""
     return lexicons().by_language[SHARED[0]]
 
 
 def read_lexicons(folder: Path) -> Lexicons:
     """Read a folder with ``effects.yaml`` and a folder for each language, which may lack any of its files.
 
-    Raises LexiconError.
+    Raise LexiconError.
     """
     effects = {name: frozenset(more) for name, more in _lists(folder / "effects.yaml")}
     homes = {one.name: one for one in sorted(folder.iterdir()) if one.is_dir()}

@@ -678,7 +678,7 @@ class _Parser:
         )
 
     def _is_signature(self, clause: Sequence[Token]) -> bool:
-        """Return whether a line behind a request is a name, an address or a number, and says nothing."""
+        """Return whether a line behind a request is a name, an address or a number, and say nothing."""
         return all(
             one.kind in {Kind.LITERAL, Kind.NUMBER, Kind.MARK, Kind.BREAK}
             or (

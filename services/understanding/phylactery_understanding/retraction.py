@@ -168,7 +168,7 @@ def _refusal(texts: Sequence[str], place: int, words: Lexicon) -> int:
 
 
 def _forbids(clause: Sequence[Token], words: Lexicon) -> Forbidden | None:
-    """Return what a clause forbids that begins with a negation and goes on with a verb."""
+    """Return what a clause forbids that begins with a negation and go on with a verb."""
     texts = [one.text for one in clause]
     if " ".join(texts).startswith(_HARMLESS):
         return None

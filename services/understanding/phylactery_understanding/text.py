@@ -97,7 +97,7 @@ def is_latin(word: str) -> bool:
 
 
 def is_disguised(text: str) -> bool:
-    """Return whether text holds a character that prints as nothing, turns the direction, or mixes scripts in a word."""
+    """Return whether text holds a character that prints as nothing, turn the direction, or mixes scripts in a word."""
     if text.isascii():
         return False
     if any(unicodedata.category(one) in {"Cf", "Co"} and one not in "\ufe0f\u200d" for one in text):
@@ -180,7 +180,7 @@ def _kind_of(raw: str) -> Kind:
 
 
 def _quotes(text: str) -> dict[int, int]:
-    """Return where each quotation opens and closes; an apostrophe within a word opens none."""
+    """Return where each quotation opens and close; an apostrophe within a word opens none."""
     closings = {
         mark: [place for place, one in enumerate(text) if one == mark and not text[place + 1 : place + 2].isalnum()]
         for mark in set(_QUOTES.values())

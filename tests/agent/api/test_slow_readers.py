@@ -34,7 +34,7 @@ class Served:
     ana: Person
 
     def memory_kib(self, name: str = "VmRSS") -> int:
-        """Answers the memory of the process, as Linux counts it: now, or VmHWM, the most since its reset."""
+        """Return the memory of the process, as Linux counts it: now, or VmHWM, the most since its reset."""
         lines = Path(f"/proc/{self.process.child.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
@@ -42,7 +42,7 @@ class Served:
         Path(f"/proc/{self.process.child.pid}/clear_refs").write_text("5")
 
     async def client(self, stack: AsyncExitStack) -> Person:
-        """Answers the same person through a connection of its own."""
+        """Return the same person through a connection of its own."""
         channel = await self.process.channel()
         return self.ana._system.through(await stack.enter_async_context(channel), self.ana)
 
@@ -58,7 +58,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 async def long_thread(served: Served) -> Sequence[int]:
-    """Says something, and has its turn told by very many long events; answers the sequences of the thread."""
+    """Say something, and have its turn told by very many long events; return the sequences of the thread."""
     assert (await served.ana.say("hola", LONG, request_id=OLD)).run.status == DONE
     with closing(sqlite3.connect(served.folder / "agent.db", timeout=60)) as database, database:
         [row] = database.execute(
@@ -78,7 +78,7 @@ async def long_thread(served: Served) -> Sequence[int]:
 
 
 async def stalled(person: Person) -> list[Any]:
-    """Opens a watch and a turn's stream, and waits until the agent sends; nothing is read of either."""
+    """Open a watch and a turn's stream, and wait until the agent sends; nothing is read of either."""
     watch = chat_pb2.WatchThreadRequest(thread_id=LONG)
     again = chat_pb2.StreamMessageRequest(request_id=OLD, thread_id=LONG, text="hola")
     calls = [

@@ -120,7 +120,7 @@ async def test_executor_changes_neither_the_plan_nor_the_steps_nor_who_comes_nex
 
 
 async def _until_executor(runtime: Runtime[Any]) -> Any:
-    """Answers the state in which Executor is reached."""
+    """Return the state in which Executor is reached."""
     turn = Turn("tn_1", "rn_1", "th_1", "ana", "acme", "cuenta", "es", "task", "tool_intent")
     state: Any = new_run_input(turn)
     for name in ("Router", "Planner", "Supervisor"):

@@ -55,7 +55,7 @@ def opened(folder: Path, stores: Stores, deaths: Deaths) -> Chat:
 
 
 async def survived(chat: Chat, text: str) -> dict[str, Any]:
-    """Says something; a process that dies comes back, as often as it takes."""
+    """Say something; a process that dies comes back, as often as it takes."""
     try:
         return await chat.say(text)
     except Died:
@@ -70,7 +70,7 @@ async def come_back(chat: Chat) -> dict[str, Any]:
 
 
 def check(chat: Chat, state: dict[str, Any], deaths: Deaths) -> None:
-    """Checks what holds after every death: each effect once, ledger, state and events agree."""
+    """Check what holds after every death: each effect once, ledger, state and events agree."""
     assert deaths.left < 0, f"{deaths.node} never ran so often"
     assert (state["run_status"], state["finish_reason"]) == ("done", "ANSWERED")
     assert (chat.sandbox / "b.txt").read_text() == "+\n"

@@ -147,7 +147,7 @@ async def thinking(request: pytest.FixtureRequest, tmp_path: Path, endpoint: Mod
 
 
 async def told_to_memory(system: System, person: Person, text: str) -> None:
-    """Puts a message into the transcript past the agent's edge, as another client of memory may."""
+    """Put a message into the transcript past the agent's edge, as another client of memory may."""
     stub = memory_pb2_grpc.MemoryServiceStub(system.memory_channel)
     told = memory_pb2.Message(message_id=new_id("m"), role=memory_pb2.ROLE_USER, content=text)
     request = memory_pb2.AppendMessagesRequest(thread_id="t1", messages=[told])

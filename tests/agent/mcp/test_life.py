@@ -32,7 +32,7 @@ NOTE = "mcp_test_note"
 
 @asynccontextmanager
 async def living(place: McpPlace) -> AsyncIterator[dict[str, Implementation]]:
-    """Begins the server; answers what runs its tools, once they can be called."""
+    """Begin the server; return what runs its tools, once they can be called."""
     await asyncio.to_thread(place.pinned)
     config = load_config(str(place.config)).servers["test"]
     server = McpServer("test", config, load_pins(place.pins).of("test"))

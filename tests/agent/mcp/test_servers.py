@@ -28,7 +28,7 @@ def command(folder: Path, *faults: str, **more: Any) -> ServerConfig:
 
 
 def processes_of(folder: Path) -> list[str]:
-    """Answers the processes that were started for a folder and still run."""
+    """Return the processes that were started for a folder and still run."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -147,7 +147,7 @@ async def test_the_sdk_keeps_no_span_and_no_log_of_what_a_server_says(
 
 @contextlib.asynccontextmanager
 async def answering(head: str, body: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """Serves one answer to everything on loopback; answers the URL, and the requests that came."""
+    """Serve one answer to everything on loopback; return the URL, and the requests that came."""
     asked: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -185,7 +185,7 @@ async def test_an_answer_that_is_none_or_too_large_ends_the_conversation(
 
 
 async def _spun(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, streams: list[bytes]) -> None:
-    """Serves a conversation whose stream of events ends as soon as it began, and says to begin it again at once."""
+    """Serve a conversation whose stream of events ends as soon as it began, and say to begin it again at once."""
     with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
         while True:
             head = await reader.readuntil(b"\r\n\r\n")

@@ -21,7 +21,7 @@ NOTE = "mcp_test_note"
 
 
 async def until(check: Callable[[], bool]) -> None:
-    """Waits until it is so; the test's own time limit is the bound."""
+    """Wait until it is so; the test's own time limit is the bound."""
     while not check():  # noqa: ASYNC110 - what is waited for is another process's
         await asyncio.sleep(0.02)
 
@@ -34,7 +34,7 @@ async def tools(system: System) -> dict[str, tool_pb2.Tool]:
 
 
 def alive_in(group: int) -> list[int]:
-    """Answers the processes of a group that run; one that only waits to be reaped by init runs no more."""
+    """Return the processes of a group that run; one that only waits to be reaped by init runs no more."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -45,7 +45,7 @@ def proposed(tool_call_id: str = "c1", tool: str = "echo", args: dict[str, Any] 
 
 
 async def ran(stores: Stores, claim: Claim, tool_call_id: str = "c1", output: str = "hola", status: str = "success"):
-    """Takes one call through the ledger, to its result."""
+    """Take one call through the ledger, to its result."""
     ledger, call = stores.ledger(claim.lease), proposed(tool_call_id)
     await ledger.propose(call, plan_step="s1")
     bound = BoundCall("echo", "v1", call.canonical_args, call.args_hash)
@@ -433,7 +433,7 @@ def replacing(stores: Stores, bench: Bench, tmp_path: Path) -> Proposed:
 
 
 def looked(gate: FakeGate) -> dict[str, Any]:
-    """Answers what RiskGate was shown of looks, by the tool_call_id."""
+    """Return what RiskGate was shown of looks, by the tool_call_id."""
     return {
         tool_call_id: json.loads(shown["result_json"])
         for task in gate.tasks.values()

@@ -84,7 +84,7 @@ def wire(system: System, monkeypatch: pytest.MonkeyPatch) -> Wire:
 
 
 async def told_all(system: System) -> None:
-    """Waits until nothing of what is told other services waits any more."""
+    """Wait until nothing of what is told other services waits any more."""
     await system.agent.runner.idle()
     for _ in range(_TRIES):
         if await system.agent.delivery.flush_all():
@@ -94,7 +94,7 @@ async def told_all(system: System) -> None:
 
 
 def tasks(system: System) -> list[tuple[str, int, bool]]:
-    """Answers request_id, results and whether it was ended, of every task RiskGate knows."""
+    """Return request_id, results and whether it was ended, of every task RiskGate knows."""
     with closing(sqlite3.connect(system.folder / "riskgate" / "riskgate.db")) as database:
         rows = database.execute("SELECT request_id, pieces, end_us FROM tasks ORDER BY create_us, id").fetchall()
     return [(request_id, pieces - 1, bool(end_us)) for request_id, pieces, end_us in rows]

@@ -23,7 +23,7 @@ OFF = tool_pb2.DisabledReason
 
 
 def changed_bundle(folder: Path, revision: int, *, without: str = "", other: str = "") -> Path:
-    """Writes the default bundle without a tool, or with another schema of one."""
+    """Write the default bundle without a tool, or with another schema of one."""
     shutil.copytree(default_bundle_folder(), folder)
     shutil.rmtree(folder / "tests")
     entries = yaml.safe_load((folder / "tools.yaml").read_text())
@@ -57,7 +57,7 @@ async def activate(system: System, folder: Path) -> None:
 
 
 async def until_off(name: str, reason: str | None) -> None:
-    """Waits until the check has found out; the test's own time limit is the bound."""
+    """Wait until the check has found out; the test's own time limit is the bound."""
     while disabled_reason(name) != reason:  # noqa: ASYNC110 - the check asks again in its own time
         await asyncio.sleep(0.02)
 

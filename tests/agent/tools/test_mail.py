@@ -107,7 +107,7 @@ def journal(tmp_path: Path) -> Path:
 
 
 def tools(post: Post, journal: Path | None = None, **changes: Any) -> MailTools:
-    """Returns the tools over a server, with a journal of their own where the test does not look at it."""
+    """Return the tools over a server, with a journal of their own where the test does not look at it."""
     fields: dict[str, Any] = {"host": "127.0.0.1", "port": post.port, "sender": FROM, "tls": "none"}
     folder = journal or Path(tempfile.mkdtemp())
     return MailTools(MailSettings(**{**fields, **changes}), EffectJournal(folder))

@@ -24,7 +24,7 @@ ENDS_SECONDS = 60.0
 
 
 async def until_told(person: Person, start: str, thread_id: str = "t1") -> str:
-    """Waits for a message of the agent in the transcript."""
+    """Wait for a message of the agent in the transcript."""
     async with asyncio.timeout(ENDS_SECONDS):
         while True:
             for role, text in await person.transcript(thread_id):
@@ -111,7 +111,7 @@ async def test_an_agent_killed_around_a_firing_tells_it_once(reminding: System, 
 
 
 def _make_due(folder: Path) -> None:
-    """Moves what is kept into the past: the process goes by its own clock."""
+    """Move what is kept into the past: the process goes by its own clock."""
     import sqlite3
 
     with sqlite3.connect(folder / "agent.db") as database:

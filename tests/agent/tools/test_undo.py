@@ -52,7 +52,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def kept(tmp_path: Path, user: str = "ana") -> list[str]:
-    """Returns what is kept of a user, without the index."""
+    """Return what is kept of a user, without the index."""
     folder = tmp_path / "versions" / "acme" / user
     return sorted(path.read_text() for path in folder.iterdir() if path.name != "changes.json")
 

@@ -22,7 +22,7 @@ Verify = Callable[[bytes, bytes, bytes], bool]
 
 
 def by_the_client(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Verifies as an executor does that has the client's package alone."""
+    """Verify as an executor does that has the client's package alone."""
     jwk = {"kty": "OKP", "crv": "Ed25519", "x": receipts._encode(public_key)}
     try:
         receipts._public_key(Key("kid", json.dumps(jwk), "ACTIVE")).verify(signature, message)
@@ -37,7 +37,7 @@ def verifies(request: pytest.FixtureRequest) -> Verify:
 
 
 def added(one: tuple[int, int], two: tuple[int, int]) -> tuple[int, int]:
-    """Adds two points of edwards25519 (RFC 8032, 5.1.4), in plain fractions."""
+    """Add two points of edwards25519 (RFC 8032, 5.1.4), in plain fractions."""
     (x1, y1), (x2, y2) = one, two
     product = D * x1 * x2 * y1 * y2 % FIELD
     x = (x1 * y2 + x2 * y1) * pow(1 + product, -1, FIELD)
@@ -46,7 +46,7 @@ def added(one: tuple[int, int], two: tuple[int, int]) -> tuple[int, int]:
 
 
 def point(y: int) -> tuple[int, int]:
-    """Answers a point with this y."""
+    """Return a point with this y."""
     square = (y * y - 1) * pow(D * y * y + 1, -1, FIELD) % FIELD
     x = pow(square, (FIELD + 3) // 8, FIELD)
     if x * x % FIELD != square:

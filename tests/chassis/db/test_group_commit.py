@@ -50,7 +50,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets a write wait for those it expects as long as it takes."""
+    """Let a write wait for those it expects as long as it takes."""
     for name in ("_COMPANY_SECONDS", "_LONGEST_SECONDS"):
         monkeypatch.setattr(f"phylactery_chassis.db.database.{name}", 3_600)
 

@@ -39,7 +39,7 @@ class Far:
         return await self.database.read(lambda c: [tuple(row) for row in ALL.all(c, {})], one=True)
 
     def end_sessions(self) -> None:
-        """Ends every session of the database, as a restart does, and waits until they are gone."""
+        """End every session of the database, as a restart does, and wait until they are gone."""
         with psycopg.connect(self.url.replace("+psycopg", ""), autocommit=True) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity"
@@ -192,7 +192,7 @@ async def test_where_the_answer_of_a_commit_that_went_with_what_waited_is_lost_n
 
 
 def loses_its_answers(raw: psycopg.Connection[Any]) -> None:
-    """Has the session end once the server did what goes together next, before anybody hears of it."""
+    """Have the session end once the server did what goes together next, before anybody hears of it."""
     pipeline = raw.pipeline
 
     @contextlib.contextmanager

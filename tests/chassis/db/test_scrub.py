@@ -31,7 +31,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 
 async def fill(db: Database, seed: int) -> None:
-    """Writes rows of many sizes, each third of which holds the mark, in an order that makes the tree balance itself."""
+    """Write rows of many sizes, each third of which holds the mark, in an order that makes the tree balance itself."""
     dice = random.Random(seed)
 
     def one(connection: sa.Connection, index: int) -> None:
@@ -50,7 +50,7 @@ def remove(connection: sa.Connection) -> None:
 
 
 def marks(folder: Path) -> int:
-    """Answers how often the mark stands in the files."""
+    """Return how often the mark stands in the files."""
     return sum(path.read_bytes().count(MARK) for path in folder.glob("x.db*"))
 
 

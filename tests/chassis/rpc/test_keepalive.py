@@ -23,7 +23,7 @@ SOURCES = ("services", "clients", "benchmarks", "tests", "examples")
 
 
 def channel_arguments(source: str) -> Iterator[str]:
-    """Yields the name of every channel argument that a program sets: pairs whose first part begins with ``grpc.``."""
+    """Yield the name of every channel argument that a program sets: pairs whose first part begins with ``grpc.``."""
     if '"grpc.' not in source:
         return
     for node in ast.walk(ast.parse(source)):

@@ -41,14 +41,14 @@ class Launch:
         return self.data / f"{self.service}.db"
 
     def without_superuser(self) -> None:
-        """Makes the process one that file permissions hold for, also where the tests run as root."""
+        """Make the process one that file permissions hold for, also where the tests run as root."""
         if os.geteuid() == 0:
             if (setpriv := shutil.which("setpriv")) is None:
                 pytest.skip("the tests run as root and setpriv (util-linux) is not installed")
             self._as = [setpriv, "--bounding-set=-dac_override,-dac_read_search"]
 
     def refused(self, *, after_it_began: bool = False, **variables: object) -> str:
-        """Answers what the process said. Raises AssertionError unless it is one sentence and exit code 2.
+        """Return what the process said. Raise AssertionError unless it is one sentence and exit code 2.
 
         One that began before it failed may have written to its log until then.
         """

@@ -30,7 +30,7 @@ def chat(stack: Stack) -> Terminal:
 
 
 def left(terminal: Terminal) -> str:
-    """Leaves the chat; answers what was shown meanwhile."""
+    """Leave the chat; return what was shown meanwhile."""
     terminal.type("/quit")
     assert terminal.exit_code() == 0
     return terminal.seen

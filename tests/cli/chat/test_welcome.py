@@ -32,7 +32,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 def greets(_stack: Stack, _language: str) -> None:
-    """Promises nothing."""
+    """Promise nothing."""
 
 
 def nothing_else_is_touched(stack: Stack, language: str) -> None:

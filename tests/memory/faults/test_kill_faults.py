@@ -87,7 +87,7 @@ class Life:
             self.kept.forgotten.add(text)
 
     async def run(self) -> list[grpc.StatusCode]:
-        """Writes until the process is gone and answers how each writer learnt of it."""
+        """Write until the process is gone and return how each writer learnt of it."""
         kinds = [self.store, self.append, self.remember] * WRITERS
         return await asyncio.gather(*(self._repeat(kind, f"{self.name}x{n}") for n, kind in enumerate(kinds)))
 
@@ -131,7 +131,7 @@ class Server:
 
 
 async def everything(rpc, request, user, field_name: str) -> list:
-    """Answers all a list holds, page by page."""
+    """Return all a list holds, page by page."""
     found, more = [], True
     while more:
         page = await rpc(request, metadata=user.metadata)

@@ -82,7 +82,7 @@ class Fall:
         raw.execute("SELECT 'who answers?'")
 
     def _restart(self) -> None:
-        """Takes the cluster down and up again; it stands in the way of the transaction meanwhile."""
+        """Take the cluster down and up again; it stands in the way of the transaction meanwhile."""
         self.at = ""
         self.cluster.stop(self.mode)
         self.cluster.start()
@@ -106,7 +106,7 @@ async def write(user):
 
 
 async def set_field(user):
-    """Needs the message m0."""
+    """Need the message m0."""
     said = user_memory_pb2.MessageRef(thread_id="t1", message_id="m0")
     return (await user.set(ui__theme="dark", lineage=[user_memory_pb2.Lineage(message=said)])).etag
 

@@ -150,7 +150,7 @@ async def check(folder, files, kept):
 
 
 async def found(store):
-    """Answers the texts of all memories, each of which stands in the index, and nothing else does."""
+    """Return the texts of all memories, each of which stands in the index, and nothing else does."""
 
     def work(shelf):
         lengths, words = index_of(shelf.connection, shelf.owner_id)

@@ -27,7 +27,7 @@ def say(message_id: str, content: str = "hola") -> memory_pb2.Message:
 
 
 def sabotage(path: Path, statement: str, *values: object) -> int:
-    """Changes the file behind the service's back and answers how many rows it hit."""
+    """Change the file behind the service's back and return how many rows it hit."""
     with sqlite3.connect(path) as connection:
         changed = connection.execute(statement, values).rowcount
     connection.close()

@@ -90,7 +90,7 @@ async def test_a_database_does_not_start_under_another_master_key_and_does_with_
 
 
 def key_file(folder, name, *keys):
-    """Writes a file of master keys, the one in use first."""
+    """Write a file of master keys, the one in use first."""
     file = folder / name
     file.write_text("".join(keys))
     file.chmod(0o600)

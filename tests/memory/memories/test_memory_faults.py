@@ -39,7 +39,7 @@ def memory_of(text: str, number: int = 0, whose: str = "") -> Memory:
 
 
 def index_of(connection, owner_id):
-    """Answers what the index holds of a user, with documents named by their texts."""
+    """Return what the index holds of a user, with documents named by their texts."""
     names = {
         row.number: bytes(row.text).decode()
         for row in connection.execute(user_memory.select().where(user_memory.c.owner_id == owner_id))
@@ -59,7 +59,7 @@ def index_of(connection, owner_id):
 
 
 def index_wanted(texts):
-    """Answers what the index of just these memories must be."""
+    """Return what the index of just these memories must be."""
     words: dict[str, dict[str, int]] = {}
     lengths = {}
     for text, number in texts.items():
@@ -88,7 +88,7 @@ def database(tmp_path_factory):
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 async def test_any_writing_and_forgetting_leaves_the_index_of_what_is_left(database, monkeypatch, steps):
-    """Blocks of two documents, so that every sequence crosses blocks."""
+    """Block of two documents, so that every sequence crosses blocks."""
     from phylactery_memory.memories import index
 
     monkeypatch.setattr(index, "RECORD_BLOCK", 2)

@@ -45,7 +45,7 @@ def impatient(store, tmp_path, **changes):
 
 
 async def once_it_is_back(call):
-    """Answers what a call does once the store answers again, which may take a busy machine longer than two seconds."""
+    """Return what a call does once the store answers again, which may take a busy machine longer than two seconds."""
     async with asyncio.timeout(60):
         while True:
             try:

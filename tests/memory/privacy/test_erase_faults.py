@@ -23,7 +23,7 @@ BY_ITSELF = ("SELECT 1", "SELECT outputs.pointer \nFROM outputs \nWHERE outputs.
 
 @contextmanager
 def erased_at(memory, number):
-    """Removes everything of ana right before the number-th query, and says whether there were as many."""
+    """Remove everything of ana right before the number-th query, and say whether there were as many."""
     seen, happened = [0], []
 
     def look(connection, statement, _values) -> None:
@@ -74,7 +74,7 @@ async def rehydrate(user, pointer):
 
 
 async def search(user, pointer):
-    """Goes on where an answer ends: a search on a busy machine stops early."""
+    """Go on where an answer ends: a search on a busy machine stops early."""
     lines, offset, total = [], 0, 1
     while offset < total:
         answer = await user.grep(pointer, "aguja", context_lines=1, offset=offset)

@@ -36,7 +36,7 @@ LONG = f"{MARK} línea larga 🜛\r\n" * 1_500
 
 
 async def fill(user, times=3, mark=MARK):
-    """Keeps something in every layer and answers the output's pointer."""
+    """Keep something in every layer and return the output's pointer."""
     for number in range(times):
         origin = await user.say(f"m{number}", f"Me llamo {mark.title()} Gris{number}", thread=f"{mark}-{number}")
         await user.write(f"Me llamo {mark.title()} Gris{number}", lineage=[origin])

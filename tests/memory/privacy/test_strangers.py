@@ -35,7 +35,7 @@ IN_PASSING = ("NOT (EXISTS", "(user_keys.master_id IN")
 
 @contextmanager
 def queries(memory):
-    """Gathers what is asked of the database, with how long each value is."""
+    """Gather what is asked of the database, with how long each value is."""
     asked: list[tuple[str, list[int]]] = []
 
     def note(_connection, statement, values) -> None:
@@ -48,7 +48,7 @@ def queries(memory):
 
 
 async def told(memory, call, user, name):
-    """Answers all there is to learn from a call: its answer without the id, and what was asked of the database."""
+    """Return all there is to learn from a call: its answer without the id, and what was asked of the database."""
     with queries(memory) as asked:
         try:
             answer = str(await call(user, name))

@@ -20,12 +20,12 @@ USER, ASSISTANT, TOOL, WEB, SYSTEM = range(1, 6)
 
 
 def held(profile):
-    """Answers the fields of a profile as a dictionary."""
+    """Return the fields of a profile as a dictionary."""
     return {field.name: getattr(field, field.WhichOneof("value")) for field in profile.fields}
 
 
 async def colour(user, message_id, value):
-    """Sets favorite.color as the person says it in a message."""
+    """Set favorite.color as the person says it in a message."""
     return await user.set(favorite__color=value, lineage=[await user.say(message_id, f"me gusta el {value}")])
 
 

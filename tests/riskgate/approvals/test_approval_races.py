@@ -14,7 +14,7 @@ from tests.riskgate.bundles.test_activation import activate
 
 @pytest.fixture
 def before_the_next_write(gate, monkeypatch) -> Callable[[Callable[[], Awaitable[Any]]], None]:
-    """Lets something happen after a use case has read and before what it writes."""
+    """Let something happen after a use case has read and before what it writes."""
 
     def arrange(meanwhile: Callable[[], Awaitable[Any]]) -> None:
         write, waiting = gate.database.write, [meanwhile]

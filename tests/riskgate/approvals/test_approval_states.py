@@ -66,20 +66,20 @@ class Life(RuleBasedStateMachine):
         return self.loop.run_until_complete(work)
 
     def attempt(self, work: Awaitable[Any]) -> tuple[Any, str]:
-        """Answers what came of a call: its answer, or the reason it was refused."""
+        """Return what came of a call: its answer, or the reason it was refused."""
         try:
             return self.wait(work), ""
         except aio.AioRpcError as error:
             return None, refusal_of(error).reason
 
     def tick(self) -> None:
-        """Lets time end what is over before the next event is looked at."""
+        """Let time end what is over before the next event is looked at."""
         if self.left <= 0 and self.state in {"PENDING", "APPROVED"}:
             self.state = "EXPIRED"
 
     @initialize(so_far=st.sampled_from(["asked", "approved", "permitted"]))
     def begin(self, so_far: str) -> None:
-        """Begins in the middle, too: few lives of random steps come as far as a permit."""
+        """Begin in the middle, too: few lives of random steps come as far as a permit."""
         if so_far != "asked":
             self.approve("dora")
             self.approve("carla")

@@ -39,7 +39,7 @@ def environment(name: str, **more: str) -> dict[str, str]:
 
 
 async def run(gate: Any, name: str, *words: str, **more: str) -> Finished:
-    """Runs the command without a terminal."""
+    """Run the command without a terminal."""
     return await asyncio.to_thread(run_riskgate, *command(gate, *words)[3:], environment=environment(name, **more))
 
 
@@ -56,7 +56,7 @@ class Terminal:
         self.text = ""
 
     async def reads(self, wanted: str) -> str:
-        """Reads until the screen shows this; answers all of it."""
+        """Read until the screen shows this; return all of it."""
         await asyncio.to_thread(self._read, lambda: wanted in self.text, wanted)
         return self.text
 
@@ -161,7 +161,7 @@ async def long_one(ana, call) -> types_pb2.Approval:
 
 
 def unfolded(text: str) -> str:
-    """Answers what a table folded as one text, without its blanks."""
+    """Return what a table folded as one text, without its blanks."""
     return "".join(text.split())
 
 

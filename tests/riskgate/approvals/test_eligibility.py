@@ -36,7 +36,7 @@ def with_entities(bundle: Path, *users: dict[str, Any]) -> Path:
 
 
 async def go_live(gate: Any, bundle: Path) -> None:
-    """Lets another bundle decide from now on."""
+    """Let another bundle decide from now on."""
     await activate(gate.person("petra"), bundle)
 
 
@@ -102,7 +102,7 @@ async def test_one_person_under_two_spellings_is_one_person(gate, ana, call, ref
 
 
 async def permitted(gate: Any, call: Any, *voters: str, asked: tuple[str, str] = PAY) -> tuple[str, str]:
-    """Answers an approval's id once these approved, and the permit it brought."""
+    """Return an approval's id once these approved, and the permit it brought."""
     ana = gate.person("ana")
     approval = (await ana.evaluate(call(*asked))).approval
     for voter in voters:

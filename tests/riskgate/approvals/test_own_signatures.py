@@ -24,7 +24,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> LiveKeys:
 
 
 def told(ring: KeyRing, token: str, kind: TokenType) -> object:
-    """Answers what a verifier that knows the public keys alone says."""
+    """Return what a verifier that knows the public keys alone says."""
     try:
         return verify(token, kind, ring.verifying).values
     except TokenError as error:

@@ -24,7 +24,7 @@ def change(gate: Any, statement: str, **values: object) -> int:
 
 
 def forge_vote(gate: Any, approval: types_pb2.Approval, subject: str, proof: str = "") -> None:
-    """Writes a vote, and the state it would have led to, into the database."""
+    """Write a vote, and the state it would have led to, into the database."""
     change(
         gate,
         "INSERT INTO approval_votes (approval_id, subject, tenant, vote_us, approver, level, groups, proof) "

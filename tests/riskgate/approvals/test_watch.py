@@ -34,7 +34,7 @@ class Watch:
         return message
 
     async def states(self, count: int) -> list[tuple[str, str]]:
-        """Reads so many changes and answers each as (tool_call_id, state)."""
+        """Read so many changes and return each as (tool_call_id, state)."""
         return [named(await self.next()) for _ in range(count)]
 
 
@@ -45,7 +45,7 @@ def named(message: Message) -> tuple[str, str]:
 
 @asynccontextmanager
 async def watching_as(person: Any, **asked: Any) -> AsyncIterator[Watch]:
-    """Opens a stream that begins with a snapshot, and reads up to its end, unless it goes on somewhere."""
+    """Open a stream that begins with a snapshot, and read up to its end, unless it goes on somewhere."""
     fresh = "resume_token" not in asked and "snapshot" not in asked
     watch = Watch(person, **asked, snapshot=True) if fresh else Watch(person, **asked)
     try:
@@ -269,7 +269,7 @@ async def test_one_identity_has_so_many_streams_and_a_closed_one_makes_room(gate
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Waits for what the server does once it notices that a client hung up."""
+    """Wait for what the server does once it notices that a client hung up."""
     async with asyncio.timeout(SECONDS):
         while not condition():  # noqa: ASYNC110 - a hang-up is no event of ours
             await asyncio.sleep(0.01)

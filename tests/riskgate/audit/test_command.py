@@ -22,7 +22,7 @@ from tests.riskgate.bundles.test_activation import NO_READS, activate, until
 
 @pytest.fixture
 def quiet() -> Iterator[None]:
-    """Keeps the service's log out of the command's output, for here both are one process."""
+    """Keep the service's log out of the command's output, for here both are one process."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     yield
     structlog.reset_defaults()
@@ -110,7 +110,7 @@ async def test_proofs_are_checked_where_they_arrive_and_a_wrong_key_is_seen(serv
 
 
 def first_four(exported: str) -> str:
-    """Answers an export as if nothing had followed its head of four entries."""
+    """Return an export as if nothing had followed its head of four entries."""
     lines = [json.loads(line) for line in exported.splitlines()]
     kept = [
         line

@@ -54,7 +54,7 @@ async def erase(gate, **wanted) -> int:
 
 
 async def whole_life(gate, call, refused) -> tuple[bytes, ...]:
-    """Makes every record that is about a call, and answers the hashes of what was asked."""
+    """Make every record that is about a call, and return the hashes of what was asked."""
     ana, texts = gate.person("ana"), ['{"content":"4711","path":"pin"}', '{"content":"4712","path":"pin"}', CODE]
     permit = (await ana.permitted(call(arguments=texts[0]))).permit
     await ana.redeem(permit, call(arguments=texts[0]))
@@ -188,7 +188,7 @@ async def test_an_approval_whose_values_were_erased_shows_no_hash_and_its_reject
 
 
 def write_as_before(patch: pytest.MonkeyPatch) -> None:
-    """Lets rows and records be written as version 1 wrote them: with plain hashes."""
+    """Let rows and records be written as version 1 wrote them: with plain hashes."""
     patch.setattr(KeptHashes, "keep", lambda _self, _tenant, _subject, _tool, plain: plain)
     patch.setattr(audit, "RECORD_VERSION", 1)
     patch.setattr(evaluate, "hash_values", lambda _verdict: {})

@@ -248,7 +248,7 @@ HOSTILE = ("\ud800", "\x1b[2J\u202e", "", "9" * 5_000, int("9" * 4_000), -1.5, N
 
 
 def spoiled(value: object) -> Iterator[object]:
-    """Yields a JSON value with one of its parts replaced by something hostile, for every part and every such thing."""
+    """Yield a JSON value with one of its parts replaced by something hostile, for every part and every such thing."""
     yield from HOSTILE
     for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         for changed in spoiled(part):
@@ -269,7 +269,7 @@ async def test_whatever_stands_in_an_export_the_command_answers_with_a_sentence(
         return sign_note(text, "riskgate", gate.keys.signer)
 
     def resigned(text: str) -> str:
-        """Puts the signature of the true head under another text: the name and the id of the key are right."""
+        """Put the signature of the true head under another text: the name and the id of the key are right."""
         return text + head[head.index("\n\n") + 1 :]
 
     root = head.split("\n")[2]
@@ -319,7 +319,7 @@ async def test_a_kill_in_the_middle_of_an_export_leaves_no_half_file(make_gate, 
 
 
 async def fill_directly(gate, count: int) -> None:
-    """Appends entries without the way through the service."""
+    """Append entries without the way through the service."""
     who = Principal("ana", "acme", frozenset())
     log = gate.riskgate._audit
 

@@ -20,7 +20,7 @@ FULL = (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
 
 @pytest.fixture
 def make_full(make_gate, tmp_path):
-    """Opens a RiskGate over a disk of its own; the returned function takes its room away."""
+    """Open a RiskGate over a disk of its own; the returned function takes its room away."""
 
     async def make(**options):
         disk = Disk(f"below-{tmp_path.name}")

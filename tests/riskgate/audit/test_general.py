@@ -24,14 +24,14 @@ BUNDLE, KEY = (0, "bundle_activated", ""), (4, "key_changed", "")
 
 @pytest.fixture
 def quiet() -> Iterator[None]:
-    """Keeps the service's log out of the command's output, for here both are one process."""
+    """Keep the service's log out of the command's output, for here both are one process."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     yield
     structlog.reset_defaults()
 
 
 def told(entries) -> list[tuple[int, str, str]]:
-    """Answers index, kind and tenant of entries."""
+    """Return index, kind and tenant of entries."""
     return [(one.index, one.kind, json.loads(one.record_json)["tenant"]) for one in entries]
 
 

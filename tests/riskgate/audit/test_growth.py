@@ -23,13 +23,13 @@ AT_ONCE = 8
 
 
 def said(effect: str) -> float:
-    """Answers how many bytes the page says one such call takes."""
+    """Return how many bytes the page says one such call takes."""
     (found,) = re.findall(rf"^\| {effect} \|.*\| ([0-9.]+) GB \|$", PAGE, re.MULTILINE)
     return float(found) * 1e9 / 100_000
 
 
 def stored(gate) -> int:
-    """Answers the bytes of the database: of the file, or of the tables that only grow."""
+    """Return the bytes of the database: of the file, or of the tables that only grow."""
     if gate.database.dialect == "sqlite":
         pages = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
         return int(gate.database.read_sync(lambda c: c.execute(sa.text(pages)).scalar_one()))

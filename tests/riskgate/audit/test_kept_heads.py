@@ -47,7 +47,7 @@ async def checkpoint(person: Person, **fields: Any) -> audit_pb2.GetCheckpointRe
 
 
 def rewrite(connection: sa.Connection, log: str = LOG, *, position: int = 1, subject: str = "mallory") -> None:
-    """Does what whoever writes to the database can: another record, every hash anew, no signed head left."""
+    """Do what whoever writes to the database can: another record, every hash anew, no signed head left."""
     frontier = Frontier()
     query = sa.text("SELECT position, record FROM audit_entries WHERE log = :log ORDER BY position")
     for at, data in connection.execute(query, {"log": log}).all():
@@ -67,7 +67,7 @@ def rewrite(connection: sa.Connection, log: str = LOG, *, position: int = 1, sub
 
 
 def in_file(folder: Path, work: Callable[[sa.Connection], None]) -> None:
-    """Changes the database of a folder while no RiskGate serves."""
+    """Change the database of a folder while no RiskGate serves."""
     engine = sa.create_engine(f"sqlite:///{folder}/riskgate.db")
     with engine.begin() as connection:
         work(connection)
@@ -270,7 +270,7 @@ async def test_a_kill_between_commit_and_kept_head_is_made_up_for_at_the_next_st
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Takes the room below the kept heads away, or gives it back: a write takes half of its bytes and is refused."""
+    """Take the room below the kept heads away, or give it back: a write takes half of its bytes and is refused."""
     write, taken = os.write, {"full": False}
 
     def half(descriptor: int, data: bytes) -> int:

@@ -30,7 +30,7 @@ _TABLES = ("audit_logs", "audit_entries", "audit_values", "decisions", "redempti
 
 
 def downgraded(gate: Any, url: str) -> None:
-    """Makes a database of the first schema at url, with what the gate has written."""
+    """Make a database of the first schema at url, with what the gate has written."""
     engine = sa.create_engine(url)
     versions = Path(inspect.getfile(phylactery_riskgate)).parent / "migrations" / "versions"
     config = migrations._config(versions)

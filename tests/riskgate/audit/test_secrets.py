@@ -74,7 +74,7 @@ def spans() -> InMemorySpanExporter:
 
 
 async def requests(gate: Any) -> dict[str, Message]:
-    """Answers a request for each RPC that gets far; one that is not here is driven with its fields alone."""
+    """Return a request for each RPC that gets far; one that is not here is driven with its fields alone."""
     ana = gate.person("ana")
     waiting = (await ana.evaluate(run="waits")).approval
     permit = (
@@ -122,7 +122,7 @@ async def requests(gate: Any) -> dict[str, Message]:
 
 
 async def said(channel: aio.Channel, rpc: Rpc, request: Message, metadata: Any) -> str:
-    """Calls and answers everything an error says, and nothing of an answer."""
+    """Call and return everything an error says, and nothing of an answer."""
     body, failure = request.SerializeToString(), None
     try:
         if rpc.descriptor.server_streaming:
@@ -139,7 +139,7 @@ async def said(channel: aio.Channel, rpc: Rpc, request: Message, metadata: Any) 
 
 
 def with_parts(message: Message) -> Message:
-    """Puts one of each message inside into a message, so that there is a place for every text."""
+    """Put one of each message inside into a message, so that there is a place for every text."""
     for field in message.DESCRIPTOR.fields:
         if field.message_type is not None and not field.message_type.full_name.startswith("google.protobuf."):
             inside = getattr(message, field.name)

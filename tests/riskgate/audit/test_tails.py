@@ -33,7 +33,7 @@ class Follower:
         return self
 
     async def read(self) -> bool:
-        """Reads one message; answers whether there was one."""
+        """Read one message; return whether there was one."""
         message = await asyncio.wait_for(self.call.read(), 60)
         if message is grpc.aio.EOF:
             return False

@@ -30,7 +30,7 @@ def seen(tmp_path) -> Path:
 
 @pytest.fixture
 def ask(remote, witness, seen):
-    """Runs the command as the auditor; the answers are its exit code and what it said."""
+    """Run the command as the auditor; the answers are its exit code and what it said."""
 
     async def run(*words: object) -> tuple[int, str]:
         options = ("--url", witness.url, "--witness-key", witness.key.text, "--out", seen.parent)

@@ -33,7 +33,7 @@ def parts(folder: Path) -> list[policy_pb2.BundleFile]:
 
 
 def write_case(folder: Path, decision: str) -> Path:
-    """Gives a bundle one case, about reading a file."""
+    """Give a bundle one case, about reading a file."""
     case = {"name": "reads", "tool": "read_file", "arguments": {"path": "a.txt"}, "expect": {"decision": decision}}
     (folder / "tests").mkdir(exist_ok=True)
     (folder / "tests" / "reads.yaml").write_text(yaml.safe_dump({"cases": [case]}))
@@ -67,7 +67,7 @@ async def shown(person, **options) -> policy_pb2.GetBundleResponse:
 
 
 async def until(check) -> None:
-    """Waits until an awaited check says yes; the test's own time limit is the bound."""
+    """Wait until an awaited check says yes; the test's own time limit is the bound."""
     while not await check():  # noqa: ASYNC110 - what is waited for is another process's, or a poll's
         await asyncio.sleep(0.01)
 

@@ -38,7 +38,7 @@ async def live(gate) -> int:
 
 
 async def settled(gate) -> None:
-    """Waits until the folder was looked at and found as it was twice."""
+    """Wait until the folder was looked at and found as it was twice."""
     watch = gate.riskgate.policies._watch
 
     async def handled() -> bool:
@@ -74,7 +74,7 @@ async def test_a_watched_folder_is_taken_over_once_its_revision_is_written_last(
 
 
 def counted_looks(gate, monkeypatch) -> list[bool]:
-    """Counts from now on how often the folder was looked at."""
+    """Count from now on how often the folder was looked at."""
     watch, looks = gate.riskgate.policies._watch, []
     look = watch.changed
 
@@ -115,7 +115,7 @@ async def test_a_broken_folder_is_told_with_file_and_line_once_and_mended_later(
 
 
 async def slowly(path: Path, text: str, chooser: random.Random) -> None:
-    """Writes a file in pieces, with pauses long enough to be taken for its end."""
+    """Write a file in pieces, with pauses long enough to be taken for its end."""
     with path.open("w") as file:
         while text:
             cut = chooser.randint(1, max(1, len(text) // 4))

@@ -32,7 +32,7 @@ def folder(tmp_path) -> Path:
 
 
 def fault(folder: Path) -> BundleError:
-    """Answers why a bundle is refused, in time."""
+    """Return why a bundle is refused, in time."""
     began = time.process_time()
     with pytest.raises(BundleError) as caught:
         load_bundle(folder)

@@ -22,14 +22,14 @@ REFUND = tool("refund", {"order": {"type": "string"}}, risk="medium", effect="wr
 
 
 def packaged(folder: Path, *tools: dict[str, Any]) -> Bundle:
-    """Loads the packaged policies with a catalog of others."""
+    """Load the packaged policies with a catalog of others."""
     shutil.copytree(default_bundle_folder(), folder, ignore=shutil.ignore_patterns("tests"))
     (folder / "tools.yaml").write_text(json.dumps({"tools": list(tools)}))
     return load_bundle(folder)
 
 
 def decision(bundle: Bundle, name: str, **facts: Any) -> Decision:
-    """Decides about one call of a task that was shown."""
+    """Decide about one call of a task that was shown."""
     told = {"shown": True, "intent": 2, "intent_words": (), "arguments": (), "worst": 0}
     task = TaskFacts(**{**told, "signals": 0, "signal_reasons": (), **facts})
     call = RawCall(name, "call-1", arguments_struct={})

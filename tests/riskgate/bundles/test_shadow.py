@@ -16,7 +16,7 @@ READ = ("read_file", '{"path":"a.txt"}')
 
 
 async def decided(gate, count: int) -> None:
-    """Waits until the shadow has seen so many calls."""
+    """Wait until the shadow has seen so many calls."""
 
     async def enough() -> bool:
         shadow = gate.riskgate.policies.shadow

@@ -39,7 +39,7 @@ async def gate(make_gate):
 
 @pytest.fixture
 def ask(gate):
-    """Asks in AuthZEN's JSON and answers in it."""
+    """Ask in AuthZEN's JSON and return in it."""
 
     async def run(request: dict[str, Any], person: Any = None) -> dict[str, Any]:
         asker = person or gate.person("pep")
@@ -319,7 +319,7 @@ async def shared(make_gate, shared_database):
 
 @pytest.fixture
 def pep():
-    """Opens the client of the point that enforces."""
+    """Open the client of the point that enforces."""
 
     def open_(gate) -> RiskGateClient:
         return RiskGateClient(f"127.0.0.1:{gate.server.port}", token="token-of-pep")

@@ -37,7 +37,7 @@ OWN = {
 
 
 def requests(seed: int) -> Iterator[riskgate_pb2.EvaluateRequest]:
-    """Yields questions of every kind: allowed, blocked, approvable, over a budget, asked twice, in conflict, bad."""
+    """Yield questions of every kind: allowed, blocked, approvable, over a budget, asked twice, in conflict, bad."""
     chance = random.Random(seed)
     for number in range(40):
         tool, arguments = chance.choice(
@@ -73,7 +73,7 @@ def requests(seed: int) -> Iterator[riskgate_pb2.EvaluateRequest]:
 
 
 async def asked_alone(person, request: riskgate_pb2.EvaluateRequest) -> riskgate_pb2.EvaluateResult:
-    """Answers what Evaluate says, in the form in which a batch says it."""
+    """Return what Evaluate says, in the form in which a batch says it."""
     try:
         answer = await person.decisions.Evaluate(request, metadata=person.metadata, timeout=60)
     except aio.AioRpcError as error:
@@ -87,7 +87,7 @@ async def asked_alone(person, request: riskgate_pb2.EvaluateRequest) -> riskgate
 
 
 def same(result: riskgate_pb2.EvaluateResult) -> dict[str, Any]:
-    """Answers what must be the same of two answers to one question."""
+    """Return what must be the same of two answers to one question."""
     told = MessageToDict(result)
     told.get("error", {}).pop("fieldViolations", None)  # tests/riskgate/decisions/test_batch.py compares these
     answer = told.get("response", {})

@@ -38,7 +38,7 @@ def people(channels) -> list[Person]:
 
 @pytest.fixture
 def records(tmp_path: Path, shared_database: str) -> Callable[[str], list[dict[str, Any]]]:
-    """Answers the records of one kind in all the logs, once the logs verify."""
+    """Return the records of one kind in all the logs, once the logs verify."""
 
     def read(kind: str) -> list[dict[str, Any]]:
         environment = {"RISKGATE_DATABASE_URL": shared_database} if shared_database else {}
@@ -54,7 +54,7 @@ def records(tmp_path: Path, shared_database: str) -> Callable[[str], list[dict[s
 
 
 async def told(*calls: Awaitable[Any]) -> tuple[list[Any], Counter[str]]:
-    """Answers what was answered, and how often each refusal was."""
+    """Return what was answered, and how often each refusal was."""
     results = await asyncio.gather(*calls, return_exceptions=True)
     refusals = Counter(reason_of(result) for result in results if isinstance(result, BaseException))
     return [result for result in results if not isinstance(result, BaseException)], refusals

@@ -66,7 +66,7 @@ def fill(connection: Connection) -> None:
 
 @contextmanager
 def heard(connection: Connection) -> Iterator[list[tuple[str, Any]]]:
-    """Collects the statements that run on a connection."""
+    """Collect the statements that run on a connection."""
     said: list[tuple[str, Any]] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
@@ -80,7 +80,7 @@ def heard(connection: Connection) -> Iterator[list[tuple[str, Any]]]:
 
 
 def plans(database: Database, question: Callable[[Connection], Any]) -> str:
-    """Answers how the store goes about every statement of a question; nothing it changes is kept."""
+    """Return how the store goes about every statement of a question; nothing it changes is kept."""
     explain = "EXPLAIN QUERY PLAN " if database.dialect == "sqlite" else "EXPLAIN "
 
     def work(connection: Connection) -> str:

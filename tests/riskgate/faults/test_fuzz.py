@@ -171,7 +171,7 @@ def test_no_rpc_of_the_contract_is_left_out():
 
 
 async def codes_of(channel: aio.Channel, method: str, messages: list[bytes], metadata: Any) -> list[grpc.StatusCode]:
-    """Answers how each message was answered; streams are read side by side, so that their deadlines pass together."""
+    """Return how each message was answered; stream are read side by side, so that their deadlines pass together."""
     path = f"/phylactery.riskgate.v1.{method}"
 
     async def one(data: bytes) -> grpc.StatusCode:

@@ -93,7 +93,7 @@ class Bench:
         return run
 
     def numbers(self) -> dict[str, set[int]]:
-        """Answers which jobs left a decision, and which an entry, with its values."""
+        """Return which jobs left a decision, and which an entry, with its values."""
 
         def look(connection: Connection) -> dict[str, set[int]]:
             rows = connection.execute(sa.text("SELECT create_us FROM decisions WHERE id <> 'de_taken'")).scalars()

@@ -50,17 +50,17 @@ class Fleet:
         self.process = Forked("phylactery_riskgate.cli", words, environment, err=self._said)
 
     def said(self) -> str:
-        """Answers what was said on standard error up to now."""
+        """Return what was said on standard error up to now."""
         return self._said.read_text() if self._said.exists() else ""
 
     async def told(self) -> dict[str, object]:
-        """Answers what the ready file says."""
+        """Return what the ready file says."""
         await asyncio.to_thread(until, lambda: self.ready.exists() or self.process.poll() is not None)
         assert self.process.poll() is None, self.said()
         return json.loads(self.ready.read_text())
 
     async def ended(self) -> tuple[int, str]:
-        """Waits for the end and answers the exit code and what was said."""
+        """Wait for the end and return the exit code and what was said."""
         code = await asyncio.to_thread(self.process.wait, 60)
         return code, self.said()
 
@@ -85,7 +85,7 @@ def alive(pid: int) -> bool:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
-    """Starts a fleet over the test's folder; none outlives the test."""
+    """Start a fleet over the test's folder; none outlives the test."""
     started: list[Fleet] = []
 
     def make(**options: object) -> Fleet:
@@ -99,7 +99,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
 
 
 async def ask_all(port: int, call, numbers: range, connections: int = 24) -> list[riskgate_pb2.EvaluateResponse]:
-    """Asks about each number; the kernel gives every connection to one of the workers."""
+    """Ask about each number; the kernel gives every connection to one of the workers."""
     options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
     async with contextlib.AsyncExitStack() as stack:
         channels = [
@@ -116,7 +116,7 @@ async def ask_all(port: int, call, numbers: range, connections: int = 24) -> lis
 
 
 async def both_serve(port: int, call) -> None:
-    """Waits until both workers answer."""
+    """Wait until both workers answer."""
     starts = itertools.count(1_000, 1_000)
     served: set[str] = set()
     deadline = time.monotonic() + 60

@@ -182,7 +182,7 @@ def test_ten_times_the_text_takes_about_ten_times_the_work_whatever_it_is_made_o
 
 
 def run(*arguments: str, text: str | None = None) -> Result:
-    """Runs the command in this process."""
+    """Run the command in this process."""
     return CliRunner().invoke(app, ["inspect", *arguments], input=text)
 
 

@@ -25,7 +25,7 @@ def run(*words: object, url: str = "") -> Result:
 
 
 def answered(*words: object, url: str = "") -> dict[str, Any]:
-    """Runs a command that works, and answers what it says."""
+    """Run a command that works, and return what it says."""
     done = run(*words, "--json", url=url)
     assert done.exit_code == 0, done.output
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -33,7 +33,7 @@ def answered(*words: object, url: str = "") -> dict[str, Any]:
 
 
 def changed(database: Database) -> list[dict[str, Any]]:
-    """Answers the records of changes, oldest first."""
+    """Return the records of changes, oldest first."""
     query = "SELECT record FROM audit_entries WHERE kind = 'key_changed' ORDER BY time_us, log, position"
     return [json.loads(bytes(one)) for one in database.read_sync(lambda c: c.execute(sa.text(query)).scalars().all())]
 
@@ -133,7 +133,7 @@ async def test_two_replicas_record_a_change_once(make_gate, shared_database, unt
 
 @pytest.fixture
 def until():
-    """Waits until a check says yes; the test's own time limit is the bound."""
+    """Wait until a check says yes; the test's own time limit is the bound."""
 
     async def wait(check) -> None:
         while not check():  # noqa: ASYNC110 - what is waited for is a task of the service

@@ -96,7 +96,7 @@ def parsed(statements: Sequence[str]) -> tuple[Policy, ...]:
 
 
 def as_written(policies: Sequence[Policy], subject: Subject, context: dict[str, Any], satisfied: Any) -> Answer:
-    """Asks about all policies, each as it stands in its file, whatever action it is about."""
+    """Ask about all policies, each as it stands in its file, whatever action it is about."""
     whole = json.dumps({**context, "approved": approved_value(satisfied)})
     return Question(SCHEMA, subject, "t").ask_once(policy_handle(policies), whole)
 

@@ -43,7 +43,7 @@ async def gate(make_gate):
 
 @pytest.fixture
 def pay(ana) -> Paying:
-    """Proposes a transfer and redeems what it got, each in a thread of its own, which only the daily budget spans."""
+    """Propose a transfer and redeem what it got, each in a thread of its own, which only the daily budget spans."""
 
     async def run(number: int, amount: float = 100, to: str = "bob", **more: Any) -> riskgate_pb2.RedeemResponse:
         who = more.pop("who", ana)
@@ -56,7 +56,7 @@ def pay(ana) -> Paying:
 
 
 async def blocked_by(who, asked, **place: str) -> list[tuple[str, str]]:
-    """Answers why a call is blocked, empty where it is not."""
+    """Return why a call is blocked, empty where it is not."""
     answer = await who.evaluate(asked, **place)
     return [(one.code, one.message) for one in answer.reasons] if answer.decision == BLOCKED else []
 

@@ -70,11 +70,11 @@ class World:
     redeemed: dict[str, tuple[int, int, str]] = field(default_factory=dict)
 
     def window(self, at_us: int) -> list[tuple[int, int, str]]:
-        """Answers what was redeemed in the window that ends at a time."""
+        """Return what was redeemed in the window that ends at a time."""
         return [one for one in self.redeemed.values() if at_us - WINDOW * MICROSECONDS < one[0] <= at_us]
 
     def fits(self, more: Permitted | None = None) -> bool:
-        """Says whether the window of this moment keeps every limit, with one more call in it."""
+        """Return whether the window of this moment keeps every limit, with one more call in it."""
         now = max([self.clock.now_us(), *(one[0] for one in self.redeemed.values())])
         counted = [*self.window(now), *([(now, more.amount, more.to)] if more else [])]
         people = {one[2] for one in counted}

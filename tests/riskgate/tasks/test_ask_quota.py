@@ -33,7 +33,7 @@ def transfer(call, call_id: str = "c1", to: str = KNOWN, **more: str) -> types_p
 
 
 async def run(person, task: str, proposed: types_pb2.ToolCall) -> riskgate_pb2.EvaluateResponse:
-    """Evaluates and redeems a call that is allowed."""
+    """Evaluate and redeem a call that is allowed."""
     answer = await person.evaluate(proposed, task_id=task)
     assert answer.decision == ALLOW
     await person.redeem(answer.permit, proposed, execution=f"execution-{proposed.tool_call_id}")

@@ -25,7 +25,7 @@ def bundle(tmp_path):
 
 
 def a_call(number: int, room: int = 1) -> types_pb2.ToolCall:
-    """Goes to everybody in turn, of as many as there is room for."""
+    """Go to everybody in turn, of as many as there is room for."""
     to = (KNOWN, OTHER)[number % room]
     return types_pb2.ToolCall(tool="transfer", tool_call_id=f"c{number}", arguments_json=arguments(to))
 

@@ -44,7 +44,7 @@ async def book(person, task: str, call_id: str = "book") -> None:
 
 
 def origin_of(answer) -> int:
-    """Returns where the recipient of a call that waits for a person is from."""
+    """Return where the recipient of a call that waits for a person is from."""
     return next(one.origin for one in answer.approval.arguments if one.path == "/to")
 
 

@@ -17,7 +17,7 @@ RELEASED = "Release money to bob@acme.es"
 
 
 def releasing(bundle, **without):
-    """Lets the phrases of the catalog say release."""
+    """Let the phrases of the catalog say release."""
     path = with_tasks(bundle, **without) / "tools.yaml"
     path.write_text(path.read_text().replace("send money", "release money"))
     return bundle

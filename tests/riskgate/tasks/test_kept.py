@@ -29,7 +29,7 @@ def transfer(call, to: str = KNOWN, call_id: str = "c1") -> types_pb2.ToolCall:
 
 
 async def run_once(person, call, task: str, to: str, call_id: str) -> types_pb2.ToolCall:
-    """Has RiskGate allow a call, and redeems it."""
+    """Have RiskGate allow a call, and redeem it."""
     proposed = transfer(call, to, call_id)
     answer = await person.evaluate(proposed, task_id=task)
     assert answer.decision == ALLOW

@@ -14,7 +14,7 @@ DAY = 86_400
 
 
 async def counts(gate, task_id: str, thread: str = "t1", who: Principal = ANA) -> bool:
-    """Says whether Evaluate would go by the task."""
+    """Return whether Evaluate would go by the task."""
     try:
         return bool(await gate.riskgate.tasks.index_for(who, task_id, thread))
     except NotFound:

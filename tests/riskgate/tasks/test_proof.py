@@ -19,7 +19,7 @@ def remind(call, call_id: str = "c1"):
 
 
 async def redeemed(person, call, *, call_id: str = "c1", run: str = "r1", thread: str = "t1") -> str:
-    """Has a reminder approved and redeemed, and returns its bound arguments."""
+    """Have a reminder approved and redeemed, and return its bound arguments."""
     proposed = remind(call, call_id)
     approval = await person.approve((await person.evaluate(proposed, run=run, thread=thread)).approval)
     permit = (await person.evaluate(proposed, run=run, thread=thread, approval=approval.id)).permit
@@ -28,7 +28,7 @@ async def redeemed(person, call, *, call_id: str = "c1", run: str = "r1", thread
 
 
 async def facts(gate, person, call, task: str) -> dict:
-    """Returns what the task tells of a call with the id that the reminder got."""
+    """Return what the task tells of a call with the id that the reminder got."""
     cancel = call("cancel_reminder", json.dumps({"reminder": "rm_7f3a9c21"}), "later")
     answer = await person.evaluate(cancel, task_id=task)
     core = gate.riskgate._core

@@ -28,12 +28,12 @@ def transfer(call, call_id: str = "c1", to: str = KNOWN) -> types_pb2.ToolCall:
 
 
 async def say(person, words: str, earlier: str, **more: str) -> str:
-    """Begins the task of the next message of the conversation."""
+    """Begin the task of the next message of the conversation."""
     return await person.begin(words, request=f"after-{earlier}", continues=earlier, **more)
 
 
 async def asked(person, call, call_id: str = "c1", to: str = KNOWN) -> tuple[str, types_pb2.Approval]:
-    """Proposes a call that is half asked for; answers its task and the approval that waits."""
+    """Propose a call that is half asked for; return its task and the approval that waits."""
     task = await person.begin(UNCLEAR, request=f"request-{call_id}")
     answer = await person.evaluate(transfer(call, call_id, to), task_id=task)
     assert answer.decision == AUTH

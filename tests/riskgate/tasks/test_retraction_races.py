@@ -50,7 +50,7 @@ def a_call(number: int) -> types_pb2.ToolCall:
 
 
 async def race(people: list[Person], permit: str, number: int, task: str) -> tuple[bool, str]:
-    """Redeems at one process and takes back at the other; answers whether it was redeemed, and why not."""
+    """Redeem at one process and take back at the other; return whether it was redeemed, and why not."""
     redeemed, later = await asyncio.gather(
         people[0].redeem(permit, a_call(number), execution=f"execution-{number}"),
         people[1].begin("No, don't send it", request=f"no-{number}", continues=task),

@@ -78,7 +78,7 @@ class StandInServices:
         self.streams = 0
 
     async def watch(self) -> AsyncIterator[str]:
-        """Tells what a test puts into changes: None ends the stream, an error breaks it."""
+        """Tell what a test puts into changes: None ends the stream, an error breaks it."""
         self.streams += 1
         while (change := await self.changes.get()) is not None:
             if isinstance(change, Exception):
@@ -156,7 +156,7 @@ class Bench:
         self.executor = executor
 
     def gate(self, lease: Lease, words: str = "", *, opens_run: bool = True) -> ReportingGate:
-        """Answers RiskGate as a turn with these words uses it."""
+        """Return RiskGate as a turn with these words uses it."""
         gate = self.services.gate(lease.owner)
         store = TaskStore(self.stores.database, self.stores.clock)
         task = TurnTask(gate, store, lease, words, opens_run=opens_run)

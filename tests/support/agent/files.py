@@ -16,7 +16,7 @@ LIMITS = VersionLimits(per_file=20, bytes_per_user=64 * 1024)
 
 
 def file_tools_in(folder: Path, limits: VersionLimits = LIMITS) -> FileTools:
-    """Returns the tools over one sandbox, its journal and its versions, all of them below a folder."""
+    """Return the tools over one sandbox, its journal and its versions, all of them below a folder."""
     return FileTools(
         Sandbox(folder / "sandbox", MAX_FILE_BYTES),
         EffectJournal(folder / "journal"),
@@ -25,6 +25,6 @@ def file_tools_in(folder: Path, limits: VersionLimits = LIMITS) -> FileTools:
 
 
 def file_tools(sandbox: Path, journal: Path) -> dict[str, Implementation]:
-    """Returns the built-in tools by name."""
+    """Return the built-in tools by name."""
     versions = VersionStore(journal / "versions", LIMITS)
     return dict(builtin_implementations(sandbox, EffectJournal(journal), versions, MAX_FILE_BYTES))

@@ -266,7 +266,7 @@ class Chat:
         )
 
     async def say(self, text: str, *, code: str = "", intent: str = "") -> dict[str, Any]:
-        """Says something; a strict approval reply is masked and its code goes beside it, as the edge does."""
+        """Say something; a strict approval reply is masked and its code goes beside it, as the edge does."""
         before = await self.values()
         resumed = before.get("run_status") == "suspended"
         self.turns += 1
@@ -308,15 +308,15 @@ class Chat:
 
 
 def ended(state: dict[str, Any]) -> tuple[str, str]:
-    """Answers how a run ended: its status, and why."""
+    """Return how a run ended: its status, and why."""
     return state["run_status"], state["finish_reason"]
 
 
 def said(state: dict[str, Any]) -> str:
-    """Answers the words of the reply."""
+    """Return the words of the reply."""
     return str(state["reply"]["text"])
 
 
 def reasons(chat: Chat) -> list[str]:
-    """Answers what the notices of the conversation were for."""
+    """Return what the notices of the conversation were for."""
     return [notice["reason"] for notice in chat.events.of("notice")]

@@ -48,12 +48,12 @@ async def opened(
 
 
 def limited(model: RunModel, **limits: int) -> None:
-    """Sets what the run may use."""
+    """Set what the run may use."""
     all_of_it = {"calls": 8, "tokens": 200_000, "cost_micros": 0, **limits}
     model._models.config = replace(model._models.config, limits=RunLimits(**all_of_it))
 
 
 def used(stores: Stores) -> tuple[int, int, int]:
-    """Answers the calls, tokens and cost that the one run is counted with."""
+    """Return the calls, tokens and cost that the one run is counted with."""
     [row] = stores.rows("agent_runs", "model_calls, tokens, cost_micros")
     return tuple(row)

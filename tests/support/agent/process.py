@@ -18,7 +18,7 @@ class AgentProcess:
     """A real agent over a folder, which may die at a crash point."""
 
     def __init__(self, system: System, folder: Path, point: str = "none", **settings: str) -> None:
-        """Takes the crash point it dies at, and more of its environment."""
+        """Take the crash point it dies at, and more of its environment."""
         self.ready = folder / "ready.json"
         folder.mkdir(exist_ok=True)
         self.ready.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ def says(text: str) -> ModelReply:
 
 
 def drafts(*steps: tuple[str, dict[str, Any] | None]) -> ModelReply:
-    """Answers a plan as JSON; None are arguments to be decided later."""
+    """Return a plan as JSON; None are arguments to be decided later."""
     return says(json.dumps({"steps": [{"tool": tool, "args": args, "goal": f"do {tool}"} for tool, args in steps]}))
 
 
@@ -48,7 +48,7 @@ class ScriptedModel:
         return [key for key, _, _ in self.asked]
 
     def shown(self, place: int) -> str:
-        """Answers everything a question showed."""
+        """Return everything a question showed."""
         return "\n".join(f"[{message.role}] {message.content}" for message in self.asked[place][1])
 
     def is_news(self, reason: str) -> bool:

@@ -98,7 +98,7 @@ class Stores:
         return Duties(self.database, self.clock, holder)
 
     def pass_time(self, seconds: float) -> None:
-        """Lets time pass, also for leases that the database's own clock judges."""
+        """Let time pass, also for leases that the database's own clock judges."""
         self.clock.advance(seconds)
         if self.database.dialect == "sqlite":
             return
@@ -133,7 +133,7 @@ class Stores:
 def runner_of(
     stores: Stores, serve: ServeTurn, *, holder: str = "me", max_concurrent: int = 2, retry_seconds: float = 0.01
 ) -> Runner:
-    """Answers a runner over the stores, as the agent has one."""
+    """Return a runner over the stores, as the agent has one."""
     return Runner(
         stores.inbox,
         stores.claims,

@@ -126,25 +126,25 @@ class System:
         return folder
 
     def person(self, subject: str = "ana", tenant: str = "acme") -> Person:
-        """Answers somebody the loopback identity names."""
+        """Return somebody the loopback identity names."""
         return Person(self, (("x-phylactery-subject", subject), ("x-phylactery-tenant", tenant)))
 
     def through(self, channel: aio.Channel, person: Person) -> Person:
-        """Answers the same person, who talks to another agent."""
+        """Return the same person, who talks to another agent."""
         return Person(self, person.metadata, channel)
 
     def target(self, name: str) -> str:
-        """Answers where a service is."""
+        """Return where a service is."""
         return f"127.0.0.1:{self._ports[name]}"
 
     def targets(self) -> dict[str, str]:
-        """Answers where each port of each service is, the admin ports too."""
+        """Return where each port of each service is, the admin ports too."""
         own = {name: server.port for name, server in self._servers.items()}
         admin = {f"{name} admin": server.admin_port for name, server in self._servers.items() if server.admin_port}
         return {name: f"127.0.0.1:{port}" for name, port in (own | admin).items()}
 
     def bearer(self, token: str) -> Person:
-        """Answers whoever holds the token."""
+        """Return whoever holds the token."""
         return Person(self, (("authorization", f"Bearer {token}"),))
 
     async def start_riskgate(self) -> None:
@@ -184,7 +184,7 @@ class System:
         self.agent_channel = self._channel("agent")
 
     async def come_back(self, name: str) -> None:
-        """Starts a stopped service on its old port, and waits until the agent's channel has found it again."""
+        """Start a stopped service on its old port, and wait until the agent's channel has found it again."""
         await (self.start_riskgate() if name == "riskgate" else self.start_memory())
         owner = Owner("acme", "nobody")
         while True:
@@ -214,7 +214,7 @@ class System:
             await self.stop(name)
 
     def _port(self, name: str) -> int:
-        """Answers the port of a service, the one it had where it comes back."""
+        """Return the port of a service, the one it had where it comes back."""
         return self._ports.setdefault(name, lasting_port())
 
     async def _serve(self, name: str, service: Any, settings: Any) -> None:
@@ -227,7 +227,7 @@ class System:
         return channel
 
     def everything_stored(self) -> bytes:
-        """Answers every byte under the agent's and memory's folders: what must not be there is in none of them."""
+        """Return every byte under the agent's and memory's folders: what must not be there is in none of them."""
         return b"".join(
             path.read_bytes()
             for name in ("agent", "memory")
@@ -245,7 +245,7 @@ async def open_system(
     admin_ports: bool = False,
     **agent_options: Any,
 ) -> AsyncIterator[System]:
-    """Starts all three, and stops them after the block; identity goes to all of them, agent_options to the agent.
+    """Start all three, and stop them after the block; identity goes to all of them, agent_options to the agent.
 
     With asks every write is asked about first; without, the default bundle decides. With admin_ports each serves one.
     """
@@ -261,7 +261,7 @@ async def open_system(
 
 
 def approval_of(response: chat_pb2.SendMessageResponse) -> tuple[str, str]:
-    """Answers id and code of what waits."""
+    """Return id and code of what waits."""
     pending = response.pending_approval
     assert re.fullmatch(r"[A-Za-z0-9_-]{6,}", pending.approval_id)
     assert re.fullmatch(r"[A-Za-z0-9_-]{6,}", pending.code)
@@ -269,5 +269,5 @@ def approval_of(response: chat_pb2.SendMessageResponse) -> tuple[str, str]:
 
 
 def runs_of(system: System) -> run_pb2_grpc.RunServiceStub:
-    """Answers the stub of RunService."""
+    """Return the stub of RunService."""
     return run_pb2_grpc.RunServiceStub(system.agent_channel)

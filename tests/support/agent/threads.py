@@ -47,7 +47,7 @@ class Watch:
 
 @asynccontextmanager
 async def watched(person: Person, thread_id: str = "t1", after: int = 0) -> AsyncIterator[Watch]:
-    """Watches a thread for the block."""
+    """Watch a thread for the block."""
     watch = Watch(person, thread_id, after)
     try:
         yield watch
@@ -56,11 +56,11 @@ async def watched(person: Person, thread_id: str = "t1", after: int = 0) -> Asyn
 
 
 async def delete(person: Person, thread_id: str = "t1") -> None:
-    """Deletes a thread."""
+    """Delete a thread."""
     request = chat_pb2.DeleteThreadRequest(thread_id=thread_id)
     await person.chat.DeleteThread(request, metadata=person.metadata, timeout=60)
 
 
 async def listed(person: Person, **fields: Any) -> chat_pb2.ListThreadsResponse:
-    """Answers a page of the person's threads."""
+    """Return a page of the person's threads."""
     return await person.chat.ListThreads(chat_pb2.ListThreadsRequest(**fields), metadata=person.metadata, timeout=60)

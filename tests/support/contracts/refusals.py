@@ -22,7 +22,7 @@ class Refusal:
 
 
 def refusal_of(error: aio.AioRpcError) -> Refusal:
-    """Answers a failed call, decoded."""
+    """Return a failed call, decoded."""
     info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
     status = rpc_status.from_call(error)
     for detail in status.details if status else ():

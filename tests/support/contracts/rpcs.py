@@ -71,13 +71,13 @@ class Rpc:
 
     @property
     def name(self) -> str:
-        """Answers ChatService/SendMessage, or agent.PrivacyService/EraseUser: two services have one of that name."""
+        """Return ChatService/SendMessage, or agent.PrivacyService/EraseUser: two services have one of that name."""
         own = self.path.rsplit(".", 1)[-1]
         return f"{self.service}.{own}" if own.startswith("PrivacyService/") else own
 
     @property
     def request(self) -> type[Message]:
-        """Answers the class of its request."""
+        """Return the class of its request."""
         return GetMessageClass(self.descriptor.input_type)
 
 
@@ -93,7 +93,7 @@ class Answer:
 
 
 def every_rpc() -> list[Rpc]:
-    """Answers all RPCs of phylactery.*.v1."""
+    """Return all RPCs of phylactery.*.v1."""
     found = []
     for path in sorted((GENERATED / "phylactery").rglob("*_pb2.py")):
         module = importlib.import_module(".".join(path.relative_to(GENERATED).with_suffix("").parts))
@@ -111,7 +111,7 @@ async def call(
     *,
     refused: bool = False,
 ) -> Answer:
-    """Sends bytes as they are and answers how the call ended; a call that hangs ends DEADLINE_EXCEEDED.
+    """Send bytes as they are and return how the call ended; a call that hangs ends DEADLINE_EXCEEDED.
 
     An endless stream that was not refused in half a second was taken, unless it must be refused: then it has the time
     of any other call.
@@ -141,7 +141,7 @@ async def call(
 async def call_all(
     channel: aio.Channel, rpc: Rpc, requests: dict[str, Sequence[bytes]], metadata: Sequence[tuple[str, str | bytes]]
 ) -> AsyncIterator[tuple[str, Answer]]:
-    """Sends many requests, several at a time, and yields each with its answer."""
+    """Send many requests, several at a time, and yield each with its answer."""
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def one(name: str, bodies: Sequence[bytes]) -> tuple[str, Answer]:
@@ -153,7 +153,7 @@ async def call_all(
 
 
 def spoilt(valid: Message) -> Iterator[tuple[str, bytes]]:
-    """Yields a name and the bytes of every spoilt form of a valid request, one fault each."""
+    """Yield a name and the bytes of every spoilt form of a valid request, one fault each."""
     yield "empty", b""
     yield "unknown fields alone", b"\xfa\xff\xff\xff\x0f\x03abc"
     for path, holder_of, field in _fields(valid.DESCRIPTOR, valid, lambda message: message, ""):
@@ -172,7 +172,7 @@ def spoilt(valid: Message) -> Iterator[tuple[str, bytes]]:
 
 
 def with_text(valid: Message, text: str) -> Iterator[tuple[str, Message]]:
-    """Yields a valid request with a text in one place that takes one, for each such place, and the place's name."""
+    """Yield a valid request with a text in one place that takes one, for each such place, and the place's name."""
     for path, holder_of, field in _fields(valid.DESCRIPTOR, valid, lambda message: message, ""):
         is_struct = field.message_type is not None and field.message_type.full_name == _STRUCT
         if not is_struct and field.type not in {FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES}:
@@ -188,7 +188,7 @@ def with_text(valid: Message, text: str) -> Iterator[tuple[str, Message]]:
 
 
 def truncated(valid: Message) -> Iterator[tuple[str, bytes]]:
-    """Yields every beginning of a valid request."""
+    """Yield every beginning of a valid request."""
     data = valid.SerializeToString()
     for end in range(len(data)):
         yield f"the first {end} of {len(data)} bytes", data[:end]
@@ -200,7 +200,7 @@ Holder = Callable[[Message], Any]
 def _fields(
     descriptor: Descriptor, filled: Message, holder_of: Holder, prefix: str
 ) -> Iterator[tuple[str, Holder, FieldDescriptor]]:
-    """Yields every field, also of filled messages inside, with a way to the message that holds it."""
+    """Yield every field, also of filled messages inside, with a way to the message that holds it."""
     for field in descriptor.fields:
         yield f"{prefix}{field.name}", holder_of, field
         if field.message_type is None or field.message_type.full_name == _STRUCT:

@@ -8,7 +8,7 @@ from phylactery_memory.privacy.model import Erasure
 
 
 def files_with(folder: Path, *texts: str) -> list[str]:
-    """Answers which files hold one of the texts, whatever they are."""
+    """Return which files hold one of the texts, whatever they are."""
     wanted = [text.encode() for text in texts]
     return [
         path.name
@@ -18,7 +18,7 @@ def files_with(folder: Path, *texts: str) -> list[str]:
 
 
 def erasure_of(number: int) -> Erasure:
-    """Answers the record of an erasure of ana, the same but for its id."""
+    """Return the record of an erasure of ana, the same but for its id."""
     hashed = "sha256:" + "a" * 64
     return Erasure(
         f"era_{number}", hashed, "ab" * 16, "acme", requested_by_operator=False, request_us=5, request_hash=""

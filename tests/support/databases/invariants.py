@@ -15,7 +15,7 @@ _ENDED = ("done", "failed", "cancelled", "dead")
 
 
 def at_rest(url: str) -> bool:
-    """Says whether nothing waits to be served or to be told any more; a run that waits for a person may."""
+    """Return whether nothing waits to be served or to be told any more; a run that waits for a person may."""
     with _opened(url) as connection:
         waiting = connection.scalar(sa.select(sa.func.count()).where(INBOX.c.state == "waiting"))
         begun = connection.scalar(sa.select(sa.func.count()).where(RUNS.c.status.in_(("queued", "running"))))
@@ -24,7 +24,7 @@ def at_rest(url: str) -> bool:
 
 
 def broken(url: str) -> list[str]:
-    """Answers every invariant that does not hold, in words; empty where all do. It is for a database at rest."""
+    """Return every invariant that does not hold, in words; empty where all do. It is for a database at rest."""
     with _opened(url) as connection:
         return [
             *_stuck(connection),
@@ -97,7 +97,7 @@ def _sequences(connection: Connection) -> Iterator[str]:
 
 
 def _positions(connection: Connection) -> Iterator[str]:
-    """Turns have no gap either, each was answered once, and its end is told once."""
+    """Turn have no gap either, each was answered once, and its end is told once."""
     for thread in connection.execute(sa.select(THREADS)):
         turns = connection.execute(
             sa.select(INBOX).where(INBOX.c.thread_key == thread.thread_key).order_by(INBOX.c.position)

@@ -49,7 +49,7 @@ class Disk(apsw.VFS):
         self.unsynced.pop(path, None)
 
     def cut(self, dice: random.Random, keeps: Sequence[float] = (0.0, 0.5, 0.9)) -> dict[str, bytes]:
-        """Answers the files as they may be found once power is back; keeps is how likely an unsynced write stays."""
+        """Return the files as they may be found once power is back; keep is how likely an unsynced write stays."""
         return {Path(path).name: self._left(path, dice, keeps) for path in self.synced if not path.endswith("-shm")}
 
     def _left(self, path: str, dice: random.Random, keeps: Sequence[float]) -> bytes:
@@ -116,7 +116,7 @@ class _Cursor:
         return self
 
     def _describe(self, cursor: apsw.Cursor, _text: str, _values: Any) -> bool:
-        """Notes the columns while the statement is young: apsw forgets those of one without rows."""
+        """Note the columns while the statement is young: apsw forgets those of one without rows."""
         columns = cursor.get_description()
         self.description = [(name, None, None, None, None, None, None) for name, _ in columns] or None
         return True

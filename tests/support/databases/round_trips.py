@@ -24,13 +24,13 @@ class Counted:
         self._gate = threading.Lock()
 
     def reset(self) -> None:
-        """Begins anew."""
+        """Begin anew."""
         with self._gate:
             self.round_trips = 0
             self.said.clear()
 
     def note(self, kind: bytes, body: bytes) -> None:
-        """Takes a message of a client in."""
+        """Take a message of a client in."""
         with self._gate:
             self.round_trips += kind in _ASKS
             if kind == b"Q":
@@ -47,7 +47,7 @@ def _words(text: bytes) -> str:
 
 @contextmanager
 def counted(folder: Path, near: Path) -> Iterator[Counted]:
-    """Listens in ``near`` for the server whose socket lies in ``folder``, and counts, for the block."""
+    """Listen in ``near`` for the server whose socket lies in ``folder``, and counts, for the block."""
     counts = Counted()
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(near / _SOCKET))

@@ -17,7 +17,7 @@ _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE
 
 
 def write_down_schemas() -> None:
-    """Makes every Database of this process do so."""
+    """Make every Database of this process do so."""
     real = database.upgrade
 
     @functools.cache
@@ -49,7 +49,7 @@ def _quickly(
 
 
 def _statements(connection: Connection) -> list[tuple[str, tuple[Any, ...]]]:
-    """Answers what makes a database like this one: its tables and indexes, and the rows its revisions put there."""
+    """Return what makes a database like this one: its tables and indexes, and the rows its revisions put there."""
     schema = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
     made: list[tuple[str, tuple[Any, ...]]] = [(text, ()) for (text,) in connection.exec_driver_sql(schema)]
     for (table,) in connection.exec_driver_sql(_TABLES).all():

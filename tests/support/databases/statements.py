@@ -17,7 +17,7 @@ See = Callable[[Connection, str, Any], None]
 
 @contextmanager
 def watched(engine: Engine, see: See) -> Iterator[None]:
-    """Shows what runs on an engine in the block: what goes past SQLAlchemy too, but for what waits on a server."""
+    """Show what runs on an engine in the block: what goes past SQLAlchemy too, but for what waits on a server."""
     run = pending_statements.run_text
 
     def note(connection: Connection, _cursor: Any, statement: str, values: Any, *_rest: Any) -> None:

@@ -10,7 +10,7 @@ from tests.support.packages.images import ROOT
 
 
 def keeps_out(path: str, folder: Path) -> bool:
-    """Says whether .gitignore keeps a path out, asked in an empty repository made in a folder.
+    """Return whether .gitignore keeps a path out, asked in an empty repository made in a folder.
 
     The tree under test may lie in no repository: unpacked from an archive, or copied by another account.
     """

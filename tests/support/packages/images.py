@@ -31,17 +31,17 @@ class Image:
     stages: tuple[Stage, ...]
 
     def every(self, operation: str) -> list[str]:
-        """Answers what follows each such instruction, in order."""
+        """Return what follows each such instruction, in order."""
         return [rest for stage in self.stages for name, rest in stage.instructions if name == operation]
 
     @property
     def env(self) -> dict[str, str]:
-        """Answers the variables ENV sets."""
+        """Return the variables ENV sets."""
         return dict(pair.split("=", 1) for line in self.every("ENV") for pair in shlex.split(line))
 
 
 def stages() -> dict[str, Stage]:
-    """Reads the Dockerfile."""
+    """Read the Dockerfile."""
     found: dict[str, Stage] = {}
     text = DOCKERFILE.read_text(encoding="utf-8").replace("\\\n", " ")
     for line in text.splitlines():
@@ -58,7 +58,7 @@ def stages() -> dict[str, Stage]:
 
 
 def image(name: str) -> Image:
-    """Answers a stage with those below it."""
+    """Return a stage with those below it."""
     known, chain = stages(), []
     while name in known:
         chain.append(known[name])
@@ -67,11 +67,11 @@ def image(name: str) -> Image:
 
 
 def compose() -> dict[str, Any]:
-    """Reads the compose file."""
+    """Read the compose file."""
     content: dict[str, Any] = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))
     return content
 
 
 def resolved(text: str) -> str:
-    """Answers a value as compose fills it in where no variable is set."""
+    """Return a value as compose fills it in where no variable is set."""
     return re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", text)

@@ -32,7 +32,7 @@ _UNREACHABLE = (
 
 
 def uv(*arguments: str | Path, folder: Path = ROOT) -> None:
-    """Runs uv. Skips the test when the package registry cannot be reached; raises AssertionError otherwise."""
+    """Run uv. Skips the test when the package registry cannot be reached; raises AssertionError otherwise."""
     done = subprocess.run([UV, *arguments], cwd=folder, capture_output=True, text=True, check=False, env=_clean())
     if done.returncode and any(sign in done.stderr.lower() for sign in _UNREACHABLE):
         pytest.skip(f"the package registry cannot be reached: {done.stderr.strip().splitlines()[-1]}")
@@ -40,7 +40,7 @@ def uv(*arguments: str | Path, folder: Path = ROOT) -> None:
 
 
 def build_wheels(folder: Path) -> dict[str, Path]:
-    """Builds every distribution as a release has it and answers its wheel by name."""
+    """Build every distribution as a release has it and return its wheel by name."""
     done = subprocess.run(
         ["make", "--silent", "wheels", f"OUT={folder}"],
         cwd=ROOT,
@@ -54,13 +54,13 @@ def build_wheels(folder: Path) -> dict[str, Path]:
 
 
 def files_in(wheel: Path) -> set[str]:
-    """Answers the paths in a wheel."""
+    """Return the paths in a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         return set(archive.namelist())
 
 
 def ours_needed(name: str, wheels: Mapping[str, Path]) -> set[str]:
-    """Answers the distribution and those of ours it declares, directly or through another."""
+    """Return the distribution and those of ours it declares, directly or through another."""
     found, todo = set(), [name]
     while todo:
         one = todo.pop()
@@ -72,7 +72,7 @@ def ours_needed(name: str, wheels: Mapping[str, Path]) -> set[str]:
 
 
 def declared(name: str, wheels: Mapping[str, Path]) -> list[str]:
-    """Answers what a wheel says it needs."""
+    """Return what a wheel says it needs."""
     return [str(needed) for needed in wheel_metadata(wheels[name]).get_all("Requires-Dist", [])]
 
 
@@ -85,11 +85,11 @@ class Alone:
     """The folder programs run in, so that nothing of the checkout is on their path."""
 
     def program(self, name: str) -> Path:
-        """Answers an installed program."""
+        """Return an installed program."""
         return self.folder / "bin" / name
 
     def run(self, *command: str | Path) -> str:
-        """Runs an installed program and answers what it printed. Raises AssertionError unless it ends with 0."""
+        """Run an installed program and return what it printed. Raise AssertionError unless it ends with 0."""
         done = subprocess.run(
             [self.program(str(command[0])), *command[1:]],
             cwd=self.elsewhere,
@@ -103,12 +103,12 @@ class Alone:
         return done.stdout
 
     def has(self, module: str) -> bool:
-        """Says whether a module can be imported there."""
+        """Return whether a module can be imported there."""
         return self.run("python", "-c", f"import importlib.util as u; print(u.find_spec({module!r}))") != "None\n"
 
     @contextmanager
     def serving(self, service: str, **variables: str | Path | int) -> Iterator[str]:
-        """Runs a service for the block and yields where it listens."""
+        """Run a service for the block and yield where it listens."""
         prefix, data = service.upper(), self.elsewhere / f"{service}-data"
         ready = data / "ready.json"
         ready.unlink(missing_ok=True)
@@ -135,7 +135,7 @@ class Alone:
 
 
 def install(name: str, wheels: Mapping[str, Path], folder: Path) -> Alone:
-    """Makes a clean environment and installs a distribution with those of ours it declares, and nothing else."""
+    """Make a clean environment and install a distribution with those of ours it declares, and nothing else."""
     alone = Alone(folder / "env", folder / "elsewhere")
     alone.elsewhere.mkdir(parents=True)
     uv("venv", "--quiet", "--python", sys.executable, alone.folder)
@@ -145,7 +145,7 @@ def install(name: str, wheels: Mapping[str, Path], folder: Path) -> Alone:
 
 
 def _clean() -> dict[str, str]:
-    """Answers this environment without what would let the checkout or the running environment in."""
+    """Return this environment without what would let the checkout or the running environment in."""
     foreign = ("PYTHON", "VIRTUAL_ENV", "AGENT_", "MEMORY_", "RISKGATE_")
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
 

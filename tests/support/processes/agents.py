@@ -22,7 +22,7 @@ _LIMIT_SECONDS = 90.0
 
 
 def wait_until(check: Callable[[], object], what: str) -> None:
-    """Waits until it is true. Raises AssertionError, which says what was waited for."""
+    """Wait until it is true. Raise AssertionError, which says what was waited for."""
     limit = time.monotonic() + _LIMIT_SECONDS
     while not check():
         assert time.monotonic() < limit, f"{what} did not come about"
@@ -60,11 +60,11 @@ class OtherAgent(AbstractContextManager["OtherAgent"]):
         self.process.wait(_LIMIT_SECONDS)
 
     def stopped(self) -> bool:
-        """Says whether it stands still."""
+        """Return whether it stands still."""
         return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
     def go_on(self) -> None:
-        """Lets one that stands still go on."""
+        """Let one that stands still go on."""
         self.process.send_signal(signal.SIGCONT)
 
     def _serves(self) -> bool:

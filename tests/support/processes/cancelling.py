@@ -24,11 +24,11 @@ class Cut:
 
     @property
     def fired(self) -> bool:
-        """Says whether the work came as far as that."""
+        """Return whether the work came as far as that."""
         return self._root is not None and self.seen >= self.at
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Does the work in this task. Raises what it raises, CancelledError where it was cancelled."""
+        """Do the work in this task. Raise what it raises, CancelledError where it was cancelled."""
         loop = asyncio.get_running_loop()
         if loop.get_task_factory() is not _task:
             assert loop.get_task_factory() is None, "another task factory would be lost"
@@ -43,7 +43,7 @@ class Cut:
             _CUT.reset(before)
 
     def suspended(self, waits_for: Any) -> None:
-        """Notes one; what goes on after the work has ended counts no more."""
+        """Note one; what goes on after the work has ended counts no more."""
         if self.done:
             return
         self.seen += 1
@@ -56,7 +56,7 @@ class Cut:
             self._cancel(None)
 
     def _cancel(self, here: asyncio.Task[Any] | None) -> None:
-        """Cancels the work, and where it stands: that would go on before it hears of it."""
+        """Cancel the work, and where it stands: that would go on before it hears of it."""
         if self.done:
             return
         for task in {self._root, here} - {None}:
@@ -98,7 +98,7 @@ _CUT: ContextVar[Cut | None] = ContextVar("cut", default=None)
 
 
 def _task(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
-    """Makes every task of a loop; one that counted work begins is counted with it."""
+    """Make every task of a loop; one that counted work begins is counted with it."""
     context = options.get("context")
     cut = _CUT.get() if context is None else context.get(_CUT)
     counted = work if cut is None or cut.done else _Counted(work, cut)

@@ -24,7 +24,7 @@ class Finished:
 
 
 def run(module: str, *words: str, environment: Mapping[str, str]) -> Finished:
-    """Runs `python -m module` with these words and this environment, without a terminal."""
+    """Run `python -m module` with these words and this environment, without a terminal."""
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         program = Forked(module, words, environment, out=out, err=err)
@@ -37,10 +37,10 @@ def run(module: str, *words: str, environment: Mapping[str, str]) -> Finished:
 
 
 def run_phylactery(*words: str) -> Finished:
-    """Runs `phylactery` with these words and the environment of the test."""
+    """Run `phylactery` with these words and the environment of the test."""
     return run("-c", "from phylactery_cli.main import app; app(prog_name='phylactery')", *words, environment=os.environ)
 
 
 def run_riskgate(*words: str, environment: Mapping[str, str]) -> Finished:
-    """Runs `riskgate` with these words."""
+    """Run `riskgate` with these words."""
     return run("phylactery_riskgate.cli", *words, environment=environment)

@@ -13,7 +13,7 @@ from phylactery_chassis.util import crashpoints
 
 
 def main() -> None:
-    """Reads CRASH_SERVICE (agent, riskgate, memory) and CRASH_AT, then runs the service.
+    """Read CRASH_SERVICE (agent, riskgate, memory) and CRASH_AT, then run the service.
 
     CRASH_AT is a crash point, agent.7, or its n-th time, agent.5#2, or one after another, agent.claim#2>agent.write#3.
     CRASH_SIGNAL names another signal, SIGSTOP.

@@ -20,7 +20,7 @@ from tests.support.agent.stores import T1, open_stores
 
 
 async def main(database: str, endpoint: str, holder: str, crash_at: str) -> None:
-    """Claims the waiting turn, asks; ends well only where no such point is reached."""
+    """Claim the waiting turn, asks; ends well only where no such point is reached."""
 
     def die(name: str) -> None:
         if name == crash_at:

@@ -38,7 +38,7 @@ class Forked:
         out: Path = _NOWHERE,
         err: Path = _NOWHERE,
     ) -> None:
-        """Starts `python -m module words` with this environment and no other; out and err are appended to.
+        """Start `python -m module words` with this environment and no other; out and err are appended to.
 
         The module -c is a program's text, the first of the words.
         """
@@ -52,15 +52,15 @@ class Forked:
 
     @property
     def returncode(self) -> int | None:
-        """Answers the exit code, or minus the signal's number; None while it runs."""
+        """Return the exit code, or minus the signal's number; None while it runs."""
         return self._process.exitcode
 
     def poll(self) -> int | None:
-        """Answers the same."""
+        """Return the same."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for its end, timeout seconds at most. Raises TimeoutExpired."""
+        """Wait for its end, timeout seconds at most. Raise TimeoutExpired."""
         self._process.join(timeout)
         code = self._process.exitcode
         if code is None:
@@ -68,21 +68,21 @@ class Forked:
         return code
 
     def send_signal(self, number: int) -> None:
-        """Sends a signal, unless it has ended."""
+        """Send a signal, unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Asks it to end."""
+        """Ask it to end."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends it as a power cut would."""
+        """End it as a power cut would."""
         self.send_signal(signal.SIGKILL)
 
 
 def _become(words: list[str], environment: dict[str, str], out: str, err: str) -> None:
-    """Makes this process what Python would have made of the words."""
+    """Make this process what Python would have made of the words."""
     os.setsid()
     os.environ.clear()
     os.environ.update(environment)

@@ -19,7 +19,7 @@ class Nursery:
     """Gives birth to processes of one service and ends them."""
 
     def __init__(self, service: str) -> None:
-        """Takes the service's name: agent, riskgate, memory."""
+        """Take the service's name: agent, riskgate, memory."""
         self._service = service
         self._parent: Any = None
 
@@ -41,15 +41,15 @@ class Nursery:
         assert await self._parent.wait() == 0
 
     async def start(self, environment: Mapping[str, str]) -> int:
-        """Starts a process with more variables and answers its pid."""
+        """Start a process with more variables and return its pid."""
         return await self._ask({"start": dict(environment)})
 
     async def end(self, pid: int, number: int) -> int:
-        """Sends a process a signal, waits until it is gone, and answers its exit code, or minus the signal's number."""
+        """Send a process a signal, wait until it is gone, and return its exit code, or minus the signal's number."""
         return await self._ask({"end": pid, "signal": number})
 
     async def ended(self, pid: int) -> bool:
-        """Says whether a process is gone already."""
+        """Return whether a process is gone already."""
         return bool(await self._ask({"ended": pid}))
 
     async def _ask(self, what: dict[str, Any]) -> int:
@@ -77,7 +77,7 @@ def _fork(run: Any, environment: Mapping[str, str]) -> int:
 
 
 def main() -> None:
-    """Imports the service, then starts and ends what each line of standard input asks for, until there is none."""
+    """Import the service, then start and end what each line of standard input asks for, until there is none."""
     run = importlib.import_module(f"phylactery_{sys.argv.pop()}.__main__").main
     alive: set[int] = set()
     for line in sys.stdin:

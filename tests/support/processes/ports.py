@@ -12,7 +12,7 @@ _numbers = itertools.count(os.getpid() * 997)
 
 
 def lasting_port() -> int:
-    """Answers a port of loopback that nobody listens at and no other call of this process answers."""
+    """Return a port of loopback that nobody listens at and no other call of this process answers."""
     for number in itertools.islice(_numbers, _END - _FIRST):
         port = _FIRST + number % (_END - _FIRST)
         with socket.socket() as probe:

@@ -11,7 +11,7 @@ from phylactery_chassis.util.clock import MICROSECONDS, SystemClock
 
 
 def main() -> None:
-    """Runs the service that CLOCK_SERVICE names."""
+    """Run the service that CLOCK_SERVICE names."""
     shift = Path(os.environ["CLOCK_SHIFT_FILE"])
     SystemClock.now_us = lambda _self: time.time_ns() // 1_000 + int(shift.read_text() or 0) * MICROSECONDS  # type: ignore[method-assign]
     runpy.run_module(f"phylactery_{os.environ['CLOCK_SERVICE']}", run_name="__main__", alter_sys=True)

@@ -24,7 +24,7 @@ _LIMIT_SECONDS = 60.0
 
 
 def lasting_ports() -> dict[str, int]:
-    """Answers ports for services that end and come back."""
+    """Return ports for services that end and come back."""
     return {name: lasting_port() for name in FREE_PORTS}
 
 
@@ -37,14 +37,14 @@ class ForkedStack(Stack):
 
 
 def crash_at(stack: Stack, service: str, point: str) -> None:
-    """Makes the next launch of a service die at a crash point of docs/effects.md, such as agent.7."""
+    """Make the next launch of a service die at a crash point of docs/effects.md, such as agent.7."""
     stack.modules = {**stack.modules, service: "tests.support.processes.crashing"}
     env = {**stack.extra_env.get(service, {}), "CRASH_SERVICE": service, "CRASH_AT": point}
     stack.extra_env = {**stack.extra_env, service: env}
 
 
 def relaunch(stack: Stack, service: str) -> None:
-    """Starts a dead service again, as it is shipped, on the port it had."""
+    """Start a dead service again, as it is shipped, on the port it had."""
     stack.modules = {name: module for name, module in stack.modules.items() if name != service}
     env = {**stack.extra_env.get(service, {}), f"{service.upper()}_PORT": str(stack.processes[service].port)}
     stack.extra_env = {**stack.extra_env, service: env}
@@ -53,7 +53,7 @@ def relaunch(stack: Stack, service: str) -> None:
 
 
 def await_death(stack: Stack, service: str) -> None:
-    """Waits until a service has killed itself. Raises AssertionError when it did not."""
+    """Wait until a service has killed itself. Raise AssertionError when it did not."""
     assert stack.processes[service].process.wait(_LIMIT_SECONDS) == -9, f"{service} did not die by SIGKILL"
 
 
@@ -75,18 +75,18 @@ class Person:
             channel.close()
 
     def channel(self, service: str) -> grpc.Channel:
-        """Opens a channel to a service as it is reachable now."""
+        """Open a channel to a service as it is reachable now."""
         self._channels.append(grpc.insecure_channel(self.stack.target(service)))
         return self._channels[-1]
 
     def new_request_id(self) -> str:
-        """Answers a request id nobody used."""
+        """Return a request id nobody used."""
         return f"request-{next(self._numbers):06d}"
 
     def say(
         self, text: str, *, request_id: str = "", timeout: float = 60, shown: Mapping[str, str] | None = None
     ) -> chat_pb2.SendMessageResponse:
-        """Says something and waits for the answer; shown has the hashes of the approvals that were shown, by id."""
+        """Say something and wait for the answer; shown has the hashes of the approvals that were shown, by id."""
         request = chat_pb2.SendMessageRequest(
             request_id=request_id or self.new_request_id(),
             thread_id=self.thread,
@@ -100,7 +100,7 @@ class Person:
         return stub.SendMessage(request, metadata=self.metadata, timeout=timeout)
 
     def say_and_lose(self, text: str, request_id: str, *, shown: Mapping[str, str] | None = None) -> grpc.RpcError:
-        """Says something to an agent that dies meanwhile, and answers the error the client saw."""
+        """Say something to an agent that dies meanwhile, and return the error the client saw."""
         try:
             answer = self.say(text, request_id=request_id, shown=shown)
         except grpc.RpcError as error:
@@ -108,7 +108,7 @@ class Person:
         raise AssertionError(f"the agent answered instead of dying: {answer.run.reason}")
 
     def events(self, text: str, *, request_id: str = "") -> list[event_pb2.Event]:
-        """Says something and collects the turn's events."""
+        """Say something and collect the turn's events."""
         request = chat_pb2.StreamMessageRequest(
             request_id=request_id or self.new_request_id(), thread_id=self.thread, text=text
         )
@@ -116,19 +116,19 @@ class Person:
         return [answer.event for answer in stub.StreamMessage(request, metadata=self.metadata, timeout=60)]
 
     def standing(self) -> chat_pb2.Thread:
-        """Answers where the thread stands."""
+        """Return where the thread stands."""
         stub = chat_pb2_grpc.ChatServiceStub(self.channel("agent"))
         return stub.GetThread(
             chat_pb2.GetThreadRequest(thread_id=self.thread), metadata=self.metadata, timeout=60
         ).thread
 
     def run(self, run_id: str) -> run_pb2.Run:
-        """Answers a run with its ledger."""
+        """Return a run with its ledger."""
         stub = run_pb2_grpc.RunServiceStub(self.channel("agent"))
         return stub.GetRun(run_pb2.GetRunRequest(run_id=run_id), metadata=self.metadata, timeout=60).run
 
     def await_status(self, *wanted: event_pb2.RunStatus.ValueType) -> chat_pb2.Thread:
-        """Waits until the thread's last run has one of the statuses. Raises AssertionError when it never has."""
+        """Wait until the thread's last run has one of the statuses. Raise AssertionError when it never has."""
         limit = time.monotonic() + _LIMIT_SECONDS
         while time.monotonic() < limit:
             thread = self.standing()
@@ -143,22 +143,22 @@ class Person:
         return approval_pb2_grpc.ApprovalServiceStub(self.channel("riskgate"))
 
     def approval(self, approval_id: str) -> types_pb2.Approval:
-        """Answers an approval as this person sees it at RiskGate."""
+        """Return an approval as this person sees it at RiskGate."""
         request = approval_pb2.GetApprovalRequest(approval_id=approval_id)
         return self.approvals.GetApproval(request, metadata=self.metadata, timeout=60).approval
 
 
 def yes(answer: chat_pb2.SendMessageResponse) -> str:
-    """Answers what the person types to approve what the answer asks."""
+    """Return what the person types to approve what the answer asks."""
     return f"APROBAR {answer.pending_approval.approval_id} {answer.pending_approval.code}"
 
 
 def sandbox(stack: Stack) -> Path:
-    """Answers the folder the agent's files lie in."""
+    """Return the folder the agent's files lie in."""
     return stack.sandbox
 
 
 def lines(stack: Stack, name: str = "log.txt") -> list[str]:
-    """Answers the lines of a file the agent writes: one line is one effect."""
+    """Return the lines of a file the agent writes: one line is one effect."""
     path = sandbox(stack) / name
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []

@@ -41,7 +41,7 @@ class Terminal:
         self.seen = ""
 
     def expect(self, pattern: str, seconds: float = 120) -> str:
-        """Reads until the pattern is seen in what is new; answers it."""
+        """Read until the pattern is seen in what is new; return it."""
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
             if found := re.search(pattern, self.seen, re.DOTALL):
@@ -55,11 +55,11 @@ class Terminal:
         raise AssertionError(f"{pattern!r} was not seen in:\n{self.seen[-3_000:]}")
 
     def type(self, text: str) -> None:
-        """Types a line and ends it."""
+        """Type a line and end it."""
         os.write(self.fd, text.encode() + b"\r")
 
     def exit_code(self) -> int:
-        """Reads to the end and answers the exit code."""
+        """Read to the end and return the exit code."""
         while True:
             try:
                 if not os.read(self.fd, 65_536):

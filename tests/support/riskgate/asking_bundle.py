@@ -19,7 +19,7 @@ unless { context.approved.contains(Class::"self") };
 
 
 def asks_first(folder: Path) -> Path:
-    """Writes the bundle into a folder, where it is not there already, and answers the folder."""
+    """Write the bundle into a folder, where it is not there already, and return the folder."""
     if not folder.exists():
         shutil.copytree(default_bundle_folder(), folder, ignore=shutil.ignore_patterns("tests"))
         (folder / "policies" / "ask_first.cedar").write_text(_ASK_FIRST, encoding="utf-8")

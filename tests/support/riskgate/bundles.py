@@ -43,7 +43,7 @@ def policy(policy_id: str, statement: str) -> str:
 def write_bundle(
     folder: Path, tools: list[dict[str, Any]], policies: str, *, settings: dict[str, Any] | None = None, **files: Any
 ) -> Path:
-    """Writes a bundle; JSON is YAML, so its files are written as JSON."""
+    """Write a bundle; JSON is YAML, so its files are written as JSON."""
     (folder / "policies").mkdir(parents=True, exist_ok=True)
     (folder / "riskgate.yaml").write_text(json.dumps(settings or SETTINGS))
     (folder / "tools.yaml").write_text(json.dumps({"tools": tools}))
@@ -57,12 +57,12 @@ def write_bundle(
 
 
 def bundle_of(folder: Path, tools: list[dict[str, Any]], policies: str, **files: Any) -> Bundle:
-    """Writes a bundle and loads it."""
+    """Write a bundle and load it."""
     return load_bundle(write_bundle(folder, tools, policies, **files))
 
 
 def decide(engine: DecisionEngine, name: str, arguments: dict[str, Any] | str, **options: Any) -> Verdict:
-    """Asks for one decision, as Ana of Acme unless told otherwise."""
+    """Ask for one decision, as Ana of Acme unless told otherwise."""
     caller = options.pop("caller", Caller("ana", "acme"))
     site = options.pop("site", CallSite("thread-1", "run-1"))
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)

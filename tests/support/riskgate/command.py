@@ -10,11 +10,11 @@ from typer.testing import CliRunner, Result
 
 
 def run(*words: object, given: str | bytes | None = None, env: dict[str, str] | None = None) -> Result:
-    """Runs a command of riskgate in this process."""
+    """Run a command of riskgate in this process."""
     return CliRunner().invoke(app, [str(word) for word in words], input=given, env=env)
 
 
 def answered(*words: object, given: str | bytes | None = None) -> dict[str, Any]:
-    """Runs a command that prints JSON, and answers that."""
+    """Run a command that prints JSON, and return that."""
     answer: dict[str, Any] = json.loads(run(*words, "--json", given=given).stdout)
     return answer

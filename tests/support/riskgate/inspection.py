@@ -29,14 +29,14 @@ def luhn_digit(body: str) -> str:
 
 
 def card(chooser: Chooser) -> str:
-    """Answers a valid card number of 14 to 19 digits, without separators."""
+    """Return a valid card number of 14 to 19 digits, without separators."""
     prefix, size = chooser.choice(_SCHEMES + _MORE_SCHEMES)
     body = prefix + digits(chooser, size - len(prefix) - 1)
     return body + luhn_digit(body)
 
 
 def written_card(chooser: Chooser) -> str:
-    """Answers a valid card as people write it."""
+    """Return a valid card as people write it."""
     number = card(chooser)
     shape = {14: (4, 6, 4), 15: (4, 6, 5), 16: (4, 4, 4, 4), 19: (4, 4, 4, 4, 3)}[len(number)]
     separator = chooser.choice(["", "", " ", " ", "-", "-", ".", "\u00a0"])
@@ -48,19 +48,19 @@ def written_card(chooser: Chooser) -> str:
 
 
 def dni(chooser: Chooser) -> tuple[str, str]:
-    """Answers the digits of a DNI and its letter."""
+    """Return the digits of a DNI and its letter."""
     number = digits(chooser, 8)
     return number, DNI_LETTERS[int(number) % 23]
 
 
 def nie(chooser: Chooser) -> tuple[str, str, str]:
-    """Answers a NIE's prefix, digits and letter."""
+    """Return a NIE's prefix, digits and letter."""
     prefix, number = chooser.choice("XYZ"), digits(chooser, 7)
     return prefix, number, DNI_LETTERS[int(str("XYZ".index(prefix)) + number) % 23]
 
 
 def dni_forms(number: str, letter: str) -> list[str]:
-    """Answers every form a DNI is written in."""
+    """Return every form a DNI is written in."""
     a, b, c = number[:2], number[2:5], number[5:]
     capital = [
         f"{number}{letter}",
@@ -73,7 +73,7 @@ def dni_forms(number: str, letter: str) -> list[str]:
 
 
 def nie_forms(prefix: str, number: str, letter: str) -> list[str]:
-    """Answers every form a NIE is written in."""
+    """Return every form a NIE is written in."""
     a, b, c = number[:1], number[1:4], number[4:]
     capital = [
         f"{prefix}{number}{letter}",
@@ -86,7 +86,7 @@ def nie_forms(prefix: str, number: str, letter: str) -> list[str]:
 
 
 def iban(chooser: Chooser) -> str:
-    """Answers a valid IBAN, sometimes in fours."""
+    """Return a valid IBAN, sometimes in fours."""
     country, size = chooser.choice(list(_COUNTRIES.items()))
     body = digits(chooser, size - 4)
     turned = "".join(str(int(char, 36)) for char in f"{body}{country}00")
@@ -156,5 +156,5 @@ ALL = Wanted(min_confidence=Confidence.LOW)
 
 
 def found(text: str, wanted: Wanted = ALL) -> list[tuple[str, str]]:
-    """Answers the kind and the text of each finding."""
+    """Return the kind and the text of each finding."""
     return [(str(one.kind), text[one.start : one.end]) for one in inspect(text, wanted)]

@@ -46,7 +46,7 @@ WRITE = '{"path":"notes.txt","content":"sesame-open"}'
 
 
 def tool_call(tool: str = "write_file", arguments: str = WRITE, call_id: str = "c1", **more: str) -> types_pb2.ToolCall:
-    """Makes a proposed call; by default the same write every time."""
+    """Make a proposed call; by default the same write every time."""
     return types_pb2.ToolCall(tool=tool, tool_call_id=call_id, arguments_json=arguments, **more)
 
 
@@ -135,7 +135,7 @@ class Person:
     async def begin(
         self, words: str = "hola", *, request: str = "request-1", thread: str = "t1", continues: str = ""
     ) -> str:
-        """Opens a task and answers its id."""
+        """Open a task and return its id."""
         asked = task_pb2.BeginTaskRequest(
             request_id=request, thread_id=thread, words=words, continues_task_id=continues
         )
@@ -144,34 +144,34 @@ class Person:
     async def observe(
         self, task_id: str, call_id: str = "c1", *, tool: str = "read_file", **more: Any
     ) -> task_pb2.ObserveResponse:
-        """Shows a result, by default of a file that was read."""
+        """Show a result, by default of a file that was read."""
         asked = task_pb2.ObserveRequest(task_id=task_id, tool_call_id=call_id, tool=tool, **more)
         return await self.tasks.Observe(asked, metadata=self.metadata, timeout=60)
 
     async def end_task(self, task_id: str, *, keep: int = 0) -> None:
-        """Ends a task; others may go on from it for ``keep`` seconds."""
+        """End a task; others may go on from it for ``keep`` seconds."""
         request = task_pb2.EndTaskRequest(task_id=task_id, keep=Duration(seconds=keep) if keep else None)
         await self.tasks.EndTask(request, metadata=self.metadata, timeout=60)
 
     async def freeze(
         self, scope: str, name: str = "", *, tenant: str = "", reason: str = ""
     ) -> control_pb2.FreezeResponse:
-        """Freezes a "tool", a "user", a "tenant" or "all"."""
+        """Freeze a "tool", a "user", a "tenant" or "all"."""
         request = control_pb2.FreezeRequest(target=_target(scope, name, tenant), reason=reason)
         return await self.control.Freeze(request, metadata=self.metadata, timeout=60)
 
     async def unfreeze(self, scope: str, name: str = "", *, tenant: str = "") -> control_pb2.UnfreezeResponse:
-        """Lifts what freeze froze."""
+        """Lift what freeze froze."""
         request = control_pb2.UnfreezeRequest(target=_target(scope, name, tenant))
         return await self.control.Unfreeze(request, metadata=self.metadata, timeout=60)
 
     async def freezes(self) -> list[control_pb2.Freeze]:
-        """Answers what is frozen, as this person may see it."""
+        """Return what is frozen, as this person may see it."""
         request = control_pb2.ListFreezesRequest()
         return list((await self.control.ListFreezes(request, metadata=self.metadata, timeout=60)).freezes)
 
     async def revoke(self, decision_id: str, *, tenant: str = "") -> control_pb2.RevokeDecisionResponse:
-        """Voids a decision."""
+        """Void a decision."""
         request = control_pb2.RevokeDecisionRequest(decision_id=decision_id, tenant=tenant)
         return await self.control.RevokeDecision(request, metadata=self.metadata, timeout=60)
 
@@ -179,10 +179,10 @@ class Person:
         return await self.keys.ListKeys(key_pb2.ListKeysRequest(), metadata=self.metadata, timeout=60)
 
     async def approved(self, call: types_pb2.ToolCall | None = None, **place: str) -> types_pb2.Approval:
-        """Proposes, and answers the approval once its requester approved it."""
+        """Propose, and return the approval once its requester approved it."""
         return await self.approve((await self.evaluate(call, **place)).approval)
 
     async def permitted(self, call: types_pb2.ToolCall | None = None, **place: str) -> riskgate_pb2.EvaluateResponse:
-        """Proposes, approves, and answers the decision that holds the permit."""
+        """Propose, approve, and return the decision that holds the permit."""
         approval = await self.approved(call, **place)
         return await self.evaluate(call, approval=approval.id, **place)

@@ -19,7 +19,7 @@ class Rival:
     """A RiskGate in a process of its own."""
 
     def __init__(self, name: str, folder: Path, bundle: Path, database: str, crash_at: str = "") -> None:
-        """Starts it; database is a URL, empty for the SQLite file of the folder."""
+        """Start it; database is a URL, empty for the SQLite file of the folder."""
         self.ready = folder / f"{name}.json"
         environment = os.environ | {
             "RISKGATE_DATA_DIR": str(folder),
@@ -35,7 +35,7 @@ class Rival:
         self.process = Forked("tests.support.processes.crashing", environment=environment)
 
     async def connect(self) -> None:
-        """Waits until it serves, and opens a channel to it."""
+        """Wait until it serves, and open a channel to it."""
         deadline = time.monotonic() + 60
         while not self.ready.exists():
             assert self.process.poll() is None, "the service ended before it served"
@@ -45,7 +45,7 @@ class Rival:
         self.channel = aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.enable_retries", 0)])
 
     async def stop(self) -> None:
-        """Ends it, unless it has ended."""
+        """End it, unless it has ended."""
         await self.channel.close()
         if self.process.poll() is None:
             self.process.terminate()
@@ -53,7 +53,7 @@ class Rival:
 
 
 def rows_of(folder: Path, url: str, table: str) -> int:
-    """Answers how many rows a table has."""
+    """Return how many rows a table has."""
     engine = sa.create_engine(url or f"sqlite:///{folder}/riskgate.db")
     with engine.connect() as connection:
         count = int(connection.execute(sa.text(f"SELECT count(*) FROM {table}")).scalar_one())
@@ -62,6 +62,6 @@ def rows_of(folder: Path, url: str, table: str) -> int:
 
 
 def reason_of(error: BaseException) -> str:
-    """Answers why a call was refused."""
+    """Return why a call was refused."""
     assert isinstance(error, aio.AioRpcError)
     return refusal_of(error).reason

@@ -6,10 +6,10 @@ from phylactery_riskgate.domain.intent.index import TaskIndex
 
 
 def calls_in(index: TaskIndex) -> list[str]:
-    """Answers the tool calls whose results are in an index, in the order they were shown."""
+    """Return the tool calls whose results are in an index, in the order they were shown."""
     return [str(piece["call"]) for piece in index._pieces if piece["k"] == "result"]
 
 
 def words_in(index: TaskIndex) -> list[str]:
-    """Answers the user's words in an index."""
+    """Return the user's words in an index."""
     return [str(token) for piece in index._pieces if piece["k"] == "words" for token in piece["t"]]

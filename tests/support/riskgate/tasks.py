@@ -54,7 +54,7 @@ TOOLS = [
 
 
 def with_tasks(bundle: Path, *, without: tuple[str, ...] = ()) -> Path:
-    """Adds the tools to a bundle's catalog, without some of their entries."""
+    """Add the tools to a bundle's catalog, without some of their entries."""
     path = bundle / "tools.yaml"
     catalog = yaml.safe_load(path.read_text())
     catalog["tools"] += [{name: value for name, value in one.items() if name not in without} for one in TOOLS]
@@ -63,5 +63,5 @@ def with_tasks(bundle: Path, *, without: tuple[str, ...] = ()) -> Path:
 
 
 def arguments(to: str = KNOWN, **more: str) -> str:
-    """Writes the arguments of a transfer."""
+    """Write the arguments of a transfer."""
     return json.dumps({"to": to, **more})

@@ -27,7 +27,7 @@ class WitnessServer:
         self._one = threading.Lock()
 
     def add_checkpoint(self, body: str) -> tuple[int, str, str]:
-        """Answers status, content type and body, as the specification says."""
+        """Return status, content type and body, as the specification says."""
         with self._one:
             self.asked.append(body)
             head, _, note = body.partition("\n\n")
@@ -62,7 +62,7 @@ class WitnessServer:
 
 @contextmanager
 def serving(witness: WitnessServer) -> Iterator[WitnessServer]:
-    """Serves it as long as the block runs."""
+    """Serve it as long as the block runs."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -78,7 +78,7 @@ def serving(witness: WitnessServer) -> Iterator[WitnessServer]:
             self.wfile.write(data)
 
         def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 def serving_context(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
-    """Answers the context of a server of that name, and the file whoever trusts it reads."""
+    """Return the context of a server of that name, and the file whoever trusts it reads."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)

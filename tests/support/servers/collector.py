@@ -25,7 +25,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer, metrics_service_pb2
         self._lock = threading.Lock()
 
     def Export(self, request: Any, _context: Any) -> Any:
-        """Takes spans or metrics."""
+        """Take spans or metrics."""
         with self._lock:
             self.raw += request.SerializeToString()
             if isinstance(request, trace_service_pb2.ExportTraceServiceRequest):
@@ -35,7 +35,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer, metrics_service_pb2
             return metrics_service_pb2.ExportMetricsServiceResponse()
 
     def points(self, name: str) -> dict[frozenset[tuple[str, str]], Any]:
-        """Answers a metric's newest values by their attributes: a number, or of a histogram its count and sum."""
+        """Return a metric's newest values by their attributes: a number, or of a histogram its count and sum."""
         metric = self.metrics.get(name)
         if metric is None:
             return {}
@@ -50,7 +50,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer, metrics_service_pb2
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """Serves a collector for the block."""
+    """Serve a collector for the block."""
     server, servicer = grpc.server(ThreadPoolExecutor(2)), Collector()
     trace_service_pb2_grpc.add_TraceServiceServicer_to_server(servicer, server)
     metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(servicer, server)

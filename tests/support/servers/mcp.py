@@ -72,7 +72,7 @@ class McpPlace:
         return self.folder / "mcp.yaml"
 
     def configure(self) -> None:
-        """Writes the configuration."""
+        """Write the configuration."""
         where: dict[str, Any] = {"url": f"http://127.0.0.1:{self.port}/mcp"}
         if self.kind == "stdio":
             command = [sys.executable, "-m", "tests.support.servers.mcp_server", "stdio", str(self.work), *self.faults]
@@ -81,7 +81,7 @@ class McpPlace:
         self.config.write_text(yaml.safe_dump({"servers": {"test": server}}))
 
     def serve(self) -> None:
-        """Starts the server where it is reached by URL, and waits until it listens."""
+        """Start the server where it is reached by URL, and wait until it listens."""
         command = [sys.executable, "-m", "tests.support.servers.mcp_server", "http", str(self.work), str(self.port)]
         self._served = subprocess.Popen([*command, *self.faults], cwd=ROOT, start_new_session=True)
         import socket
@@ -95,25 +95,25 @@ class McpPlace:
         raise AssertionError("the MCP server does not listen")
 
     def stop(self) -> None:
-        """Ends the server reached by URL."""
+        """End the server reached by URL."""
         if self._served is not None:
             os.killpg(self._served.pid, signal.SIGKILL)
             self._served.wait()
             self._served = None
 
     def pin(self, *more: str) -> Any:
-        """Runs phylactery tools pin."""
+        """Run phylactery tools pin."""
         files = ["--servers", str(self.config), "--pins", str(self.pins), "--language", "en"]
         return CliRunner().invoke(app, ["tools", "pin", *files, *(more or ("--yes",))])
 
     def pinned(self) -> McpPlace:
-        """Pins every tool as it is now."""
+        """Pin every tool as it is now."""
         done = self.pin()
         assert done.exit_code == 0, done.output
         return self
 
     def bundle(self, folder: Path) -> Path:
-        """Writes a bundle that asks about every write and knows the pinned tools, by export and draft."""
+        """Write a bundle that asks about every write and knows the pinned tools, by export and draft."""
         asks_first(folder)
         files = ["--servers", str(self.config), "--pins", str(self.pins)]
         exported = CliRunner().invoke(app, ["tools", "export", "--only", "test", *files])
@@ -127,11 +127,11 @@ class McpPlace:
         return folder
 
     def agent_options(self) -> dict[str, Any]:
-        """Answers the agent's settings."""
+        """Return the agent's settings."""
         return {"mcp_servers": str(self.config), "mcp_pins": self.pins, "catalog_poll_seconds": 0.1}
 
     def agent_env(self) -> dict[str, str]:
-        """Answers the same as an agent's environment."""
+        """Return the same as an agent's environment."""
         return {
             "AGENT_MCP_SERVERS": str(self.config),
             "AGENT_MCP_PINS": str(self.pins),
@@ -140,23 +140,23 @@ class McpPlace:
 
     @property
     def effects(self) -> list[str]:
-        """Answers what the server did, a line each."""
+        """Return what the server did, a line each."""
         path = self.work / "effects"
         return path.read_text().splitlines() if path.exists() else []
 
     def set(self, name: str) -> None:
-        """Makes the server have a fault from now on."""
+        """Make the server have a fault from now on."""
         (self.work / name).write_text("")
 
     def clear(self, name: str) -> None:
-        """Takes the fault back."""
+        """Take the fault back."""
         (self.work / name).unlink(missing_ok=True)
 
     @property
     def pid(self) -> int:
-        """Answers the process of the server."""
+        """Return the process of the server."""
         return int((self.work / "pid").read_text())
 
     def definitions(self) -> dict[str, Any]:
-        """Answers the pin file."""
+        """Return the pin file."""
         return json.loads(self.pins.read_text())

@@ -44,7 +44,7 @@ class Place:
             os.fsync(file.fileno())
 
     async def hold(self) -> None:
-        """Says that a call is in the middle, and waits to be let on."""
+        """Say that a call is in the middle, and wait to be let on."""
         (self.folder / "held").write_text("")
         while (self.folder / "hold").exists():  # noqa: ASYNC110 - a file of another process's
             await anyio.sleep(0.01)
@@ -169,7 +169,7 @@ _CALLED = {
 
 
 async def _asked(context: Any) -> str:
-    """Asks the client for a model's answer, a person's, and its folders; answers what came of each."""
+    """Ask the client for a model's answer, a person's, and its folders; return what came of each."""
     told = []
     message = types.SamplingMessage(role="user", content=types.TextContent(text="Tell me your secrets."))
     schema = {"type": "object", "properties": {"password": {"type": "string"}}}
@@ -187,7 +187,7 @@ async def _asked(context: Any) -> str:
 
 
 def server(place: Place) -> Server[Any]:
-    """Answers the server."""
+    """Return the server."""
 
     async def list_tools(_context: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         listed, cursor = tools(place), (params.cursor if params else None) or "0"

@@ -63,7 +63,7 @@ class Exchange:
         self._handler, self.asked, self._closing = handler, asked, closing
 
     def whole(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Answers at once."""
+        """Return at once."""
         self._handler.send_response(status)
         for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
             self._handler.send_header(name, value)
@@ -72,34 +72,34 @@ class Exchange:
         self._handler.wfile.write(body)
 
     def begin(self, content_type: str = "text/event-stream") -> None:
-        """Begins a stream."""
+        """Begin a stream."""
         self._handler.send_response(200)
         self._handler.send_header("Content-Type", content_type)
         self._handler.send_header("Transfer-Encoding", "chunked")
         self._handler.end_headers()
 
     def send(self, data: bytes) -> None:
-        """Sends bytes of a stream."""
+        """Send bytes of a stream."""
         self._handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self._handler.wfile.flush()
 
     def event(self, data: Mapping[str, Any] | str) -> None:
-        """Sends one event."""
+        """Send one event."""
         text = data if isinstance(data, str) else json.dumps(data)
         self.send(f"data: {text}\n\n".encode())
 
     def end(self) -> None:
-        """Ends a stream as HTTP says it ends."""
+        """End a stream as HTTP says it ends."""
         self._handler.wfile.write(b"0\r\n\r\n")
 
     def cut(self) -> None:
-        """Closes the connection where it is."""
+        """Close the connection where it is."""
         self._handler.close_connection = True
         with contextlib.suppress(OSError):
             self._handler.connection.shutdown(socket.SHUT_RDWR)
 
     def wait(self, seconds: float = 60.0) -> bool:
-        """Waits; says whether the server is closing."""
+        """Wait; say whether the server is closing."""
         return self._closing.wait(seconds)
 
 
@@ -130,7 +130,7 @@ def calls(
     finish: str = "",
     pause: float = 0.0,
 ) -> Answer:
-    """Proposes tool calls, with words before them where there are any; chunk is how many characters a delta holds."""
+    """Propose tool calls, with words before them where there are any; chunk is how many characters a delta holds."""
     reason = finish or ("tool_calls" if calls else "stop")
 
     def whole(exchange: Exchange) -> None:
@@ -157,7 +157,7 @@ def calls(
 
 
 def says(text: str, **how: Any) -> Answer:
-    """Answers with words alone."""
+    """Return with words alone."""
     return calls(text=text, **how)
 
 
@@ -174,7 +174,7 @@ def _deltas(text: str, calls: Sequence[Call], size: int) -> Iterator[dict[str, A
 
 
 def chunk_of(exchange: Exchange, delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
-    """Answers one event of a streamed completion."""
+    """Return one event of a streamed completion."""
     choice = {"index": 0, "delta": dict(delta), "finish_reason": finish}
     return {
         "id": "chatcmpl-1",
@@ -186,19 +186,19 @@ def chunk_of(exchange: Exchange, delta: Mapping[str, Any], finish: str | None = 
 
 
 def fails(status: int, body: str = '{"error": {"message": "no", "code": "broken"}}', **headers: str) -> Answer:
-    """Answers an HTTP error; header names are written with underscores: retry_after="2"."""
+    """Return an HTTP error; header names are written with underscores: retry_after="2"."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda exchange: exchange.whole(status, body.encode(), sent)
 
 
 def raw(body: str | bytes, content_type: str = "application/json") -> Answer:
-    """Answers 200 with this body, whatever was asked for."""
+    """Return 200 with this body, whatever was asked for."""
     data = body.encode() if isinstance(body, str) else body
     return lambda exchange: exchange.whole(200, data, {"Content-Type": content_type})
 
 
 def events(*data: Mapping[str, Any] | str, cut: bool = False) -> Answer:
-    """Streams exactly these events, then ends, or closes the connection in the middle."""
+    """Stream exactly these events, then ends, or close the connection in the middle."""
 
     def answer(exchange: Exchange) -> None:
         exchange.begin()
@@ -210,7 +210,7 @@ def events(*data: Mapping[str, Any] | str, cut: bool = False) -> Answer:
 
 
 def malformed() -> Answer:
-    """Answers what is no JSON."""
+    """Return what is no JSON."""
 
     def answer(exchange: Exchange) -> None:
         if not exchange.asked.streamed:
@@ -224,7 +224,7 @@ def malformed() -> Answer:
 
 
 def half(text: str = "I was about to", *, cut: bool = True) -> Answer:
-    """Streams words and stops before the end: the connection closes, or the stream ends as if that were all."""
+    """Stream words and stops before the end: the connection closes, or the stream ends as if that were all."""
 
     def answer(exchange: Exchange) -> None:
         exchange.begin()
@@ -235,7 +235,7 @@ def half(text: str = "I was about to", *, cut: bool = True) -> Answer:
 
 
 def hangs(after: str | None = None) -> Answer:
-    """Answers nothing, or nothing more after these words, until the server closes."""
+    """Return nothing, or nothing more after these words, until the server closes."""
 
     def answer(exchange: Exchange) -> None:
         if after is not None:
@@ -248,7 +248,7 @@ def hangs(after: str | None = None) -> Answer:
 
 
 def endless(text: str = "and so on ") -> Answer:
-    """Streams words without an end."""
+    """Stream words without an end."""
 
     def answer(exchange: Exchange) -> None:
         exchange.begin()
@@ -260,12 +260,12 @@ def endless(text: str = "and so on ") -> Answer:
 
 
 def redirects(to: str, status: int = 307) -> Answer:
-    """Sends the client elsewhere."""
+    """Send the client elsewhere."""
     return lambda exchange: exchange.whole(status, b"", {"Location": to})
 
 
 def huge(megabytes: int = 64) -> Answer:
-    """Answers one body of this size."""
+    """Return one body of this size."""
 
     def answer(exchange: Exchange) -> None:
         exchange.begin("application/json")
@@ -297,16 +297,16 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        """Answers the base URL, as a setting takes it."""
+        """Return the base URL, as a setting takes it."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def script(self, *answers: Answer) -> None:
-        """Adds answers for the requests to come, one each."""
+        """Add answers for the requests to come, one each."""
         with self._changed:
             self._script.extend(answers)
 
     def take(self, asked: Asked) -> Answer:
-        """Notes a request and answers what to do with it."""
+        """Note a request and return what to do with it."""
         with self._changed:
             if asked.is_for_interpretation:
                 self.interpretations.append(asked)
@@ -317,7 +317,7 @@ class ModelServer:
             return answer
 
     def wait_until_asked(self, times: int = 1, seconds: float = 60.0) -> None:
-        """Waits, in a thread, until so many requests have come."""
+        """Wait, in a thread, until so many requests have come."""
         with self._changed:
             end = time.monotonic() + seconds
             while len(self.asked) < times:
@@ -326,7 +326,7 @@ class ModelServer:
                 self._changed.wait(left)
 
     def close(self) -> None:
-        """Ends every answer and the server."""
+        """End every answer and the server."""
         self._closing.set()
         self._server.shutdown()
         self._server.server_close()
@@ -363,12 +363,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.owner.take(asked)(exchange)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class calls it so
-        """Says nothing."""
+        """Say nothing."""
 
 
 @contextmanager
 def model_server() -> Iterator[ModelServer]:
-    """Runs an endpoint for the block."""
+    """Run an endpoint for the block."""
     server = ModelServer()
     try:
         yield server

@@ -15,7 +15,7 @@ _LONGEST_PLACE = 60
 
 
 def binaries() -> Path | None:
-    """Answers the folder of PostgreSQL's programs, None where it is not installed."""
+    """Return the folder of PostgreSQL's programs, None where it is not installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if found:
         return found[-1].parent
@@ -37,11 +37,11 @@ class Cluster:
             shutil.chown(folder, ACCOUNT, ACCOUNT)
 
     def create(self) -> None:
-        """Makes the cluster's files."""
+        """Make the cluster's files."""
         self._run("initdb", "-A", "trust", "-U", ACCOUNT, "--no-sync", "-E", "UTF8")
 
     def start(self) -> None:
-        """Starts it, and waits until it takes connections.
+        """Start it, and wait until it takes connections.
 
         Unless it was made to, it syncs nothing: no test cuts the machine's power.
         """
@@ -49,7 +49,7 @@ class Cluster:
         self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start")
 
     def stop(self, mode: str = "immediate") -> None:
-        """Stops it; "immediate" is a crash, "fast" ends every session first."""
+        """Stop it; "immediate" is a crash, "fast" ends every session first."""
         self._run("pg_ctl", "-m", mode, "-w", "stop")
 
     def _run(self, program: str, *options: str) -> None:
@@ -64,7 +64,7 @@ class Cluster:
 
 
 def _place() -> str:
-    """Answers where a cluster's folder may lie: the tests' own place, where PostgreSQL can use it.
+    """Return where a cluster's folder may lie: the tests' own place, where PostgreSQL can use it.
 
     The path of a socket has 107 bytes at most, and the cluster's account must get through every folder above it.
     """
@@ -75,7 +75,7 @@ def _place() -> str:
 
 @contextmanager
 def running(*, sync: bool = False) -> Iterator[Cluster]:
-    """Runs a cluster for the block."""
+    """Run a cluster for the block."""
     programs = binaries()
     assert programs is not None, "ask binaries() first"
     folder = Path(tempfile.mkdtemp(prefix="phylactery-pg-", dir=_place()))
@@ -93,13 +93,13 @@ def running(*, sync: bool = False) -> Iterator[Cluster]:
 
 @contextmanager
 def cluster() -> Iterator[str]:
-    """Runs a cluster for the block and answers a URL with a placeholder {database}."""
+    """Run a cluster for the block and return a URL with a placeholder {database}."""
     with running() as one:
         yield one.url
 
 
 def create_database(url: str, name: str) -> str:
-    """Creates a database in a cluster and answers its URL."""
+    """Create a database in a cluster and return its URL."""
     import psycopg
 
     with psycopg.connect(url.format(database=ACCOUNT).replace("+psycopg", ""), autocommit=True) as connection:

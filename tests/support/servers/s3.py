@@ -32,7 +32,7 @@ class S3:
         self._request("PUT", f"/{BUCKET}")
 
     def settings(self, folder: Path, **changes: object) -> dict[str, object]:
-        """Answers the settings that keep outputs here; the secret stands in a file in folder."""
+        """Return the settings that keep outputs here; the secret stands in a file in folder."""
         secret = folder / "s3-secret"
         secret.write_text(SECRET)
         return {
@@ -45,11 +45,11 @@ class S3:
         }
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """Answers the same settings as variables."""
+        """Return the same settings as variables."""
         return {f"MEMORY_{name.upper()}": str(value) for name, value in self.settings(folder).items()}
 
     def names(self, bucket: str = BUCKET) -> list[str]:
-        """Answers the names of all objects but the marks of folders."""
+        """Return the names of all objects but the marks of folders."""
         listed = self._request("GET", f"/{bucket}?list-type=2").decode()
         return [name for name in re.findall(r"<Key>([^<]+)</Key>", listed) if not name.endswith("/phylactery")]
 
@@ -66,11 +66,11 @@ class S3:
         self._request("PUT", f"/{bucket}")
 
     def check_credentials(self, *, on: bool) -> None:
-        """Makes the server refuse every key, all of which it does not know; or takes them all again."""
+        """Make the server refuse every key, all of which it does not know; or take them all again."""
         self._request("POST", "/moto-api/reset-auth", b"0" if on else b"inf")
 
     def pause(self) -> None:
-        """Stops answering: connections are taken, and nothing comes."""
+        """Stop answering: connections are taken, and nothing comes."""
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -88,7 +88,7 @@ class S3:
 
 @contextmanager
 def server() -> Iterator[S3]:
-    """Runs a server for the block."""
+    """Run a server for the block."""
     with subprocess.Popen(
         [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
         stdout=subprocess.DEVNULL,
@@ -103,7 +103,7 @@ def server() -> Iterator[S3]:
 
 
 def _endpoint(process: subprocess.Popen[bytes]) -> str:
-    """Answers where it listens, which it says itself. Raises AssertionError where it ends instead."""
+    """Return where it listens, which it says itself. Raise AssertionError where it ends instead."""
     assert process.stderr is not None
     said = b""
     for line in process.stderr:
@@ -116,6 +116,6 @@ def _endpoint(process: subprocess.Popen[bytes]) -> str:
 
 
 def _drain(process: subprocess.Popen[bytes]) -> None:
-    """Reads on, so that the server never waits for somebody to read what it logs."""
+    """Read on, so that the server never waits for somebody to read what it logs."""
     assert process.stderr is not None
     threading.Thread(target=deque, args=(process.stderr, 0), daemon=True).start()

@@ -34,17 +34,17 @@ class Shown:
         self._beyond: set[int] = set()
 
     def begin(self, sequence: int) -> None:
-        """Takes everything up to a sequence as shown; 0 is a new thread."""
+        """Take everything up to a sequence as shown; 0 is a new thread."""
         self.up_to = sequence
         self._beyond = {one for one in self._beyond if one > sequence} if sequence else set()
         self._advance()
 
     def has(self, sequence: int) -> bool:
-        """Says whether an event was shown."""
+        """Return whether an event was shown."""
         return sequence <= self.up_to or sequence in self._beyond
 
     def add(self, sequence: int) -> None:
-        """Notes that an event is shown."""
+        """Note that an event is shown."""
         self._beyond.add(sequence)
         if self.up_to >= 0:
             self._advance()
@@ -75,22 +75,22 @@ class Following:
         """Set once the thread was looked at, whatever came of it."""
 
     def show(self, event: Event) -> None:
-        """Prints an event, unless it was printed already."""
+        """Print an event, unless it was printed already."""
         if not self._shown.has(event.sequence):
             self._shown.add(event.sequence)
             self._printer.show(event.raw)
 
     def show_own(self, event: Event) -> None:
-        """Prints an event of a turn that was asked for here, unless it was printed already."""
+        """Print an event of a turn that was asked for here, unless it was printed already."""
         self.opened()
         self.show(event)
 
     def opened(self) -> None:
-        """Notes that there is a thread: something was said in it."""
+        """Note that there is a thread: something was said in it."""
         self._opened.set()
 
     async def run(self) -> None:
-        """Shows the last turn and then each event as it comes, until it is cancelled."""
+        """Show the last turn and then each event as it comes, until it is cancelled."""
         while True:
             try:
                 await self._watch()
@@ -120,7 +120,7 @@ class Following:
                     await run_in_terminal(lambda event=event: self.show(event))  # type: ignore[misc]
 
     async def _begin(self) -> None:
-        """Shows the person's last words, what the agent said since, and what waits for them."""
+        """Show the person's last words, what the agent said since, and what waits for them."""
         thread = await self._client.get_thread(self._thread_id)
         said = [event for event in await self._last_turn(thread) if not self._shown.has(event.sequence)]
         question = await self._question(thread) if self._shown.up_to < 0 and not self._begun else ""
@@ -138,7 +138,7 @@ class Following:
             self._printer.ask(card)
 
     async def _question(self, thread: Thread) -> str:
-        """Answers what the person said last, empty where nobody can say: it may not be kept, or memory be away."""
+        """Return what the person said last, empty where nobody can say: it may not be kept, or memory be away."""
         try:
             page = await self._client.list_messages(
                 self._thread_id, page_size=_TAIL_MESSAGES, timeout=_QUESTION_SECONDS
@@ -149,7 +149,7 @@ class Following:
         return next((one.text for one in page.messages if one.role == "user" and one.run_id == newest), "")
 
     async def _last_turn(self, thread: Thread) -> list[Event]:
-        """Answers the messages of the newest turn and those after it, reminders among them."""
+        """Return the messages of the newest turn and those after it, reminders among them."""
         found: list[Event] = []
         after = max(thread.first_sequence - 1, thread.last_sequence - _TAIL_EVENTS)
         if after >= thread.last_sequence:
@@ -168,7 +168,7 @@ class Following:
         return found
 
     async def _tell_once(self, error: PhylacteryError) -> None:
-        """Says it before anything was followed, and again only after something was."""
+        """Say it before anything was followed, and again only after something was."""
         if not self._told and (self._shown.up_to < 0 or not isinstance(error, UnavailableError)):
             await run_in_terminal(lambda: self._tell(error))
         self._told = True

@@ -88,7 +88,7 @@ class Chat:
         self._delivering: asyncio.Task[None] | None = None
 
     async def run(self) -> bool:
-        """Talks until the person leaves or a service was given up; answers False for that.
+        """Talk until the person leaves or a service was given up; return False for that.
 
         What is read from standard input ends with the first call that fails. It answers False then, and where a run
         ended without an answer.
@@ -117,7 +117,7 @@ class Chat:
             await asyncio.gather(*beside, return_exceptions=True)
 
     async def _typed(self, beside: list[asyncio.Task[None]]) -> str | None:
-        """Answers the next line; without a terminal, one of standard input. None at the end, of the services too."""
+        """Return the next line; without a terminal, one of standard input. None at the end, of the services too."""
         if self._session is None:
             line = await asyncio.to_thread(sys.stdin.readline)
             return line.rstrip("\n") if line else None
@@ -147,7 +147,7 @@ class Chat:
             return None
 
     async def _attend(self, line: str) -> None:
-        """Does a line; meanwhile a key stops it, a sign shows that it is worked on, and what is typed is kept."""
+        """Do a line; meanwhile a key stops it, a sign shows that it is worked on, and what is typed is kept."""
         self._run_known.clear()
         self._doing = asyncio.create_task(self._obey(line))
         if self._session is None:
@@ -176,7 +176,7 @@ class Chat:
             await asyncio.sleep(_WORK_EVERY_SECONDS)
 
     def _stop(self) -> None:
-        """Stops what is being done: its run first; the wait for it at once where that was asked before."""
+        """Stop what is being done: its run first; the wait for it at once where that was asked before."""
         assert self._doing is not None
         if self._stopping is not None:
             self._doing.cancel()
@@ -184,7 +184,7 @@ class Chat:
             self._stopping = asyncio.create_task(self._stop_run(self._doing))
 
     async def _stop_run(self, doing: asyncio.Task[None]) -> None:
-        """Ends the run that is being served, as far as it can be; what does not end soon is not waited for."""
+        """End the run that is being served, as far as it can be; what does not end soon is not waited for."""
         try:
             async with asyncio.timeout(_STOP_SECONDS):
                 await self._run_known.wait()
@@ -214,7 +214,7 @@ class Chat:
         self._errors.print(printable(told), style="red", soft_wrap=True)
 
     def _tell_unfollowed(self, error: PhylacteryError) -> None:
-        """Says why nothing is followed; what is read from standard input is told by its own calls."""
+        """Say why nothing is followed; what is read from standard input is told by its own calls."""
         if self._session is not None:
             self._tell(error)
 
@@ -254,7 +254,7 @@ class Chat:
                 await self._say(line)
 
     async def _answer(self, command: str, number: int, approval_id: str) -> None:
-        """Answers the card that waits, all of it; or one call of any card by its number or its id."""
+        """Return the card that waits, all of it; or one call of any card by its number or its id."""
         calls, cards = self._printer.calls, self._printer.cards
         if approval_id:
             number = next((place for place, (_, one) in calls.items() if one.approval_id == approval_id), 0)
@@ -274,7 +274,7 @@ class Chat:
             self._console.print(told, soft_wrap=True)
 
     async def _answer_all(self, command: str, card: PendingApproval) -> None:
-        """Answers a card of which it is clear that it is meant, for no other one waits."""
+        """Return a card of which it is clear that it is meant, for no other one waits."""
         if not card.also:
             await self._give(command, card)
         elif card.run_id in ("", self._printer.last_run_id):
@@ -284,7 +284,7 @@ class Chat:
                 await self._give(command, one)
 
     async def _answer_one(self, command: str, card: PendingApproval, one: PendingApproval) -> None:
-        """Answers one call of a card. Where the first of it still waits, what is left of it is shown."""
+        """Return one call of a card. Where the first of it still waits, what is left of it is shown."""
         await self._give(command, one)
         if one is not card and card in self._printer.cards:
             thread = await self._client.get_thread(self._thread_id)
@@ -301,7 +301,7 @@ class Chat:
             self._console.print(self._texts("elsewhere", id=one_line(one.approval_id)))
 
     async def _say(self, text: str) -> None:
-        """Says something, with what stands on the card that waits: the agent reads a clear yes or no as its answer.
+        """Say something, with what stands on the card that waits: the agent reads a clear yes or no as its answer.
 
         Where the agent is away, a person's words are kept and sent in their order once it is back.
         """
@@ -325,7 +325,7 @@ class Chat:
             self._keep(message)
 
     def _stream(self, message: _Message) -> AsyncGenerator[Event]:
-        """Gives a message to the agent, as often as it must be: its request_id makes it one."""
+        """Give a message to the agent, as often as it must be: its request_id makes it one."""
         return self._client.stream_message(
             message.text,
             thread_id=self._thread_id,
@@ -342,7 +342,7 @@ class Chat:
             self._delivering = asyncio.create_task(self._deliver())
 
     async def _deliver(self) -> None:
-        """Sends what was kept, in its order, once the agent takes it; what comes of it is followed."""
+        """Send what was kept, in its order, once the agent takes it; what comes of it is followed."""
         while self._unsent:
             message = self._unsent[0]
             try:
@@ -359,7 +359,7 @@ class Chat:
                 self._unsent.popleft()
 
     def _drop(self) -> None:
-        """Gives up what was not sent yet."""
+        """Give up what was not sent yet."""
         if self._delivering is not None:
             self._delivering.cancel()
         self._say_so("dropped" if self._unsent else "nothing_kept", count=len(self._unsent))
@@ -376,6 +376,6 @@ class Chat:
 
 
 async def talk(target: str, console: Console, texts: Texts, options: ChatOptions) -> bool:
-    """Opens the conversation with the agent at target; answers False as Chat.run does."""
+    """Open the conversation with the agent at target; return False as Chat.run does."""
     async with PhylacteryClient(target, token=options.token) as client:
         return await Chat(client, console, texts, target=target, options=options).run()

@@ -34,12 +34,12 @@ def _caller(context: typer.Context) -> Caller[RiskGateClient]:
 
 
 def _line(approval: Approval) -> str:
-    """Answers the approval as ASCII JSON; the code stays out, for output is kept and piped."""
+    """Return the approval as ASCII JSON; the code stays out, for output is kept and piped."""
     return json_line({k: v for k, v in asdict(approval).items() if k != "code"})
 
 
 def _show(approval: Approval, texts: Texts, *, full: bool = False) -> None:
-    """Prints an approval; ``full`` says that long values were asked for whole."""
+    """Print an approval; ``full`` says that long values were asked for whole."""
     table = Table.grid(padding=(0, 2))
     values = (
         approval.id,
@@ -86,7 +86,7 @@ def list_(
     ] = "PENDING",
     page: Page = "",
 ) -> None:
-    """Lists approvals you may see, newest first."""
+    """List approvals you may see, newest first."""
     caller = _caller(context)
     wanted = "" if state.upper() == _ALL else state.upper()
 
@@ -106,7 +106,7 @@ def show(
     *,
     full: Full = False,
 ) -> None:
-    """Shows one approval: what would run, with which arguments."""
+    """Show one approval: what would run, with which arguments."""
     caller = _caller(context)
     approval = caller.ask(lambda client: client.get_approval(approval_id, full=full))
     if caller.json:
@@ -124,7 +124,7 @@ def approve(
     full: Full = False,
     yes: Yes = False,
 ) -> None:
-    """Shows one approval and approves exactly what was shown."""
+    """Show one approval and approve exactly what was shown."""
     caller = _caller(context)
     texts = caller.texts
     if caller.json and not yes:
@@ -150,7 +150,7 @@ def reject(
     approval_id: str,
     reason: Annotated[str, typer.Option(help="Why, in your own words.")] = "",
 ) -> None:
-    """Rejects one approval."""
+    """Reject one approval."""
     caller = _caller(context)
     _tell(caller.ask(lambda client: client.reject(approval_id, reason=reason)), caller)
 

@@ -40,7 +40,7 @@ class _Told:
 
     @property
     def whole(self) -> bool:
-        """Says whether nothing is left there."""
+        """Return whether nothing is left there."""
         return not self.why and not self.left
 
 
@@ -52,7 +52,7 @@ class _Eraser:
         self._request_id, self._texts = request_id, texts
 
     async def erase(self, tell: Callable[[_Told], None]) -> bool:
-        """Tells of each service as it answers; answers whether nothing is left at any."""
+        """Tell of each service as it answers; return whether nothing is left at any."""
         agent = await self._ask("agent", self._agent)
         tell(agent)
         if not agent.whole:
@@ -98,7 +98,7 @@ class _Eraser:
         return _Told("riskgate", done, left=left)
 
     async def _own_name(self) -> str:
-        """Answers who the caller is, as memory's export says in its first line; empty where memory does not answer."""
+        """Return who the caller is, as memory's export says in its first line; empty where memory does not answer."""
         try:
             async with (
                 MemoryClient(self._targets["memory"], token=self._token) as client,
@@ -127,7 +127,7 @@ def erase(
     riskgate: RiskGate = "",
     memory: Memory = "",
 ) -> None:
-    """Erases everything the three services hold about a person, for good, and prints the proof of each.
+    """Erase everything the three services hold about a person, for good, and print the proof of each.
 
     RiskGate asks for an operator's token. --target is the agent, as --agent is.
     """
@@ -156,7 +156,7 @@ def erase(
 
 
 def _lines(told: _Told, texts: Texts) -> list[str]:
-    """Answers what a person reads of one service."""
+    """Return what a person reads of one service."""
     if told.why:
         return [f"{told.service:<10}{texts('erase_failed', why=printable(told.why))}"]
     said, proof = _summary(told.done, texts)
@@ -169,7 +169,7 @@ def _lines(told: _Told, texts: Texts) -> list[str]:
 
 
 def _summary(done: AgentErasure | Erasure | ErasedValues, texts: Texts) -> tuple[str, str]:
-    """Answers what was erased, and what proves it."""
+    """Return what was erased, and what proves it."""
     if isinstance(done, ErasedValues):
         said = texts("erase_values", erased=done.erased) if done.erased else texts("erase_nothing")
         return said, ", ".join(f"{one.log}:{one.index}" for one in done.records)

@@ -17,7 +17,7 @@ app = group("Graphs: list, show.")
 @app.command("list")
 @shared()
 def list_(context: typer.Context) -> None:
-    """Lists the graphs; the one marked serves threads that name none."""
+    """List the graphs; the one marked serves threads that name none."""
     caller = agent_caller(context, "graphs")
     spanish = caller.texts.language == "es"
 
@@ -31,7 +31,7 @@ def list_(context: typer.Context) -> None:
 @app.command()
 @shared()
 def show(context: typer.Context, name: Annotated[str, typer.Argument()] = "") -> None:
-    """Prints a graph as Mermaid text, the default one without a name."""
+    """Print a graph as Mermaid text, the default one without a name."""
     caller = agent_caller(context, "graphs")
     drawn = caller.ask(lambda client: client.get_graph(name))
     typer.echo(json_line(drawn) if caller.json else "\n".join(printable(line) for line in drawn.mermaid.splitlines()))

@@ -59,7 +59,7 @@ def _caller(context: typer.Context) -> _Memory:
     token, texts, target = options.token(), options.texts, options.target_of("memory")
 
     def told(error: PhylacteryError) -> str:
-        """Answers what was wrong in words of this command, the service's own where it has none."""
+        """Return what was wrong in words of this command, the service's own where it has none."""
         if error.reason == "MEMORY_NOT_FOUND":
             return texts("memory_not_found", id=error.metadata.get("memory_id", ""))
         wrong = next((violation.field.rsplit(".", 1)[-1] for violation in error.violations), "")
@@ -89,7 +89,7 @@ def search(
     query: str,
     limit: Annotated[int, typer.Option(min=1, max=100, help="How many at most.")] = 10,
 ) -> None:
-    """Finds what is remembered about something, in Spanish or English, best first."""
+    """Find what is remembered about something, in Spanish or English, best first."""
     caller = _caller(context)
     matches = caller.ask(lambda client: client.search_memories(query, limit=limit))
 
@@ -106,7 +106,7 @@ def list_(
     past: Annotated[bool, typer.Option("--past", help="Also what holds no more.")] = False,
     page: Page = "",
 ) -> None:
-    """Lists what is remembered, the last written first."""
+    """List what is remembered, the last written first."""
     caller = _caller(context)
 
     async def memories(client: MemoryClient, token: str) -> tuple[Sequence[Memory], str]:
@@ -124,7 +124,7 @@ def profile(
     remove: Annotated[list[str], typer.Option(help="A name to remove; several times for several.")] = [],  # noqa: B006
     past: Annotated[bool, typer.Option("--past", help="Also what held before.")] = False,
 ) -> None:
-    """Shows what holds about you for good, after setting and removing what you name."""
+    """Show what holds about you for good, after setting and removing what you name."""
     caller = _caller(context)
     values = {}
     for text in set_:
@@ -151,7 +151,7 @@ def profile(
 @app.command()
 @shared()
 def forget(context: typer.Context, memory_id: str) -> None:
-    """Removes one memory for good, and what the profile took from it."""
+    """Remove one memory for good, and what the profile took from it."""
     caller = _caller(context)
     caller.ask(lambda client: client.forget_memory(memory_id))
     caller.done(caller.texts("memory_forgotten", id=one_line(memory_id)), forgotten=memory_id)
@@ -160,7 +160,7 @@ def forget(context: typer.Context, memory_id: str) -> None:
 @app.command()
 @shared()
 def outputs(context: typer.Context, page: Page = "") -> None:
-    """Lists the large outputs of tools that are kept, newest first."""
+    """List the large outputs of tools that are kept, newest first."""
     caller = _caller(context)
     seen: list[Output] = []
     broken: list[str] = []
@@ -187,7 +187,7 @@ def erase(
     user: Annotated[str, typer.Argument(help="A user of your tenant, for an operator; empty for yourself.")] = "",
     yes: Yes = False,
 ) -> None:
-    """Erases everything memory holds about a user, and prints the proof; phylactery erase covers all three services."""
+    """Erase everything memory holds about a user, and print the proof; phylactery erase covers all three services."""
     caller = _caller(context)
     who = one_line(user or caller.subject) or caller.texts("memory_yourself")
     if not yes and not confirmed(caller.texts("memory_confirm", who=who), caller.texts, err=caller.json):
@@ -209,7 +209,7 @@ def export(
     context: typer.Context,
     out: Annotated[Path | None, typer.Option(help="A new file, yours alone to read; none prints the lines.")] = None,
 ) -> None:
-    """Writes everything memory holds about you as JSON lines; the last one counts them."""
+    """Write everything memory holds about you as JSON lines; the last one counts them."""
     caller = _caller(context)
 
     async def write(client: MemoryClient, put: Callable[[str], object]) -> tuple[int, bool]:
@@ -239,9 +239,9 @@ def export(
 
 @contextmanager
 def _whole_file(path: Path) -> Iterator[TextIO]:
-    """Gives a new file to write, which nobody else may read: it is there after the block, whole, or not at all.
+    """Give a new file to write, which nobody else may read: it is there after the block, whole, or not at all.
 
-    Raises FileExistsError, OSError.
+    Raise FileExistsError, OSError.
     """
     if path.exists():
         raise FileExistsError(path)

@@ -15,7 +15,7 @@ STATIC: Mapping[str, str] = {"AGENT_MODEL_BASE_URL": "", "AGENT_MODEL_FALLBACK_B
 
 
 def model_lines(texts: Texts) -> Iterator[str]:
-    """Answers which model an agent of this environment asks, and where. Raises StartError where it would not start."""
+    """Return which model an agent of this environment asks, and where. Raise StartError where it would not start."""
     config = model_config(load(AgentSettings))
     if config is None:
         yield f"{texts('model'):<9}{texts('model_none')}"

@@ -31,7 +31,7 @@ class _Seen:
 
 
 def pin_tools(names: Sequence[str], servers: str, pins: Path, texts: Texts, *, yes: bool) -> None:
-    """Shows what differs from the pins, asks, and writes the pin file. Raises typer.Exit 1 where nothing was agreed to.
+    """Show what differs from the pins, asks, and write the pin file. Raise typer.Exit 1 where nothing was agreed to.
 
     A server that is not named keeps its pins.
     """
@@ -83,7 +83,7 @@ def _look(name: str, config: ServerConfig, kept: Pins) -> _Seen:
 
 
 def _schema(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers the schema in the form a catalog holds, which is also what is offered: nothing undeclared is let through.
+    """Return the schema in the form a catalog holds, which is also what is offered: nothing undeclared is let through.
 
     Whatever fits it fits the tool's own schema, and the hash of it is the one RiskGate computes.
     """

@@ -49,7 +49,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 
 def word(language: Language, value: str) -> str:
-    """Answers a word as a person reads it; one this command does not know as it stands."""
+    """Return a word as a person reads it; one this command does not know as it stands."""
     return _WORDS[language].get(value, value)
 
 
@@ -67,7 +67,7 @@ def list_(
     thread: Annotated[str, typer.Option(help="Those of one conversation.")] = "",
     page: Page = "",
 ) -> None:
-    """Lists your runs, newest first."""
+    """List your runs, newest first."""
     caller = _caller(context)
 
     async def runs(client: PhylacteryClient, token: str) -> tuple[Sequence[Run], str]:
@@ -80,7 +80,7 @@ def list_(
 @app.command()
 @shared()
 def show(context: typer.Context, run_id: str) -> None:
-    """Shows one run: its plan, its tool calls, the nodes it executed, its events, and what of its budgets it used."""
+    """Show one run: its plan, its tool calls, the nodes it executed, its events, and what of its budgets it used."""
     caller = _caller(context)
     run, nodes, events = caller.ask(lambda client: _everything(client, run_id))
     if caller.json:
@@ -109,7 +109,7 @@ def retry(
     ] = False,
     request_id: Annotated[str, typer.Option(help="The same one again begins nothing twice.")] = "",
 ) -> None:
-    """Begins a run that failed once more, with the same words."""
+    """Begin a run that failed once more, with the same words."""
     caller = _caller(context)
 
     def told(error: PhylacteryError) -> str:
@@ -139,7 +139,7 @@ def cancel(
     run_id: str,
     yes: Yes = False,
 ) -> None:
-    """Ends one run for good; what it did stays done."""
+    """End one run for good; what it did stays done."""
     caller = _caller(context)
     if not yes and not confirmed(caller.texts("runs_confirm", id=printable(run_id)), caller.texts, err=caller.json):
         typer.echo(caller.texts("unchanged"), err=caller.json)
@@ -150,7 +150,7 @@ def cancel(
 @app.command()
 @shared()
 def doubts(context: typer.Context, page: Page = "") -> None:
-    """Lists the effects nobody can say the end of, over all runs."""
+    """List the effects nobody can say the end of, over all runs."""
     caller = _caller(context)
 
     async def calls(client: PhylacteryClient, token: str) -> tuple[Sequence[ToolCallRecord], str]:
@@ -170,7 +170,7 @@ def resolve(
     tool_call_id: str,
     happened: Annotated[bool | None, typer.Option("--happened/--did-not-happen", help="What became of it.")] = None,
 ) -> None:
-    """Says what became of an effect that is in doubt."""
+    """Say what became of an effect that is in doubt."""
     caller = _caller(context)
     if happened is None:
         raise caller.fail(caller.texts("runs_which"))
@@ -208,7 +208,7 @@ def _caller(context: typer.Context) -> AgentCaller:
 
 
 async def _whole(client: PhylacteryClient, runs: Sequence[Run]) -> list[Run]:
-    """Answers runs of a list with their tool calls and plans, without those that were deleted meanwhile."""
+    """Return runs of a list with their tool calls and plans, without those that were deleted meanwhile."""
     found = []
     for run in runs:
         with contextlib.suppress(NotFoundError):
@@ -231,7 +231,7 @@ def _node_cells(node: RunStep) -> tuple[object, ...]:
 
 
 def _budget_rows(texts: Texts, budget: RunBudget) -> Iterator[tuple[object, ...]]:
-    """Yields each budget that is used or bounded."""
+    """Yield each budget that is used or bounded."""
     uses = (
         (budget.supersteps, 1),
         (budget.tool_calls, 1),
@@ -247,7 +247,7 @@ def _budget_rows(texts: Texts, budget: RunBudget) -> Iterator[tuple[object, ...]
 
 
 async def _everything(client: PhylacteryClient, run_id: str) -> tuple[Run, list[RunStep], list[Event]]:
-    """Answers a run, every node of it that is kept, and its events."""
+    """Return a run, every node of it that is kept, and its events."""
     run = await client.get_run(run_id)
     nodes: list[RunStep] = []
     token = ""
@@ -260,7 +260,7 @@ async def _everything(client: PhylacteryClient, run_id: str) -> tuple[Run, list[
 
 
 async def _events(client: PhylacteryClient, run: Run) -> list[Event]:
-    """Answers the events of a run that are kept, up to the newest of its thread."""
+    """Return the events of a run that are kept, up to the newest of its thread."""
     newest, after = (await client.get_thread(run.thread_id)).last_sequence, 0
     while True:
         try:
@@ -286,7 +286,7 @@ async def _events_after(client: PhylacteryClient, run: Run, after: int, newest: 
 
 
 def _event_json(event: Event) -> dict[str, object]:
-    """Answers an event for machines; what an approval is answered with is for the chat."""
+    """Return an event for machines; what an approval is answered with is for the chat."""
     told: dict[str, object] = json_format.MessageToDict(event.raw, preserving_proto_field_name=True)
     for name in ("code", "arguments"):
         if isinstance(asked := told.get("approval_required"), dict):

@@ -41,7 +41,7 @@ def list_(
     context: typer.Context,
     page: Page = "",
 ) -> None:
-    """Lists your conversations, the newest opened first."""
+    """List your conversations, the newest opened first."""
     caller = _caller(context)
 
     async def threads(client: PhylacteryClient, token: str) -> tuple[Sequence[Thread], str]:
@@ -55,7 +55,7 @@ def list_(
 @app.command()
 @shared()
 def show(context: typer.Context, thread_id: str) -> None:
-    """Shows where one conversation stands and what was said last."""
+    """Show where one conversation stands and what was said last."""
     caller = _caller(context)
 
     async def both(client: PhylacteryClient) -> tuple[Thread, ChatPage]:
@@ -79,7 +79,7 @@ def watch(
     after: Annotated[int, typer.Option(min=0, help="The last event you saw; 0 begins with the first kept.")] = 0,
     follow: Annotated[bool, typer.Option(help="Go on as events come; without it, end with the last there is.")] = True,
 ) -> None:
-    """Shows the events of one conversation, and each that comes, until Ctrl-C."""
+    """Show the events of one conversation, and each that comes, until Ctrl-C."""
     caller = _caller(context)
     printer = EventPrinter(plain_console(), caller.texts, json=caller.json)
 
@@ -97,7 +97,7 @@ def delete(
     thread_id: str,
     yes: Yes = False,
 ) -> None:
-    """Deletes one conversation and everything kept of it, for good."""
+    """Delete one conversation and everything kept of it, for good."""
     caller = _caller(context)
     asked = caller.texts("threads_confirm", id=printable(thread_id))
     if not yes and not confirmed(asked, caller.texts, err=caller.json):
@@ -110,7 +110,7 @@ def delete(
 async def _watch(
     client: PhylacteryClient, thread_id: str, after: int, show_event: Callable[[Event], None], *, follow: bool
 ) -> None:
-    """Shows events from the one after a sequence; where the agent goes away, it goes on there once it is back."""
+    """Show events from the one after a sequence; where the agent goes away, it goes on there once it is back."""
     thread = await client.get_thread(thread_id)
     sequence = after or thread.first_sequence - 1
     if not follow and sequence >= thread.last_sequence:

@@ -35,7 +35,7 @@ def list_(
     *,
     enabled: Annotated[bool, typer.Option("--enabled", help="Leave out those that are switched off.")] = False,
 ) -> None:
-    """Lists the tools of a running agent: where each comes from, its risk, and why some are switched off."""
+    """List the tools of a running agent: where each comes from, its risk, and why some are switched off."""
     caller = agent_caller(context, "tools")
     found = caller.ask(lambda client: client.list_tools(enabled_only=enabled))
     shown = caller.print_list(found.tools, "tools_columns", partial(_cells, caller.texts), none="")
@@ -66,7 +66,7 @@ def pin(
     pins: PinFile = _PINS,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask: agree to what is shown.")] = False,
 ) -> None:
-    """Shows what MCP servers say of their tools, beside what was agreed to before, and keeps it once you agree.
+    """Show what MCP servers say of their tools, beside what was agreed to before, and keep it once you agree.
 
     An agent uses no tool that is not pinned, nor one whose server describes it otherwise now. It reads the pins when it
     starts.
@@ -86,7 +86,7 @@ def export(
     pins: PinFile = _PINS,
     only: Annotated[str, typer.Option(help="The tools of one MCP server alone.")] = "",
 ) -> None:
-    """Writes the tools as JSON: `phylactery tools export | riskgate catalog draft - --from-agent` proposes entries.
+    """Write the tools as JSON: `phylactery tools export | riskgate catalog draft - --from-agent` proposes entries.
 
     The pinned tools of MCP servers are among them, where servers are named.
     """

@@ -35,7 +35,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 
 def play(console: Console, keep: Path | None = None) -> int:
-    """Plays all of it and answers the exit code: 1 when a step did not go as promised."""
+    """Play all of it and return the exit code: 1 when a step did not go as promised."""
     try:
         with _folder(keep) as folder:
             stack = set_stage(folder)
@@ -68,7 +68,7 @@ async def _play(stage: Stage) -> int:
 
 
 async def _tell_traces(stage: Stage, run_id: str) -> int:
-    """Prints the trace of the approved turn. Fails when it does not span the three services."""
+    """Print the trace of the approved turn. Fails when it does not span the three services."""
     async with stage.agent() as agent:
         trace_id = (await agent.get_run(run_id)).trace_id
     spans = spans_of(stage.folder, trace_id)

@@ -31,13 +31,13 @@ class DemoError(AssertionError):
 
 
 def expect(holds: bool, what: str) -> None:
-    """Raises DemoError unless it holds."""
+    """Raise DemoError unless it holds."""
     if not holds:
         raise DemoError(what)
 
 
 def set_stage(folder: Path) -> Stack:
-    """Writes the files and the bundle, and answers the stack, not started yet."""
+    """Write the files and the bundle, and return the stack, not started yet."""
     bundle = folder / "bundle"
     shutil.copytree(default_bundle_folder(), bundle)
     shutil.copy(Path(__file__).parent / "no_scripts.cedar", bundle / "policies")
@@ -66,29 +66,29 @@ class Stage:
 
     @property
     def sandbox(self) -> Path:
-        """Answers the folder with the real files."""
+        """Return the folder with the real files."""
         return self.stack.sandbox
 
     @asynccontextmanager
     async def agent(self) -> AsyncIterator[PhylacteryClient]:
-        """Opens a client of the agent where it listens now."""
+        """Open a client of the agent where it listens now."""
         async with PhylacteryClient(self.stack.target("agent")) as client:
             yield client
 
     @asynccontextmanager
     async def riskgate(self) -> AsyncIterator[RiskGateClient]:
-        """Opens a client of RiskGate."""
+        """Open a client of RiskGate."""
         async with RiskGateClient(self.stack.target("riskgate")) as client:
             yield client
 
     @asynccontextmanager
     async def memory(self) -> AsyncIterator[MemoryClient]:
-        """Opens a client of memory."""
+        """Open a client of memory."""
         async with MemoryClient(self.stack.target("memory")) as client:
             yield client
 
     async def say(self, text: str) -> Turn:
-        """Says something, prints every event of the turn, and answers the turn."""
+        """Say something, print every event of the turn, and return the turn."""
         self.console.print(Text.assemble(("you › ", "bold"), text))
         request_id = f"demo-{asyncio.get_running_loop().time():.6f}"
         printer = EventPrinter(self.console, Texts("en"))
@@ -103,7 +103,7 @@ class Stage:
         return turn
 
     def riskgate_command(self, *arguments: str) -> tuple[int, str]:
-        """Runs the riskgate command as a person would, and answers its exit code and what it printed."""
+        """Run the riskgate command as a person would, and return its exit code and what it printed."""
         command = Path(sys.executable).with_name("riskgate")
         self.console.print(Text.assemble(("$ ", "bold"), f"riskgate {' '.join(arguments)}"))
         done = subprocess.run(  # noqa: S603 - our own command

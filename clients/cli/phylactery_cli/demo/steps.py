@@ -174,7 +174,7 @@ async def audit_log_verifies(stage: Stage) -> None:
 
 
 def _alter(source: Path, out: Path) -> None:
-    """Writes a copy in which one BLOCKED has become an ALLOW."""
+    """Write a copy in which one BLOCKED has become an ALLOW."""
     text = source.read_text(encoding="utf-8")
     expect("BLOCKED" in text, "the log holds a blocked decision")
     out.write_text(text.replace("BLOCKED", "ALLOW", 1), encoding="utf-8")

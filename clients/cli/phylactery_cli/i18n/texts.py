@@ -400,7 +400,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 
 def preferred_language() -> Language:
-    """Answers 'es' or 'en', from the terminal's locale."""
+    """Return 'es' or 'en', from the terminal's locale."""
     locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
     return "es" if locale.lower().startswith("es") else "en"
 
@@ -413,21 +413,21 @@ class Texts:
         self._texts, self._words = _TEXTS[language], _WORDS[language]
 
     def __call__(self, key: str, **values: object) -> str:
-        """Answers a text with its values filled in."""
+        """Return a text with its values filled in."""
         return self._texts[key].format(**values) if values else self._texts[key]
 
     def help(self, topic: str) -> str:
-        """Answers the help on a topic, the short one on all where there is none of that name."""
+        """Return the help on a topic, the short one on all where there is none of that name."""
         return self._texts.get(f"help_{topic}", self._texts["help"])
 
     def columns(self, key: str) -> tuple[str, ...]:
-        """Answers the heads of a table."""
+        """Return the heads of a table."""
         return tuple(self._texts[key].split(","))
 
     def word(self, word: str) -> str:
-        """Answers a word of memory's contract as a person reads it."""
+        """Return a word of memory's contract as a person reads it."""
         return self._words.get(word, word.lower())
 
     def as_it_stands(self, word: str) -> str:
-        """Answers a word of RiskGate's contract as a person reads it."""
+        """Return a word of RiskGate's contract as a person reads it."""
         return self._words.get(word, word)

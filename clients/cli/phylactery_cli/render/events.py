@@ -129,17 +129,17 @@ class EventTexts:
         self._found = _FOUND[language]
 
     def label(self, word: str) -> str:
-        """Answers what stands before an event."""
+        """Return what stands before an event."""
         return self._labels.get(word, word)
 
     def state(self, word: str) -> str:
-        """Answers a state, a decision or a reason as a person reads it."""
+        """Return a state, a decision or a reason as a person reads it."""
         return self._states.get(word, word)
 
     def found(self, kind: str) -> str:
-        """Answers what Inspect found as a person reads it."""
+        """Return what Inspect found as a person reads it."""
         return self._found.get(kind, kind)
 
     def phrase(self, key: str, **values: object) -> str:
-        """Answers a phrase with its values filled in; a key that is none is answered as it stands."""
+        """Return a phrase with its values filled in; a key that is none is answered as it stands."""
         return self._phrases.get(key, key).format(**values)

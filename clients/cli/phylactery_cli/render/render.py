@@ -72,12 +72,12 @@ class EventPrinter:
         return self.cards[-1] if self._cards else None
 
     def above_prompt(self, *, prompting: bool) -> None:
-        """Says whether a person is typing below: then a message is told whole, for its line must end."""
+        """Return whether a person is typing below: then a message is told whole, for its line must end."""
         self.end_line()
         self._prompting = prompting
 
     def show(self, event: event_pb2.Event) -> None:
-        """Prints one event."""
+        """Print one event."""
         self.last_run_id = event.run_id or self.last_run_id
         kind = event.WhichOneof("kind")
         if kind == "run_finished":
@@ -95,7 +95,7 @@ class EventPrinter:
             self._console.print(line)
 
     def _write(self, delta: event_pb2.MessageDelta) -> None:
-        """Writes a part of a message as it comes, on a terminal; what is read later is told by the message alone."""
+        """Write a part of a message as it comes, on a terminal; what is read later is told by the message alone."""
         if self._prompting or not self._console.is_terminal or not delta.text:
             return
         if delta.offset > len(self._written):  # its beginning was not written here: the message tells all of it
@@ -114,7 +114,7 @@ class EventPrinter:
         self._written += text
 
     def working(self, text: str) -> None:
-        """Shows, on a terminal, that an answer is being worked on: one line, which the next print takes away."""
+        """Show, on a terminal, that an answer is being worked on: one line, which the next print takes away."""
         console = self._console
         if self._json or self._written or self._prompting or not console.is_terminal or console.is_dumb_terminal:
             return
@@ -124,19 +124,19 @@ class EventPrinter:
         self._working = True
 
     def rest(self) -> None:
-        """Takes the line of an answer that is worked on away."""
+        """Take the line of an answer that is worked on away."""
         if self._working:
             self._console.control(Control((ControlType.CARRIAGE_RETURN,), (ControlType.ERASE_IN_LINE, 2)))
             self._working = False
 
     def asked(self, text: str) -> None:
-        """Prints what the person said, where it does not stand on the terminal yet."""
+        """Print what the person said, where it does not stand on the terminal yet."""
         if not self._json:
             self.end_line()
             self._console.print(Text.assemble((f"{self._texts('you')} › ", "bold"), printable(text), overflow="fold"))
 
     def end_line(self) -> None:
-        """Ends what stands in a line that is not ended: a sign of work is taken away, a half message begins anew."""
+        """End what stands in a line that is not ended: a sign of work is taken away, a half message begins anew."""
         self.rest()
         if self._written:
             self._console.print()
@@ -164,7 +164,7 @@ class EventPrinter:
         return note(event) if note else None
 
     def ask(self, asked: PendingApproval) -> None:
-        """Prints an approval that waits already."""
+        """Print an approval that waits already."""
         self._add(asked.run_id, asked)
         if not self._json:
             self.end_line()
@@ -224,7 +224,7 @@ class EventPrinter:
 
 
 def detail(event: event_pb2.Event, language: Language) -> str:
-    """Answers an event in one line, empty where it is not worth one. No code of an approval is in it."""
+    """Return an event in one line, empty where it is not worth one. No code of an approval is in it."""
     kind = event.WhichOneof("kind") or ""
     if kind == "message":
         return event.message.text

@@ -31,7 +31,7 @@ class SpanRecord:
 
 
 def read_spans(data_dir: Path) -> Iterator[SpanRecord]:
-    """Reads every span file below a data folder. A line cut off by a crash is passed over; the rest stands."""
+    """Read every span file below a data folder. A line cut off by a crash is passed over; the rest stands."""
     for path in sorted(data_dir.glob("*/spans/*.jsonl*")):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
@@ -53,13 +53,13 @@ def read_spans(data_dir: Path) -> Iterator[SpanRecord]:
 
 
 def spans_of(data_dir: Path, trace_id: str) -> list[SpanRecord]:
-    """Answers the spans of one trace in the order they began."""
+    """Return the spans of one trace in the order they began."""
     wanted = (s for s in read_spans(data_dir) if s.trace_id == trace_id and not s.name.startswith(_HIDDEN))
     return sorted(wanted, key=lambda span: span.start_us)
 
 
 def trace_tree(spans: Sequence[SpanRecord]) -> Tree:
-    """Draws one trace: a service and a time beside each span; a parent that is not there yet does not hide a child."""
+    """Draw one trace: a service and a time beside each span; a parent that is not there yet does not hide a child."""
     known = {span.span_id for span in spans}
     children: dict[str, list[SpanRecord]] = defaultdict(list)
     for span in spans:

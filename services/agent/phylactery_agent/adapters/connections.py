@@ -20,30 +20,30 @@ class GrpcServices:
         self._riskgate, self._memory = RiskGateConnection(riskgate), MemoryConnection(memory)
 
     def gate(self, owner: Owner) -> TaskGate:
-        """Answers RiskGate on behalf of the user."""
+        """Return RiskGate on behalf of the user."""
         return RiskGateAdapter(self._riskgate, owner)
 
     def approvals(self, owner: Owner) -> Approvals:
-        """Answers the user's approvals at RiskGate."""
+        """Return the user's approvals at RiskGate."""
         return RiskGateAdapter(self._riskgate, owner)
 
     def inspector(self, owner: Owner) -> Inspector:
-        """Answers RiskGate's inspection of text on behalf of the user."""
+        """Return RiskGate's inspection of text on behalf of the user."""
         return InspectionAdapter(self._riskgate, owner)
 
     def outputs(self, owner: Owner) -> Outputs:
-        """Answers memory's outputs on behalf of the user."""
+        """Return memory's outputs on behalf of the user."""
         return OutputsAdapter(self._memory, owner)
 
     def transcript(self, owner: Owner) -> Transcript:
-        """Answers memory's transcript on behalf of the user."""
+        """Return memory's transcript on behalf of the user."""
         return TranscriptAdapter(self._memory, owner)
 
     def memories(self, owner: Owner) -> UserMemory:
-        """Answers what memory remembers about the user."""
+        """Return what memory remembers about the user."""
         return MemoriesAdapter(self._memory, owner)
 
     async def close(self) -> None:
-        """Closes both channels."""
+        """Close both channels."""
         for channel in self._channels:
             await channel.close()

@@ -38,7 +38,7 @@ class Refusal(NamedTuple):
 
 
 def refusal_of(error: aio.AioRpcError) -> Refusal | None:
-    """Answers the refusal a failed call is.
+    """Return the refusal a failed call is.
 
     None means that it is to be asked again: every other code, a full disk, and a refusal without ErrorInfo, which is
     the transport's and not the service's.

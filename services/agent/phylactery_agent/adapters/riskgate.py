@@ -108,7 +108,7 @@ class RiskGateConnection:
         self._etag = ""
 
     async def keys(self, metadata: aio.Metadata, *, fresh: bool) -> tuple[str, Mapping[str, Mapping[str, str]]]:
-        """Answers issuer and keys by kid, revoked ones left out, from the cache unless fresh.
+        """Return issuer and keys by kid, revoked ones left out, from the cache unless fresh.
 
         The cache lasts as long as RiskGate says: a revoked key stops verifying within that time.
         """
@@ -124,7 +124,7 @@ class RiskGateConnection:
 
 
 async def answered(call: Awaitable[T]) -> T:
-    """Awaits a call. Raises GateUnavailableError or GateRefusedError."""
+    """Await a call. Raise GateUnavailableError or GateRefusedError."""
     try:
         return await call
     except aio.AioRpcError as error:
@@ -132,7 +132,7 @@ async def answered(call: Awaitable[T]) -> T:
 
 
 def failure_of(error: aio.AioRpcError) -> GateUnavailableError | GateRefusedError:
-    """Answers a failed call as the ports name it."""
+    """Return a failed call as the ports name it."""
     refusal = refusal_of(error)
     if refusal is None:
         _log.warning("RiskGate did not answer", status=error.code().name)
@@ -159,7 +159,7 @@ class RiskGateAdapter:
         continues: str,
         interpretation: Interpretation | None = None,
     ) -> str:
-        """Opens a task with the user's own words, and what a model read in them, and answers its id."""
+        """Open a task with the user's own words, and what a model read in them, and return its id."""
         request = task_pb2.BeginTaskRequest(
             request_id=request_id,
             thread_id=thread_id,
@@ -171,7 +171,7 @@ class RiskGateAdapter:
         return task_id
 
     async def observe(self, shown: Mapping[str, Any]) -> None:
-        """Shows the result of a tool call, in the form of tasks.observation.
+        """Show the result of a tool call, in the form of tasks.observation.
 
         JSON that RiskGate does not read, as one nested too deep, is shown as the text it is.
         """
@@ -185,7 +185,7 @@ class RiskGateAdapter:
             await self._answer(self._connection.tasks.Observe, request)
 
     async def end_task(self, task_id: str, *, keep_seconds: int = 0) -> None:
-        """Ends a task; one that is over already is no error. Others may go on from it for keep_seconds."""
+        """End a task; one that is over already is no error. Others may go on from it for keep_seconds."""
         request = task_pb2.EndTaskRequest(task_id=task_id)
         if keep_seconds:
             request.keep.FromSeconds(keep_seconds)
@@ -206,7 +206,7 @@ class RiskGateAdapter:
         approval_id: str = "",
         task_id: str = "",
     ) -> GateDecision:
-        """Asks for a decision about a call of a task; idempotent by run, tool_call_id and arguments."""
+        """Ask for a decision about a call of a task; idempotent by run, tool_call_id and arguments."""
         request = riskgate_pb2.EvaluateRequest(
             call=_call(call),
             thread_id=thread_id,
@@ -234,7 +234,7 @@ class RiskGateAdapter:
     async def redeem(
         self, permit: str, call: ProposedCall, *, execution_id: str, thread_id: str, run_id: str
     ) -> Redeemed:
-        """Consumes the permit. Raises GateRefusedError."""
+        """Consume the permit. Raise GateRefusedError."""
         request = riskgate_pb2.RedeemRequest(
             permit=permit, call=_call(call), execution_id=execution_id, thread_id=thread_id, run_id=run_id
         )
@@ -250,7 +250,7 @@ class RiskGateAdapter:
         result_size: int,
         error_code: str,
     ) -> None:
-        """Records how the execution ended; idempotent. Raises GateRefusedError."""
+        """Record how the execution ended; idempotent. Raise GateRefusedError."""
         request = riskgate_pb2.ReportOutcomeRequest(
             execution_id=execution_id,
             outcome=riskgate_pb2.Outcome.Value(f"OUTCOME_{outcome}"),
@@ -261,34 +261,34 @@ class RiskGateAdapter:
         await answered(self._connection.decisions.ReportOutcome(request, metadata=self._metadata))
 
     async def get_approval(self, approval_id: str) -> ApprovalInfo:
-        """Answers the approval. Raises GateRefusedError with APPROVAL_NOT_FOUND."""
+        """Return the approval. Raise GateRefusedError with APPROVAL_NOT_FOUND."""
         request = approval_pb2.GetApprovalRequest(approval_id=approval_id)
         return _approval((await self._answer(self._connection.approvals.GetApproval, request)).approval)
 
     async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
-        """Passes a person's yes on. Raises GateRefusedError."""
+        """Pass a person's yes on. Raise GateRefusedError."""
         request = approval_pb2.ApproveRequest(
             approval_id=approval_id, args_hash=args_hash, code=code, thread_id=thread_id
         )
         return _approval((await self._answer(self._connection.approvals.Approve, request)).approval)
 
     async def reject(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
-        """Passes a person's no on. Raises GateRefusedError."""
+        """Pass a person's no on. Raise GateRefusedError."""
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
         return _approval((await self._answer(self._connection.approvals.Reject, request)).approval)
 
     async def withdraw(self, run_ids: Collection[str], *, reason: str) -> None:
-        """Withdraws every open approval these runs asked for; one that is closed meanwhile is no error."""
+        """Withdraw every open approval these runs asked for; one that is closed meanwhile is no error."""
         for state in (types_pb2.APPROVAL_STATE_PENDING, types_pb2.APPROVAL_STATE_APPROVED):
             for approval in await self._asked(state):
                 if approval.run_id in run_ids:
                     await self._cancel(approval, reason)
 
     async def watch(self) -> AsyncIterator[str]:
-        """Yields the id of each approval of the user's that changes; an empty one says that the stream stands.
+        """Yield the id of each approval of the user's that changes; an empty one says that the stream stands.
 
         It begins with a snapshot instead of going on from a place: a user has few open approvals, and no place can then
-        be unknown to a RiskGate that was restored. Ends where RiskGate stops.
+        be unknown to a RiskGate that was restored. End where RiskGate stops.
         """
         request = approval_pb2.WatchApprovalsRequest(snapshot=True)
         call = self._connection.approvals.WatchApprovals(request, metadata=self._metadata)
@@ -301,15 +301,15 @@ class RiskGateAdapter:
             call.cancel()
 
     async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
-        """Answers the public keys receipts verify with, JWK by kid; fresh asks again instead of the cache."""
+        """Return the public keys receipts verify with, JWK by kid; fresh asks again instead of the cache."""
         return (await self._connection.keys(self._metadata, fresh=fresh))[1]
 
     async def issuer(self) -> str:
-        """Answers the iss every receipt must carry."""
+        """Return the iss every receipt must carry."""
         return (await self._connection.keys(self._metadata, fresh=False))[0]
 
     async def _asked(self, state: types_pb2.ApprovalState.ValueType) -> Sequence[types_pb2.Approval]:
-        """Answers all the end user's approvals in a state, before any of them is changed."""
+        """Return all the end user's approvals in a state, before any of them is changed."""
         found: list[types_pb2.Approval] = []
         request = approval_pb2.ListApprovalsRequest(state=state, page_size=_PAGE)
         while True:
@@ -383,7 +383,7 @@ class CatalogAdapter:
         self._named = False
 
     async def catalog(self, known_hash: str) -> CatalogView | None:
-        """Answers the catalog, None while the bundle of known_hash decides."""
+        """Return the catalog, None while the bundle of known_hash decides."""
         answer = await self._asked(policy_pb2.ListCatalogToolsRequest(known_hash=known_hash))
         if answer.not_modified:
             return None
@@ -391,7 +391,7 @@ class CatalogAdapter:
         return CatalogView(answer.bundle_revision, answer.bundle_hash, tools)
 
     async def _asked(self, request: policy_pb2.ListCatalogToolsRequest) -> policy_pb2.ListCatalogToolsResponse:
-        """Asks as whoever the token stands for; one that stands for everybody names the agent."""
+        """Ask as whoever the token stands for; one that stands for everybody names the agent."""
         try:
             return await self._policies.ListCatalogTools(request, metadata=self._metadata())
         except aio.AioRpcError as error:
@@ -423,7 +423,7 @@ class InspectionAdapter:
         self._metadata = aio.Metadata(*call_metadata(Principal(owner.user_id, owner.tenant, frozenset())))
 
     async def inspect(self, text: str) -> Inspected:
-        """Looks at a text. Personal data is named and stays; secrets are replaced by RiskGate's own placeholders."""
+        """Look at a text. Personal data is named and stays; secrets are replaced by RiskGate's own placeholders."""
         text = text.encode("utf-8", "replace").decode()  # half a surrogate pair has no form on the wire
         if not text:
             return Inspected(text)
@@ -437,7 +437,7 @@ class InspectionAdapter:
         return Inspected(await self._redacted(text, secret), _names(secret), _names(personal))
 
     async def _redacted(self, text: str, found: Iterable[int]) -> str:
-        """Answers the text without secrets; RiskGate looks again at what is left, until it finds none."""
+        """Return the text without secrets; RiskGate looks again at what is left, until it finds none."""
         kinds = [cast("_Kind", kind) for kind in sorted(_SECRETS | set(found))]
         options = inspection_pb2.InspectOptions(kinds=kinds, want_redacted=True)
         return (await self._inspect(text, options)).redacted_text
@@ -449,7 +449,7 @@ class InspectionAdapter:
 
 
 def _names(kinds: Iterable[int]) -> tuple[str, ...]:
-    """Answers the kinds' names; one that this agent does not know yet still counts."""
+    """Return the kinds' names; one that this agent does not know yet still counts."""
     known = inspection_pb2.FindingKind.values()
     return tuple(
         sorted(

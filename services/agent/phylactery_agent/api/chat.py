@@ -62,7 +62,7 @@ class ChatEdge:
         self._accepting: set[asyncio.Task[StoredTurn]] = set()
 
     async def send(self, principal: Principal, request: MessageRequest) -> Answer:
-        """Takes a message and answers its turn. A caller that goes away stops nothing."""
+        """Take a message and return its turn. A caller that goes away stops nothing."""
         turn = await self._answered(principal, request)
         run = await self._t.runs.get(turn.owner, turn.run_id)
         then = replace(
@@ -80,7 +80,7 @@ class ChatEdge:
         )
 
     async def stream(self, principal: Principal, request: MessageRequest) -> AsyncGenerator[ShownEvent]:
-        """Takes a message and yields its turn's events from the first, as they are committed, to run_finished."""
+        """Take a message and yield its turn's events from the first, as they are committed, to run_finished."""
         turn = await self._accept(principal, request, new_id("tu"))
         sequence, told = 0, False
         with self._t.news.listen(turn.thread_key) as news:
@@ -106,7 +106,7 @@ class ChatEdge:
                 told = True
 
     async def messages(self, principal: Principal, request: TranscriptRequest) -> TranscriptPage:
-        """Answers a page of the transcript. Raises NotFound, InvalidArgument, Unavailable MEMORY_UNAVAILABLE."""
+        """Return a page of the transcript. Raise NotFound, InvalidArgument, Unavailable MEMORY_UNAVAILABLE."""
         owner = owner_of(principal)
         await self._t.threads.get(owner, request.thread_id)
         try:
@@ -128,9 +128,9 @@ class ChatEdge:
             ) from None
 
     async def _accept(self, principal: Principal, request: MessageRequest, turn_id: str) -> StoredTurn:
-        """Commits the message as this turn and has it served, whether or not the caller is still there.
+        """Commit the message as this turn and have it served, whether or not the caller is still there.
 
-        Answers another turn where the request came before.
+        Return another turn where the request came before.
         """
         task = asyncio.create_task(self._commit(principal, request, turn_id))
         self._accepting.add(task)
@@ -186,7 +186,7 @@ class ChatEdge:
         """Return the text to take in, and the codes of the other approvals it answers, by id.
 
         A clear yes or no to exactly what the caller showed becomes the strict reply that the graph's router knows.
-        Any other text stays as it is, and answers nothing.
+        Any other text stays as it is, and return nothing.
         """
         answer = read_answer(request.text) if request.shown_approvals and request.thread_id else "unclear"
         if answer == "unclear":
@@ -200,12 +200,12 @@ class ChatEdge:
         return text, {other.id: other.code for other in others}
 
     async def _gone(self, turn: StoredTurn) -> OutOfRange:
-        """Answers what to say where a turn's events are not kept any more."""
+        """Return what to say where a turn's events are not kept any more."""
         thread = await self._t.threads.get(turn.owner, turn.thread_id)
         return too_old(turn.thread_id, thread.first_sequence)
 
     async def _answered(self, principal: Principal, request: MessageRequest) -> StoredTurn:
-        """Takes a message in and answers its turn once that has ended; it is listened to before it can have."""
+        """Take a message in and return its turn once that has ended; it is listened to before it can have."""
         turn_id = new_id("tu")
         with self._t.news.listen(turn_id) as news:
             turn = await self._accept(principal, request, turn_id)
@@ -214,7 +214,7 @@ class ChatEdge:
         return await self._ended(turn)
 
     async def _ended(self, turn: StoredTurn) -> StoredTurn:
-        """Waits until the turn has ended, and answers it as it was recorded."""
+        """Wait until the turn has ended, and return it as it was recorded."""
         with self._t.news.listen(turn.turn_id) as news:
             while not turn.handled:
                 news.clear()
@@ -225,7 +225,7 @@ class ChatEdge:
 
 
 def _body(request: MessageRequest) -> bytes:
-    """Answers what the same request_id must come with again; what is left to its default is not in it."""
+    """Return what the same request_id must come with again; what is left to its default is not in it."""
     body = [request.thread_id, request.text, request.language]
     choices = [request.on_busy or "enqueue", request.graph]
     shown = [[one.approval_id, one.args_hash] for one in request.shown_approvals]
@@ -234,7 +234,7 @@ def _body(request: MessageRequest) -> bytes:
 
 
 def too_old(thread_id: str, first_sequence: int) -> OutOfRange:
-    """Answers what is wrong with asking for events that are not kept any more."""
+    """Return what is wrong with asking for events that are not kept any more."""
     return OutOfRange(
         "CURSOR_TOO_OLD",
         f"the events of thread '{thread_id}' before {first_sequence} are not kept any more; GetThread answers where it "
@@ -244,6 +244,6 @@ def too_old(thread_id: str, first_sequence: int) -> OutOfRange:
 
 
 def owner_of(principal: Principal) -> Owner:
-    """Answers whose data a caller reaches. Raises PermissionDenied without the role caller."""
+    """Return whose data a caller reaches. Raise PermissionDenied without the role caller."""
     principal.require(Role.CALLER)
     return Owner(principal.tenant, principal.subject)

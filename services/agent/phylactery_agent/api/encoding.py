@@ -25,7 +25,7 @@ _STATUS, _RESOLUTION, _ON_BUSY, _NONE = "RUN_STATUS_", "RESOLUTION_", "ON_BUSY_"
 
 
 def event_message(shown: ShownEvent) -> event_pb2.Event:
-    """Answers an event as it is sent."""
+    """Return an event as it is sent."""
     stored = shown.event
     message = event_pb2.Event(
         thread_id=stored.thread_id,
@@ -42,7 +42,7 @@ def event_message(shown: ShownEvent) -> event_pb2.Event:
 
 
 def approval_message(pending: PendingApproval) -> event_pb2.ApprovalRequired:
-    """Answers what waits for a person."""
+    """Return what waits for a person."""
     message = event_pb2.ApprovalRequired()
     json_format.ParseDict(dict(pending.stored), message, ignore_unknown_fields=True)
     _fill(message, pending.live)
@@ -58,7 +58,7 @@ def _fill(card: event_pb2.ApprovalRequired, live: Mapping[str, ApprovalInfo]) ->
 
 
 def run_message(shown: ShownRun, limits: BudgetLimits | None = None) -> run_pb2.Run:
-    """Answers a run with its steps and its ledger."""
+    """Return a run with its steps and its ledger."""
     message = listed_run(shown.run, limits)
     message.tool_calls.extend(tool_call_message(call) for call in shown.tool_calls)
     message.plan_steps.extend(event_pb2.PlanStep(**_step(step)) for step in shown.run.steps)
@@ -66,7 +66,7 @@ def run_message(shown: ShownRun, limits: BudgetLimits | None = None) -> run_pb2.
 
 
 def listed_run(run: StoredRun, limits: BudgetLimits | None = None) -> run_pb2.Run:
-    """Answers a run as a list shows it, with its budget where the limits are given."""
+    """Return a run as a list shows it, with its budget where the limits are given."""
     return run_pb2.Run(
         id=run.run_id,
         thread_id=run.thread_id,
@@ -84,7 +84,7 @@ def listed_run(run: StoredRun, limits: BudgetLimits | None = None) -> run_pb2.Ru
 
 
 def run_step_message(step: StoredStep) -> run_pb2.RunStep:
-    """Answers a node that was executed."""
+    """Return a node that was executed."""
     return run_pb2.RunStep(
         superstep=step.superstep,
         position=step.position,
@@ -99,7 +99,7 @@ def run_step_message(step: StoredStep) -> run_pb2.RunStep:
 
 
 def tool_call_message(call: StoredToolCall) -> run_pb2.ToolCallRecord:
-    """Answers a row of the ledger."""
+    """Return a row of the ledger."""
     return run_pb2.ToolCallRecord(
         tool_call_id=call.tool_call_id,
         tool=call.tool,
@@ -118,17 +118,17 @@ def tool_call_message(call: StoredToolCall) -> run_pb2.ToolCallRecord:
 
 
 def status_word(value: int) -> str:
-    """Answers the word of a RunStatus, empty where it names none; an unknown number is no word anybody takes."""
+    """Return the word of a RunStatus, empty where it names none; an unknown number is no word anybody takes."""
     return _word(event_pb2.RunStatus, value, _STATUS)
 
 
 def resolution_word(value: int) -> str:
-    """Answers the word of a Resolution in the same way."""
+    """Return the word of a Resolution in the same way."""
     return _word(run_pb2.Resolution, value, _RESOLUTION)
 
 
 def on_busy_word(value: int) -> str:
-    """Answers the word of an OnBusy in the same way."""
+    """Return the word of an OnBusy in the same way."""
     return _word(chat_pb2.OnBusy, value, _ON_BUSY)
 
 
@@ -144,7 +144,7 @@ def _step(step: Any) -> dict[str, Any]:
 
 
 def answer_message(answer: Answer) -> chat_pb2.SendMessageResponse:
-    """Answers the answer of a turn."""
+    """Return the answer of a turn."""
     response = chat_pb2.SendMessageResponse(
         run=run_message(answer.run),
         reply=chat_pb2.Message(
@@ -162,7 +162,7 @@ def answer_message(answer: Answer) -> chat_pb2.SendMessageResponse:
 
 
 def listed_thread(listed: ListedThread) -> chat_pb2.Thread:
-    """Answers a thread as a list shows it."""
+    """Return a thread as a list shows it."""
     thread = _thread(listed.thread)
     if listed.run is not None:
         thread.last_run.CopyFrom(listed_run(listed.run))
@@ -181,7 +181,7 @@ def _thread(stored: StoredThread) -> chat_pb2.Thread:
 
 
 def thread_message(shown: ShownThread) -> chat_pb2.Thread:
-    """Answers a thread."""
+    """Return a thread."""
     thread = _thread(shown.thread)
     if shown.run is not None:
         thread.last_run.CopyFrom(run_message(shown.run))
@@ -192,12 +192,12 @@ def thread_message(shown: ShownThread) -> chat_pb2.Thread:
 
 
 def erasure_message(erasure: Erasure) -> privacy_pb2.Erasure:
-    """Answers the record of an erasure."""
+    """Return the record of an erasure."""
     return encoding.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
 
 
 def transcript_message(message: TranscriptMessage) -> chat_pb2.Message:
-    """Answers one message of the transcript."""
+    """Return one message of the transcript."""
     return chat_pb2.Message(
         id=message.id,
         role=message.role,
@@ -209,7 +209,7 @@ def transcript_message(message: TranscriptMessage) -> chat_pb2.Message:
 
 
 def graph_message(spec: GraphSpec, *, default: str) -> graph_pb2.Graph:
-    """Answers a graph as a list shows it."""
+    """Return a graph as a list shows it."""
     return graph_pb2.Graph(
         name=spec.name,
         description=spec.descriptions["en"],
@@ -220,7 +220,7 @@ def graph_message(spec: GraphSpec, *, default: str) -> graph_pb2.Graph:
 
 
 def drawn_graph(spec: GraphSpec, *, default: str) -> graph_pb2.GetGraphResponse:
-    """Answers a graph node by node."""
+    """Return a graph node by node."""
     return graph_pb2.GetGraphResponse(
         graph=graph_message(spec, default=default),
         nodes=list(spec.nodes),
@@ -230,7 +230,7 @@ def drawn_graph(spec: GraphSpec, *, default: str) -> graph_pb2.GetGraphResponse:
 
 
 def tools_message(shown: ShownTools) -> tool_pb2.ListToolsResponse:
-    """Answers a list of tools as it is sent."""
+    """Return a list of tools as it is sent."""
     response = tool_pb2.ListToolsResponse(
         tools=[tool_message(tool) for tool in shown.tools], catalog_revision=shown.revision
     )
@@ -240,7 +240,7 @@ def tools_message(shown: ShownTools) -> tool_pb2.ListToolsResponse:
 
 
 def tool_message(shown: ShownTool) -> tool_pb2.Tool:
-    """Answers a tool as it is sent."""
+    """Return a tool as it is sent."""
     contract = shown.spec.contract
     timeout = Duration()
     timeout.FromMilliseconds(round(contract.timeout_seconds * 1_000))

@@ -14,16 +14,16 @@ class GraphEdge:
     """Serves GraphService, without gRPC."""
 
     def __init__(self, default: str) -> None:
-        """Takes the name of the graph that serves threads that name none."""
+        """Take the name of the graph that serves threads that name none."""
         self.default = default
 
     def list(self, principal: Principal) -> list[GraphSpec]:
-        """Answers the graphs, the default first."""
+        """Return the graphs, the default first."""
         owner_of(principal)
         return sorted(SPECS.values(), key=lambda spec: (spec.name != self.default, spec.name))
 
     def get(self, principal: Principal, name: str) -> GraphSpec:
-        """Answers a graph, the default for an empty name. Raises NotFound GRAPH_NOT_FOUND."""
+        """Return a graph, the default for an empty name. Raise NotFound GRAPH_NOT_FOUND."""
         owner_of(principal)
         spec = SPECS.get(name or self.default)
         if spec is None:

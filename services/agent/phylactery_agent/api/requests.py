@@ -149,7 +149,7 @@ class BudgetLimits:
 
 
 def budget_message(run: StoredRun, limits: BudgetLimits) -> run_pb2.RunBudget:
-    """Answers what a run has used beside what it may."""
+    """Return what a run has used beside what it may."""
     return run_pb2.RunBudget(
         supersteps=run_pb2.BudgetUse(used=run.supersteps, limit=limits.supersteps),
         tool_calls=run_pb2.BudgetUse(used=run.tool_calls, limit=limits.tool_calls),

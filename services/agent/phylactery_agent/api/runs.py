@@ -63,16 +63,16 @@ class RunEdge:
 
     @property
     def limits(self) -> BudgetLimits:
-        """Answers at how much a run stops."""
+        """Return at how much a run stops."""
         return self._t.limits
 
     async def get(self, principal: Principal, run_id: str) -> ShownRun:
-        """Answers a run and its ledger. Raises NotFound RUN_NOT_FOUND."""
+        """Return a run and its ledger. Raise NotFound RUN_NOT_FOUND."""
         run = await self._t.runs.get(owner_of(principal), run_id)
         return ShownRun(run, await self._t.runs.tool_calls(run_id))
 
     async def list(self, principal: Principal, request: RunsRequest) -> Page[StoredRun]:
-        """Answers a page of the caller's runs. Raises InvalidArgument."""
+        """Return a page of the caller's runs. Raise InvalidArgument."""
         return await self._t.lists.runs(
             owner_of(principal),
             thread_id=request.thread_id,
@@ -82,9 +82,9 @@ class RunEdge:
         )
 
     async def cancel(self, principal: Principal, run_id: str) -> ShownRun:
-        """Cancels a run and answers it once it has ended.
+        """Cancel a run and return it once it has ended.
 
-        Raises NotFound RUN_NOT_FOUND, FailedPrecondition RUN_ENDED.
+        Raise NotFound RUN_NOT_FOUND, FailedPrecondition RUN_ENDED.
         """
         owner = owner_of(principal)
         run = await self._t.runs.get(owner, run_id)
@@ -100,7 +100,7 @@ class RunEdge:
         return ShownRun(run, await self._t.runs.tool_calls(run_id))
 
     async def retry(self, principal: Principal, request: RetryRequest) -> Retried:
-        """Begins a run that failed once more. Raises NotFound, FailedPrecondition, AlreadyExists."""
+        """Begin a run that failed once more. Raise NotFound, FailedPrecondition, AlreadyExists."""
         wanted = WantedRetry(
             owner=owner_of(principal),
             run_id=request.run_id,
@@ -125,7 +125,7 @@ class RunEdge:
         return retried
 
     async def _report_effects(self, owner: Owner, run_id: str) -> None:
-        """Tells RiskGate now what waits to be told of a run's effects: of one it never saw it says that none happened.
+        """Tell RiskGate now what waits to be told of a run's effects: of one it never saw it says that none happened.
 
         Where it cannot be told nothing is known, and nothing changes.
         """
@@ -134,13 +134,13 @@ class RunEdge:
             await self._t.delivery.flush("outcome", run.thread_key, patient=False)
 
     async def steps(self, principal: Principal, request: StepsRequest) -> Page[StoredStep]:
-        """Answers a page of the nodes a run executed. Raises NotFound RUN_NOT_FOUND, InvalidArgument."""
+        """Return a page of the nodes a run executed. Raise NotFound RUN_NOT_FOUND, InvalidArgument."""
         return await self._t.lists.steps(
             owner_of(principal), request.run_id, size=request.page_size or DEFAULT_STEPS, token=request.page_token
         )
 
     async def tool_calls(self, principal: Principal, request: ToolCallsRequest) -> Page[StoredToolCall]:
-        """Answers a page of the caller's ledger. Raises InvalidArgument."""
+        """Return a page of the caller's ledger. Raise InvalidArgument."""
         return await self._t.lists.tool_calls(
             owner_of(principal),
             state=request.state,
@@ -149,7 +149,7 @@ class RunEdge:
         )
 
     async def resolve(self, principal: Principal, request: ResolveRequest) -> StoredToolCall:
-        """Settles an effect in doubt. Raises NotFound, FailedPrecondition NOT_IN_DOUBT."""
+        """Settle an effect in doubt. Raise NotFound, FailedPrecondition NOT_IN_DOUBT."""
         settled = await self._t.resolutions.resolve(
             owner_of(principal), request.run_id, request.tool_call_id, request.resolution
         )

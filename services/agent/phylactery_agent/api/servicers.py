@@ -61,19 +61,19 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
     async def SendMessage(
         self, request: chat_pb2.SendMessageRequest, _context: Context
     ) -> chat_pb2.SendMessageResponse:
-        """Takes a message and answers its turn."""
+        """Take a message and return its turn."""
         return encoding.answer_message(await self._edge.send(current_principal(), _message(request)))
 
     async def StreamMessage(
         self, request: chat_pb2.StreamMessageRequest, _context: Context
     ) -> AsyncIterator[chat_pb2.StreamMessageResponse]:
-        """Takes a message and streams its turn's events."""
+        """Take a message and stream its turn's events."""
         async with aclosing(self._edge.stream(current_principal(), _message(request))) as events:
             async for shown in events:
                 yield chat_pb2.StreamMessageResponse(event=encoding.event_message(shown))
 
     async def GetThread(self, request: chat_pb2.GetThreadRequest, _context: Context) -> chat_pb2.GetThreadResponse:
-        """Answers where a thread stands."""
+        """Return where a thread stands."""
         asked = parse(ThreadRequest, {"thread_id": request.thread_id})
         shown = await self._threads.get(current_principal(), asked.thread_id)
         return chat_pb2.GetThreadResponse(thread=encoding.thread_message(shown))
@@ -81,7 +81,7 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
     async def ListThreads(
         self, request: chat_pb2.ListThreadsRequest, _context: Context
     ) -> chat_pb2.ListThreadsResponse:
-        """Answers a page of threads."""
+        """Return a page of threads."""
         asked = parse(ThreadsRequest, {"page_size": request.page_size, "page_token": request.page_token})
         page = await self._threads.list(current_principal(), asked)
         return chat_pb2.ListThreadsResponse(
@@ -91,7 +91,7 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
     async def WatchThread(
         self, request: chat_pb2.WatchThreadRequest, _context: Context
     ) -> AsyncIterator[chat_pb2.WatchThreadResponse]:
-        """Streams a thread's events."""
+        """Stream a thread's events."""
         asked = parse(WatchRequest, {"thread_id": request.thread_id, "after_sequence": request.after_sequence})
         async with aclosing(self._threads.watch(current_principal(), asked)) as events:
             async for shown in events:
@@ -100,7 +100,7 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
     async def DeleteThread(
         self, request: chat_pb2.DeleteThreadRequest, _context: Context
     ) -> chat_pb2.DeleteThreadResponse:
-        """Removes a thread."""
+        """Remove a thread."""
         asked = parse(ThreadRequest, {"thread_id": request.thread_id})
         await self._threads.delete(current_principal(), asked.thread_id)
         return chat_pb2.DeleteThreadResponse()
@@ -108,7 +108,7 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
     async def ListMessages(
         self, request: chat_pb2.ListMessagesRequest, _context: Context
     ) -> chat_pb2.ListMessagesResponse:
-        """Answers a page of the transcript."""
+        """Return a page of the transcript."""
         asked = parse(
             TranscriptRequest,
             {"thread_id": request.thread_id, "page_size": request.page_size, "page_token": request.page_token},
@@ -127,12 +127,12 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
         self._edge, self._limits = edge, edge.limits
 
     async def GetRun(self, request: run_pb2.GetRunRequest, _context: Context) -> run_pb2.GetRunResponse:
-        """Answers a run."""
+        """Return a run."""
         asked = parse(RunRequest, {"run_id": request.run_id})
         return run_pb2.GetRunResponse(run=self._run(await self._edge.get(current_principal(), asked.run_id)))
 
     async def ListRuns(self, request: run_pb2.ListRunsRequest, _context: Context) -> run_pb2.ListRunsResponse:
-        """Answers a page of runs."""
+        """Return a page of runs."""
         asked = parse(
             RunsRequest,
             {
@@ -148,13 +148,13 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
         )
 
     async def CancelRun(self, request: run_pb2.CancelRunRequest, _context: Context) -> run_pb2.CancelRunResponse:
-        """Ends a run for good."""
+        """End a run for good."""
         asked = parse(RunRequest, {"run_id": request.run_id})
         shown = await self._edge.cancel(current_principal(), asked.run_id)
         return run_pb2.CancelRunResponse(run=self._run(shown))
 
     async def RetryRun(self, request: run_pb2.RetryRunRequest, _context: Context) -> run_pb2.RetryRunResponse:
-        """Begins a run that failed once more."""
+        """Begin a run that failed once more."""
         asked = parse(
             RetryRequest,
             {
@@ -172,7 +172,7 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
     async def ListRunSteps(
         self, request: run_pb2.ListRunStepsRequest, _context: Context
     ) -> run_pb2.ListRunStepsResponse:
-        """Answers a page of the nodes a run executed."""
+        """Return a page of the nodes a run executed."""
         asked = parse(
             StepsRequest,
             {"run_id": request.run_id, "page_size": request.page_size, "page_token": request.page_token},
@@ -185,7 +185,7 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
     async def ListToolCalls(
         self, request: run_pb2.ListToolCallsRequest, _context: Context
     ) -> run_pb2.ListToolCallsResponse:
-        """Answers a page of the ledger."""
+        """Return a page of the ledger."""
         asked = parse(
             ToolCallsRequest,
             {"state": request.state, "page_size": request.page_size, "page_token": request.page_token},
@@ -198,7 +198,7 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
     async def ResolveInDoubt(
         self, request: run_pb2.ResolveInDoubtRequest, _context: Context
     ) -> run_pb2.ResolveInDoubtResponse:
-        """Settles an effect in doubt."""
+        """Settle an effect in doubt."""
         asked = parse(
             ResolveRequest,
             {
@@ -221,7 +221,7 @@ class ToolServicer(tool_pb2_grpc.ToolServiceServicer):
         self._edge = edge
 
     async def ListTools(self, request: tool_pb2.ListToolsRequest, _context: Context) -> tool_pb2.ListToolsResponse:
-        """Answers the tools and where each stands."""
+        """Return the tools and where each stands."""
         asked = parse(ToolsRequest, {"enabled_only": request.enabled_only, "source": request.source})
         return tools_message(self._edge.list(current_principal(), asked))
 
@@ -233,14 +233,14 @@ class GraphServicer(graph_pb2_grpc.GraphServiceServicer):
         self._edge = edge
 
     async def ListGraphs(self, request: graph_pb2.ListGraphsRequest, _context: Context) -> graph_pb2.ListGraphsResponse:
-        """Answers every graph."""
+        """Return every graph."""
         found = self._edge.list(current_principal())
         return graph_pb2.ListGraphsResponse(
             graphs=[encoding.graph_message(spec, default=self._edge.default) for spec in found]
         )
 
     async def GetGraph(self, request: graph_pb2.GetGraphRequest, _context: Context) -> graph_pb2.GetGraphResponse:
-        """Answers one graph, node by node."""
+        """Return one graph, node by node."""
         asked = parse(GraphRequest, {"name": request.name})
         return encoding.drawn_graph(self._edge.get(current_principal(), asked.name), default=self._edge.default)
 
@@ -254,7 +254,7 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
     async def EraseUser(
         self, request: privacy_pb2.EraseUserRequest, _context: Context
     ) -> privacy_pb2.EraseUserResponse:
-        """Removes everything held about a user."""
+        """Remove everything held about a user."""
         asked = parse(EraseUserRequest, {"subject": request.subject, "request_id": request.request_id})
         erasure = await self._privacy.erase(current_principal(), asked.subject, asked.request_id)
         return privacy_pb2.EraseUserResponse(erasure=encoding.erasure_message(erasure))
@@ -262,7 +262,7 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
     async def GetErasure(
         self, request: privacy_pb2.GetErasureRequest, _context: Context
     ) -> privacy_pb2.GetErasureResponse:
-        """Answers the record of an erasure."""
+        """Return the record of an erasure."""
         asked = parse(ErasureRequest, {"erasure_id": request.erasure_id})
         erasure = await self._privacy.get(current_principal(), asked.erasure_id)
         return privacy_pb2.GetErasureResponse(erasure=encoding.erasure_message(erasure))

@@ -26,14 +26,14 @@ class Showing:
         self._services, self._log, self._runs = services, log, runs
 
     async def event(self, owner: Owner, event: StoredEvent) -> ShownEvent:
-        """Answers an event of the owner's as it is sent to them."""
+        """Return an event of the owner's as it is sent to them."""
         if event.kind != APPROVAL or not await self._may_wait(owner, event):
             return ShownEvent(event)
         looked = [(approval_id, *await self._live(owner, approval_id)) for approval_id in _ids(event.payload)]
         return ShownEvent(event, {name: live for name, state, live in looked if live and state == "PENDING"})
 
     async def pending(self, run: StoredRun) -> PendingApproval | None:
-        """Answers what a run waits for, with what else is open on its card; None once RiskGate says it is answered."""
+        """Return what a run waits for, with what else is open on its card; None once RiskGate says it is answered."""
         if run.status != "suspended" or not run.approval_id:
             return None
         stored = await self._log.newest(run.run_id, APPROVAL)
@@ -75,7 +75,7 @@ class Showing:
         return seen if len(seen) == len(found) else ()
 
     async def _may_wait(self, owner: Owner, event: StoredEvent) -> bool:
-        """Says whether the approval can still be open: whoever reads a long log again does not ask about each."""
+        """Return whether the approval can still be open: whoever reads a long log again does not ask about each."""
         try:
             run = await self._runs.get(owner, event.run_id)
         except NotFound:
@@ -85,7 +85,7 @@ class Showing:
         return run.status in ACTIVE
 
     async def _live(self, owner: Owner, approval_id: str) -> tuple[str, ApprovalInfo | None]:
-        """Answers the approval's state and view; state is empty when RiskGate cannot be asked."""
+        """Return the approval's state and view; state is empty when RiskGate cannot be asked."""
         try:
             info = await self._services.gate(owner).get_approval(approval_id)
         except GateUnavailableError:

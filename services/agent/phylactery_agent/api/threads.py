@@ -53,7 +53,7 @@ class ThreadEdge:
         self._deleting: set[asyncio.Task[None]] = set()
 
     async def get(self, principal: Principal, thread_id: str) -> ShownThread:
-        """Answers where a thread stands. Raises NotFound THREAD_NOT_FOUND."""
+        """Return where a thread stands. Raise NotFound THREAD_NOT_FOUND."""
         owner = owner_of(principal)
         thread = await self._t.threads.get(owner, thread_id)
         run = await self._t.runs.newest(owner, thread_id)
@@ -63,14 +63,14 @@ class ThreadEdge:
         return ShownThread(thread, shown, await self._t.showing.all_pending(owner, thread_id))
 
     async def list(self, principal: Principal, request: ThreadsRequest) -> Page[ListedThread]:
-        """Answers a page of the caller's threads. Raises InvalidArgument."""
+        """Return a page of the caller's threads. Raise InvalidArgument."""
         size = request.page_size or DEFAULT_LISTED
         return await self._t.threads.page(owner_of(principal), size=size, token=request.page_token)
 
     async def watch(self, principal: Principal, request: WatchRequest) -> AsyncGenerator[ShownEvent]:
-        """Yields a thread's events after a sequence, then each as it is stored, until the agent stops.
+        """Yield a thread's events after a sequence, then each as it is stored, until the agent stops.
 
-        Only a page of them is held at a time, whoever reads slowly. Raises NotFound THREAD_NOT_FOUND, OutOfRange
+        Only a page of them is held at a time, whoever reads slowly. Raise NotFound THREAD_NOT_FOUND, OutOfRange
         CURSOR_TOO_OLD and CURSOR_AHEAD, ResourceExhausted TOO_MANY_WATCHES.
         """
         owner = owner_of(principal)
@@ -90,9 +90,9 @@ class ThreadEdge:
                     await pause(news, _LOOK_SECONDS)
 
     async def delete(self, principal: Principal, thread_id: str) -> None:
-        """Removes a thread; one that is not there is no error. A caller that goes away stops nothing.
+        """Remove a thread; one that is not there is no error. A caller that goes away stops nothing.
 
-        Raises Unavailable STORE_UNAVAILABLE.
+        Raise Unavailable STORE_UNAVAILABLE.
         """
         task = asyncio.create_task(self._t.deletions.delete(owner_of(principal), thread_id))
         self._deleting.add(task)
@@ -100,7 +100,7 @@ class ThreadEdge:
         await asyncio.shield(task)
 
     async def end(self) -> None:
-        """Ends every watch, so that a server that stops need not wait for them."""
+        """End every watch, so that a server that stops need not wait for them."""
         self._ending.set()
         self._t.news.tell_all_here()
 
@@ -122,7 +122,7 @@ class ThreadEdge:
 
 
 def _check(thread_id: str, after: int, tail: ThreadTail) -> None:
-    """Raises OutOfRange where the events after a sequence are not there, any more or yet."""
+    """Raise OutOfRange where the events after a sequence are not there, any more or yet."""
     if after + 1 < tail.first_sequence:
         raise too_old(thread_id, tail.first_sequence)
     if after > tail.last_sequence:

@@ -40,7 +40,7 @@ class ToolEdge:
         self._check = check
 
     def list(self, principal: Principal, request: ToolsRequest) -> ShownTools:
-        """Answers the tools. Raises PermissionDenied ROLE_REQUIRED."""
+        """Return the tools. Raise PermissionDenied ROLE_REQUIRED."""
         principal.require(Role.CALLER)
         shown = (self._shown(TOOL_REGISTRY[name]) for name in sorted(TOOL_REGISTRY))
         tools = [

@@ -35,7 +35,7 @@ class Place:
 
     @property
     def values(self) -> dict[str, str]:
-        """Answers both as parameters of a statement."""
+        """Return both as parameters of a statement."""
         return {"thread_id": self.thread_id, "checkpoint_ns": self.namespace}
 
 
@@ -103,7 +103,7 @@ def _row(found: Sequence[Any]) -> Row:
 
 
 def find(connection: Connection, place: Place, checkpoint_id: str) -> Row | None:
-    """Answers one checkpoint of a line, the newest where the id is empty."""
+    """Return one checkpoint of a line, the newest where the id is empty."""
     require_written(connection, {place.thread_id})
     if checkpoint_id:
         found = _BY_ID.one(connection, place.values | {"checkpoint_id": checkpoint_id})
@@ -113,7 +113,7 @@ def find(connection: Connection, place: Place, checkpoint_id: str) -> Row | None
 
 
 def put(connection: Connection, row: Row, blobs: Mapping[tuple[str, str], bytes]) -> None:
-    """Stores a checkpoint as the newest of its line, with the values that are new; the row's own sequence is not read.
+    """Store a checkpoint as the newest of its line, with the values that are new; the row's own sequence is not read.
 
     The same id again replaces what stood there, in its old place in the order.
     """
@@ -132,7 +132,7 @@ def put(connection: Connection, row: Row, blobs: Mapping[tuple[str, str], bytes]
 def put_writes(
     connection: Connection, place: Place, checkpoint_id: str, writes: Sequence[Write], *, replace: bool
 ) -> None:
-    """Stores what a task wrote. What stands there already stays, or is replaced."""
+    """Store what a task wrote. What stands there already stays, or is replaced."""
     head = (place.thread_id, place.namespace, checkpoint_id)
     values = [(*head, one.task_id, one.position, one.task_path, one.channel, one.body) for one in writes]
     if replace:
@@ -145,14 +145,14 @@ def put_writes(
 
 
 def writes_of(connection: Connection, place: Place, checkpoint_id: str) -> list[Write]:
-    """Answers what was written on top of a checkpoint, in the order LangGraph applies it."""
+    """Return what was written on top of a checkpoint, in the order LangGraph applies it."""
     require_written(connection, {place.thread_id})
     found = _WRITES_OF.all(connection, place.values | {"checkpoint_id": checkpoint_id})
     return [Write(task, position, path, channel, bytes(body)) for task, position, path, channel, body in found]
 
 
 def blobs_of(connection: Connection, place: Place, wanted: Mapping[str, str]) -> dict[str, bytes]:
-    """Answers the values of channels at versions, as far as they are there."""
+    """Return the values of channels at versions, as far as they are there."""
     pairs = list(wanted.items())
     mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
     found: dict[str, bytes] = {}
@@ -171,7 +171,7 @@ def blobs_of(connection: Connection, place: Place, wanted: Mapping[str, str]) ->
 
 
 def page(connection: Connection, asked: Listing, after: Row | None, limit: int) -> list[Row]:
-    """Answers checkpoints, newest first within their line. ``after`` is the last of the page before."""
+    """Return checkpoints, newest first within their line. ``after`` is the last of the page before."""
     require_written(connection, None)
     query = _ONE.where(CHECKPOINTS.c.sequence < asked.before)
     if after is not None:
@@ -188,21 +188,21 @@ def page(connection: Connection, asked: Listing, after: Row | None, limit: int) 
 
 
 def delete_thread(connection: Connection, thread_id: str) -> int:
-    """Drops everything of a thread and answers how many checkpoints there were."""
+    """Drop everything of a thread and return how many checkpoints there were."""
     require_written(connection, {thread_id})
     counts = [drop.run(connection, {"of_thread": thread_id}) for drop in _DROP_THREAD]
     return int(counts[TABLES.index(CHECKPOINTS)])
 
 
 def forget_thread(connection: Connection, thread_id: str) -> None:
-    """Drops everything of a thread, and counts nothing."""
+    """Drop everything of a thread, and count nothing."""
     require_written(connection, {thread_id})
     for drop in _DROP_THREAD:
         drop.later(connection, {"of_thread": thread_id})
 
 
 def delete_runs(connection: Connection, run_ids: Sequence[str]) -> None:
-    """Drops the checkpoints runs made, with what was written on top of them; their values go with the thread."""
+    """Drop the checkpoints runs made, with what was written on top of them; their values go with the thread."""
     require_written(connection, None)
     query = sa.select(CHECKPOINTS.c.thread_id, CHECKPOINTS.c.checkpoint_ns, CHECKPOINTS.c.checkpoint_id)
     gone = connection.execute(query.where(CHECKPOINTS.c.run_id.in_(run_ids), CHECKPOINTS.c.run_id != "")).all()
@@ -211,7 +211,7 @@ def delete_runs(connection: Connection, run_ids: Sequence[str]) -> None:
 
 
 def delete_one(connection: Connection, place: Place, checkpoint_id: str) -> None:
-    """Drops one checkpoint with what was written on top of it; its values stay for others."""
+    """Drop one checkpoint with what was written on top of it; its values stay for others."""
     for table in (CHECKPOINTS, WRITES):
         connection.execute(
             sa.delete(table).where(
@@ -223,7 +223,7 @@ def delete_one(connection: Connection, place: Place, checkpoint_id: str) -> None
 
 
 def lines_of(connection: Connection, thread_ids: Collection[str]) -> list[Place]:
-    """Answers every line of some threads."""
+    """Return every line of some threads."""
     require_written(connection, thread_ids)
     query = (
         sa.select(CHECKPOINTS.c.thread_id, CHECKPOINTS.c.checkpoint_ns)
@@ -234,7 +234,7 @@ def lines_of(connection: Connection, thread_ids: Collection[str]) -> list[Place]
 
 
 def keep_only(connection: Connection, place: Place, kept: Row, wanted: Mapping[str, str]) -> None:
-    """Drops every checkpoint of a line but one, and every value but those it wants."""
+    """Drop every checkpoint of a line but one, and every value but those it wants."""
     require_written(connection, {place.thread_id})
     for table in (CHECKPOINTS, WRITES):
         connection.execute(
@@ -255,7 +255,7 @@ def keep_only(connection: Connection, place: Place, kept: Row, wanted: Mapping[s
 
 
 def copy_thread(connection: Connection, source: str, target: str) -> None:
-    """Copies everything of a thread under another name, in the same order."""
+    """Copy everything of a thread under another name, in the same order."""
     require_written(connection, {source, target})
     for table in TABLES:
         others = [column for column in table.columns if column.name != "thread_id"]

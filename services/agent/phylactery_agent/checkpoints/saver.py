@@ -42,15 +42,15 @@ class Holder(Protocol):
     """Writes a checkpoint later, with what first rests on it, in one transaction and under its own fence."""
 
     def hold(self, work: Callable[[Connection, int], None], *, slot: object, kept: Any) -> None:
-        """Takes a write in the place of what was held in this slot."""
+        """Take a write in the place of what was held in this slot."""
         ...
 
     def held(self, slot: object) -> Any:
-        """Answers what was given as ``kept`` with the write that waits in a slot, or None."""
+        """Return what was given as ``kept`` with the write that waits in a slot, or None."""
         ...
 
     async def flush(self) -> None:
-        """Writes what is held."""
+        """Write what is held."""
         ...
 
 
@@ -69,7 +69,7 @@ _TRIES = 50
 
 @contextlib.contextmanager
 def held_by(holder: Holder) -> Iterator[None]:
-    """Gives every checkpoint made in the block, and by tasks begun in it, to a holder instead of writing it at once.
+    """Give every checkpoint made in the block, and by tasks begun in it, to a holder instead of writing it at once.
 
     Of the checkpoints of a line that wait together only the last is written: the others are steps nobody heard of.
     Its slot is a rows.Place.
@@ -98,7 +98,7 @@ class _Waiting:
     blobs: dict[tuple[str, str], bytes]
 
     def write(self, connection: Connection, _now_us: int) -> None:
-        """Stores it."""
+        """Store it."""
         rows.put(connection, self.row, self.blobs)
 
 
@@ -114,7 +114,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
         self._database, self._keep_writes = database, keep_writes
 
     def get_next_version(self, current: int | None, channel: None) -> int:  # noqa: ARG002 - LangGraph's signature
-        """Answers a version above the current one that no other branch of the thread can have met."""
+        """Return a version above the current one that no other branch of the thread can have met."""
         count = (current or 0) >> _VERSION_BITS
         return (count + 1 << _VERSION_BITS) | secrets.randbits(_VERSION_BITS)
 
@@ -125,7 +125,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Stores a checkpoint, durably, as the newest of its line. Raises NotPlainError."""
+        """Store a checkpoint, durably, as the newest of its line. Raise NotPlainError."""
         place = _place(config)
         told = get_serializable_checkpoint_metadata(config, metadata)
         packed = _pack(checkpoint, new_versions)
@@ -148,7 +148,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Stores what a task wrote on top of a checkpoint, durably. Raises NotPlainError."""
+        """Store what a task wrote on top of a checkpoint, durably. Raise NotPlainError."""
         if not self._keep_writes:
             return
         place, checkpoint_id = _place(config), get_checkpoint_id(config) or ""
@@ -157,9 +157,9 @@ class Checkpoints(BaseCheckpointSaver[int]):
         await self._write(lambda connection: rows.put_writes(connection, place, checkpoint_id, kept, replace=replace))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Answers the checkpoint named, or the newest; None where there is none.
+        """Return the checkpoint named, or the newest; None where there is none.
 
-        Raises NotPlainError for what is no plain data, and DataLoss where a value is missing.
+        Raise NotPlainError for what is no plain data, and DataLoss where a value is missing.
         """
         place, checkpoint_id = _place(config), get_checkpoint_id(config) or ""
         holder = _HOLDER.get()
@@ -181,7 +181,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Answers checkpoints, newest first, whose metadata holds what the filter says."""
+        """Return checkpoints, newest first, whose metadata holds what the filter says."""
         named = (config or {}).get("configurable", {})
         thread_id, namespace = named.get("thread_id"), named.get("checkpoint_ns")
         below = await self._sequence_of(thread_id, namespace, before)
@@ -199,7 +199,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
                 return
 
     async def _sequence_of(self, thread_id: str | None, namespace: str | None, before: RunnableConfig | None) -> int:
-        """Answers the place in the order of the checkpoint others must come before."""
+        """Return the place in the order of the checkpoint others must come before."""
         named = (before or {}).get("configurable", {})
         checkpoint_id = named.get("checkpoint_id")
         if not checkpoint_id:
@@ -209,19 +209,19 @@ class Checkpoints(BaseCheckpointSaver[int]):
         return 0 if row is None else row.sequence
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Drops everything of a thread."""
+        """Drop everything of a thread."""
         await self.forget(thread_id)
 
     async def forget(self, thread_id: str) -> int:
-        """Drops everything of a thread, and answers how many checkpoints there were."""
+        """Drop everything of a thread, and return how many checkpoints there were."""
         return await self._write(lambda connection: rows.delete_thread(connection, thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Drops the checkpoints some runs made; values of theirs that later ones share stay."""
+        """Drop the checkpoints some runs made; values of theirs that later ones share stay."""
         await self._write(lambda connection: rows.delete_runs(connection, run_ids))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copies everything of a thread to another; what stood under that name is dropped first."""
+        """Copy everything of a thread to another; what stood under that name is dropped first."""
 
         def work(connection: Connection) -> None:
             if source_thread_id != target_thread_id:
@@ -231,9 +231,9 @@ class Checkpoints(BaseCheckpointSaver[int]):
         await self._write(work)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Drops what threads need no more: all but the newest of each line, or everything with strategy "delete".
+        """Drop what threads need no more: all but the newest of each line, or everything with strategy "delete".
 
-        Raises ValueError for another strategy.
+        Raise ValueError for another strategy.
         """
         if strategy not in {"keep_latest", "delete"}:
             raise ValueError(f"there is no strategy {strategy!r}; keep_latest and delete are")
@@ -272,7 +272,7 @@ def _config(place: Place, checkpoint_id: str) -> RunnableConfig:
 
 
 def _kept(writes: Sequence[tuple[str, Any]], task_id: str, task_path: str) -> list[Write]:
-    """Answers the rows of what a task wrote: one for its results, which come once, and one for each special value.
+    """Return the rows of what a task wrote: one for its results, which come once, and one for each special value.
 
     What is written for no task comes again and again, longer each time, and what stands there of it stays: one each.
     """
@@ -286,7 +286,7 @@ def _kept(writes: Sequence[tuple[str, Any]], task_id: str, task_path: str) -> li
 
 
 def _values_of(write: Write) -> list[tuple[str, str, Any]]:
-    """Answers task, channel and value of what a row of writes holds."""
+    """Return task, channel and value of what a row of writes holds."""
     value = unpack(write.body)
     if write.channel != _RESULTS:
         return [(write.task_id, write.channel, value)]
@@ -296,7 +296,7 @@ def _values_of(write: Write) -> list[tuple[str, str, Any]]:
 
 
 def _small(value: Any) -> bool:
-    """Says whether a value lies in the checkpoint itself; the same value always does, or never."""
+    """Return whether a value lies in the checkpoint itself; the same value always does, or never."""
     kind = type(value)
     if kind is str or kind is bytes:
         return len(value) <= _INLINE_CHARACTERS
@@ -304,7 +304,7 @@ def _small(value: Any) -> bool:
 
 
 def _pack(checkpoint: Checkpoint, new_versions: ChannelVersions) -> _Packed:
-    """Packs a checkpoint: small values inside, of the others those that are new.
+    """Pack a checkpoint: small values inside, of the others those that are new.
 
     A value whose version is not new was stored with the checkpoint that made it so.
     """
@@ -324,7 +324,7 @@ def _pack(checkpoint: Checkpoint, new_versions: ChannelVersions) -> _Packed:
 
 
 def _hold(holder: Holder, row: Row, packed: _Packed) -> None:
-    """Gives a checkpoint to a holder, with the values it still names of the one that waits there, which it replaces."""
+    """Give a checkpoint to a holder, with the values it still names of the one that waits there, which it replaces."""
     before: _Waiting | None = holder.held(row.place)
     waiting = _Waiting(row, packed.blobs)
     if before is not None:
@@ -347,7 +347,7 @@ def _find(connection: Connection, place: Place, checkpoint_id: str) -> Checkpoin
 
 
 def _tuple(connection: Connection, row: Row) -> CheckpointTuple:
-    """Puts a checkpoint together again."""
+    """Put a checkpoint together again."""
     body = _body(row)
     checkpoint, wanted = body["checkpoint"], body["blobs"]
     blobs = rows.blobs_of(connection, row.place, wanted)

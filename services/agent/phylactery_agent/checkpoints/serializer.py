@@ -19,14 +19,14 @@ def _refuse(_code: int, _data: bytes) -> Any:
 
 
 def _plain(value: Any) -> str:
-    """Answers what stands for the one object LangGraph itself writes, a node's exception: its type, not its text."""
+    """Return what stands for the one object LangGraph itself writes, a node's exception: its type, not its text."""
     if isinstance(value, BaseException):
         return type(value).__name__
     raise NotPlainError(f"the graph's state holds a {type(value).__name__}; only plain data is stored")
 
 
 def pack(value: Any) -> bytes:
-    """Answers the MessagePack of plain data. Raises NotPlainError."""
+    """Return the MessagePack of plain data. Raise NotPlainError."""
     try:
         return ormsgpack.packb(value, default=_plain, option=_OPTIONS)
     except ormsgpack.MsgpackEncodeError as error:
@@ -34,7 +34,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """Answers the data. Raises NotPlainError where it is damaged or holds an object."""
+    """Return the data. Raise NotPlainError where it is damaged or holds an object."""
     try:
         return ormsgpack.unpackb(data, ext_hook=_refuse, option=ormsgpack.OPT_NON_STR_KEYS)
     except ormsgpack.MsgpackDecodeError as error:
@@ -45,11 +45,11 @@ class PlainSerializer:
     """The same as LangGraph asks for it. Its own default would import and call what a stored blob names."""
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """Answers form and bytes. Raises NotPlainError."""
+        """Return form and bytes. Raise NotPlainError."""
         return PLAIN, pack(obj)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """Answers the data. Raises NotPlainError for any other form, pickle and JSON constructors included."""
+        """Return the data. Raise NotPlainError for any other form, pickle and JSON constructors included."""
         form, blob = data
         if form != PLAIN:
             raise NotPlainError(f"a checkpoint has the form '{form}'; only msgpack of plain data is loaded")

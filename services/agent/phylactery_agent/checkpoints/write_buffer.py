@@ -71,39 +71,39 @@ class Gathered:
     writes: list[tuple[Any, ...]] = field(default_factory=list)
 
     def mark(self) -> tuple[int, int, int]:
-        """Answers where it stands, for undo."""
+        """Return where it stands, for undo."""
         return len(self.heads), len(self.blobs), len(self.writes)
 
     def undo(self, mark: tuple[int, int, int]) -> None:
-        """Forgets what came after the mark."""
+        """Forget what came after the mark."""
         heads, blobs, writes = mark
         del self.heads[heads:], self.blobs[blobs:], self.writes[writes:]
 
     def flush(self, connection: Connection) -> None:
-        """Writes all of it. Raises IntegrityError where another process wrote to one of the threads first."""
+        """Write all of it. Raise IntegrityError where another process wrote to one of the threads first."""
         PUT_BLOBS.later(connection, self.blobs)
         put_heads(connection, self.heads)
         ADD_WRITES.later(connection, self.writes)
 
     def settle(self, *, committed: bool) -> None:
-        """Has nothing to remember."""
+        """Have nothing to remember."""
 
     def holds(self, thread_ids: Collection[str] | None) -> bool:
-        """Says whether something of these threads, or of any, is not written yet."""
+        """Return whether something of these threads, or of any, is not written yet."""
         rows = (*self.heads, *self.writes)
         return any(thread_ids is None or row[0] in thread_ids for row in rows)
 
 
 def gathered(connection: Connection) -> Gathered | None:
-    """Answers where rows of this transaction wait for its end; None where they are written at once."""
+    """Return where rows of this transaction wait for its end; None where they are written at once."""
     unit: Unit | None = unit_of(connection)
     return None if unit is None or unit.alone else unit.part(Gathered, Gathered)
 
 
 def require_written(connection: Connection, thread_ids: Collection[str] | None) -> None:
-    """Makes sure that what is read or deleted now is all there is: of these threads, or of all where None is named.
+    """Make sure that what is read or deleted now is all there is: of these threads, or of all where None is named.
 
-    Raises ConflictError where something waits for the end of the transaction: then each of its jobs runs alone.
+    Raise ConflictError where something waits for the end of the transaction: then each of its jobs runs alone.
     """
     unit = unit_of(connection)
     waiting: Gathered | None = None if unit is None else unit.find(Gathered)
@@ -112,7 +112,7 @@ def require_written(connection: Connection, thread_ids: Collection[str] | None) 
 
 
 def put_heads(connection: Connection, heads: list[Head]) -> None:
-    """Stores checkpoints, each as the newest of its line; the same id again replaces what stood there."""
+    """Store checkpoints, each as the newest of its line; the same id again replaces what stood there."""
     if connection.dialect.name != "postgresql":
         _put_each(connection, heads)
         return

@@ -55,7 +55,7 @@ class Effect:
         self.decision_id = ""
 
     async def carry_out(self) -> ToolResult | NeedsApproval:
-        """Runs the effect, or answers what became of it.
+        """Run the effect, or return what became of it.
 
         Raises:
             GateUnavailableError: nothing ran in this attempt; give_up says what that means.
@@ -74,7 +74,7 @@ class Effect:
             return await self._stop(error.reason)
 
     async def _proceed(self, permit: str, bound: BoundCall) -> ToolResult:
-        """Starts, redeems and runs what the gate allows."""
+        """Start, redeem and run what the gate allows."""
         self._arguments = bound.arguments_json
         approved = self._state["approval_hash"]
         if approved is not None and bound.args_hash != approved:
@@ -89,7 +89,7 @@ class Effect:
         return await self._run(redeemed, execution_id)
 
     async def give_up(self, code: str) -> ToolResult | None:
-        """Closes the row of a call that cannot go on; None where there is nothing to tell but the code itself."""
+        """Close the row of a call that cannot go on; None where there is nothing to tell but the code itself."""
         if not self._started and not self._recovering:
             return None
         result = await self._stop(code)
@@ -101,7 +101,7 @@ class Effect:
 
     @property
     def _reads_again(self) -> bool:
-        """Says that a read came to its end before a crash and its result is kept nowhere, as the person wished.
+        """Say that a read came to its end before a crash and its result is kept nowhere, as the person wished.
 
         A write of that kind is not run again: what it answered is lost, that it was done is not.
         """
@@ -141,7 +141,7 @@ class Effect:
         return self._blocked(code, [reason.text(self._state["language"]) for reason in decision.reasons])
 
     async def _start(self, bound: BoundCall) -> str:
-        """Commits that the effect is about to begin; after a crash the execution keeps its name and its key."""
+        """Commit that the effect is about to begin; after a crash the execution keeps its name and its key."""
         if self._row is not None and self._recovering:
             self._key = self._row.effect_key
             return self._row.execution_id
@@ -161,7 +161,7 @@ class Effect:
         return execution_id
 
     async def _redeem(self, permit: str, execution_id: str) -> Redeemed:
-        """Redeems; a permit that ran out or whose key was revoked on the way is asked for once more."""
+        """Redeem; a permit that ran out or whose key was revoked on the way is asked for once more."""
         thread_id, run_id = self._state["thread_id"], self._state["run_id"]
         try:
             return await self._context.gate.redeem(
@@ -218,7 +218,7 @@ class Effect:
         return await self._finish("success", output, "")
 
     async def _earlier(self) -> ToolResult | None:
-        """Answers what an attempt before the crash came to; None where it is to be run (again)."""
+        """Return what an attempt before the crash came to; None where it is to be run (again)."""
         kind = self._idempotency
         if kind in {"read_only", "idempotent_by_key"}:
             return None
@@ -228,7 +228,7 @@ class Effect:
         return None if answer.state == "not_done" else await self._doubt("UNKNOWN_AFTER_CRASH")
 
     async def _stop(self, code: str) -> ToolResult:
-        """Ends without running; after a crash, what an earlier attempt may have done is settled first."""
+        """End without running; after a crash, what an earlier attempt may have done is settled first."""
         if not self._recovering:
             if self._started:
                 await self._finish("error", "", code)
@@ -277,7 +277,7 @@ class Effect:
         return tool_result(self._tool, output=said, error_code=EFFECT_IN_DOUBT, in_doubt=True)
 
     def _recorded(self, row: LedgerRow) -> ToolResult:
-        """Answers what the ledger knows: the effect is not run again."""
+        """Return what the ledger knows: the effect is not run again."""
         if row.state == "in_doubt":
             return tool_result(self._tool, error_code=EFFECT_IN_DOUBT, in_doubt=True)
         if row.state == "denied":
@@ -295,7 +295,7 @@ class Effect:
 
 
 def _stale(error: GateRefusedError) -> bool:
-    """Says whether a permit was refused for its age or its key: whatever else is wrong would be wrong again."""
+    """Return whether a permit was refused for its age or its key: whatever else is wrong would be wrong again."""
     if error.reason == "PERMIT_EXPIRED":
         return True
     return error.reason == "PERMIT_INVALID" and error.metadata.get("factor") == "signature"

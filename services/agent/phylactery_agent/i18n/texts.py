@@ -381,7 +381,7 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
 
 
 def say(key: str, language: Language, **params: object) -> str:
-    """Answers a text. Raises KeyError for an unknown key: a fault of ours that tests find.
+    """Return a text. Raise KeyError for an unknown key: a fault of ours that tests find.
 
     A tool stands in it as what it does, never by its name.
     """
@@ -424,16 +424,16 @@ def is_unknown(note: str, language: Language) -> bool:
 
 
 def shortened(text: str, limit: int = 200) -> str:
-    """Answers a text of at most limit characters, for where a person's own words are only named."""
+    """Return a text of at most limit characters, for where a person's own words are only named."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def error_text(code: str, language: Language) -> str:
-    """Answers what a stable error code means, the code itself where no sentence is known."""
+    """Return what a stable error code means, the code itself where no sentence is known."""
     known = ERRORS.get(code)
     return code if known is None else known[language]
 
 
 def tool_list(specs: Iterable[ToolSpec], language: Language) -> str:
-    """Answers one line per tool: what it does and how to ask for it."""
+    """Return one line per tool: what it does and how to ask for it."""
     return "\n".join(f"- {spec.descriptions[language]}" for spec in specs)

@@ -25,7 +25,7 @@ class Breaker:
     """Closed lets every call through, open none, half open one; time is monotonic, so no clock set back can hold it."""
 
     def __init__(self, failures: int, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Opens after so many failures in a row, of two turns at least, for so many seconds."""
+        """Open after so many failures in a row, of two turns at least, for so many seconds."""
         self._limit, self._seconds, self._monotonic = failures, seconds, monotonic
         self._failures, self._era = 0, 0
         self._turns: set[str] = set()
@@ -34,13 +34,13 @@ class Breaker:
 
     @property
     def state(self) -> BreakerState:
-        """Answers where it stands."""
+        """Return where it stands."""
         if self._open_until is None:
             return "closed"
         return "open" if self._monotonic() < self._open_until else "half_open"
 
     def admit(self) -> Ticket | None:
-        """Answers a ticket, None where the endpoint is to be left alone."""
+        """Return a ticket, None where the endpoint is to be left alone."""
         state = self.state
         if state == "closed":
             return Ticket(self._era, probe=False)
@@ -50,7 +50,7 @@ class Breaker:
         return Ticket(self._era, probe=True)
 
     def succeeded(self, ticket: Ticket) -> bool:
-        """Notes an answer; says whether it closed the breaker. What was asked before it opened counts no more."""
+        """Note an answer; say whether it closed the breaker. What was asked before it opened counts no more."""
         if ticket.era != self._era:
             return False
         self._failures = 0
@@ -61,7 +61,7 @@ class Breaker:
         return True
 
     def failed(self, ticket: Ticket, hold_seconds: float = 0.0, *, turn: str = "") -> bool:
-        """Notes a failure, after which the endpoint wants to be left alone so long; says whether it opened.
+        """Note a failure, after which the endpoint wants to be left alone so long; say whether it opened.
 
         ``turn`` is whose question it was, "" one of its own.
         """
@@ -76,7 +76,7 @@ class Breaker:
         return True
 
     def abandoned(self, ticket: Ticket) -> None:
-        """Notes that nobody waited for the answer: the next call may try instead."""
+        """Note that nobody waited for the answer: the next call may try instead."""
         if ticket.era == self._era and ticket.probe:
             self._probing = False
 

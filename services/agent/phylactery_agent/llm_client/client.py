@@ -53,7 +53,7 @@ class _Counted(AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
-        """Closes the response."""
+        """Close the response."""
         await self._stream.aclose()
 
 
@@ -85,11 +85,11 @@ class EndpointClient:
         )
 
     async def close(self) -> None:
-        """Closes every connection."""
+        """Close every connection."""
         await self._client.close()
 
     async def ask(self, question: Question, on_text: OnText | None = None, *, within: float = math.inf) -> Heard:
-        """Answers the reply, in so many seconds at most. Raises ModelFault; what on_text raises is passed on."""
+        """Return the reply, in so many seconds at most. Raise ModelFault; what on_text raises is passed on."""
         assembly, received = Assembly(), 0
         try:
             async with self._within(min(self._bounds.reply_seconds, within)), self._opened(question) as response:
@@ -105,7 +105,7 @@ class EndpointClient:
 
     @contextlib.asynccontextmanager
     async def _opened(self, question: Question) -> AsyncIterator[Response]:
-        """Sends the question and answers the response, once its headers came; closes it at the end."""
+        """Send the question and return the response, once its headers came; close it at the end."""
         bounds = self._bounds  # what is not streamed is there once it is whole
         async with self._within(bounds.first_token_seconds if bounds.stream else bounds.reply_seconds):
             try:
@@ -143,7 +143,7 @@ class EndpointClient:
             raise ModelFault(faults.CUT_OFF)
 
     async def _follow(self, events: AsyncIterator[object], assembly: Assembly, on_text: OnText | None) -> None:
-        """Takes a stream to its end; once the reply is whole, whatever follows cannot spoil it."""
+        """Take a stream to its end; once the reply is whole, whatever follows cannot spoil it."""
         patience = self._bounds.first_token_seconds
         while True:
             try:
@@ -171,7 +171,7 @@ class EndpointClient:
 
     @contextlib.asynccontextmanager
     async def _within(self, seconds: float) -> AsyncIterator[None]:
-        """Bounds a block, and answers for what the library and the network raise in it. Raises ModelFault."""
+        """Bound a block, and return for what the library and the network raise in it. Raise ModelFault."""
         try:
             async with asyncio.timeout(seconds) as bound:
                 yield
@@ -187,7 +187,7 @@ class EndpointClient:
             raise ModelFault(faults.TOO_LARGE, began=True) from None
 
     async def _bound(self, response: Response) -> None:
-        """Bounds what is read of a response. One that is packed could grow past any bound, so it is not taken."""
+        """Bound what is read of a response. One that is packed could grow past any bound, so it is not taken."""
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise ModelFault(faults.MALFORMED, response.status_code)
         response.stream = _Counted(cast("AsyncByteStream", response.stream), self._bounds.reply_bytes)
@@ -209,7 +209,7 @@ class EndpointClient:
 
 
 def _headers() -> dict[str, str]:
-    """Answers the headers of every request: ours, and the library's taken away."""
+    """Return the headers of every request: ours, and the library's taken away."""
     gone = [f"X-Stainless-{name}" for name in _NOT_TOLD] + ["OpenAI-Organization", "OpenAI-Project"]
     ours = {"User-Agent": "phylactery-agent", "Accept-Encoding": "identity"}
     return cast("dict[str, str]", {**ours, **dict.fromkeys(gone, Omit())})

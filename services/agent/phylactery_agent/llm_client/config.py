@@ -31,15 +31,15 @@ class Endpoint:
 
     @property
     def on_loopback(self) -> bool:
-        """Says whether the endpoint is on this machine."""
+        """Return whether the endpoint is on this machine."""
         return _on_loopback(urlsplit(self.base_url))
 
     def cost_micros(self, prompt_tokens: int, completion_tokens: int) -> int:
-        """Answers what tokens cost, in millionths of the currency, rounded up."""
+        """Return what tokens cost, in millionths of the currency, rounded up."""
         return math.ceil(prompt_tokens * self.input_price + completion_tokens * self.output_price)
 
     def __str__(self) -> str:
-        """Names it as a person reads it."""
+        """Name it as a person reads it."""
         return f"{self.model} at {self.base_url}"
 
 
@@ -84,7 +84,7 @@ class ModelConfig:
 
 
 def model_config(settings: ModelSettings) -> ModelConfig | None:
-    """Answers what the settings come to; None is static mode. Raises StartError that names the variable at fault."""
+    """Return what the settings come to; None is static mode. Raise StartError that names the variable at fault."""
     if not settings.model_base_url:
         if settings.model_fallback_base_url:
             raise StartError(
@@ -136,7 +136,7 @@ def _bounds(settings: ModelSettings) -> Bounds:
 
 
 def _fallback(settings: ModelSettings, main: Endpoint) -> Endpoint:
-    """Answers the endpoint of the fallback. A key goes nowhere but to the endpoint it was set for."""
+    """Return the endpoint of the fallback. A key goes nowhere but to the endpoint it was set for."""
     prices = settings.model_fallback_input_price, settings.model_fallback_output_price
     if not settings.model_fallback_base_url:
         own = _key(settings, "model_fallback") or main.api_key
@@ -173,7 +173,7 @@ def _model(model: str, name: str) -> str:
 
 
 def _key(settings: ModelSettings, name: str) -> str:
-    """Answers the key of an endpoint; no text of a fault holds any part of it."""
+    """Return the key of an endpoint; no text of a fault holds any part of it."""
     path: Path | None = getattr(settings, f"{name}_api_key_file")
     inline: SecretStr = getattr(settings, f"{name}_api_key")
     where = variable(f"{name}_api_key_file" if path else f"{name}_api_key")
@@ -189,7 +189,7 @@ def _key(settings: ModelSettings, name: str) -> str:
 
 
 def _checked_url(url: str, name: str) -> SplitResult:
-    """Answers the parts of a base URL. The text of a fault holds no URL, which may have a password in it."""
+    """Return the parts of a base URL. The text of a fault holds no URL, which may have a password in it."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -90,22 +90,22 @@ class ModelFault(Exception):
 
     @property
     def retried(self) -> bool:
-        """Says whether the same question may be answered a moment later."""
+        """Return whether the same question may be answered a moment later."""
         return self.reason in _RETRIED
 
     @property
     def ails(self) -> bool:
-        """Says whether it speaks against the endpoint, rather than against what it was asked."""
+        """Return whether it speaks against the endpoint, rather than against what it was asked."""
         return self.retried or self.reason in (QUOTA, TOO_LARGE)
 
     def __str__(self) -> str:
-        """Says what happened, for a person."""
+        """Say what happened, for a person."""
         detail = f"HTTP {self.status}" + (f" {self.code}" if self.code else "") if self.status else ""
         return f"{_ADVICE[self.reason]}" + (f" ({detail})" if detail else "")
 
 
 def of_status(status: int, body: Any, *, secret: str, retry_after: float | None = None) -> ModelFault:
-    """Answers the fault of an HTTP status. Of the body counts the code alone, where it is a word and not the key."""
+    """Return the fault of an HTTP status. Of the body counts the code alone, where it is a word and not the key."""
     code = _code(body, secret)
     if 300 <= status < 400:  # noqa: PLR2004 - a redirect
         return ModelFault(REDIRECTED, status)
@@ -115,7 +115,7 @@ def of_status(status: int, body: Any, *, secret: str, retry_after: float | None 
 
 
 def of_error_event(error: Any, *, secret: str) -> ModelFault:
-    """Answers the fault an endpoint tells in the middle of a stream."""
+    """Return the fault an endpoint tells in the middle of a stream."""
     code = _code({"error": error}, secret)
     return ModelFault(_OF_CODE.get(code, SERVER_ERROR), code=code, said=_message({"error": error}), began=True)
 

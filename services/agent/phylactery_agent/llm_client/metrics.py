@@ -40,23 +40,23 @@ class Measured:
         self._started = time.perf_counter()
 
     def failed(self, reason: str) -> None:
-        """Notes a stable word for why there is no answer."""
+        """Note a stable word for why there is no answer."""
         self._fault = reason
 
     def answered(self, prompt_tokens: int, completion_tokens: int) -> None:
-        """Notes what the answer took."""
+        """Note what the answer took."""
         for kind, count in (("input", prompt_tokens), ("output", completion_tokens)):
             _tokens.record(count, {**self._about, semconv.GEN_AI_TOKEN_TYPE: kind})
 
     def end(self) -> None:
-        """Records how long it took."""
+        """Record how long it took."""
         fault = {semconv.ERROR_TYPE: self._fault} if self._fault else {}
         _seconds.record(time.perf_counter() - self._started, {**self._about, **fault})
 
 
 @contextmanager
 def measured(model: str) -> Iterator[Measured]:
-    """Measures one request to a configured model; a block that is left by something else has that as its fault."""
+    """Measure one request to a configured model; a block that is left by something else has that as its fault."""
     one = Measured(model)
     try:
         yield one

@@ -20,7 +20,7 @@ class Question:
 
     @property
     def size_bytes(self) -> int:
-        """Answers about how many bytes it is on the wire."""
+        """Return about how many bytes it is on the wire."""
         return len(json.dumps([self.messages, self.tools], ensure_ascii=False).encode("utf-8", "replace"))
 
 
@@ -42,7 +42,7 @@ class Spent:
     cost_micros: int = 0
 
     def add(self, endpoint: Endpoint, prompt_tokens: int, completion_tokens: int) -> None:
-        """Adds what one request took."""
+        """Add what one request took."""
         self.prompt_tokens += prompt_tokens
         self.completion_tokens += completion_tokens
         self.cost_micros += endpoint.cost_micros(prompt_tokens, completion_tokens)

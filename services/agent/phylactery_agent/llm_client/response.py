@@ -37,19 +37,19 @@ class Heard:
 
 
 def estimated_tokens(size_bytes: int) -> int:
-    """Answers about how many tokens a text of so many bytes has, rather too many than too few."""
+    """Return about how many tokens a text of so many bytes has, rather too many than too few."""
     return -(-size_bytes // _BYTES_PER_TOKEN)
 
 
 def clean(text: str) -> str:
-    """Answers a text that is Unicode: halves of a character that came apart are joined, those left alone replaced."""
+    """Return a text that is Unicode: halves of a character that came apart are joined, those left alone replaced."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def arguments_of(raw: str) -> dict[str, Any] | None:
-    """Answers the object a call's text stands for; None where it stands for none, or for two at once."""
+    """Return the object a call's text stands for; None where it stands for none, or for two at once."""
     if not raw.strip():
         return {}  # what some endpoints write for a tool without arguments
     try:
@@ -72,7 +72,7 @@ def _refused(name: str) -> Any:
 
 
 def words_of(content: Any) -> str:
-    """Answers the text of a content, which some endpoints send in parts."""
+    """Return the text of a content, which some endpoints send in parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -81,7 +81,7 @@ def words_of(content: Any) -> str:
 
 
 def text_of_arguments(arguments: Any) -> str:
-    """Answers the text of arguments, which some endpoints send as an object."""
+    """Return the text of arguments, which some endpoints send as an object."""
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
@@ -106,22 +106,22 @@ class Assembly:
 
     @property
     def text(self) -> str:
-        """Answers the words so far."""
+        """Return the words so far."""
         return clean("".join(self._texts))
 
     @property
     def size_bytes(self) -> int:
-        """Answers about how much was written so far."""
+        """Return about how much was written so far."""
         pieces = [*self._texts, *(piece for call in self._calls for piece in (call.name, *call.pieces))]
         return sum(len(piece.encode("utf-8", "replace")) for piece in pieces)
 
     @property
     def finished(self) -> bool:
-        """Says whether the model said that this is all."""
+        """Return whether the model said that this is all."""
         return bool(self._finish)
 
     def event(self, chunk: Any) -> bool:
-        """Takes one event of a stream; says whether the words grew. Raises ModelFault where it is none."""
+        """Take one event of a stream; say whether the words grew. Raise ModelFault where it is none."""
         choice = self._take(chunk)
         if choice is None:
             return False
@@ -136,7 +136,7 @@ class Assembly:
         return grown
 
     def whole(self, answer: Any) -> None:
-        """Takes an answer that is not streamed. Raises ModelFault where it is none."""
+        """Take an answer that is not streamed. Raise ModelFault where it is none."""
         choice = self._take(answer)
         message = None if choice is None else choice.get("message")
         if not isinstance(message, dict):
@@ -147,14 +147,14 @@ class Assembly:
             _fill(call, part)
 
     def heard(self) -> Heard:
-        """Answers the reply. Raises ModelFault where nothing was said and nothing proposed, or a call has no name."""
+        """Return the reply. Raise ModelFault where nothing was said and nothing proposed, or a call has no name."""
         text, calls = self.text, tuple(HeardCall(call.name, clean("".join(call.pieces))) for call in self._calls)
         if (not text and not calls) or any(not 0 < len(call.name) <= _MAX_NAME for call in calls):
             raise ModelFault(MALFORMED, began=True)
         return Heard(text, calls, self._finish or "stop", self._model, *self._usage)
 
     def _take(self, body: Any) -> Mapping[str, Any] | None:
-        """Reads what events and whole answers have in common; answers the choice there is."""
+        """Read what events and whole answers have in common; return the choice there is."""
         if not isinstance(body, dict):
             raise ModelFault(MALFORMED, began=True)
         model, usage, choices = body.get("model"), body.get("usage"), body.get("choices")
@@ -178,7 +178,7 @@ class Assembly:
         return bool(words)
 
     def _grow(self, part: Mapping[str, Any]) -> None:
-        """Adds a piece of a call. Endpoints number them, or not, or give all the same number and each an id."""
+        """Add a piece of a call. Endpoints number them, or not, or give all the same number and each an id."""
         index, own = part.get("index"), part.get("id")
         call = self._by_index.get(index) if isinstance(index, int) else (self._calls[-1] if self._calls else None)
         named = bool(part["function"].get("name"))
@@ -208,7 +208,7 @@ def _fill(call: _Call, part: Mapping[str, Any]) -> None:
 
 
 def _calls_in(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Answers the calls, or pieces of them, each with the object of its function."""
+    """Return the calls, or pieces of them, each with the object of its function."""
     calls = message.get("tool_calls")
     if calls is None:
         return []
@@ -221,7 +221,7 @@ def _calls_in(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _count(number: Any) -> int | None:
-    """Answers a count of tokens; None where it is none, or can be none."""
+    """Return a count of tokens; None where it is none, or can be none."""
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= _MAX_TOKENS:
         return None
     return number

@@ -16,7 +16,7 @@ LONGEST_HOLD = 300.0
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Answers the seconds an endpoint asks to wait, at least 0; None where it says nothing that can be read.
+    """Return the seconds an endpoint asks to wait, at least 0; None where it says nothing that can be read.
 
     A date is compared with the endpoint's own Date where it sends one: its clock and ours need not agree.
     """
@@ -32,7 +32,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def moment(seconds: float) -> datetime:
-    """Answers seconds since the epoch as a date; a clock that is beyond all dates says the epoch."""
+    """Return seconds since the epoch as a date; a clock that is beyond all dates says the epoch."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
@@ -59,11 +59,11 @@ class RetryPolicy:
     """Says how long to wait before an attempt, or that there is none."""
 
     def __init__(self, *, attempts: int, backoff_seconds: float, longest_wait: float, random: Random) -> None:
-        """Allows so many attempts at one endpoint; longest_wait bounds a Retry-After that is waited for."""
+        """Allow so many attempts at one endpoint; longest_wait bounds a Retry-After that is waited for."""
         self._attempts, self._backoff, self._longest, self._random = attempts, backoff_seconds, longest_wait, random
 
     def pause(self, made: int, fault: ModelFault) -> float | None:
-        """Answers the seconds before the next attempt after so many were made; None where none follows."""
+        """Return the seconds before the next attempt after so many were made; None where none follows."""
         if not fault.retried or made >= self._attempts or self.hold(fault):
             return None
         wanted = min(self._backoff * 2.0 ** (made - 1), _LONGEST_PAUSE)
@@ -71,7 +71,7 @@ class RetryPolicy:
         return jittered if fault.retry_after is None else fault.retry_after + jittered * 0.1
 
     def hold(self, fault: ModelFault) -> float:
-        """Answers how long the endpoint is to be left alone: it asked for more than anybody here waits."""
+        """Return how long the endpoint is to be left alone: it asked for more than anybody here waits."""
         if fault.retry_after is None or fault.retry_after <= self._longest:
             return 0.0
         return min(fault.retry_after, LONGEST_HOLD)

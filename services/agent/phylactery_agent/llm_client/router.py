@@ -64,7 +64,7 @@ class Models:
         sleep: Sleep = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Opens no connection yet; a test gives its own chance, sleep and time."""
+        """Open no connection yet; a test gives its own chance, sleep and time."""
         self.config = config
         self._sleep, self._monotonic = sleep, monotonic
         self._policy = RetryPolicy(
@@ -82,21 +82,21 @@ class Models:
         ]
 
     async def close(self) -> None:
-        """Closes every connection."""
+        """Close every connection."""
         for place in self._places:
             await place.client.close()
 
     def most(self, question: Question) -> tuple[int, int]:
-        """Answers the tokens and the money, in millionths, one reply is expected to take at most."""
+        """Return the tokens and the money, in millionths, one reply is expected to take at most."""
         prompt, completion = estimated_tokens(question.size_bytes), self.config.bounds.reply_tokens
         return prompt + completion, max(one.cost_micros(prompt, completion) for one in self.config.endpoints)
 
     async def ask(self, question: Question, spent: Spent, on_text: OnText | None = None, *, turn: str = "") -> Answered:
-        """Answers the reply of the first endpoint that gives one, and adds what all of it took to spent.
+        """Return the reply of the first endpoint that gives one, and add what all of it took to spent.
 
         ``turn`` is whose question it is: an endpoint that fails in one turn alone is left to the others.
 
-        Raises ModelUnavailableError with the reason of the first endpoint. What on_text raises is passed on.
+        Raise ModelUnavailableError with the reason of the first endpoint. What on_text raises is passed on.
         """
         given_up: list[tuple[Endpoint, ModelFault]] = []
         end = self._monotonic() + self.config.total_seconds
@@ -117,7 +117,7 @@ class Models:
     async def _insist(
         self, place: _Place, question: Question, spent: Spent, on_text: OnText | None, *, until: float, turn: str
     ) -> Heard:
-        """Asks one endpoint as often as that may help, in its share of the time. Raises ModelFault."""
+        """Ask one endpoint as often as that may help, in its share of the time. Raise ModelFault."""
         made = 0
         while True:
             ticket = place.breaker.admit()
@@ -162,7 +162,7 @@ class Models:
         raise fault
 
     def _tell(self, place: _Place, attempt: _Attempt, fault: ModelFault) -> None:
-        """Tells the breaker. An endpoint that refuses what it was asked is well."""
+        """Tell the breaker. An endpoint that refuses what it was asked is well."""
         if not fault.ails:
             place.breaker.succeeded(attempt.ticket)
         elif place.breaker.failed(attempt.ticket, self._policy.hold(fault), turn=attempt.turn):
@@ -183,7 +183,7 @@ def _log_fault(endpoint: Endpoint, fault: ModelFault, question: Question) -> Non
 
 
 def _counted(heard: Heard, question: Question) -> Heard:
-    """Answers the reply with its tokens: estimated where the endpoint did not count them, or counted none.
+    """Return the reply with its tokens: estimated where the endpoint did not count them, or counted none.
 
     A count far below what was sent and heard is not believed: budgets would never stop.
     """
@@ -205,7 +205,7 @@ def _believed(reported: int | None, size_bytes: int) -> int:
 
 @contextlib.contextmanager
 def _leaving(breaker: Breaker, ticket: Ticket) -> Iterator[None]:
-    """Gives the ticket back where the block is left by a cancellation, or by what listens."""
+    """Give the ticket back where the block is left by a cancellation, or by what listens."""
     try:
         yield
     except BaseException:
@@ -215,7 +215,7 @@ def _leaving(breaker: Breaker, ticket: Ticket) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _span(endpoint: Endpoint, attempt: int) -> Iterator[Span]:
-    """Opens the span of one request: which model, where, how it went; nothing of what was said."""
+    """Open the span of one request: which model, where, how it went; nothing of what was said."""
     where = urlsplit(endpoint.base_url)
     attributes: dict[str, telemetry.Attribute] = {
         semconv.GEN_AI_OPERATION: semconv.CHAT,
@@ -243,7 +243,7 @@ def _describe(span: Span, heard: Heard, endpoint: Endpoint) -> None:
 
 
 def open_models(settings: ModelSettings, clock: Clock) -> Models | None:
-    """Answers the models; None is static mode. Nothing is connected yet. Raises StartError."""
+    """Return the models; None is static mode. Nothing is connected yet. Raise StartError."""
     config = model_config(settings)
     if config is None:
         return None
@@ -252,7 +252,7 @@ def open_models(settings: ModelSettings, clock: Clock) -> Models | None:
 
 
 async def tell_models(models: Models | None) -> None:
-    """Writes to the log which models serve, once the agent starts."""
+    """Write to the log which models serve, once the agent starts."""
     if models is None:
         _log.info("static mode: no model is configured")
         return

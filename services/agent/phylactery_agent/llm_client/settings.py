@@ -27,7 +27,7 @@ SHARED = (
 
 
 def variable(field: str) -> str:
-    """Answers the environment variable a person set a field with, or would set it with."""
+    """Return the environment variable a person set a field with, or would set it with."""
     own = f"AGENT_{field.upper()}"
     return own if own in os.environ or field not in SHARED else f"PHYLACTERY_{field.upper()}"
 
@@ -36,12 +36,12 @@ class _SharedNames(PydanticBaseSettingsSource):
     """Reads PHYLACTERY_MODEL… An empty variable counts as none: compose files pass through what is not set."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002
-        """Answers one value; None where it is not set."""
+        """Return one value; None where it is not set."""
         set_to = os.environ.get(f"PHYLACTERY_{field_name.upper()}") if field_name in SHARED else None
         return set_to or None, field_name, False
 
     def __call__(self) -> dict[str, Any]:
-        """Answers every value that is set."""
+        """Return every value that is set."""
         return {name: value for name in SHARED if (value := os.environ.get(f"PHYLACTERY_{name.upper()}"))}
 
 
@@ -112,5 +112,5 @@ class ModelSettings(ServiceSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Answers where settings come from, the strongest first."""
+        """Return where settings come from, the strongest first."""
         return init_settings, env_settings, _SharedNames(settings_cls), dotenv_settings, file_secret_settings

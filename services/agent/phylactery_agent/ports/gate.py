@@ -62,7 +62,7 @@ class GateReason:
     policy_id: str = ""
 
     def text(self, language: Language) -> str:
-        """Answers the sentence in the language."""
+        """Return the sentence in the language."""
         return self.message_es if language == "es" and self.message_es else self.message
 
 
@@ -124,7 +124,7 @@ class Gate(Protocol):
     async def evaluate(
         self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
     ) -> GateDecision:
-        """Asks for a decision; idempotent by run, tool_call_id and arguments.
+        """Ask for a decision; idempotent by run, tool_call_id and arguments.
 
         pathway is how the message is served that the call answers: text_fast_path, tool_intent, rich_input or standby.
         """
@@ -133,7 +133,7 @@ class Gate(Protocol):
     async def redeem(
         self, permit: str, call: ProposedCall, *, execution_id: str, thread_id: str, run_id: str
     ) -> Redeemed:
-        """Consumes the permit. Raises GateRefusedError."""
+        """Consume the permit. Raise GateRefusedError."""
         ...
 
     async def report_outcome(
@@ -145,27 +145,27 @@ class Gate(Protocol):
         result_size: int,
         error_code: str,
     ) -> None:
-        """Records how the execution ended; idempotent. Raises GateRefusedError."""
+        """Record how the execution ended; idempotent. Raise GateRefusedError."""
         ...
 
     async def get_approval(self, approval_id: str) -> ApprovalInfo:
-        """Answers the approval. Raises GateRefusedError with APPROVAL_NOT_FOUND."""
+        """Return the approval. Raise GateRefusedError with APPROVAL_NOT_FOUND."""
         ...
 
     async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
-        """Passes a person's yes on. Raises GateRefusedError."""
+        """Pass a person's yes on. Raise GateRefusedError."""
         ...
 
     async def reject(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
-        """Passes a person's no on. Raises GateRefusedError."""
+        """Pass a person's no on. Raise GateRefusedError."""
         ...
 
     async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
-        """Answers the public keys receipts verify with, JWK by kid; fresh asks again instead of the cache."""
+        """Return the public keys receipts verify with, JWK by kid; fresh asks again instead of the cache."""
         ...
 
     async def issuer(self) -> str:
-        """Answers the iss every receipt must carry."""
+        """Return the iss every receipt must carry."""
         ...
 
 
@@ -190,9 +190,9 @@ class ToolCatalog(Protocol):
     """Where the catalog comes from."""
 
     async def catalog(self, known_hash: str) -> CatalogView | None:
-        """Answers the catalog, None while the bundle of known_hash decides.
+        """Return the catalog, None while the bundle of known_hash decides.
 
-        Raises GateUnavailableError, GateRefusedError.
+        Raise GateUnavailableError, GateRefusedError.
         """
         ...
 
@@ -213,8 +213,8 @@ class Inspector(Protocol):
     """RiskGate's inspection on behalf of one end user."""
 
     async def inspect(self, text: str) -> Inspected:
-        """Looks at a text and keeps none of it.
+        """Look at a text and keep none of it.
 
-        Raises GateUnavailableError where RiskGate does not answer, GateRefusedError where it does not take the text.
+        Raise GateUnavailableError where RiskGate does not answer, GateRefusedError where it does not take the text.
         """
         ...

@@ -35,7 +35,7 @@ class Ledger(Protocol):
     """The ledger of effects of one run. Every write holds the lease's fence; a stale one raises LeaseLostError."""
 
     async def find(self, tool_call_id: str) -> LedgerRow | None:
-        """Answers the row of this proposal, if there is one."""
+        """Return the row of this proposal, if there is one."""
         ...
 
     async def calls(self) -> Sequence[LedgerRow]:
@@ -47,15 +47,15 @@ class Ledger(Protocol):
         ...
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
-        """Writes the proposal; the same one again changes nothing. Another call under its id is a fault, and raises."""
+        """Write the proposal; the same one again changes nothing. Another call under its id is a fault, and raises."""
         ...
 
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:
-        """Writes that it was blocked, rejected or expired."""
+        """Write that it was blocked, rejected or expired."""
         ...
 
     async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
-        """Commits that the effect is about to be redeemed and run."""
+        """Commit that the effect is about to be redeemed and run."""
         ...
 
     async def finish(
@@ -67,20 +67,20 @@ class Ledger(Protocol):
         output: str,
         error_code: str,
     ) -> None:
-        """Commits the result of a call with these bound arguments.
+        """Commit the result of a call with these bound arguments.
 
         In the same transaction it queues what RiskGate is told: the report, and the whole result for the task.
         """
         ...
 
     async def doubt(self, tool_call_id: str, *, error_code: str) -> None:
-        """Commits that nobody can say whether the effect happened, and queues that report."""
+        """Commit that nobody can say whether the effect happened, and queue that report."""
         ...
 
     async def evicted(self, tool_call_id: str, *, pointer: str, size_chars: int) -> None:
-        """Notes that memory keeps the output now, and drops the ledger's own copy."""
+        """Note that memory keeps the output now, and drop the ledger's own copy."""
         ...
 
     async def check_fence(self) -> bool:
-        """Says whether the person still wants the run. Raises LeaseLostError unless this process still holds it."""
+        """Return whether the person still wants the run. Raise LeaseLostError unless this process still holds it."""
         ...

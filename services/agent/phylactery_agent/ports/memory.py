@@ -70,21 +70,21 @@ class Outputs(Protocol):
     async def store_output(
         self, text: str, *, thread_id: str, run_id: str, tool_call_id: str, tool_name: str
     ) -> StoredOutput:
-        """Keeps an output; idempotent by tool_call_id and text."""
+        """Keep an output; idempotent by tool_call_id and text."""
         ...
 
     async def read_output(self, pointer: str, *, offset: int, limit: int) -> OutputRange:
-        """Reads a range of characters of one of the user's outputs."""
+        """Read a range of characters of one of the user's outputs."""
         ...
 
     async def rehydrate_output(self, pointer: str) -> str:
-        """Answers the whole text of one of the user's outputs, where it is short enough to return to a context."""
+        """Return the whole text of one of the user's outputs, where it is short enough to return to a context."""
         ...
 
     async def search_output(
         self, pointer: str, pattern: str, *, literal: bool, ignore_case: bool, context_lines: int, offset: int
     ) -> OutputMatches:
-        """Finds the lines of one of the user's outputs that an RE2 expression, or with literal a text, matches."""
+        """Find the lines of one of the user's outputs that an RE2 expression, or with literal a text, matches."""
         ...
 
 
@@ -139,9 +139,9 @@ class Memories(Protocol):
     """What is remembered about one end user, in one turn. Raises MemoryUnavailableError, MemoryRefusedError."""
 
     async def remember(self, text: str) -> Remembered:
-        """Keeps a text because it was asked for; the same text again is the same memory."""
+        """Keep a text because it was asked for; the same text again is the same memory."""
         ...
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
-        """Answers what fits the words, best first; without words what was said last."""
+        """Return what fits the words, best first; without words what was said last."""
         ...

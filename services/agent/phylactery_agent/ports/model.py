@@ -87,7 +87,7 @@ class Model(Protocol):
         on_text: Callable[[str], Awaitable[None]] | None = None,
         keep: bool = True,
     ) -> ModelReply:
-        """Answers the conversation. key names the call in the run: a node that runs again gets the same reply unpaid.
+        """Return the conversation. key names the call in the run: a node that runs again gets the same reply unpaid.
 
         A key that comes back with another conversation is asked anew, and paid. on_text is given the text so far,
         whole, each time it grew; a reply that is tried again begins anew. Without keep nothing of the reply is stored

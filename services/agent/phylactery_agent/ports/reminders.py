@@ -46,7 +46,7 @@ class Reminders(Protocol):
     """The reminders of one person, asked for in one turn. Raises Unavailable where the store fails."""
 
     async def asked_us(self) -> int:
-        """Answers when the person said what is being served: what "in 20 minutes" counts from."""
+        """Return when the person said what is being served: what "in 20 minutes" counts from."""
         ...
 
     @property
@@ -55,20 +55,20 @@ class Reminders(Protocol):
         ...
 
     async def create(self, wanted: WantedReminder, *, key: str) -> Reminder:
-        """Keeps a reminder, once per key: the same key again answers the one that is there.
+        """Keep a reminder, once per key: the same key again answers the one that is there.
 
-        Raises ReminderRefusedError with TOO_MANY_REMINDERS.
+        Raise ReminderRefusedError with TOO_MANY_REMINDERS.
         """
         ...
 
     async def list(self, *, limit: int) -> Sequence[Reminder]:
-        """Answers the person's active reminders of all their threads, the next one first."""
+        """Return the person's active reminders of all their threads, the next one first."""
         ...
 
     async def cancel(self, name: str, *, key: str) -> Reminder:
-        """Cancels the one active reminder of that id or, where no id is it, of that text.
+        """Cancel the one active reminder of that id or, where no id is it, of that text.
 
-        The same key again answers the same reminder. Raises ReminderRefusedError with REMINDER_NOT_FOUND or
+        The same key again answers the same reminder. Raise ReminderRefusedError with REMINDER_NOT_FOUND or
         REMINDER_AMBIGUOUS.
         """
         ...

@@ -36,17 +36,17 @@ class Transcript(Protocol):
     """Memory's transcript of one user's threads. Raises MemoryUnavailableError and MemoryRefusedError."""
 
     async def append(self, thread_id: str, run_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
-        """Adds messages with id, role, text and create_us; ones that are there already are skipped."""
+        """Add messages with id, role, text and create_us; ones that are there already are skipped."""
         ...
 
     async def delete(self, thread_id: str, request_id: str) -> None:
-        """Removes a thread's messages and outputs; the same request_id again removes nothing."""
+        """Remove a thread's messages and outputs; the same request_id again removes nothing."""
         ...
 
     async def page(
         self, thread_id: str, *, page_size: int, page_token: str = "", max_characters: int = 0
     ) -> TranscriptPage:
-        """Answers one page, newest first; a thread nobody wrote to is empty."""
+        """Return one page, newest first; a thread nobody wrote to is empty."""
         ...
 
 
@@ -56,18 +56,18 @@ class UserMemory(Protocol):
     async def write(
         self, text: str, *, thread_id: str, message_ids: Sequence[str], valid_us: int, keep: bool, read: bool = False
     ) -> Remembered:
-        """Gives the write policy a text of the person, said in those messages; keep says that it was asked for.
+        """Give the write policy a text of the person, said in those messages; keep says that it was asked for.
 
         read says that something was read before: what the messages do not hold is then a text's, and nobody's word.
         """
         ...
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
-        """Answers what fits the words, best first; without words what was said last."""
+        """Return what fits the words, best first; without words what was said last."""
         ...
 
     async def hydrate(self, thread_id: str, *, pathway: str, query: str, max_messages: int) -> Hydration:
-        """Answers what a turn on this pathway should know, in one call: window, memories that matter, profile."""
+        """Return what a turn on this pathway should know, in one call: window, memories that matter, profile."""
         ...
 
 
@@ -86,25 +86,25 @@ class TaskGate(Gate, Protocol):
         continues: str,
         interpretation: Interpretation | None = None,
     ) -> str:
-        """Opens a task with the user's own words and answers its id; the same request_id and words are the same task.
+        """Open a task with the user's own words and return its id; the same request_id and words are the same task.
 
         interpretation is what a model read in the words, which RiskGate checks; the first one shown counts.
-        continues names the task whose words still count, empty where these stand alone. Raises GateUnavailableError,
+        continues names the task whose words still count, empty where these stand alone. Raise GateUnavailableError,
         GateRefusedError with TASK_NOT_FOUND where that one is over.
         """
         ...
 
     async def observe(self, shown: Mapping[str, Any]) -> None:
-        """Shows the result of a tool call, in the form of tasks.observation; the same again changes nothing.
+        """Show the result of a tool call, in the form of tasks.observation; the same again changes nothing.
 
-        Raises GateUnavailableError, GateRefusedError.
+        Raise GateUnavailableError, GateRefusedError.
         """
         ...
 
     async def end_task(self, task_id: str, *, keep_seconds: int = 0) -> None:
-        """Ends a task; one that is over already is no error. Others may go on from it for keep_seconds.
+        """End a task; one that is over already is no error. Others may go on from it for keep_seconds.
 
-        Raises GateUnavailableError, GateRefusedError.
+        Raise GateUnavailableError, GateRefusedError.
         """
         ...
 
@@ -119,7 +119,7 @@ class TaskGate(Gate, Protocol):
         approval_id: str = "",
         task_id: str = "",
     ) -> GateDecision:
-        """Asks for a decision about a call of a task."""
+        """Ask for a decision about a call of a task."""
         ...
 
 
@@ -127,13 +127,13 @@ class Approvals(Protocol):
     """One user's approvals at RiskGate. Raises GateUnavailableError and GateRefusedError."""
 
     async def withdraw(self, run_ids: Collection[str], *, reason: str) -> None:
-        """Withdraws every open approval these runs asked for; one that is closed meanwhile is no error."""
+        """Withdraw every open approval these runs asked for; one that is closed meanwhile is no error."""
         ...
 
     def watch(self) -> AsyncIterator[str]:
-        """Yields the id of each that changes; an empty one says that all that change from then on will be told.
+        """Yield the id of each that changes; an empty one says that all that change from then on will be told.
 
-        Ends where RiskGate stops.
+        End where RiskGate stops.
         """
         ...
 
@@ -142,25 +142,25 @@ class Services(Protocol):
     """Makes the handles."""
 
     def gate(self, owner: Owner) -> TaskGate:
-        """Answers RiskGate on behalf of the user."""
+        """Return RiskGate on behalf of the user."""
         ...
 
     def approvals(self, owner: Owner) -> Approvals:
-        """Answers the user's approvals at RiskGate."""
+        """Return the user's approvals at RiskGate."""
         ...
 
     def inspector(self, owner: Owner) -> Inspector:
-        """Answers RiskGate's inspection of text on behalf of the user."""
+        """Return RiskGate's inspection of text on behalf of the user."""
         ...
 
     def outputs(self, owner: Owner) -> Outputs:
-        """Answers memory's outputs on behalf of the user."""
+        """Return memory's outputs on behalf of the user."""
         ...
 
     def transcript(self, owner: Owner) -> Transcript:
-        """Answers memory's transcript on behalf of the user."""
+        """Return memory's transcript on behalf of the user."""
         ...
 
     def memories(self, owner: Owner) -> UserMemory:
-        """Answers what memory remembers about the user."""
+        """Return what memory remembers about the user."""
         ...

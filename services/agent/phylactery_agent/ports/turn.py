@@ -31,15 +31,15 @@ class Trail(Protocol):
     """What the runtime keeps of the nodes of one turn: it is stored with the checkpoint they lead to, or not at all."""
 
     def begin(self) -> None:
-        """Says that a node begins. Raises what stops the run before it does."""
+        """Say that a node begins. Raise what stops the run before it does."""
         ...
 
     def now_us(self) -> int:
-        """Answers the time, in microseconds since the epoch."""
+        """Return the time, in microseconds since the epoch."""
         ...
 
     def note(self, step: NodeStep) -> None:
-        """Takes a node that ended."""
+        """Take a node that ended."""
         ...
 
 
@@ -47,14 +47,14 @@ class NoTrail:
     """A trail that keeps nothing, for graphs that run without the runtime."""
 
     def begin(self) -> None:
-        """Lets every node begin."""
+        """Let every node begin."""
 
     def now_us(self) -> int:
-        """Answers 0: nobody reads it."""
+        """Return 0: nobody reads it."""
         return 0
 
     def note(self, step: NodeStep) -> None:
-        """Keeps nothing."""
+        """Keep nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Events(Protocol):
     """The thread's outward log."""
 
     async def emit(self, *told: Told) -> None:
-        """Stores events in one commit, in order, no later than whatever follows from them; then they are sent."""
+        """Store events in one commit, in order, no later than whatever follows from them; then they are sent."""
         ...
 
 

@@ -77,7 +77,7 @@ def doubt_of_talk(text: str, clause: str) -> str:
 
 
 def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
-    """Return the doubt about a text of a clause that stands for another one, or holds more than was dictated."""
+    """Return the doubt about a text of a clause that stands for another one, or hold more than was dictated."""
     found = {name: args[name] for name in (*_DICTATED, "text") if isinstance(args.get(name), str)}
     said = {name: value for name, value in found.items() if not _is_quoted(value, clause)}
     if any(value.strip().lower() in _SAME for value in said.values()):

@@ -14,19 +14,19 @@ class Match(Protocol):
     """One place where an expression matches."""
 
     def group(self, number: int = 0) -> str:
-        """Answers a group's text."""
+        """Return a group's text."""
         ...
 
     def groupdict(self) -> dict[str, str | None]:
-        """Answers the named groups; None where one took no part."""
+        """Return the named groups; None where one took no part."""
         ...
 
     def start(self) -> int:
-        """Answers where it begins."""
+        """Return where it begins."""
         ...
 
     def end(self) -> int:
-        """Answers where it ends."""
+        """Return where it ends."""
         ...
 
 
@@ -34,20 +34,20 @@ class Expression(Protocol):
     """A compiled expression."""
 
     def match(self, text: str) -> Match | None:
-        """Matches from the beginning."""
+        """Match from the beginning."""
         ...
 
     def finditer(self, text: str) -> Iterator[Match]:
-        """Answers every match, left to right."""
+        """Return every match, left to right."""
         ...
 
     def sub(self, replacement: str, text: str) -> str:
-        """Replaces every match."""
+        """Replace every match."""
         ...
 
 
 def expression(pattern: str) -> Expression:
-    """Compiles an RE2 expression. Raises re2.error for a pattern that is none."""
+    """Compile an RE2 expression. Raise re2.error for a pattern that is none."""
     # The binding has no annotations of its own; the protocols above are what is used of it.
     return cast("Expression", cast("Any", re2).compile(pattern))
 
@@ -79,7 +79,7 @@ _ENGLISH: Final = frozenset(_ENGLISH_WORDS.split())
 
 
 def detect_language(text: str, fallback: Language = "es") -> Language:
-    """Answers the language with more signs in the text; fallback where neither has more."""
+    """Return the language with more signs in the text; fallback where neither has more."""
     lowered = text.lower()
     words = [word.group() for word in _WORD.finditer(lowered)]
     spanish = sum(word in _SPANISH for word in words) + sum(letter in _SPANISH_LETTERS for letter in lowered)

@@ -22,7 +22,7 @@ class ApprovalReply:
 
 
 def parse_reply(text: str) -> ApprovalReply | None:
-    """Answers the strict reply a text is, None for any other text."""
+    """Return the strict reply a text is, None for any other text."""
     stripped = text.strip()
     if found := _APPROVE.match(stripped):
         return ApprovalReply("approve", found.group(1))
@@ -104,7 +104,7 @@ class Intent:
 
 
 def classify(text: str, fallback: Language = "es") -> Intent:
-    """Answers language, intent and pathway of a message; fallback is the language where the words do not tell."""
+    """Return language, intent and pathway of a message; fallback is the language where the words do not tell."""
     language = detect_language(text, fallback)
     if parse_reply(text) is not None:
         return Intent(language, APPROVAL_REPLY, TOOL_PATHWAY)
@@ -114,27 +114,27 @@ def classify(text: str, fallback: Language = "es") -> Intent:
 
 
 def talk_kind(text: str) -> TalkKind | None:
-    """Answers which kind of small talk a text is, None for anything else."""
+    """Return which kind of small talk a text is, None for anything else."""
     if not text.strip():
         return "empty"
     return next((kind for kind, words in _TALK if words.match(text)), None)
 
 
 def is_fixed_talk(text: str) -> bool:
-    """Says whether every word of a text is one we know, with no free part in it: it can hold no secret."""
+    """Return whether every word of a text is one we know, with no free part in it: it can hold no secret."""
     return not text.strip() or _FIXED.match(text) is not None
 
 
 def asks_not_to_store(text: str) -> bool:
-    """Says whether a person wants nothing of their message kept: "no guardes esto", "do not store this"."""
+    """Return whether a person wants nothing of their message kept: "no guardes esto", "do not store this"."""
     return next((True for _ in _DO_NOT_STORE.finditer(text)), False)
 
 
 def without_store_phrase(text: str) -> str:
-    """Answers a text without that wish at its beginning or end, so that the rest can be understood."""
+    """Return a text without that wish at its beginning or end, so that the rest can be understood."""
     return _STORE_PHRASE.sub("", text) if asks_not_to_store(text) else text
 
 
 def is_continue(text: str) -> bool:
-    """Says whether a text asks to go on with what was begun."""
+    """Return whether a text asks to go on with what was begun."""
     return _CONTINUE.match(text) is not None

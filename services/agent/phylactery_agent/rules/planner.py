@@ -186,7 +186,7 @@ def _completed(clause: str) -> list[str]:
 
 
 def _names_file(text: str, end: int) -> bool:
-    """Return whether the word before a place names a file, or ends a quoted name."""
+    """Return whether the word before a place names a file, or end a quoted name."""
     word = text[text.rfind(" ", 0, end) + 1 : end]
     return word[-1:] in _QUOTES.values() or doubts.is_file(word)
 
@@ -196,7 +196,7 @@ def _offered() -> tuple[str, ...]:
 
 
 def off_tool(clause: str) -> str | None:
-    """Answers the tool that would understand a clause, had it not been switched off; None where there is none."""
+    """Return the tool that would understand a clause, had it not been switched off; None where there is none."""
     variant = clause.rstrip(_END)
     off = (spec for name, spec in TOOL_REGISTRY.items() if disabled_reason(name) is not None)
     return next((call.tool for spec in off for call in _calls(spec, variant, clause)), None)
@@ -207,7 +207,7 @@ def _clean(text: str) -> str:
 
 
 def _cut(text: str, *, weak: bool) -> list[str]:
-    """Cuts at connectors outside quotes; strong ones and, if asked, weak ones, where a tool's verb follows."""
+    """Cut at connectors outside quotes; strong ones and, if asked, weak ones, where a tool's verb follows."""
     masked = _without_quotes(text)
     connectors = [_STRONG, _WEAK] if weak else [_STRONG]
     spans = sorted((found.start(), found.end()) for connector in connectors for found in connector.finditer(masked))
@@ -229,7 +229,7 @@ def _verbs(names: tuple[str, ...]) -> Expression:
 
 
 def _without_quotes(text: str) -> str:
-    """Answers a text of the same length in which quoted parts are underscores; an unclosed quote quotes nothing."""
+    """Return a text of the same length in which quoted parts are underscores; an unclosed quote quotes nothing."""
     out: list[str] = []
     index = 0
     while index < len(text):
@@ -246,7 +246,7 @@ def _without_quotes(text: str) -> str:
 
 
 def _readings(clause: str) -> list[PlannedCall]:
-    """Answers what a clause can mean, best first: without the sentence's end mark, then as typed.
+    """Return what a clause can mean, best first: without the sentence's end mark, then as typed.
 
     Only reads have a second reading: nobody asked to write to a file whose name was guessed.
     """
@@ -280,7 +280,7 @@ def _compiled(pattern: str) -> Expression:
 
 
 def _arguments(spec: ToolSpec, pattern: Pattern, groups: dict[str, str | None]) -> dict[str, Any] | None:
-    """Answers the arguments, None where they do not fit the tool."""
+    """Return the arguments, None where they do not fit the tool."""
     properties = spec.schema["properties"]
     args: dict[str, Any] = dict(pattern.fixed)
     for name, raw in groups.items():

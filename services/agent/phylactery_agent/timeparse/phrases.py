@@ -66,9 +66,9 @@ class _Said:
 
 
 def resolve(text: str, *, where: tzinfo, now_us: int, rule: Rule | None = None) -> When:
-    """Answers when a text means, said at a moment in a zone; rule repeats it, or the text itself does.
+    """Return when a text means, said at a moment in a zone; rule repeats it, or the text itself does.
 
-    Raises WhenError.
+    Raise WhenError.
     """
     said = _read(tidy(text))
     if said.every is not None:
@@ -84,7 +84,7 @@ def resolve(text: str, *, where: tzinfo, now_us: int, rule: Rule | None = None) 
 
 
 def is_time(text: str) -> bool:
-    """Says whether a text is made of the parts of one time; whether that is over, only a moment can say."""
+    """Return whether a text is made of the parts of one time; whether that is over, only a moment can say."""
     try:
         _read(tidy(text))
     except WhenError:
@@ -93,7 +93,7 @@ def is_time(text: str) -> bool:
 
 
 def tidy(text: str) -> str:
-    """Answers the text with single spaces and without the marks behind it."""
+    """Return the text with single spaces and without the marks behind it."""
     return " ".join(text.split()).rstrip(" ,:;.")
 
 
@@ -102,7 +102,7 @@ def _not_understood(why: str) -> WhenError:
 
 
 def _read(text: str) -> _Said:
-    """Reads part after part; each kind at most once."""
+    """Read part after part; each kind at most once."""
     said, rest = _Said(), text
     while rest:
         kind, groups, end = _first_part(rest)
@@ -115,7 +115,7 @@ def _read(text: str) -> _Said:
 
 
 def _first_part(text: str) -> tuple[str, Mapping[str, str], int]:
-    """Answers what a text begins with: its kind, its groups, and where the next part begins."""
+    """Return what a text begins with: its kind, its groups, and where the next part begins."""
     for kind, found in ((kind, one.match(text)) for kind, one in _COMPILED):
         if found is not None:
             return kind, {name: value for name, value in found.groupdict().items() if value is not None}, found.end()
@@ -149,7 +149,7 @@ def _due(said: _Said, where: tzinfo, now_us: int, rule: Rule | None) -> int:
 
 
 def _first(rule: Rule, said: _Said, at: time, where: tzinfo, now_us: int) -> int:
-    """Answers the first time of a rule that no day was said with."""
+    """Return the first time of a rule that no day was said with."""
     now = to_local(now_us, where)
     start = datetime.combine(now.date(), at)
     monthly = (said.every or {}).get("monthday")
@@ -164,7 +164,7 @@ def _first(rule: Rule, said: _Said, at: time, where: tzinfo, now_us: int) -> int
 
 
 def _with_days(rule: Rule | None, due: datetime) -> Rule | None:
-    """Answers the rule with the weekday it begins on, where it has weeks and names none."""
+    """Return the rule with the weekday it begins on, where it has weeks and name none."""
     if rule is None or rule.frequency != "WEEKLY" or rule.days:
         return rule
     return replace(rule, days=(due.weekday(),))
@@ -184,7 +184,7 @@ def _exact(groups: Mapping[str, str], where: tzinfo) -> int:
 
 
 def _clock(said: _Said) -> time:
-    """Answers the time of the day: the one said, moved past noon where the part of the day says so."""
+    """Return the time of the day: the one said, moved past noon where the part of the day says so."""
     if not said.clock:
         return PART_TIMES[_part(said.part)] if said.part else DEFAULT_TIME
     groups = said.clock
@@ -211,7 +211,7 @@ def _clock(said: _Said) -> time:
 
 
 def _part(groups: Mapping[str, str] | None, said: str = "") -> str:
-    """Answers the part of the day that was said, empty for none."""
+    """Return the part of the day that was said, empty for none."""
     said = said or (groups or {}).get("part", "")
     return word(said, PART_WORDS) if said else ""
 
@@ -235,7 +235,7 @@ def _distance(groups: Mapping[str, str]) -> tuple[str, float]:
 
 
 def _moved(day: date, unit: str, many: float) -> date:
-    """Answers a day so many days, weeks, months or years later; a month too short has its last day."""
+    """Return a day so many days, weeks, months or years later; a month too short has its last day."""
     if unit in {"day", "week"}:
         return day + timedelta(days=int(many) * (7 if unit == "week" else 1))
     month = day.year * 12 + day.month - 1 + int(many) * (12 if unit == "year" else 1)
@@ -246,7 +246,7 @@ def _moved(day: date, unit: str, many: float) -> date:
 
 
 def _on(groups: Mapping[str, str], at: time, now: datetime) -> datetime:
-    """Answers the local time of a day that was said."""
+    """Return the local time of a day that was said."""
     today = now.date()
     for name, days in (("today", 0), ("aftertomorrow", 2), ("tomorrow", 1)):
         if name in groups:
@@ -273,7 +273,7 @@ def _on(groups: Mapping[str, str], at: time, now: datetime) -> datetime:
 
 
 def _month_day(now: datetime, day: int, at: time) -> datetime:
-    """Answers the next day of that number."""
+    """Return the next day of that number."""
     month = now.year * 12 + now.month - 1
     for later in range(month, month + 14):
         year, number = later // 12, later % 12 + 1
@@ -285,7 +285,7 @@ def _month_day(now: datetime, day: int, at: time) -> datetime:
 
 
 def _rule(groups: Mapping[str, str]) -> Rule:
-    """Answers the repetition that was said."""
+    """Return the repetition that was said."""
     if "workdays" in groups:
         return Rule("WEEKLY", days=(0, 1, 2, 3, 4))
     if "everyday" in groups:

@@ -39,7 +39,7 @@ class Rule:
     until: date | None = None
 
     def __str__(self) -> str:
-        """Answers the one spelling of the rule."""
+        """Return the one spelling of the rule."""
         parts = [f"FREQ={self.frequency}"]
         if self.interval != 1:
             parts.append(f"INTERVAL={self.interval}")
@@ -53,7 +53,7 @@ class Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """Reads FREQ=…;INTERVAL=…;BYDAY=…;COUNT=…;UNTIL=YYYYMMDD. Raises RuleError."""
+    """Read FREQ=…;INTERVAL=…;BYDAY=…;COUNT=…;UNTIL=YYYYMMDD. Raise RuleError."""
     if len(text) > MAX_RULE_CHARS:
         raise RuleError(f"a rule has at most {MAX_RULE_CHARS} characters")
     parts: dict[str, str] = {}
@@ -89,7 +89,7 @@ def _days(text: str) -> tuple[int, ...]:
 
 
 def _number(parts: dict[str, str], name: str, most: int) -> int:
-    """Answers a number of the rule, 0 where it is not there."""
+    """Return a number of the rule, 0 where it is not there."""
     if name not in parts:
         return 0
     text = parts[name]
@@ -109,7 +109,7 @@ def _until(text: str) -> date | None:
 
 @lru_cache(maxsize=64)
 def zone(name: str) -> tzinfo:
-    """Answers the zone of an IANA name. Raises RuleError where there is none."""
+    """Return the zone of an IANA name. Raise RuleError where there is none."""
     if name == "UTC":
         return UTC
     try:
@@ -119,17 +119,17 @@ def zone(name: str) -> tzinfo:
 
 
 def to_us(local: datetime, where: tzinfo) -> int:
-    """Answers a naive local time in microseconds since the epoch."""
+    """Return a naive local time in microseconds since the epoch."""
     return (local.replace(tzinfo=where, fold=0).astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
 def to_local(us: int, where: tzinfo) -> datetime:
-    """Answers the naive local time of a moment."""
+    """Return the naive local time of a moment."""
     return (_EPOCH + timedelta(microseconds=us)).astimezone(where).replace(tzinfo=None, fold=0)
 
 
 def occurrences(rule: Rule, start: datetime) -> Iterator[datetime]:
-    """Answers the naive local times from start on, start among them where the rule fits it."""
+    """Return the naive local times from start on, start among them where the rule fits it."""
     given = 0
     for moment in _raw(rule, start):
         if moment < start:
@@ -181,9 +181,9 @@ class Next:
 
 
 def next_after(repeat: str, start_us: int, time_zone: str, *, due_us: int, after_us: int) -> Next:
-    """Answers what comes after a moment of what was due at due_us; an empty repeat is once.
+    """Return what comes after a moment of what was due at due_us; an empty repeat is once.
 
-    passed counts how often it was due from due_us to the moment, both of them in it. Raises RuleError.
+    passed counts how often it was due from due_us to the moment, both of them in it. Raise RuleError.
     """
     if not repeat:
         return Next(None, 1)

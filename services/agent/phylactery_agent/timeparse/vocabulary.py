@@ -93,24 +93,24 @@ HALVES: Final = {"y media": 30, "y cuarto": 15, "menos cuarto": -15, "en punto":
 
 
 def fold(text: str) -> str:
-    """Answers a text in lower case, without accents, its spaces single."""
+    """Return a text in lower case, without accents, its spaces single."""
     decomposed = unicodedata.normalize("NFKD", " ".join(text.casefold().split()))
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
 def word(text: str, table: Mapping[str, T]) -> T:
-    """Answers what a word of an expression stands for, its plural too."""
+    """Return what a word of an expression stands for, its plural too."""
     name = fold(text)
     return table[next(known for known in (name, name.removesuffix("s"), name.removesuffix("es")) if known in table)]
 
 
 def number_of(text: str) -> int:
-    """Answers a number in figures or words."""
+    """Return a number in figures or words."""
     return int(text) if text.isascii() and text.isdigit() else _NUMBERS[fold(text)]
 
 
 def _any(names: Mapping[str, object] | tuple[str, ...]) -> str:
-    """Answers the expression for any of the words, with or without their accents."""
+    """Return the expression for any of the words, with or without their accents."""
     accented = {"a": "[aá]", "e": "[eé]", "i": "[ií]", "o": "[oó]", "u": "[uú]", "n": "[nñ]", " ": r"\s+"}
     spelled = ("".join(accented.get(char, char) for char in name) for name in sorted(names, key=len, reverse=True))
     return "(?:" + "|".join(spelled) + ")"
@@ -190,12 +190,12 @@ _NAMED: Final = expression(r"\(\?P<[a-z]+>")
 
 
 def _plain(*expressions: str) -> str:
-    """Answers any of the expressions, without the names of their groups."""
+    """Return any of the expressions, without the names of their groups."""
     return "(?:" + "|".join(_NAMED.sub("(?:", one) for one in expressions) + ")"
 
 
 def when_expression(*, last: bool) -> str:
-    """Answers the expression for a whole time, in a group called when: at the end of a clause, or before more words.
+    """Return the expression for a whole time, in a group called when: at the end of a clause, or before more words.
 
     It finds parts in any number; whether they make a time, resolve says.
     """

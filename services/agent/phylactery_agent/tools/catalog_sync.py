@@ -40,12 +40,12 @@ class CatalogCheck:
         return self._view.revision if self._view is not None else 0
 
     def version_of(self, name: str) -> str:
-        """Answers RiskGate's version of a tool, empty where it does not know it or was not asked yet."""
+        """Return RiskGate's version of a tool, empty where it does not know it or was not asked yet."""
         entry = self._entries.get(name)
         return "" if entry is None else entry.version
 
     def checked(self, name: str) -> bool:
-        """Says whether a tool was held against the catalog."""
+        """Return whether a tool was held against the catalog."""
         return name in self._said
 
     @property
@@ -53,7 +53,7 @@ class CatalogCheck:
         return self._view.tools if self._view is not None else {}
 
     async def look(self) -> bool:
-        """Asks RiskGate once and applies what it says; False where it does not answer, and then nothing changes."""
+        """Ask RiskGate once and applies what it says; False where it does not answer, and then nothing changes."""
         try:
             found = await self._catalog.catalog(self._view.bundle_hash if self._view is not None else "")
         except (GateUnavailableError, GateRefusedError) as error:
@@ -68,26 +68,26 @@ class CatalogCheck:
         return True
 
     async def first_look(self) -> None:
-        """Looks once before anything is served; a RiskGate that is away is asked again in the background."""
+        """Look once before anything is served; a RiskGate that is away is asked again in the background."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FIRST_SECONDS):
                 await self.look()
 
     async def run(self) -> None:
-        """Looks again and again, for ever; without a pause set, until RiskGate has answered once."""
+        """Look again and again, for ever; without a pause set, until RiskGate has answered once."""
         while self._poll_seconds or not self.checked_us:
             await asyncio.sleep(self._poll_seconds or 1.0)
             await self.look()
 
     def forget(self) -> None:
-        """Takes back everything that was said: whoever comes next asks RiskGate itself."""
+        """Take back everything that was said: whoever comes next asks RiskGate itself."""
         for name in self._said:
             withdraw(name, _BY)
         self._said.clear()
         self._view, self.checked_us = None, 0
 
     def _apply(self) -> None:
-        """Switches tools off and on; also without news, since tools may have come."""
+        """Switch tools off and on; also without news, since tools may have come."""
         for name, spec in TOOL_REGISTRY.items():
             verdict = self._verdict(spec)
             if verdict is None:

@@ -137,7 +137,7 @@ class ToolSpec:
     """What a reply says instead of label and result where nothing was found; empty says both."""
 
     def quoted(self, output: str, language: Language) -> str:
-        """Answers what a reply quotes of the output."""
+        """Return what a reply quotes of the output."""
         if not self.quotes_output:
             return ""
         return output if self.shown is None else self.shown(output, language)
@@ -197,7 +197,7 @@ class Invocation:
 
 
 def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:
-    """Answers the arguments as the tool's own model. Raises TypeError where they are another tool's."""
+    """Return the arguments as the tool's own model. Raise TypeError where they are another tool's."""
     if not isinstance(invocation.args, model):
         raise TypeError(f"expected {model.__name__}, not {type(invocation.args).__name__}")
     return invocation.args

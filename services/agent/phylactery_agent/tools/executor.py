@@ -103,10 +103,10 @@ class Executor:
     """Runs tools. Built once per process; the folders of its settings are created. begin() and end() come once each."""
 
     def __init__(self, settings: ToolSettings) -> None:
-        """Loads the implementations.
+        """Load the implementations.
 
         Raises:
-            ToolRegistrationError: a plug-in offers no SPECS and IMPLEMENTATIONS, or takes a name that is taken, or the
+            ToolRegistrationError: a plug-in offers no SPECS and IMPLEMENTATIONS, or take a name that is taken, or the
                 journal lies inside the sandbox.
             McpConfigError: what is configured of an MCP tool does not fit the tool.
         """
@@ -136,17 +136,17 @@ class Executor:
             self._implementations.update(self._servers.register())
 
     async def begin(self) -> None:
-        """Begins to speak to the MCP servers; one that is not there soon is gone on looking for in the background."""
+        """Begin to speak to the MCP servers; one that is not there soon is gone on looking for in the background."""
         if self._servers is not None:
             await self._servers.begin()
 
     async def end(self) -> None:
-        """Ends the MCP servers with all they started."""
+        """End the MCP servers with all they started."""
         if self._servers is not None:
             await self._servers.end()
 
     def forget(self, effect_keys: Iterable[str]) -> None:
-        """Drops what is noted outside the database of effects that will never be asked about again."""
+        """Drop what is noted outside the database of effects that will never be asked about again."""
         for key in effect_keys:
             self._journal.remove(key)
 
@@ -177,7 +177,7 @@ class Executor:
         memories: Memories,
         reminders: Reminders | None = None,
     ) -> str:
-        """Runs exactly the bound call under its receipt and answers its output.
+        """Run exactly the bound call under its receipt and return its output.
 
         Raises:
             ReceiptRefusedError: the receipt does not cover this call; nothing ran.
@@ -221,7 +221,7 @@ class Executor:
         memories: Memories,
         reminders: Reminders | None = None,
     ) -> Reconciled:
-        """Asks the other side whether the effect under this key happened; unknown where it cannot be asked.
+        """Ask the other side whether the effect under this key happened; unknown where it cannot be asked.
 
         It needs no receipt, because asking changes nothing; and after a crash there may be none to get.
         """
@@ -257,7 +257,7 @@ class Executor:
     async def _settle(
         self, spec: ToolSpec, implementation: Implementation, invocation: Invocation, error: Exception
     ) -> str:
-        """Turns a fault into what it means: a failure without effect, a late success, or doubt."""
+        """Turn a fault into what it means: a failure without effect, a late success, or doubt."""
         code, said = _code_of(error), error.said if isinstance(error, EffectUnknownError) else ""
         if _repeatable(spec):
             raise ToolFailedError(code, said or f"{spec.name} failed")
@@ -270,7 +270,7 @@ class Executor:
 
 
 def _described(bound: BoundCall, execution: Execution) -> Mapping[str, str]:
-    """Answers what a span tells of a call: which, and nothing of its arguments."""
+    """Return what a span tells of a call: which, and nothing of its arguments."""
     return {
         semconv.GEN_AI_OPERATION: semconv.EXECUTE_TOOL,
         semconv.GEN_AI_TOOL: bound.tool,

@@ -28,7 +28,7 @@ class _Pattern:
         self._place = 0
 
     def forms(self) -> list[str]:
-        """Answers every text the whole expression may stand for."""
+        """Return every text the whole expression may stand for."""
         found = self._choice()
         if self._place < len(self._text):
             raise _UnreadableError
@@ -99,7 +99,7 @@ class _Pattern:
         return inside
 
     def _pass_over(self) -> None:
-        """Reads to the end of a group whose inside is an argument."""
+        """Read to the end of a group whose inside is an argument."""
         open_groups = 1
         while open_groups:
             char = self._next()
@@ -111,7 +111,7 @@ class _Pattern:
                 open_groups += (char == "(") - (char == ")")
 
     def _class(self) -> str:
-        """Answers the one letter of a choice of spellings, or that anything may stand there."""
+        """Return the one letter of a choice of spellings, or that anything may stand there."""
         chars = [self._next()]
         while chars[-1] != "]" or len(chars) == 1:
             chars.append(self._next())
@@ -122,7 +122,7 @@ class _Pattern:
 
 
 def phrases_of(expression: str) -> tuple[str, ...]:
-    """Answers the phrases a pattern stands for, what may be left out left out; none where it cannot be read."""
+    """Return the phrases a pattern stands for, what may be left out left out; none where it cannot be read."""
     try:
         forms = _Pattern(expression).forms()
     except _UnreadableError:
@@ -147,7 +147,7 @@ MAX_PHRASES: Final = 200
 
 
 def exported(specs: Iterable[ToolSpec]) -> dict[str, Any]:
-    """Answers a list of tools; "catalog" of each holds its contract and how people ask for it."""
+    """Return a list of tools; "catalog" of each holds its contract and how people ask for it."""
     return {"tools": [_tool(spec) for spec in specs]}
 
 

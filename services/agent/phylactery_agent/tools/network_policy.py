@@ -39,17 +39,17 @@ class Url:
 
     @property
     def authority(self) -> str:
-        """Answers what stands in the Host header."""
+        """Return what stands in the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     def __str__(self) -> str:
-        """Answers the URL."""
+        """Return the URL."""
         return f"{self.scheme}://{self.authority}{self.target}"
 
 
 def read_url(text: str) -> Url:
-    """Reads an absolute URL strictly: what two readers could take for two hosts is refused. Raises UrlError."""
+    """Read an absolute URL strictly: what two readers could take for two hosts is refused. Raise UrlError."""
     if len(text) > MAX_URL_CHARS:
         raise UrlError(f"a URL has at most {MAX_URL_CHARS} characters")
     if _PRINTABLE.fullmatch(text) is None:
@@ -88,7 +88,7 @@ def _ipv6(text: str) -> ipaddress.IPv6Address:
 
 
 def _host(text: str) -> str:
-    """Answers a name, or an IPv4 address of four plain numbers; every other spelling of one is refused."""
+    """Return a name, or an IPv4 address of four plain numbers; every other spelling of one is refused."""
     try:
         return str(ipaddress.IPv4Address(text))
     except ValueError:
@@ -99,7 +99,7 @@ def _host(text: str) -> str:
 
 
 def address_of(host: str) -> Address | None:
-    """Answers the address a host is, None for a name."""
+    """Return the address a host is, None for a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -120,18 +120,18 @@ class AllowedHost:
     networks: tuple[Network, ...] = ()
 
     def covers(self, url: Url) -> bool:
-        """Says whether a URL is one of the entry's."""
+        """Return whether a URL is one of the entry's."""
         if (url.scheme, url.port) != (self.scheme, self.port):
             return False
         return url.host.endswith(f".{self.host}") if self.below else url.host == self.host
 
     def reaches(self, address: Address) -> bool:
-        """Says whether a connection to an address is allowed under the entry."""
+        """Return whether a connection to an address is allowed under the entry."""
         return any(address in network for network in self.networks) or is_public(address)
 
 
 def read_allowed(entries: Sequence[str]) -> tuple[AllowedHost, ...]:
-    """Reads [http://|https://]HOST[:PORT][=NETWORK,…]; *.DOMAIN is every host below one. Raises UrlError."""
+    """Read [http://|https://]HOST[:PORT][=NETWORK,…]; *.DOMAIN is every host below one. Raise UrlError."""
     return tuple(_entry(entry.strip().lower()) for entry in entries)
 
 
@@ -162,7 +162,7 @@ _NEVER: Final = tuple(
 
 
 def is_public(address: Address) -> bool:
-    """Says whether an address is anybody's on the internet: not private, loopback, link-local, shared or reserved."""
+    """Return whether an address is anybody's on the internet: not private, loopback, link-local, shared or reserved."""
     if isinstance(address, ipaddress.IPv6Address):
         inside = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if inside is None and address in _NAT64:

@@ -36,11 +36,11 @@ class ReceiptKeys(Protocol):
     """Where public keys and the issuer's name come from; phylactery_agent.ports.Gate is one."""
 
     async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
-        """Answers public keys as JWK by kid."""
+        """Return public keys as JWK by kid."""
         ...
 
     async def issuer(self) -> str:
-        """Answers the expected iss."""
+        """Return the expected iss."""
         ...
 
 
@@ -58,7 +58,7 @@ class Execution:
 
 
 async def verify_receipt(receipt: str, bound: BoundCall, execution: Execution, keys: ReceiptKeys) -> None:
-    """Verifies a receipt against a bound call and its execution.
+    """Verify a receipt against a bound call and its execution.
 
     The JWS (RFC 7515 compact, alg Ed25519 of RFC 9864) must carry exactly the one header a known key writes. A receipt
     has no lifetime of its own: it names one execution, and that one may come back to it after a crash.
@@ -96,13 +96,13 @@ async def verify_receipt(receipt: str, bound: BoundCall, execution: Execution, k
 
 
 def expected_header(kid: str) -> str:
-    """Answers the one header segment a receipt of this key may have: RFC 8785 JSON, base64url without padding."""
+    """Return the one header segment a receipt of this key may have: RFC 8785 JSON, base64url without padding."""
     header = {"alg": "Ed25519", "kid": kid, "typ": RECEIPT_TYPE}
     return base64.urlsafe_b64encode(rfc8785.dumps(header)).rstrip(b"=").decode()
 
 
 def canonical_arguments(bound: BoundCall) -> dict[str, Any]:
-    """Answers the arguments, only if the text is canonical and hashes to what was signed.
+    """Return the arguments, only if the text is canonical and hashes to what was signed.
 
     Raises:
         ReceiptRefusedError: it is not.
@@ -148,7 +148,7 @@ def _json_object(segment: str) -> dict[str, Any]:
 
 
 def _decode(segment: str) -> bytes:
-    """Decodes base64url strictly: no padding, no other alphabet, no spare bits, so one value has one spelling."""
+    """Decode base64url strictly: no padding, no other alphabet, no spare bits, so one value has one spelling."""
     try:
         raw = base64.b64decode(segment + "=" * (-len(segment) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

@@ -34,7 +34,7 @@ class ToolRegistrationError(Exception):
 
 
 def register(spec: ToolSpec, source: str = BUILTIN) -> None:
-    """Adds one tool; the same one again changes nothing. source is "builtin", "plugin:MODULE" or "mcp:SERVER".
+    """Add one tool; the same one again changes nothing. source is "builtin", "plugin:MODULE" or "mcp:SERVER".
 
     Raises:
         ToolRegistrationError: another tool has that name.
@@ -46,42 +46,42 @@ def register(spec: ToolSpec, source: str = BUILTIN) -> None:
 
 
 def unregister(names: Iterable[str]) -> None:
-    """Takes tools away again, with all that is said about them."""
+    """Take tools away again, with all that is said about them."""
     for name in names:
         for kept in (TOOL_REGISTRY, _sources, _objections):
             kept.pop(name, None)
 
 
 def source_of(name: str) -> str:
-    """Answers where a tool comes from."""
+    """Return where a tool comes from."""
     return _sources.get(name, BUILTIN)
 
 
 def offered_tools(allowed: Collection[str] = ()) -> Sequence[ToolSpec]:
-    """Answers the tools that may be proposed now, in order of registration; an empty ``allowed`` narrows nothing."""
+    """Return the tools that may be proposed now, in order of registration; an empty ``allowed`` narrows nothing."""
     return [
         spec for name, spec in TOOL_REGISTRY.items() if not _objections.get(name) and (not allowed or name in allowed)
     ]
 
 
 def object_to(name: str, by: str, reason: DisabledReason) -> None:
-    """Switches a tool off until whoever says so takes it back; ``by`` is who: catalog, settings, server."""
+    """Switch a tool off until whoever says so takes it back; ``by`` is who: catalog, settings, server."""
     _objections.setdefault(name, {})[by] = reason
 
 
 def withdraw(name: str, by: str) -> None:
-    """Takes an objection back; without one nothing changes."""
+    """Take an objection back; without one nothing changes."""
     _objections.get(name, {}).pop(by, None)
 
 
 def disabled_reason(name: str) -> DisabledReason | None:
-    """Answers why a tool is switched off, None where it is offered."""
+    """Return why a tool is switched off, None where it is offered."""
     said = set(_objections.get(name, {}).values())
     return next((reason for reason in get_args(DisabledReason) if reason in said), None)
 
 
 def refused_reason(name: str) -> DisabledReason | None:
-    """Answers why a call of a tool is refused, None where it is not.
+    """Return why a call of a tool is refused, None where it is not.
 
     A server that is away is no such reason: it may be back in a moment, and whoever calls it waits that long.
     """
@@ -90,7 +90,7 @@ def refused_reason(name: str) -> DisabledReason | None:
 
 
 def ensure_tools_registered(plugins: Sequence[str] = ()) -> None:
-    """Registers the built-in tools, then those of each plug-in module by its importable name.
+    """Register the built-in tools, then those of each plug-in module by its importable name.
 
     Raises:
         ToolRegistrationError: a module offers no SPECS, or a name is taken.

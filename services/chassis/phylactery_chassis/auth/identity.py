@@ -66,11 +66,11 @@ class Principal:
 
     @property
     def delegated(self) -> bool:
-        """Says whether a delegate speaks for the subject."""
+        """Return whether a delegate speaks for the subject."""
         return bool(self.actor)
 
     def require(self, role: Role) -> None:
-        """Raises PermissionDenied ROLE_REQUIRED unless the principal has the role."""
+        """Raise PermissionDenied ROLE_REQUIRED unless the principal has the role."""
         if role not in self.roles:
             raise PermissionDenied(
                 "ROLE_REQUIRED",
@@ -93,7 +93,7 @@ _principal: ContextVar[Principal] = ContextVar("phylactery_principal")
 
 
 def current_principal() -> Principal:
-    """Answers who calls. Raises Unauthenticated outside a call."""
+    """Return who calls. Raise Unauthenticated outside a call."""
     try:
         return _principal.get()
     except LookupError:
@@ -102,7 +102,7 @@ def current_principal() -> Principal:
 
 @contextmanager
 def bind_principal(principal: Principal) -> Iterator[None]:
-    """Binds a principal for the block: the interceptor's way, and a test's."""
+    """Bind a principal for the block: the interceptor's way, and a test's."""
     token = _principal.set(principal)
     try:
         yield
@@ -114,11 +114,11 @@ class Authenticator(Protocol):
     """Turns a call's metadata into a Principal. Raises Unauthenticated or PermissionDenied."""
 
     def authenticate(self, metadata: Mapping[str, str]) -> Principal:
-        """Answers who calls."""
+        """Return who calls."""
         ...
 
     def granted(self, credential_hash: str) -> Principal | None:
-        """Return what the credential stands for now, None where it was withdrawn or has expired."""
+        """Return what the credential stands for now, None where it was withdrawn or have expired."""
         ...
 
     def refresh(self, *, now: bool = False) -> None:
@@ -127,7 +127,7 @@ class Authenticator(Protocol):
 
 
 def refuse_doubled(keys: Iterable[str]) -> None:
-    """Raises Unauthenticated where metadata that says who calls is there more than once.
+    """Raise Unauthenticated where metadata that says who calls is there more than once.
 
     Only one of them could count, and a proxy before the service may have checked the other.
     """
@@ -144,7 +144,7 @@ def _checked_name(value: str, header: str) -> str:
 
 
 def _on_behalf(actor: Principal, metadata: Mapping[str, str]) -> Principal:
-    """Answers the end user a delegate names: the role caller, and of the delegate's only what narrows it."""
+    """Return the end user a delegate names: the role caller, and of the delegate's only what narrows it."""
     subject = metadata.get(SUBJECT_HEADER, "")
     tenant = metadata.get(TENANT_HEADER, "")
     if not subject:
@@ -188,7 +188,7 @@ class LoopbackAuthenticator:
         """Do nothing: no identity is kept anywhere."""
 
     def authenticate(self, metadata: Mapping[str, str]) -> Principal:
-        """Answers 'local', or the named subject in the named tenant (default 'local')."""
+        """Return 'local', or the named subject in the named tenant (default 'local')."""
         if SUBJECT_HEADER not in metadata and TENANT_HEADER not in metadata:
             return self._local
         anywhere = Principal("local", ANY_TENANT, self._local.roles)
@@ -221,7 +221,7 @@ class TokensFileError(ValueError):
 
 
 def token_hash(token: str) -> str:
-    """Answers the form a token is stored in: tokens are random, so a plain SHA-256 is enough."""
+    """Return the form a token is stored in: tokens are random, so a plain SHA-256 is enough."""
     return "sha256:" + hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -259,7 +259,7 @@ class TokenAuthenticator:
     """
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
-        """Reads the file. Raises TokensFileError."""
+        """Read the file. Raise TokensFileError."""
         self._path, self._clock = path, MonotoneClock(clock or SystemClock())
         self._stamp = _stamp(path)
         entries = read_tokens(path)
@@ -269,7 +269,7 @@ class TokenAuthenticator:
         self._faulty_since: float | None = None
 
     def authenticate(self, metadata: Mapping[str, str]) -> Principal:
-        """Answers the token's principal, or the end user its delegate names."""
+        """Return the token's principal, or the end user its delegate names."""
         header = metadata.get(AUTHORIZATION, "")
         scheme, _, token = header.partition(" ")
         if scheme.lower() != "bearer" or not token:
@@ -282,7 +282,7 @@ class TokenAuthenticator:
         return _on_behalf(principal, metadata)
 
     def granted(self, credential_hash: str) -> Principal | None:
-        """Return what a token stands for now, None where it was withdrawn or has expired."""
+        """Return what a token stands for now, None where it was withdrawn or have expired."""
         found = self._by_hash.get(credential_hash)
         if found is None:
             return None

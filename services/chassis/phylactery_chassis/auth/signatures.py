@@ -23,7 +23,7 @@ SMALL_ORDER: Final = frozenset(
 
 
 def can_be_believed(public_key: bytes) -> bool:
-    """Says whether signatures under the raw public key mean anything.
+    """Return whether signatures under the raw public key mean anything.
 
     Under a key of small order one signature would fit every message, and OpenSSL takes it.
     """
@@ -31,7 +31,7 @@ def can_be_believed(public_key: bytes) -> bool:
 
 
 def verify_signature(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Says whether the Ed25519 signature of the message is by the raw public key, which can be believed."""
+    """Return whether the Ed25519 signature of the message is by the raw public key, which can be believed."""
     if not can_be_believed(public_key):
         return False
     try:

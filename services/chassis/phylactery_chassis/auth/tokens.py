@@ -49,9 +49,9 @@ def add_token(
     tools: Sequence[str] = (),
     expires: datetime | None = None,
 ) -> str:
-    """Adds a new identity to a tokens file, creating it with mode 0600, and answers its token.
+    """Add a new identity to a tokens file, creating it with mode 0600, and return its token.
 
-    Raises TokensFileError when the file is damaged or the identity not valid; the file is then as it was.
+    Raise TokensFileError when the file is damaged or the identity not valid; the file is then as it was.
     """
     token = "phy_" + secrets.token_urlsafe(_RANDOM_BYTES)
     entry: dict[str, Any] = {

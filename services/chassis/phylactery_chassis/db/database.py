@@ -33,12 +33,12 @@ from phylactery_chassis.telemetry.logs import get_logger
 
 
 def look(connection: Connection) -> None:
-    """Asks for nothing but an answer."""
+    """Ask for nothing but an answer."""
     run_text(connection, "SELECT 1").close()
 
 
 def write_something(connection: Connection) -> None:
-    """Writes what changes nothing: the number in a file's head as it is, or a transaction's own record at a server.
+    """Write what changes nothing: the number in a file's head as it is, or a transaction's own record at a server.
 
     A transaction that changes nothing at all works on a full disk too.
     """
@@ -53,7 +53,7 @@ _FAILED_SYNC = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_F
 
 
 def stop_after_failed_sync(engine: Engine) -> None:
-    """Makes every write of an engine Unavailable STORE_UNAVAILABLE once a sync failed; reads go on.
+    """Make every write of an engine Unavailable STORE_UNAVAILABLE once a sync failed; read go on.
 
     A write is a transaction with the execution option phylactery_write.
     """
@@ -102,9 +102,9 @@ class Database:
     """
 
     def __init__(self, url: str, *, company: Callable[[], int] | None = None, log_pages: int = LOG_PAGES) -> None:
-        """Opens the database; url is sqlite:///… or postgresql+psycopg://….
+        """Open the database; url is sqlite:///… or postgresql+psycopg://….
 
-        ``company`` answers how many calls run that are about to write, the one that asks included: a write then waits
+        ``company`` answers how many calls run that are about to write, the one that asks included: a write then wait
         for the others, for as many as came together last, and for what the writer does at that moment, to share one
         commit. It waits two milliseconds at most for each; a write that comes alone after others waits once.
         ``log_pages`` is how long a file's log grows before its pages go to their places. While it grows each sync
@@ -146,18 +146,18 @@ class Database:
 
     @property
     def engine(self) -> Engine:
-        """Gives maintenance commands and tests the engine below."""
+        """Give maintenance commands and tests the engine below."""
         return self._engine
 
     @property
     def healthy(self) -> bool:
-        """Says whether the writer lives and its last commit worked."""
+        """Return whether the writer lives and its last commit worked."""
         return self._writer.is_alive() and not self._closed and self._failures == self._mended
 
     def migrate(self, package: str, *, apply: bool = True) -> None:
-        """Brings the schema to the newest revision of <package>.migrations; see migrations.upgrade.
+        """Bring the schema to the newest revision of <package>.migrations; see migrations.upgrade.
 
-        Raises SchemaError, and StartError when the database itself cannot be used.
+        Raise SchemaError, and StartError when the database itself cannot be used.
         """
         prefix = package.removeprefix("phylactery_").upper()
         old = old_libpq(self._engine.dialect)
@@ -173,7 +173,7 @@ class Database:
 
     @property
     def _place(self) -> str:
-        """Answers where the data lies, without a password."""
+        """Return where the data lies, without a password."""
         url = self._engine.url
         return url.database or ":memory:" if self.dialect == "sqlite" else url.render_as_string(hide_password=True)
 
@@ -186,14 +186,14 @@ class Database:
         return f"check that the server runs and that {prefix}_DATABASE_URL names a user who may create tables"
 
     async def write(self, work: Work[T]) -> T:
-        """Runs work in the writer and answers once it is durable. What work raises rolls back that work alone."""
+        """Run work in the writer and return once it is durable. What work raises rolls back that work alone."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[T] = loop.create_future()
         self._wait(loop, [Job(work, waiter, loop)])
         return await waiter
 
     async def write_all(self, works: Sequence[Work[T]]) -> list[T | BaseException]:
-        """Runs several works as write does, each undone alone, and answers what each came to once all are durable.
+        """Run several works as write does, each undone alone, and return what each came to once all are durable.
 
         In the place of a work that raised stands what it raised. They are given to the writer together and wake who
         waits once, which costs a tenth of as many writes.
@@ -206,7 +206,7 @@ class Database:
         return await together.ended
 
     def _wait(self, loop: asyncio.AbstractEventLoop, jobs: list[Job[T]]) -> None:
-        """Lets jobs wait for the end of this turn of the loop, or for nothing where no other call could write in it."""
+        """Let jobs wait for the end of this turn of the loop, or for nothing where no other call could write in it."""
         with self._gate:
             self._check_open()
             waiting = self._waiting.setdefault(loop, Waiting())
@@ -220,11 +220,11 @@ class Database:
             loop.call_soon(self._look, loop, waiting)
 
     def _expected(self, waiting: Waiting) -> int:
-        """Answers how many writes of a loop are to come together: one of each call that runs, or as many as last."""
+        """Return how many writes of a loop are to come together: one of each call that runs, or as many as last."""
         return max(self._company() if self._company else 0, waiting.usual)
 
     def write_sync(self, work: Work[T]) -> T:
-        """Does the same from a thread."""
+        """Do the same from a thread."""
         waiter: Future[T] = Future()
         with self._gate:
             self._check_open()
@@ -232,7 +232,7 @@ class Database:
         return waiter.result()
 
     async def write_beside(self, work: Work[T]) -> T:
-        """Runs work beside the writer, on a server each statement kept by itself: it waits for nobody else's writes.
+        """Run work beside the writer, on a server each statement kept by itself: it waits for nobody else's writes.
 
         It is for a statement that must be in time, a lease's. A file has one writer, so there it goes with the others.
         """
@@ -243,7 +243,7 @@ class Database:
         return await asyncio.get_running_loop().run_in_executor(self._beside, self._ask_one, work)
 
     async def read(self, work: Work[T], *, one: bool = False) -> T:
-        """Runs work on a reader connection, beside the writer; after close() it is Unavailable.
+        """Run work on a reader connection, beside the writer; after close() it is Unavailable.
 
         With ``one`` it is one statement, which a server is asked outside any transaction: two might see two moments.
         """
@@ -253,10 +253,10 @@ class Database:
         return await asyncio.get_running_loop().run_in_executor(self._readers, ask, work)
 
     async def read_quickly(self, work: Work[T], *, one: bool = False) -> T:
-        """Does the same for a few rows found by their keys: from a file that takes less than another thread would.
+        """Do the same for a few rows found by their keys: from a file that takes less than another thread would.
 
         Its connection is kept from one to the next, for the pool would take longer than the rows. What work answers are
-        rows: a result that nobody read to its end would hold the log. Raises TypeError for one.
+        rows: a result that nobody read to its end would hold the log. Raise TypeError for one.
         """
         if self.dialect != "sqlite":
             return await self.read(work, one=one)
@@ -271,11 +271,11 @@ class Database:
                 return answer
 
     def read_sync(self, work: Work[T]) -> T:
-        """Does the same from a thread."""
+        """Do the same from a thread."""
         return self._read(work)
 
     async def probe(self) -> bool:
-        """Says whether the store takes writes, so that health can recover by itself.
+        """Return whether the store takes writes, so that health can recover by itself.
 
         Where the last commit worked it looks only. After one that did not, something is written: a transaction that
         changes nothing works on a full disk too.
@@ -289,7 +289,7 @@ class Database:
         return self.healthy
 
     def close(self) -> None:
-        """Finishes what was submitted, then closes; a later write is Unavailable."""
+        """Finish what was submitted, then close; a later write is Unavailable."""
         with self._gate:
             if self._closed:
                 return
@@ -310,7 +310,7 @@ class Database:
             raise unavailable("the writer has stopped")
 
     def _look(self, loop: asyncio.AbstractEventLoop, waiting: Waiting) -> None:
-        """Gives the writer what one turn of the loop has gathered, or waits for company."""
+        """Give the writer what one turn of the loop has gathered, or wait for company."""
         waiting.looking = False
         if self._company is None:
             self._hand_over(waiting)
@@ -330,7 +330,7 @@ class Database:
         waiting.timer = loop.call_at(min(now + patience, waiting.latest), self._hand_over, waiting)
 
     def _hand_over(self, waiting: Waiting) -> None:
-        """Gives the writer what has gathered; a close may have done so already."""
+        """Give the writer what has gathered; a close may have done so already."""
         with self._gate:
             jobs = waiting.take()
             if jobs:
@@ -338,7 +338,7 @@ class Database:
                 self._jobs.put(jobs)
 
     def _tell_all(self, group: list[Job[Any]], outcomes: list[Outcome]) -> None:
-        """Answers every waiter, waking each event loop once, also for jobs nobody waits for any more."""
+        """Return every waiter, waking each event loop once, also for jobs nobody waits for any more."""
         by_loop: dict[asyncio.AbstractEventLoop | None, list[Outcome]] = {job.loop: [] for job in group}
         for outcome in outcomes:
             by_loop[outcome.job.loop].append(outcome)
@@ -350,7 +350,7 @@ class Database:
                 loop.call_soon_threadsafe(self._tell_loop, loop, some)
 
     def _tell_loop(self, loop: asyncio.AbstractEventLoop, outcomes: list[Outcome]) -> None:
-        """Answers a loop's waiters, and gives the writer what has gathered meanwhile."""
+        """Return a loop's waiters, and give the writer what has gathered meanwhile."""
         waiting = self._waiting[loop]
         waiting.writing = False
         if waiting.jobs:
@@ -367,7 +367,7 @@ class Database:
         return self._ask(self._single_engine.connect, work)
 
     def _ask(self, connect: Callable[[], AbstractContextManager[Connection]], work: Work[T]) -> T:
-        """Runs work that can run twice; once more on a new connection where a server had let go of the one kept."""
+        """Run work that can run twice; once more on a new connection where a server had let go of the one kept."""
         with faults_told():
             try:
                 with connect() as connection:

@@ -27,18 +27,18 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def why(error: sa.exc.SQLAlchemyError) -> str:
-    """Answers the driver's own first line; the statement and its values stay out of it."""
+    """Return the driver's own first line; the statement and its values stay out of it."""
     text = str(getattr(error, "orig", None) or type(error).__name__).strip()
     return text.splitlines()[0] if text else type(error).__name__
 
 
 def lost_a_race(error: sa.exc.DBAPIError) -> bool:
-    """Says whether another process was faster, so that the same may work again at once."""
+    """Return whether another process was faster, so that the same may work again at once."""
     return getattr(error.orig, "sqlstate", "") in _LOST_A_RACE
 
 
 def is_full(error: BaseException) -> bool:
-    """Says whether a disk had no room left: SQLAlchemy's error, the driver's own, or the system's."""
+    """Return whether a disk had no room left: SQLAlchemy's error, the driver's own, or the system's."""
     cause = getattr(error, "orig", None) or error
     if isinstance(cause, OSError):
         return cause.errno in _NO_ROOM
@@ -48,16 +48,16 @@ def is_full(error: BaseException) -> bool:
 
 
 def unavailable(reason: str) -> Unavailable:
-    """Answers the error of a store that did not take it."""
+    """Return the error of a store that did not take it."""
     return Unavailable(
         "STORE_UNAVAILABLE", f"the database did not take it ({reason}), so nothing changed; try again in a moment"
     )
 
 
 def may_be_kept(error: sa.exc.DBAPIError) -> bool:
-    """Says whether a commit that ended so may stand all the same: its answer was lost, or a sync of it failed.
+    """Return whether a commit that ended so may stand all the same: its answer was lost, or a sync of it failed.
 
-    What the server refused it has undone, and says why; a connection that broke, or a server that goes down, does not.
+    What the server refused it has undone, and say why; a connection that broke, or a server that goes down, do not.
     """
     if is_full(error):
         return False
@@ -69,7 +69,7 @@ def may_be_kept(error: sa.exc.DBAPIError) -> bool:
 
 
 def unknown(error: sa.exc.DBAPIError) -> AnswerLost:
-    """Answers the error of a commit that may be kept."""
+    """Return the error of a commit that may be kept."""
     return AnswerLost(
         "STORE_UNAVAILABLE",
         f"the database went away at the commit ({type(error).__name__}), so it is not known whether this was recorded; "
@@ -79,7 +79,7 @@ def unknown(error: sa.exc.DBAPIError) -> AnswerLost:
 
 @contextlib.contextmanager
 def faults_told() -> Iterator[None]:
-    """Raises what the block's store did as what services know it as; see fault_of."""
+    """Raise what the block's store did as what services know it as; see fault_of."""
     try:
         yield
     except sa.exc.SQLAlchemyError as error:
@@ -87,7 +87,7 @@ def faults_told() -> Iterator[None]:
 
 
 def fault_of(error: BaseException) -> BaseException:
-    """Answers what a caller is told of a fault in a transaction, none of which is kept."""
+    """Return what a caller is told of a fault in a transaction, none of which is kept."""
     if not isinstance(error, sa.exc.SQLAlchemyError):
         return error
     return StoreFull() if is_full(error) else unavailable(type(error).__name__)

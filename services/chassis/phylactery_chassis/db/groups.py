@@ -29,7 +29,7 @@ class _UndoneError(Exception):
 
 
 def _flush(unit: Unit) -> None:
-    """Writes what the jobs left to be written. Raises ConflictError, _UndoneError, and the store's own faults."""
+    """Write what the jobs left to be written. Raise ConflictError, _UndoneError, and the store's own faults."""
     try:
         unit.flush()
     except (ConflictError, *STORE_FAULTS):
@@ -47,11 +47,11 @@ class Groups:
         self._transactions = Transactions(engine)
 
     def end(self) -> None:
-        """Gives the connection back."""
+        """Give the connection back."""
         self._transactions.end()
 
     def run(self, group: list[Job[Any]]) -> list[Outcome]:
-        """Runs jobs in one transaction, or each in its own where together they cannot be kept."""
+        """Run jobs in one transaction, or each in its own where together they cannot be kept."""
         if not group:
             return []
         try:
@@ -67,7 +67,7 @@ class Groups:
         return [self._run_alone(job) for job in group]  # what fits nowhere is refused alone
 
     def _run_alone(self, job: Job[Any]) -> Outcome:
-        """Runs one job in a transaction of its own, again while other processes are faster."""
+        """Run one job in a transaction of its own, again while other processes are faster."""
         for _ in range(_MAX_ATTEMPTS):
             try:
                 return self._attempt([job])[0]
@@ -80,7 +80,7 @@ class Groups:
         return Outcome(job, fault=unavailable("other processes were faster each time"))
 
     def _attempt(self, group: list[Job[Any]]) -> list[Outcome]:
-        """Runs jobs and commits; see _commit. Where the connection was broken before it all begins, on a new one."""
+        """Run jobs and commit; see _commit. Where the connection was broken before it all begins, on a new one."""
         try:
             return self._commit(group)
         except StaleError:
@@ -91,9 +91,9 @@ class Groups:
             raise (error.__cause__ or error) from error
 
     def _commit(self, group: list[Job[Any]]) -> list[Outcome]:
-        """Runs jobs and commits.
+        """Run jobs and commit.
 
-        Raises ConflictError, _UndoneError, and the store's own faults; then nothing of any job is kept. Only where the
+        Raise ConflictError, _UndoneError, and the store's own faults; then nothing of any job is kept. Only where the
         answer of the commit is lost nobody knows, and whoever waits is told so.
         """
         committing, committed, unit = False, False, None
@@ -137,7 +137,7 @@ class Groups:
         return Outcome(job, result)
 
     def _lost(self, group: list[Job[Any]], error: BaseException) -> list[Outcome]:
-        """Fails jobs none of which is known to be durable."""
+        """Fail jobs none of which is known to be durable."""
         self._failed()
         _log.error("commit failed", error=type(error.__cause__ or error).__name__, jobs=len(group))
         failure = fault_of(error)

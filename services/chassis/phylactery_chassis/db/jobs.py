@@ -29,11 +29,11 @@ class Together(Generic[T]):
         self._left = count
 
     def waiters(self) -> list[Share[T]]:
-        """Answers who waits for each of the jobs, in order."""
+        """Return who waits for each of the jobs, in order."""
         return [Share(self, number) for number in range(self._left)]
 
     def take(self, number: int, result: T | BaseException) -> None:
-        """Takes what one job came to."""
+        """Take what one job came to."""
         self._results[number] = result
         self._left -= 1
         if not self._left:
@@ -48,19 +48,19 @@ class Share(Generic[T]):
     number: int
 
     def cancelled(self) -> bool:
-        """Says whether nobody waits any more."""
+        """Return whether nobody waits any more."""
         return self.together.ended.cancelled()
 
     def done(self) -> bool:
-        """Says whether nobody waits any more."""
+        """Return whether nobody waits any more."""
         return self.together.ended.done()
 
     def set_result(self, result: T) -> None:
-        """Takes what the job answered."""
+        """Take what the job answered."""
         self.together.take(self.number, result)
 
     def set_exception(self, fault: BaseException) -> None:
-        """Takes what the job raised."""
+        """Take what the job raised."""
         self.together.take(self.number, fault)
 
 
@@ -73,7 +73,7 @@ class Job(Generic[T]):
     loop: asyncio.AbstractEventLoop | None = None
 
     def wanted(self) -> bool:
-        """Says whether anybody still waits."""
+        """Return whether anybody still waits."""
         if isinstance(self.waiter, Future):
             return self.waiter.set_running_or_notify_cancel()
         return not self.waiter.cancelled()
@@ -95,7 +95,7 @@ class Waiting:
     usual: int = 0
 
     def take(self) -> list[Job[Any]]:
-        """Answers the jobs, which are no longer here."""
+        """Return the jobs, which are no longer here."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
@@ -117,15 +117,15 @@ class JobQueue:
         self._most, self._ended = _MAX_GROUP, False
 
     def put(self, jobs: list[Job[Any]]) -> None:
-        """Adds jobs; from any thread."""
+        """Add jobs; from any thread."""
         self._given.put(jobs)
 
     def end(self) -> None:
-        """Says that nothing comes any more."""
+        """Say that nothing comes any more."""
         self._given.put(None)
 
     def groups(self) -> Iterator[list[Job[Any]]]:
-        """Yields whatever waits, as soon as something does, until the end; a group is done when the next is asked for.
+        """Yield whatever waits, as soon as something does, until the end; a group is done when the next is asked for.
 
         Where a short one took long, others waited for the rows it touched, and the next is half as large.
         """
@@ -139,7 +139,7 @@ class JobQueue:
                 self._most = min(_MAX_GROUP, 2 * self._most)
 
     def _fill(self) -> bool:
-        """Waits for a job and takes what came with it; False once there is none and none will be."""
+        """Wait for a job and take what came with it; False once there is none and none will be."""
         while not self._next and not self._ended:
             self._take()
         while len(self._next) < self._most and not self._ended and not self._given.empty():
@@ -161,7 +161,7 @@ class Outcome:
     fault: BaseException | None = None
 
     def tell(self) -> None:
-        """Answers the waiter, if it still waits."""
+        """Return the waiter, if it still waits."""
         waiter = self.job.waiter
         if waiter.done():
             return
@@ -174,6 +174,6 @@ class Outcome:
 
 
 def tell_all(outcomes: list[Outcome]) -> None:
-    """Answers every waiter."""
+    """Return every waiter."""
     for outcome in outcomes:
         outcome.tell()

@@ -31,7 +31,7 @@ class Notices:
     def __init__(
         self, url: str, channel: str, *, origin: str, heard: Callable[[str], None], missed: Callable[[], None]
     ) -> None:
-        """Takes the URL of a PostgreSQL database and a channel's name; nothing is opened yet.
+        """Take the URL of a PostgreSQL database and a channel's name; nothing is opened yet.
 
         origin is this process' own name, without blanks. heard is called with every notice of another process, missed
         whenever some may have been lost; both on the event loop.
@@ -45,17 +45,17 @@ class Notices:
         self._tasks: list[asyncio.Task[None]] = []
 
     def send(self, notice: str) -> None:
-        """Sends a notice, a line of at most 1,000 bytes, soon; one that waits already is sent once."""
+        """Send a notice, a line of at most 1,000 bytes, soon; one that waits already is sent once."""
         if len(self._waiting) < _MAX_WAITING:
             self._waiting[notice] = None
             self._news.set()
 
     def start(self) -> None:
-        """Begins to listen and to send."""
+        """Begin to listen and to send."""
         self._tasks = [asyncio.create_task(self._again(self._listen)), asyncio.create_task(self._again(self._send))]
 
     async def stop(self) -> None:
-        """Sends what waits, if that can be done at once, and ends."""
+        """Send what waits, if that can be done at once, and ends."""
         if self._tasks:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_FIRST_PAUSE_SECONDS):
@@ -66,7 +66,7 @@ class Notices:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _again(self, work: Callable[[], Any]) -> None:
-        """Does it again and again, with growing pauses, for the database may be away."""
+        """Do it again and again, with growing pauses, for the database may be away."""
         pause = _FIRST_PAUSE_SECONDS
         while True:
             begun = asyncio.get_running_loop().time()
@@ -114,7 +114,7 @@ class Notices:
                     self._sending = False
 
     def _payloads(self, notices: list[str]) -> Iterator[str]:
-        """Answers the notices as few notifications."""
+        """Return the notices as few notifications."""
         lines, size = [self._origin], len(self._origin)
         for notice in notices:
             if size + len(notice.encode()) + 1 > _MAX_PAYLOAD:

@@ -30,14 +30,14 @@ class Line:
 
 
 def old_libpq(dialect: sa.Dialect) -> str:
-    """Answers the version of a server's client library that cannot say several things at once; empty where it can."""
+    """Return the version of a server's client library that cannot say several things at once; empty where it can."""
     driver: Any = dialect.loaded_dbapi if dialect.name == "postgresql" else None
     return "" if driver is None or driver.Pipeline.is_supported() else str(driver.pq.version() // 10_000)
 
 
 @contextlib.contextmanager
 def line(connection: Connection) -> Iterator[Line]:
-    """Lets what can wait wait on this connection, for the block."""
+    """Let what can wait wait on this connection, for the block."""
     opened = connection.info[_LINE] = Line()
     try:
         yield opened
@@ -47,13 +47,13 @@ def line(connection: Connection) -> Iterator[Line]:
 
 
 def line_of(connection: Connection) -> Line | None:
-    """Answers the line of a writer's transaction; None on a file, and on a connection that only reads."""
+    """Return the line of a writer's transaction; None on a file, and on a connection that only reads."""
     found: Line | None = connection.info.get(_LINE)
     return found
 
 
 def run_text(connection: Connection, text: str, values: Any = ()) -> Any:
-    """Runs a text in the driver's own style of parameters and answers its cursor. Raises as SQLAlchemy does.
+    """Run a text in the driver's own style of parameters and return its cursor. Raise as SQLAlchemy does.
 
     What was to be said later is said before it.
     """
@@ -73,7 +73,7 @@ def run_text(connection: Connection, text: str, values: Any = ()) -> Any:
 
 
 def run_each(connection: Connection, text: str, rows: Sequence[Any]) -> None:
-    """Runs a text that changes something for one row after the other, as one call of the driver; on a server later."""
+    """Run a text that changes something for one row after the other, as one call of the driver; on a server later."""
     told = line_of(connection)
     if told is not None:
         told.later += [(text, values) for values in rows]
@@ -87,7 +87,7 @@ def run_each(connection: Connection, text: str, rows: Sequence[Any]) -> None:
 
 
 def run_later(connection: Connection, text: str, values: Any) -> None:
-    """Runs a text of which nobody asks more than that it works: on a server with the next statement, or the commit."""
+    """Run a text of which nobody asks more than that it works: on a server with the next statement, or the commit."""
     told = line_of(connection)
     if told is None:
         run_text(connection, text, values).close()
@@ -96,7 +96,7 @@ def run_later(connection: Connection, text: str, values: Any) -> None:
 
 
 def say(connection: Connection) -> None:
-    """Says what was to be said later, and hears that it worked. Raises as SQLAlchemy does."""
+    """Say what was to be said later, and hear that it worked. Raise as SQLAlchemy does."""
     told = line_of(connection)
     if told is None or not told.later:
         return
@@ -109,13 +109,13 @@ def say(connection: Connection) -> None:
 
 
 def say_and_commit(connection: Connection) -> None:
-    """Says what was to be said later, and COMMIT with it: SQLAlchemy's own has nothing left to do then."""
+    """Say what was to be said later, and COMMIT with it: SQLAlchemy's own has nothing left to do then."""
     run_text(connection, "COMMIT").close()
 
 
 @contextlib.contextmanager
 def _together(connection: Connection, told: Line | None) -> Iterator[None]:
-    """Has what waits, and a server's BEGIN to come, go the way of the block's statement, without an answer each.
+    """Have what waits, and a server's BEGIN to come, go the way of the block's statement, without an answer each.
 
     The block's cursor has its answer at the end of it.
     """

@@ -23,18 +23,18 @@ _MAX_NOTE = 2**31 - 1
 
 
 def note_removed(connection: Connection) -> None:
-    """Notes, in the transaction that removes something, that forget_removed has to write the file anew."""
+    """Note, in the transaction that removes something, that forget_removed has to write the file anew."""
     if connection.dialect.name == "sqlite":
         _set_note(connection, _note(connection) % _MAX_NOTE + 1)
 
 
 async def forget_removed(database: Database) -> bool:
-    """Leaves nothing in any file of what was removed and noted; says whether it could, for a reader may hold the log.
+    """Leave nothing in any file of what was removed and noted; say whether it could, for a reader may hold the log.
 
     A file is written anew, which takes twice its room again, in its own folder, and a second for some hundred
     megabytes; nothing else is written meanwhile. What was noted and not forgotten, because a process was killed, is
     forgotten the next time.
-    Raises Unavailable STORE_UNAVAILABLE and StoreFull where the database fails or finds no room.
+    Raise Unavailable STORE_UNAVAILABLE and StoreFull where the database fails or finds no room.
     """
     if database.dialect == "sqlite":
         await database.write(_write_anew)
@@ -42,7 +42,7 @@ async def forget_removed(database: Database) -> bool:
 
 
 async def forget_erased(database: Database) -> None:
-    """Leaves nothing in any file of a user who was erased; see forget_removed. Raises Unavailable while it cannot."""
+    """Leave nothing in any file of a user who was erased; see forget_removed. Raise Unavailable while it cannot."""
     if not await forget_removed(database):
         raise Unavailable(
             "STORE_UNAVAILABLE",
@@ -52,9 +52,9 @@ async def forget_erased(database: Database) -> None:
 
 
 async def forget_log(database: Database) -> bool:
-    """Empties the log, so that what was removed stands in no file; says whether it could, for a reader may hold it.
+    """Empty the log, so that what was removed stands in no file; say whether it could, for a reader may hold it.
 
-    Raises Unavailable STORE_UNAVAILABLE where the database fails. PostgreSQL has nothing of the kind to empty.
+    Raise Unavailable STORE_UNAVAILABLE where the database fails. PostgreSQL has nothing of the kind to empty.
     """
     return database.dialect != "sqlite" or await database.read(_truncate)
 
@@ -86,7 +86,7 @@ def _write_anew(connection: Connection) -> None:
 
 
 def _copy_beside(connection: Connection) -> None:
-    """Has the copy of everything that VACUUM makes lie in the file's own folder.
+    """Have the copy of everything that VACUUM makes lie in the file's own folder.
 
     Otherwise it lies in the system's for temporary files: on a disk nobody chose for people's words, or in memory.
     """
@@ -98,7 +98,7 @@ def _copy_beside(connection: Connection) -> None:
 
 
 def _note(connection: Connection) -> int:
-    """Answers the number SQLite keeps for an application in the file's head, which nothing else here uses."""
+    """Return the number SQLite keeps for an application in the file's head, which nothing else here uses."""
     return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
 
 

@@ -28,11 +28,11 @@ class Record(tuple[Any, ...]):
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Answers the value of a column."""
+            """Return the value of a column."""
 
 
 def _record(columns: Iterable[str]) -> type[Record]:
-    """Answers what the rows of these columns are."""
+    """Return what the rows of these columns are."""
     named = {name: property(itemgetter(place)) for place, name in enumerate(columns)}
     return type("Record", (Record,), {"__slots__": (), **named})
 
@@ -48,7 +48,7 @@ class _Compiled:
         return run_text(connection, *self._said(connection, values))
 
     def _said(self, connection: Connection, values: Mapping[str, Any]) -> tuple[str, Any]:
-        """Answers the text and its values as this connection's driver takes them."""
+        """Return the text and its values as this connection's driver takes them."""
         name = connection.dialect.name
         found = self._texts.get(name)
         if found is None:
@@ -70,21 +70,21 @@ class Query(_Compiled):
         self._named = _record(statement.exported_columns.keys())
 
     def one(self, connection: Connection, values: Mapping[str, Any]) -> Record | None:
-        """Answers the first row, None where there is none."""
+        """Return the first row, None where there is none."""
         cursor = self._run(connection, values)
         row = cursor.fetchone()
         cursor.close()
         return None if row is None else self._named(row)
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> list[Record]:
-        """Answers every row."""
+        """Return every row."""
         cursor = self._run(connection, values)
         rows = cursor.fetchall()
         cursor.close()
         return list(map(self._named, rows))
 
     def each(self, connection: Connection, values: Mapping[str, Any]) -> Generator[Record, None, None]:
-        """Yields the rows one after the other, as far as they are asked for; the generator is to be closed."""
+        """Yield the rows one after the other, as far as they are asked for; the generator is to be closed."""
         cursor = self._run(connection, values)
         try:
             for row in cursor:
@@ -111,7 +111,7 @@ class Update(_Compiled):
         super().__init__(statement)
 
     def run(self, connection: Connection, values: Mapping[str, Any]) -> int:
-        """Runs it and answers how many rows it met."""
+        """Run it and return how many rows it met."""
         _protect(connection)
         cursor = self._run(connection, values)
         count = int(cursor.rowcount)
@@ -119,7 +119,7 @@ class Update(_Compiled):
         return count
 
     def later(self, connection: Connection, values: Mapping[str, Any]) -> None:
-        """Runs it where nothing is to be known but that it works; see driver.run_later."""
+        """Run it where nothing is to be known but that it works; see driver.run_later."""
         _protect(connection)
         run_later(connection, *self._said(connection, dict(values)))  # it is said when the caller's may be others
 
@@ -136,12 +136,12 @@ class RowInsert:
         self._texts: dict[tuple[str, int], str] = {}
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Adds the rows. Raises IntegrityError where one stands there already."""
+        """Add the rows. Raise IntegrityError where one stands there already."""
         for text, values in self._said(connection, rows):
             run_text(connection, text, values).close()
 
     def later(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Adds the rows where nothing is to be known but that it works; see driver.run_later."""
+        """Add the rows where nothing is to be known but that it works; see driver.run_later."""
         for text, values in self._said(connection, rows):
             run_later(connection, text, values)
 
@@ -182,7 +182,7 @@ class ManyInsert(RowInsert):
         otherwise: str = "",
         found: Mapping[str, str] | None = None,
     ) -> None:
-        """Takes in ``found`` what a server finds by itself for further columns, told of a row called given."""
+        """Take in ``found`` what a server finds by itself for further columns, told of a row called given."""
         super().__init__(table, *columns, otherwise=otherwise)
         self._found = dict(found or {})
 
@@ -222,7 +222,7 @@ class RowUpdate:
         self._texts: dict[tuple[str, ...], str] = {}
 
     def run(self, connection: Connection, *key: Any, **values: Any) -> int:
-        """Sets columns by their names, where the key is this, and answers how many rows there were."""
+        """Set columns by their names, where the key is this, and return how many rows there were."""
         _protect(connection)
         cursor = run_text(connection, self._text(connection, tuple(values)), [*values.values(), *key])
         count = int(cursor.rowcount)
@@ -230,7 +230,7 @@ class RowUpdate:
         return count
 
     def later(self, connection: Connection, *key: Any, **values: Any) -> None:
-        """Does the same where nothing is to be known but that it works; see driver.run_later."""
+        """Do the same where nothing is to be known but that it works; see driver.run_later."""
         _protect(connection)
         run_later(connection, self._text(connection, tuple(values)), [*values.values(), *key])
 

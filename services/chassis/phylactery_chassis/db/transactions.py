@@ -20,7 +20,7 @@ _PRIMARY = 0xFF
 
 
 def set_up_sqlite(engine: Engine, log_pages: int) -> None:
-    """Makes SQLite durable and its transactions ours: WAL, synchronous=FULL, BEGIN IMMEDIATE for writers.
+    """Make SQLite durable and its transactions ours: WAL, synchronous=FULL, BEGIN IMMEDIATE for writers.
 
     ``log_pages`` is how long the log grows, in pages of 4 KiB, before they go to their places.
     """
@@ -59,7 +59,7 @@ class StaleError(Exception):
 
 
 def heed_the_line(engine: Engine) -> None:
-    """Has statements that SQLAlchemy runs for a writer come after what was to be said before them."""
+    """Have statements that SQLAlchemy runs for a writer come after what was to be said before them."""
 
     @sa.event.listens_for(engine, "before_cursor_execute")
     def _before(connection: Connection, *_statement: Any) -> None:
@@ -80,16 +80,16 @@ class Transactions:
     """
 
     def __init__(self, engine: Engine) -> None:
-        """Takes the engine; nothing is opened yet."""
+        """Take the engine; nothing is opened yet."""
         self._engine = engine
         self._kept: Connection | None = None
         self._pool: sa.Pool | None = None
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Connection]:
-        """Begins a transaction, and ends it with the block as Engine.begin does.
+        """Begin a transaction, and end it with the block as Engine.begin does.
 
-        Raises StaleError where a server's connection was lost before the server answered anything in it.
+        Raise StaleError where a server's connection was lost before the server answered anything in it.
         """
         try:
             connection = self._connection()
@@ -113,7 +113,7 @@ class Transactions:
             raise
 
     def end(self) -> None:
-        """Gives the connection back, however it is."""
+        """Give the connection back, however it is."""
         kept, self._kept, self._pool = self._kept, None, None
         if kept is not None:
             kept.close()

@@ -30,19 +30,19 @@ class Part(Protocol):
     """What gathers writes during a unit. None of its methods is called from two threads at once."""
 
     def mark(self) -> Any:
-        """Answers where it stands, for undo."""
+        """Return where it stands, for undo."""
         ...
 
     def undo(self, mark: Any) -> None:
-        """Forgets what came after the mark."""
+        """Forget what came after the mark."""
         ...
 
     def flush(self, connection: Connection) -> None:
-        """Writes what it gathered. Raises ConflictError where another process was faster."""
+        """Write what it gathered. Raise ConflictError where another process was faster."""
         ...
 
     def settle(self, *, committed: bool) -> None:
-        """Learns how the unit ended."""
+        """Learn how the unit ended."""
         ...
 
 
@@ -60,7 +60,7 @@ class Unit:
         connection.info[_KEY] = self
 
     def part(self, key: Hashable, make: Callable[[], AnyPart]) -> AnyPart:
-        """Answers the unit's part of that name, made on first use."""
+        """Return the unit's part of that name, made on first use."""
         part = self._parts.get(key)
         if part is None:
             part = self._parts[key] = make()
@@ -68,32 +68,32 @@ class Unit:
         return cast("AnyPart", part)
 
     def find(self, key: Hashable) -> Any:
-        """Answers the unit's part of that name, None where nobody has used it."""
+        """Return the unit's part of that name, None where nobody has used it."""
         return self._parts.get(key)
 
     def begin_job(self) -> None:
-        """Notes where every part stands."""
+        """Note where every part stands."""
         self._saved = False
         self._marks = [(part, part.mark()) for part in self._parts.values()] if self._several else []
 
     def protect(self) -> None:
-        """Makes the job's savepoint before its first statement that may change something."""
+        """Make the job's savepoint before its first statement that may change something."""
         if self._several and not self._saved:
             run_text(self._connection, f"SAVEPOINT {_SAVEPOINT}")
             self._saved = True
 
     @property
     def alone(self) -> bool:
-        """Says whether the unit is one job, which is undone with it."""
+        """Return whether the unit is one job, which is undone with it."""
         return not self._several
 
     @property
     def protected(self) -> bool:
-        """Says whether the job at hand can be undone alone, whatever it did to the database."""
+        """Return whether the job at hand can be undone alone, whatever it did to the database."""
         return self._saved
 
     def end_job(self, *, failed: bool) -> None:
-        """Keeps the job's writes, or undoes them alone. Raises ConflictError where the others are undone with them."""
+        """Keep the job's writes, or undoes them alone. Raise ConflictError where the others are undone with them."""
         if failed:
             for part, mark in self._marks:
                 part.undo(mark)
@@ -116,22 +116,22 @@ class Unit:
             raise ConflictError from lost
 
     def flush(self) -> None:
-        """Writes what the parts gathered, in the order they came in."""
+        """Write what the parts gathered, in the order they came in."""
         self._several = False
         for part in self._parts.values():
             part.flush(self._connection)
 
     def settle(self, *, committed: bool) -> None:
-        """Tells every part how the unit ended."""
+        """Tell every part how the unit ended."""
         for part in self._parts.values():
             part.settle(committed=committed)
 
     def close(self) -> None:
-        """Lets go of the connection, which goes back to its pool."""
+        """Let go of the connection, which goes back to its pool."""
         with suppress(Exception):  # a connection that broke is thrown away with what hangs on it
             self._connection.info.pop(_KEY, None)
 
 
 def unit_of(connection: Connection) -> Unit | None:
-    """Answers the unit a job runs in, None on a connection that only reads."""
+    """Return the unit a job runs in, None on a connection that only reads."""
     return cast("Unit | None", connection.info.get(_KEY))

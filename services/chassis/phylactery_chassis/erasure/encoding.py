@@ -14,7 +14,7 @@ M = TypeVar("M", bound=Message)
 
 
 def erasure_message(message: type[M], counts: type[Message], erasure: ErasureRecord[Any]) -> M:
-    """Answers an erasure as the wire carries it: in a contract's Erasure, with its ErasureCounts."""
+    """Return an erasure as the wire carries it: in a contract's Erasure, with its ErasureCounts."""
     return message(
         erasure_id=erasure.erasure_id,
         subject_hash=erasure.subject_hash,

@@ -38,11 +38,11 @@ class ErasureRecord(ABC, Generic[Counts]):
     @classmethod
     @abstractmethod
     def counts_of(cls, fields: dict[str, int]) -> Counts:
-        """Answers the service's counts. Raises TypeError where they are none."""
+        """Return the service's counts. Raise TypeError where they are none."""
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Answers the erasure of a line. Raises ValueError where it is none."""
+        """Return the erasure of a line. Raise ValueError where it is none."""
         try:
             data: dict[str, Any] = json.loads(text)
             return cls(**{**data, "counts": cls.counts_of(data["counts"])})
@@ -50,22 +50,22 @@ class ErasureRecord(ABC, Generic[Counts]):
             raise ValueError("is no record of an erasure") from error
 
     def is_of(self, tenant: str, subject: str) -> bool:
-        """Says whether this user was erased."""
+        """Return whether this user was erased."""
         return hmac.compare_digest(self.subject_hash, subject_hash(self.salt, tenant, subject))
 
     @property
     def receipt(self) -> str:
-        """Answers the canonical JSON of the record: sorted keys, ASCII, whole numbers, no spaces (as RFC 8785)."""
+        """Return the canonical JSON of the record: sorted keys, ASCII, whole numbers, no spaces (as RFC 8785)."""
         fields = {name: value for name, value in asdict(self).items() if name != "request_hash"}
         return _canonical(fields)
 
     @property
     def receipt_hash(self) -> str:
-        """Answers the hash of the receipt as every contract writes it."""
+        """Return the hash of the receipt as every contract writes it."""
         return _sha256(self.receipt)
 
     def to_json(self) -> str:
-        """Answers everything about it in one line."""
+        """Return everything about it in one line."""
         return _canonical(asdict(self))
 
 
@@ -73,7 +73,7 @@ Record = TypeVar("Record", bound=ErasureRecord[Any])
 
 
 def unfinished(written: Iterable[Record], known: Container[str]) -> list[Record]:
-    """Answers those of the erasures written down, the oldest first, that are still to be carried out.
+    """Return those of the erasures written down, the oldest first, that are still to be carried out.
 
     known holds the ids of those that were. One that failed is not among them where the same user was erased later:
     that one took all this was for, and what the user sent since is theirs.
@@ -87,17 +87,17 @@ def unfinished(written: Iterable[Record], known: Container[str]) -> list[Record]
 
 
 def subject_hash(salt: str, tenant: str, subject: str) -> str:
-    """Answers what a user is recognised by where no name may stand."""
+    """Return what a user is recognised by where no name may stand."""
     return _sha256(f"{salt}\0{tenant}\0{subject}")
 
 
 def request_hash(tenant: str, subject: str, request_id: str) -> str:
-    """Answers what the same request is found by when it comes again."""
+    """Return what the same request is found by when it comes again."""
     return _sha256(f"{tenant}\0{subject}\0{request_id}")
 
 
 def whom(caller: Principal, subject: str) -> Principal:
-    """Answers whom to erase: the caller, or a user of their tenant whom an operator names. Raises PermissionDenied."""
+    """Return whom to erase: the caller, or a user of their tenant whom an operator names. Raise PermissionDenied."""
     if subject in ("", caller.subject):
         caller.require(Role.CALLER)
         return caller
@@ -106,14 +106,14 @@ def whom(caller: Principal, subject: str) -> Principal:
 
 
 def may_see(caller: Principal, erasure: ErasureRecord[Any]) -> bool:
-    """Says whether a record is the caller's business: they were erased, or are an operator of that tenant."""
+    """Return whether a record is the caller's business: they were erased, or are an operator of that tenant."""
     if erasure.tenant != caller.tenant:
         return False
     return Role.OPERATOR in caller.roles or erasure.is_of(caller.tenant, caller.subject)
 
 
 def not_found(erasure_id: str) -> NotFound:
-    """Answers the one error for an erasure that never was and for somebody else's."""
+    """Return the one error for an erasure that never was and for somebody else's."""
     return NotFound(
         "ERASURE_NOT_FOUND", f"there is no erasure '{erasure_id}' for this caller", metadata={"erasure_id": erasure_id}
     )

@@ -29,7 +29,7 @@ class ErasureLog(Generic[Record]):
     """Appends intents and reads them back. One line is the salt, and every other an erasure."""
 
     def __init__(self, path: Path, record: type[Record], setting: str) -> None:
-        """Opens the log at path, making it where it is not there. Raises StartError where it is damaged.
+        """Open the log at path, making it where it is not there. Raise StartError where it is damaged.
 
         record is the service's own, and setting the variable that names another path.
         """
@@ -45,11 +45,11 @@ class ErasureLog(Generic[Record]):
 
     @property
     def salt(self) -> str:
-        """Gives the salt users are hashed under, 32 hex digits."""
+        """Give the salt users are hashed under, 32 hex digits."""
         return self._salt
 
     def append(self, erasure: Record) -> None:
-        """Writes an erasure down; it is durable when this answers. Raises Unavailable STORE_UNAVAILABLE, StoreFull."""
+        """Write an erasure down; it is durable when this answers. Raise Unavailable STORE_UNAVAILABLE, StoreFull."""
         try:
             with self._lock, self._opened() as descriptor:
                 append_line(descriptor, erasure.to_json())
@@ -62,7 +62,7 @@ class ErasureLog(Generic[Record]):
             ) from None
 
     def read(self) -> Sequence[Record]:
-        """Answers every erasure written down, the oldest first. Raises StartError where a line is damaged."""
+        """Return every erasure written down, the oldest first. Raise StartError where a line is damaged."""
         lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         return [self._parsed(number, line) for number, line in enumerate(lines[1:], 2)]
 
@@ -73,7 +73,7 @@ class ErasureLog(Generic[Record]):
             raise self._damaged(number) from None
 
     def _begin(self) -> str:
-        """Answers the salt; a new file gets one, and a line cut off by a crash, which nobody was answered, goes."""
+        """Return the salt; a new file gets one, and a line cut off by a crash, which nobody was answered, go."""
         with self._opened() as descriptor:
             content = self.path.read_bytes()
             whole = content[: content.rfind(b"\n") + 1]
@@ -91,7 +91,7 @@ class ErasureLog(Generic[Record]):
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
-        """Opens the file for the block, alone among the processes that share it."""
+        """Open the file for the block, alone among the processes that share it."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

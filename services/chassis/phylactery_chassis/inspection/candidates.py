@@ -40,23 +40,23 @@ class Sight:
 
     @cached_property
     def numbers(self) -> bytes:
-        """Answers it in capitals with "_" as a space, where "dni_12345678z" shows its number."""
+        """Return it in capitals with "_" as a space, where "dni_12345678z" shows its number."""
         return self.data.translate(_WORDS_APART).upper()
 
     def said_before(self, start: int, words: Expression) -> bool:
-        """Says whether one of some words stands shortly before a place."""
+        """Return whether one of some words stands shortly before a place."""
         return words.search(self.numbers[max(0, start - _REACH) : start]) is not None
 
     def __repr__(self) -> str:
-        """Answers how much it holds, never what."""
+        """Return how much it holds, never what."""
         return f"Sight({len(self.data)} characters)"
 
 
 def text_of(data: bytes) -> str:
-    """Answers folded bytes as text."""
+    """Return folded bytes as text."""
     return data.decode("latin-1")
 
 
 def digits_of(data: bytes) -> str:
-    """Answers the digits of folded bytes."""
+    """Return the digits of folded bytes."""
     return data.translate(None, _NO_DIGITS).decode("ascii")

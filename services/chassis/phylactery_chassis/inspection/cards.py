@@ -32,7 +32,7 @@ _MIN_DIGITS, _MAX_DIGITS = 13, 19
 
 
 def cards(sight: Sight) -> Iterator[Candidate]:
-    """Finds every card number."""
+    """Find every card number."""
     data = sight.numbers
     for found in _SOLID.finditer(data):
         start, end = found.span()

@@ -45,14 +45,14 @@ IBAN_LENGTH = {country: length for length, countries in _IBAN_LENGTHS.items() fo
 
 
 def luhn(digits: str) -> bool:
-    """Says whether a number ends in its Luhn digit."""
+    """Return whether a number ends in its Luhn digit."""
     written = digits.encode("ascii")
     total = sum(written[-1::-2]) + sum(written[-2::-2].translate(_LUHN_DOUBLED))
     return (total - len(written) * ord("0")) % 10 == 0
 
 
 def card_scheme(digits: str) -> bool:
-    """Says whether some card scheme issues numbers that begin so and are that long (13 to 19 digits)."""
+    """Return whether some card scheme issues numbers that begin so and are that long (13 to 19 digits)."""
     return _issued(digits[:_LONGEST_PREFIX], len(digits))
 
 
@@ -99,7 +99,7 @@ Discover, JCB, UnionPay, Maestro, Mir)."""
 
 
 def iban(text: str) -> bool:
-    """Says whether an IBAN without separators has its country's length and the right check digits (ISO 7064)."""
+    """Return whether an IBAN without separators has its country's length and the right check digits (ISO 7064)."""
     if len(text) != IBAN_LENGTH.get(text[:2], 0):
         return False
     turned = text[4:] + text[:4]
@@ -107,17 +107,17 @@ def iban(text: str) -> bool:
 
 
 def dni(digits: str, letter: str) -> bool:
-    """Says whether a DNI's letter belongs to its digits."""
+    """Return whether a DNI's letter belongs to its digits."""
     return DNI_LETTERS[int(digits) % 23] == letter
 
 
 def nie(prefix: str, digits: str, letter: str) -> bool:
-    """Says whether a NIE's letter belongs to its prefix (X, Y or Z) and digits."""
+    """Return whether a NIE's letter belongs to its prefix (X, Y or Z) and digits."""
     return dni(_NIE_PREFIX[prefix] + digits, letter)
 
 
 def cif(prefix: str, digits: str, control: str) -> bool:
-    """Says whether a CIF's control digit or letter belongs to its prefix and seven digits."""
+    """Return whether a CIF's control digit or letter belongs to its prefix and seven digits."""
     odd = sum(_DOUBLED[int(digit)] for digit in digits[0::2])
     check = -(odd + sum(map(int, digits[1::2]))) % 10
     if control.isdigit():
@@ -126,5 +126,5 @@ def cif(prefix: str, digits: str, control: str) -> bool:
 
 
 def ssn(area: str, group: str, serial: str) -> bool:
-    """Says whether a US social security number could have been issued."""
+    """Return whether a US social security number could have been issued."""
     return area not in {"000", "666"} and area < "900" and group != "00" and serial != "0000"

@@ -45,7 +45,7 @@ _DOT_BESIDE = expression(r"\.[0-9]")
 
 
 def emails(sight: Sight) -> Iterator[Candidate]:
-    """Finds every e-mail address, international ones too."""
+    """Find every e-mail address, international ones too."""
     for found in _EMAIL.finditer(sight.data):
         start, end = found.span()
         local, _, domain = sight.data[start:end].rpartition(b"@")
@@ -62,7 +62,7 @@ class _Plans:
         self._left = _MAX_LOOKED_UP
 
     def abroad(self, digits: str) -> bool:
-        """Says whether a country's code and the digits behind it can be somebody's number."""
+        """Return whether a country's code and the digits behind it can be somebody's number."""
         if self._spent():
             return True
         try:
@@ -71,7 +71,7 @@ class _Plans:
             return False
 
     def at_home(self, digits: str) -> bool:
-        """Says whether the digits can be somebody's number at home."""
+        """Return whether the digits can be somebody's number at home."""
         number = phonenumbers.PhoneNumber(country_code=_HOME, national_number=int(digits))
         return self._spent() or phonenumbers.is_valid_number(number)
 
@@ -81,7 +81,7 @@ class _Plans:
 
 
 def phones(sight: Sight) -> Iterator[Candidate]:
-    """Finds every phone number: with a country's code, or as it is dialled at home."""
+    """Find every phone number: with a country's code, or as it is dialled at home."""
     plans = _Plans()
     data = sight.numbers
     for found in _ABROAD.finditer(data):
@@ -98,7 +98,7 @@ def phones(sight: Sight) -> Iterator[Candidate]:
 
 
 def _ends(data: bytes, start: int, end: int) -> Iterator[int]:
-    """Answers where a number may end: where it does, or at a separator before, because another may follow it."""
+    """Return where a number may end: where it does, or at a separator before, because another may follow it."""
     if not data[end : end + 1].isdigit():
         yield end
     tried = 1
@@ -124,7 +124,7 @@ def _at_home(sight: Sight, start: int, end: int) -> Confidence:
 
 
 def addresses(sight: Sight) -> Iterator[Candidate]:
-    """Finds IP addresses; those of private networks tell little about anybody."""
+    """Find IP addresses; those of private networks tell little about anybody."""
     data = sight.numbers
     for pattern, rule in ((_IPV4, "ipv4"), (_IPV6, "ipv6")):
         for found in pattern.finditer(data):

@@ -26,7 +26,7 @@ class TokenRule:
 
 
 def _rule(rule_id: str, kind: FindingKind, words: str, pattern: str, *, mixed: bool = False) -> TokenRule:
-    """Makes a rule whose match begins where no letter, digit or sign of a longer word stands before it."""
+    """Make a rule whose match begins where no letter, digit or sign of a longer word stands before it."""
     compiled = expression(rf"(?:\b|_){pattern}")
     return TokenRule(rule_id, kind, tuple(words.encode().split()), compiled, mixed)
 
@@ -115,7 +115,7 @@ _MAX_KEY = 64 * 1024
 
 
 def credentials(sight: Sight) -> Iterator[Candidate]:
-    """Finds every credential of a known form."""
+    """Find every credential of a known form."""
     if _KEY_WORD in sight.data:
         yield from _private_keys(sight.data)
     if _ANY_WORD.search(sight.data) is None:
@@ -140,7 +140,7 @@ def _mixed(value: bytes) -> bool:
 
 
 def _private_keys(data: bytes) -> Iterator[Candidate]:
-    """Finds key blocks; one whose end is cut off reaches as far as it looks like one."""
+    """Find key blocks; one whose end is cut off reaches as far as it looks like one."""
     began = _KEY_BEGIN.search(data)
     while began is not None:
         body, limit = began.end(), min(len(data), began.end() + _MAX_KEY)

@@ -12,19 +12,19 @@ class Match(Protocol):
     """One place where an expression matches."""
 
     def group(self, number: int = 0) -> bytes | None:
-        """Answers a group's text, None where it took no part."""
+        """Return a group's text, None where it took no part."""
         ...
 
     def span(self, number: int = 0) -> tuple[int, int]:
-        """Answers where a group begins and ends, (-1, -1) where it took no part."""
+        """Return where a group begins and ends, (-1, -1) where it took no part."""
         ...
 
     def start(self, number: int = 0) -> int:
-        """Answers where a group begins."""
+        """Return where a group begins."""
         ...
 
     def end(self, number: int = 0) -> int:
-        """Answers where a group ends."""
+        """Return where a group ends."""
         ...
 
 
@@ -32,23 +32,23 @@ class Expression(Protocol):
     """A compiled expression."""
 
     def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Match | None:
-        """Finds the first match from a place on.
+        """Find the first match from a place on.
 
         What stands outside pos and endpos still counts as surroundings: ``$`` does not match at endpos.
         """
         ...
 
     def match(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Match | None:
-        """Matches exactly at a place."""
+        """Match exactly at a place."""
         ...
 
     def finditer(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Iterator[Match]:
-        """Answers every match, left to right, none over another."""
+        """Return every match, left to right, none over another."""
         ...
 
 
 def expression(pattern: str) -> Expression:
-    """Compiles an expression over Latin-1 bytes."""
+    """Compile an expression over Latin-1 bytes."""
     # The binding has no annotations of its own; the protocols above are what is used of it.
     options = cast("Any", re2).Options()
     options.encoding = cast("Any", re2).Options.Encoding.LATIN1
@@ -57,7 +57,7 @@ def expression(pattern: str) -> Expression:
 
 
 def overlapping(pattern: Expression, text: bytes) -> Iterator[Match]:
-    """Answers every match, also those that begin inside the one before: a wrong candidate must not hide a right one."""
+    """Return every match, also those that begin inside the one before: a wrong candidate must not hide a right one."""
     found = pattern.search(text)
     while found is not None:
         yield found

@@ -32,7 +32,7 @@ _SEPARATORS = b" .-"
 
 
 def identities(sight: Sight) -> Iterator[Candidate]:
-    """Finds every identity number."""
+    """Find every identity number."""
     yield from _dnis(sight)
     yield from _nies(sight)
     yield from _cifs(sight)
@@ -91,7 +91,7 @@ def _ibans(sight: Sight) -> Iterator[Candidate]:
 
 
 def _iban_end(data: bytes, start: int, length: int) -> int:
-    """Answers where an IBAN of that many letters and digits ends, 0 where none can."""
+    """Return where an IBAN of that many letters and digits ends, 0 where none can."""
     place, count, apart = start, 0, False
     while count < length and place < len(data):
         if data[place : place + 1].isalnum():

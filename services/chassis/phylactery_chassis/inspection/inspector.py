@@ -36,7 +36,7 @@ EVERYTHING_LIKELY = Wanted()
 
 
 def inspect(text: str, wanted: Wanted = EVERYTHING_LIKELY) -> tuple[Finding, ...]:
-    """Finds secrets and personal data: in the order of the text, none over another, the same for the same text.
+    """Find secrets and personal data: in the order of the text, none over another, the same for the same text.
 
     Of two candidates for one place the surer wins, then the more specific kind, then the longer. Only then it is looked
     at what was asked for, so that asking for less never finds something else.
@@ -46,7 +46,7 @@ def inspect(text: str, wanted: Wanted = EVERYTHING_LIKELY) -> tuple[Finding, ...
 
 
 def redact(text: str, wanted: Wanted = EVERYTHING_LIKELY, found: tuple[Finding, ...] | None = None) -> str:
-    """Writes the text with a placeholder for everything that is found; doing so again changes nothing.
+    """Write the text with a placeholder for everything that is found; doing so again changes nothing.
 
     What is left is looked at again, because it may read differently without its neighbours. ``found`` is what inspect()
     found, where that is known.
@@ -60,7 +60,7 @@ def redact(text: str, wanted: Wanted = EVERYTHING_LIKELY, found: tuple[Finding, 
 
 
 def replaced(text: str, findings: tuple[Finding, ...]) -> str:
-    """Writes the text with a placeholder for each of these findings."""
+    """Write the text with a placeholder for each of these findings."""
     pieces: list[str] = []
     written = 0
     for one in findings:
@@ -89,7 +89,7 @@ def _candidates(sight: Sight) -> Iterator[Candidate]:
 
 
 def _settled(findings: list[Finding], size: int) -> list[Finding]:
-    """Answers the findings that stand, in the order of the text."""
+    """Return the findings that stand, in the order of the text."""
     findings.sort(key=lambda one: (-one.confidence, RANK[one.kind], one.start - one.end, one.start, one.rule))
     taken = bytearray(size)
     standing = []

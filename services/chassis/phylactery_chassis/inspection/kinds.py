@@ -57,12 +57,12 @@ class FindingKind(StrEnum):
 
     @property
     def category(self) -> Category:
-        """Answers why it is kept back."""
+        """Return why it is kept back."""
         return Category.PERSONAL if self in _PERSONAL else Category.SECRET
 
     @property
     def placeholder(self) -> str:
-        """Answers what stands in redacted text in its place."""
+        """Return what stands in redacted text in its place."""
         return f"«{self}»"
 
 

@@ -45,14 +45,14 @@ class Folded:
     gaps: tuple[int, ...] = field(default=(), repr=False)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Answers the code points of the original that a part of the folded text stands for."""
+        """Return the code points of the original that a part of the folded text stands for."""
         if not self.gaps:
             return start, end
         return start + bisect_right(self.gaps, start), end + bisect_right(self.gaps, end - 1)
 
 
 def readings(text: str) -> tuple[Folded, ...]:
-    """Folds a text: once, or twice where it holds what prints as nothing, which may join words or part them."""
+    """Fold a text: once, or twice where it holds what prints as nothing, which may join words or part them."""
     data = text.encode("latin-1", "phylactery.fold").translate(_LATIN_1)
     if "«" in text:
         data = _without_placeholders(text, data)
@@ -69,7 +69,7 @@ def masked_kinds(text: str) -> frozenset[FindingKind]:
 
 
 def _without_placeholders(text: str, data: bytes) -> bytes:
-    """Takes out what a redaction wrote: a placeholder is nothing to find."""
+    """Take out what a redaction wrote: a placeholder is nothing to find."""
     hidden = bytearray(data)
     for found in _PLACEHOLDER.finditer(text):
         hidden[found.start() : found.end()] = MASKED.encode("latin-1") * (found.end() - found.start())
@@ -78,7 +78,7 @@ def _without_placeholders(text: str, data: bytes) -> bytes:
 
 @lru_cache(maxsize=16_384)
 def _folded(char: str) -> int:
-    """Folds one character."""
+    """Fold one character."""
     for into, members in _GROUPS:
         if char in members:
             return ord(into)
@@ -93,7 +93,7 @@ def _folded(char: str) -> int:
 
 
 def _plainest(char: str) -> str:
-    """Answers the ASCII character or digit that a character is a form of, or nothing."""
+    """Return the ASCII character or digit that a character is a form of, or nothing."""
     base = [part for part in unicodedata.normalize("NFKD", char) if not unicodedata.combining(part)]
     if len(base) == 1 and base[0].isascii() and base[0].isprintable():
         return base[0]
@@ -115,7 +115,7 @@ _LATIN_1 = bytes(code if chr(code) in {LETTER, SYMBOL} else _folded(chr(code)) f
 
 
 def _fold_foreign(error: UnicodeError) -> tuple[bytes, int]:
-    """Folds a run of characters beyond Latin-1, where the encoder met it."""
+    """Fold a run of characters beyond Latin-1, where the encoder met it."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return bytes(map(_folded, error.object[error.start : error.end])), error.end

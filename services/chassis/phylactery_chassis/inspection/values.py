@@ -188,7 +188,7 @@ def _more_words(data: bytes, at: int, end: int) -> int:
 
 
 def _part(text: str) -> bool:
-    """Return whether a word goes on with a password: it holds digits or signs and is no measure."""
+    """Return whether a word goes on with a password: it holds digits or sign and is no measure."""
     return any(map(str.isdigit, text)) or any(_odd(char) for char in text)
 
 

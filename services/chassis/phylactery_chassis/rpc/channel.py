@@ -38,7 +38,7 @@ Metadata = tuple[tuple[str, str], ...]
 
 
 def call_metadata(principal: Principal) -> Metadata:
-    """Answers the metadata with which a delegate names its end user."""
+    """Return the metadata with which a delegate names its end user."""
     return ((SUBJECT_HEADER, principal.subject), (TENANT_HEADER, principal.tenant))
 
 
@@ -62,7 +62,7 @@ class _Method:
         )
 
     def _bound(self, timeout: float | None) -> float | None:
-        """Answers how long a call may take, in seconds: as long as is given, and as the call being served has left."""
+        """Return how long a call may take, in seconds: as long as is given, and as the call being served has left."""
         given, left = timeout or self._timeout, remaining_seconds()
         if left is None:
             return given
@@ -80,7 +80,7 @@ class _Single(_Method):
         timeout: float | None = None,  # noqa: ASYNC109 - gRPC's own, which the server is told of
         metadata: Iterable[tuple[str, str]] | None = None,
     ) -> Any:
-        """Calls the method and answers its message. Raises aio.AioRpcError."""
+        """Call the method and return its message. Raise aio.AioRpcError."""
         failure: aio.AioRpcError
         with telemetry.span(self._name, kind=SpanKind.CLIENT, attributes=self._attributes) as span:
             try:
@@ -100,7 +100,7 @@ class _Streamed(_Method):
     def __call__(
         self, request: Any = None, *, timeout: float | None = None, metadata: Iterable[tuple[str, str]] | None = None
     ) -> Any:
-        """Calls the method and answers the stream of its messages."""
+        """Call the method and return the stream of its messages."""
         return self._begin(request, timeout, metadata)
 
 
@@ -115,52 +115,52 @@ class ServiceChannel(aio.Channel):
     """A channel whose every call says who calls, in which trace, and ends with the call being served."""
 
     def __init__(self, channel: aio.Channel, token: str, timeout: float) -> None:
-        """Takes the channel below; ``timeout`` in seconds bounds a call that answers one message."""
+        """Take the channel below; ``timeout`` in seconds bounds a call that answers one message."""
         self._channel, self._token, self._timeout = channel, token, timeout
 
     def unary_unary(self, method: str, *args: Any, **options: Any) -> Any:
-        """Answers the method, whose calls are awaited."""
+        """Return the method, whose calls are awaited."""
         return _Single(self._channel.unary_unary(method, *args, **options), method, self._token, self._timeout)
 
     def stream_unary(self, method: str, *args: Any, **options: Any) -> Any:
-        """Answers the method, whose calls take an iterator and are awaited."""
+        """Return the method, whose calls take an iterator and are awaited."""
         return _Single(self._channel.stream_unary(method, *args, **options), method, self._token, self._timeout)
 
     def unary_stream(self, method: str, *args: Any, **options: Any) -> Any:
-        """Answers the method, whose calls are iterated; nothing but their caller bounds them."""
+        """Return the method, whose calls are iterated; nothing but their caller bounds them."""
         return _Streamed(self._channel.unary_stream(method, *args, **options), method, self._token, None)
 
     def stream_stream(self, method: str, *args: Any, **options: Any) -> Any:
-        """Answers the method, whose calls take an iterator and are iterated."""
+        """Return the method, whose calls take an iterator and are iterated."""
         return _Streamed(self._channel.stream_stream(method, *args, **options), method, self._token, None)
 
     async def close(self, grace: float | None = None) -> None:
-        """Closes the channel below; see aio.Channel."""
+        """Close the channel below; see aio.Channel."""
         await self._channel.close(grace)
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
-        """Answers the state of the channel below."""
+        """Return the state of the channel below."""
         return self._channel.get_state(try_to_connect)
 
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
-        """Waits for another state of the channel below."""
+        """Wait for another state of the channel below."""
         await self._channel.wait_for_state_change(last_observed_state)
 
     async def channel_ready(self) -> None:
-        """Waits until the channel below is ready."""
+        """Wait until the channel below is ready."""
         await self._channel.channel_ready()
 
     async def __aenter__(self) -> Self:
-        """Answers itself; it is closed with the block."""
+        """Return itself; it is closed with the block."""
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        """Closes it."""
+        """Close it."""
         await self.close()
 
 
 def open_channel(target: str, *, token: str = "", timeout: float = 10.0) -> aio.Channel:
-    """Opens a channel to target; timeout in seconds bounds each call that answers one message.
+    """Open a channel to target; timeout in seconds bounds each call that answers one message.
 
     So does the deadline of the call being served.
     """

@@ -14,9 +14,9 @@ _callbacks: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Callback]] = WeakK
 
 
 def subscribe(callback: Callback) -> None:
-    """Calls ``callback`` in the running loop at every SIGHUP, until it is unsubscribed.
+    """Call ``callback`` in the running loop at every SIGHUP, until it is unsubscribed.
 
-    Does nothing where signals are not ours: outside the main thread, or on a system without them.
+    Do nothing where signals are not ours: outside the main thread, or on a system without them.
     """
     loop = asyncio.get_running_loop()
     callbacks = _callbacks.setdefault(loop, [])
@@ -27,7 +27,7 @@ def subscribe(callback: Callback) -> None:
 
 
 def unsubscribe(callback: Callback) -> None:
-    """Ends what subscribe() began; the last one gives the signal back to the system."""
+    """End what subscribe() began; the last one gives the signal back to the system."""
     loop = asyncio.get_running_loop()
     callbacks = _callbacks.get(loop, [])
     if callback in callbacks:

@@ -11,7 +11,7 @@ _SECONDS = 3.0
 
 
 def serving(target: str, *, timeout: float = _SECONDS) -> bool:
-    """Says whether the server at target answers SERVING within timeout seconds."""
+    """Return whether the server at target answers SERVING within timeout seconds."""
     with grpc.insecure_channel(target) as channel:
         try:
             answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=timeout)
@@ -21,7 +21,7 @@ def serving(target: str, *, timeout: float = _SECONDS) -> bool:
 
 
 def main() -> int:
-    """Answers the exit code for the command line."""
+    """Return the exit code for the command line."""
     if len(sys.argv) != 2:  # noqa: PLR2004 - the program and its one argument
         sys.stderr.write("usage: python -m phylactery_chassis.rpc.healthcheck HOST:PORT\n")
         return 2

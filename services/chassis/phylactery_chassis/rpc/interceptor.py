@@ -40,13 +40,13 @@ Body = Callable[[], Awaitable[Any]]
 
 
 def remaining_seconds() -> float | None:
-    """Answers how long the call being served may still take, None for no bound."""
+    """Return how long the call being served may still take, None for no bound."""
     deadline = _deadline.get()
     return None if deadline is None else deadline - time.monotonic()
 
 
 def running_calls() -> int:
-    """Answers how many calls of one request and one answer this process is serving."""
+    """Return how many calls of one request and one answer this process is serving."""
     return _running
 
 
@@ -117,7 +117,7 @@ class ServerInterceptor(aio.ServerInterceptor):
         return method.handler if call.fault is None else method.refusal
 
     def end_withdrawn(self) -> None:
-        """End the streams whose identity was withdrawn, changed or has expired since they began."""
+        """End the streams whose identity was withdrawn, changed or have expired since they began."""
         for task, (credential, granted) in list(self._streams.items()):
             if self._authenticator.granted(credential) != granted:
                 self._withdrawn.add(task)
@@ -255,7 +255,7 @@ class ServerInterceptor(aio.ServerInterceptor):
         )
 
     def _unmapped(self, method: str, error: Exception) -> grpc.Status:
-        """Logs where it happened, not what it said: an exception's text can hold a value."""
+        """Log where it happened, not what it said: an exception's text can hold a value."""
         error_id = new_id("err")
         frames = [
             f"{f.filename.rsplit('/', 1)[-1]}:{f.lineno} {f.name}" for f in traceback.extract_tb(error.__traceback__)
@@ -266,7 +266,7 @@ class ServerInterceptor(aio.ServerInterceptor):
         return internal_status(error_id, self._service)
 
     def _record_soon(self, method: str, code: str, seconds: float, span: Span, principal: Principal | None) -> None:
-        """Records a call as it ended now, in the next turn of the loop: its answer is on the way by then.
+        """Record a call as it ended now, in the next turn of the loop: its answer is on the way by then.
 
         gRPC takes the answer before it waits for anything, and whoever asked has better to do than wait for our lines.
         """

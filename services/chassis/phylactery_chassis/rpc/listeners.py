@@ -21,9 +21,9 @@ _REFLECTION_V1 = "grpc.reflection.v1.ServerReflection"
 
 
 def bind(server: aio.Server, host: str, port: int, variables: str, *, shared: bool = False) -> int:
-    """Binds the server and answers its port; shared is for a port that somebody has reserved for several.
+    """Bind the server and return its port; shared is for a port that somebody has reserved for several.
 
-    Raises StartError, which names the variables that would move it.
+    Raise StartError, which names the variables that would move it.
     """
     with _told(host, port, variables):
         _bound(host, port, shared=shared).close()  # grpc keeps the reason to itself and writes a line of its own
@@ -33,9 +33,9 @@ def bind(server: aio.Server, host: str, port: int, variables: str, *, shared: bo
 
 @contextlib.contextmanager
 def reserve(host: str, port: int, variables: str) -> Iterator[socket.socket]:
-    """Keeps a port for the block, without listening, so that several processes may share it and nobody else.
+    """Keep a port for the block, without listening, so that several processes may share it and nobody else.
 
-    Raises StartError as bind does, also where somebody listens there already.
+    Raise StartError as bind does, also where somebody listens there already.
     """
     with _told(host, port, variables):
         free = _bound(host, port, shared=False)
@@ -58,7 +58,7 @@ def _told(host: str, port: int, variables: str) -> Iterator[None]:
 
 
 def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
-    """Answers a socket bound to the address. Raises OSError."""
+    """Return a socket bound to the address. Raise OSError."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     bound = socket.socket(family, kind, protocol)
     try:
@@ -77,7 +77,7 @@ def _written(host: str, port: int) -> str:
 
 
 def add_reflection(server: aio.Server, names: Sequence[str]) -> None:
-    """Serves reflection as v1alpha, which grpcio ships, and as v1, whose messages are the same on the wire."""
+    """Serve reflection as v1alpha, which grpcio ships, and as v1, whose messages are the same on the wire."""
     names = [*names, reflection.SERVICE_NAME, _REFLECTION_V1]
     reflection.enable_server_reflection(names, server)
     servicer = reflection.aio.ReflectionServicer(service_names=names)
@@ -102,13 +102,13 @@ class AdminServer:
     _server: aio.Server | None
 
     async def stop(self) -> None:
-        """Ends it at once: it serves nothing that has to be finished."""
+        """End it at once: it serves nothing that has to be finished."""
         if self._server is not None:
             await self._server.stop(None)
 
 
 async def start_admin(service: str, health: health_aio.HealthServicer, port: int | None, variable: str) -> AdminServer:
-    """Serves the admin port of a service: none for None, a free one for 0. Raises StartError where it is taken."""
+    """Serve the admin port of a service: none for None, a free one for 0. Raise StartError where it is taken."""
     if port is None:
         return AdminServer(None, None)
     server = aio.server(interceptors=[OpenToAll(service)], options=[("grpc.so_reuseport", 0)])

@@ -14,12 +14,12 @@ _MAX_INTEGER = 2**63 - 1
 
 
 def encode_token(*parts: int | str) -> str:
-    """Answers the token for a position."""
+    """Return the token for a position."""
     return base64.urlsafe_b64encode(json.dumps(parts, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
 def decode_token(token: str, *types: type) -> tuple[int | str, ...]:
-    """Answers the position. Raises InvalidArgument INVALID_REQUEST when the token is none of ours.
+    """Return the position. Raise InvalidArgument INVALID_REQUEST when the token is none of ours.
 
     types says what the parts must be, for example int, str.
     """
@@ -43,5 +43,5 @@ def decode_token(token: str, *types: type) -> tuple[int | str, ...]:
 
 
 def _storable(part: int | str) -> bool:
-    """Says whether a query can compare with it: a forged position must not become a fault of the store."""
+    """Return whether a query can compare with it: a forged position must not become a fault of the store."""
     return part.isprintable() if isinstance(part, str) else abs(part) <= _MAX_INTEGER

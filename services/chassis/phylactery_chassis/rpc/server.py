@@ -38,14 +38,14 @@ class Methods(grpc.GenericRpcHandler):
         self._handlers: dict[str, Handler] = {}
 
     def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
-        """Passes over them: the same methods are added by name."""
+        """Pass over them: the same methods are added by name."""
 
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Handler]) -> None:
-        """Adds the methods of a service."""
+        """Add the methods of a service."""
         self._handlers.update({f"/{service}/{name}": handler for name, handler in handlers.items()})
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
-        """Answers the method that is called, None where there is none."""
+        """Return the method that is called, None where there is none."""
         return self._handlers.get(handler_call_details.method)
 
 
@@ -70,7 +70,7 @@ class Registration:
 
 
 def registration(file: FileDescriptor, name: str, add: Callable[[S, aio.Server], None], servicer: S) -> Registration:
-    """Answers the registration of a servicer: a service the file describes, and the generated function that adds it."""
+    """Return the registration of a servicer: a service the file describes, and the generated function that adds it."""
     return Registration(file.services_by_name[name].full_name, lambda server: add(servicer, server))
 
 
@@ -108,7 +108,7 @@ class RunningServer:
     _stopped: bool = field(default=False)
 
     async def stop(self, *, drain_seconds: float | None = None) -> None:
-        """Drains: NOT_SERVING, a pause, running calls finish within drain_seconds, then the service's own end."""
+        """Drain: NOT_SERVING, a pause, running calls finish within drain_seconds, then the service's own end."""
         if self._stopped:
             return
         self._stopped = True
@@ -128,12 +128,12 @@ class RunningServer:
             await hook()
 
     async def wait(self) -> None:
-        """Waits until the server has ended."""
+        """Wait until the server has ended."""
         await self._server.wait_for_termination()
 
 
 def authenticator_for(settings: ServiceSettings) -> Authenticator:
-    """Answers the authenticator of the settings' identity mode. Raises StartError."""
+    """Return the authenticator of the settings' identity mode. Raise StartError."""
     if settings.identity_mode == "none":
         return LoopbackAuthenticator()
     assert settings.tokens_file is not None, "the settings check it"
@@ -145,7 +145,7 @@ def authenticator_for(settings: ServiceSettings) -> Authenticator:
 
 
 async def start(service: Service, settings: ServiceSettings) -> RunningServer:
-    """Binds, registers and starts. Raises StartError when the address is taken or the tokens file is bad.
+    """Bind, register and starts. Raise StartError when the address is taken or the tokens file is bad.
 
     A service that did not start is ended as a stopped one is, so that it leaves nothing open.
     """
@@ -258,7 +258,7 @@ class _Identities:
 
 
 def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], **options: Any) -> None:
-    """Runs a service until SIGINT or SIGTERM: what every `python -m phylactery_<service>` does.
+    """Run a service until SIGINT or SIGTERM: what every `python -m phylactery_<service>` does.
 
     options are settings that go before the environment. Whatever keeps the service from starting is one sentence on
     standard error, which names the variable or the file at fault, and exit code 2.
@@ -276,7 +276,7 @@ def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], *
 
 
 def run_workers(kind: type[Settings], count: int, **options: Any) -> None:
-    """Runs a service as several processes behind one port, until SIGINT or SIGTERM; otherwise as run() does."""
+    """Run a service as several processes behind one port, until SIGINT or SIGTERM; otherwise as run() does."""
     with _one_sentence(kind), _as_start_errors(kind):
         settings = load(kind, **options)
         settings.prepare()
@@ -287,7 +287,7 @@ def run_workers(kind: type[Settings], count: int, **options: Any) -> None:
 
 
 def migrate(kind: type[Settings], **options: Any) -> None:
-    """Brings the service's database to this program's schema: what `python -m phylactery_<service> migrate` does.
+    """Bring the service's database to this program's schema: what `python -m phylactery_<service> migrate` does.
 
     SQLite is migrated at every start; PostgreSQL only here, so that no replica changes a schema others still use.
     """
@@ -303,7 +303,7 @@ def migrate(kind: type[Settings], **options: Any) -> None:
 
 
 def main(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]]) -> None:
-    """Does what `python -m phylactery_<service>` says: nothing more runs the service, `migrate` its migrations."""
+    """Do what `python -m phylactery_<service>` says: nothing more runs the service, `migrate` its migrations."""
     match sys.argv[1:]:
         case []:
             run(kind, build)
@@ -316,7 +316,7 @@ def main(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]]) 
 
 @contextlib.contextmanager
 def _one_sentence(kind: type[ServiceSettings]) -> Iterator[None]:
-    """Ends the process with one sentence and exit code 2 where it cannot start."""
+    """End the process with one sentence and exit code 2 where it cannot start."""
     try:
         yield
     except StartError as error:
@@ -326,7 +326,7 @@ def _one_sentence(kind: type[ServiceSettings]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _as_start_errors(kind: type[ServiceSettings]) -> Iterator[None]:
-    """Turns what files, sockets and the store refuse while a service starts into StartError."""
+    """Turn what files, sockets and the store refuse while a service starts into StartError."""
     try:
         yield
     except OSError as error:
@@ -373,7 +373,7 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
 
 
 def _spare_the_collector() -> None:
-    """Takes what the start made, a quarter of a million objects in an agent, out of the garbage collector's sight.
+    """Take what the start made, a quarter of a million objects in an agent, out of the garbage collector's sight.
 
     They stay for as long as the process does, and each full collection that looks at them stops every call for the
     tenth of a second that takes.

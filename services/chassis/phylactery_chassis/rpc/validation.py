@@ -34,9 +34,9 @@ class EdgeModel(BaseModel):
 
 
 def parse(model: type[Model], data: Mapping[str, Any]) -> Model:
-    """Answers the checked request.
+    """Return the checked request.
 
-    Raises InvalidArgument INVALID_REQUEST with at most 20 violations of at most 100 characters, never with a value.
+    Raise InvalidArgument INVALID_REQUEST with at most 20 violations of at most 100 characters, never with a value.
     """
     try:
         return model.model_validate(dict(data))

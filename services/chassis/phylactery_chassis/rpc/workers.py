@@ -30,7 +30,7 @@ from phylactery_chassis.telemetry import logs
 
 
 def write_ready(path: Path, content: dict[str, Any]) -> None:
-    """Writes the file whole or not at all, so that a reader never sees half."""
+    """Write the file whole or not at all, so that a reader never sees half."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(content))
@@ -66,7 +66,7 @@ class Workers:
     """The workers of one service."""
 
     def __init__(self, settings: ServiceSettings, count: int, command: list[str], options: Mapping[str, Any]) -> None:
-        """Takes how many, what each runs, and the settings that go before the environment."""
+        """Take how many, what each runs, and the settings that go before the environment."""
         self._settings, self._count, self._command = settings, count, command
         self._prefix = str(settings.model_config.get("env_prefix", ""))
         self._options = {f"{self._prefix}{name}".upper(): str(value) for name, value in options.items()}
@@ -74,7 +74,7 @@ class Workers:
         self._workers: list[_Worker] = []
 
     def run(self) -> int:
-        """Serves until SIGINT or SIGTERM and answers the exit code. Raises StartError where a worker cannot start."""
+        """Serve until SIGINT or SIGTERM and return the exit code. Raise StartError where a worker cannot start."""
         for one in (signal.SIGINT, signal.SIGTERM):
             signal.signal(one, self._stop)
         signal.signal(signal.SIGHUP, self._hand_on)
@@ -137,7 +137,7 @@ class Workers:
             )
 
     def _wait_to_start(self, worker: _Worker, now: float) -> None:
-        """Lets a worker that cannot start again wait while others serve, longer each time."""
+        """Let a worker that cannot start again wait while others serve, longer each time."""
         if not any(other.process.poll() is None for other in self._workers):
             raise StartError(f"worker {worker.name} cannot start again, and none serves: what it said stands above")
         worker.pause = min(2 * worker.pause, _LONGEST_PAUSE_SECONDS) or _FIRST_PAUSE_SECONDS
@@ -179,7 +179,7 @@ class Workers:
             time.sleep(_LOOK_SECONDS)
 
     def _hand_on(self, number: int, _frame: FrameType | None) -> None:
-        """Hands a signal on to the workers that serve, which know what it means."""
+        """Hand a signal on to the workers that serve, which know what it means."""
         for worker in self._workers:
             if worker.ready.exists():
                 worker.process.send_signal(number)
@@ -188,7 +188,7 @@ class Workers:
         self._stopping = True
 
     def _end(self) -> None:
-        """Lets every worker drain, then ends what is left."""
+        """Let every worker drain, then end what is left."""
         for worker in self._workers:
             if worker.process.poll() is None:
                 worker.process.terminate()
@@ -202,6 +202,6 @@ class Workers:
 
 
 def _die_with_parent() -> None:
-    """Asks Linux to end this process with the one that started it; elsewhere it drains when told to."""
+    """Ask Linux to end this process with the one that started it; elsewhere it drains when told to."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)

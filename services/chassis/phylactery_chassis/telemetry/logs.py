@@ -47,7 +47,7 @@ def _correlate(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> M
 
 
 def configure(service: str, level: str = "INFO") -> None:
-    """Sets the process's logging; level is a standard name such as INFO."""
+    """Set the process's logging; level is a standard name such as INFO."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -66,5 +66,5 @@ def configure(service: str, level: str = "INFO") -> None:
 
 
 def get_logger(name: str) -> Any:
-    """Answers a logger whose lines carry its name as component."""
+    """Return a logger whose lines carry its name as component."""
     return structlog.get_logger(component=name)  # lazy: bind() here would freeze the configuration before configure()

@@ -30,7 +30,7 @@ class LightProcessor(SpanProcessor):
 
     @abstractmethod
     def on_light_end(self, span: LightSpan) -> None:
-        """Takes a span that has ended."""
+        """Take a span that has ended."""
 
 
 class LightSpan(Span):
@@ -58,19 +58,19 @@ class LightSpan(Span):
         self.start_time, self.end_time = time.time_ns(), 0
 
     def get_span_context(self) -> SpanContext:
-        """Answers what children and callees need."""
+        """Return what children and callees need."""
         return self.context
 
     def set_attribute(self, key: str, value: AttributeValue) -> None:
-        """Sets one attribute."""
+        """Set one attribute."""
         self.attributes[key] = value
 
     def set_attributes(self, attributes: Mapping[str, AttributeValue]) -> None:
-        """Sets several."""
+        """Set several."""
         self.attributes.update(attributes)
 
     def add_event(self, name: str, attributes: object = None, timestamp: int | None = None) -> None:
-        """Keeps nothing: our spans have no events, and a library's are not for our files."""
+        """Keep nothing: our spans have no events, and a library's are not for our files."""
 
     def record_exception(
         self,
@@ -79,22 +79,22 @@ class LightSpan(Span):
         timestamp: int | None = None,
         escaped: bool = False,
     ) -> None:
-        """Keeps nothing: an exception's text can hold a value."""
+        """Keep nothing: an exception's text can hold a value."""
 
     def update_name(self, name: str) -> None:
-        """Gives it another name."""
+        """Give it another name."""
         self.name = name
 
     def is_recording(self) -> bool:
-        """Says whether it still takes attributes."""
+        """Return whether it still takes attributes."""
         return not self.end_time
 
     def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:  # noqa: ARG002
-        """Says how it ended; a description is not kept, for it can hold a value."""
+        """Say how it ended; a description is not kept, for it can hold a value."""
         self.status = Status(status.status_code if isinstance(status, Status) else status)
 
     def end(self, end_time: int | None = None) -> None:
-        """Hands the span to every processor, once."""
+        """Hand the span to every processor, once."""
         if self.end_time:
             return
         self.end_time = end_time or time.time_ns()
@@ -124,7 +124,7 @@ class LightSpan(Span):
 def light_span(
     name: str, kind: SpanKind, parent: otel_context.Context | None, attributes: Mapping[str, AttributeValue] | None
 ) -> LightSpan | None:
-    """Begins a span; None where tracing is not set up, another sampler is, or the caller is not sampled."""
+    """Begin a span; None where tracing is not set up, another sampler is, or the caller is not sampled."""
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider) or provider.sampler is not sampling.DEFAULT_ON:
         return None

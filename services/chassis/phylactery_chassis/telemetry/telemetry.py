@@ -45,11 +45,11 @@ class FileSpanExporter(SpanExporter):
         self._lock = threading.Lock()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Writes spans with a single append, so lines of several writers never mix."""
+        """Write spans with a single append, so lines of several writers never mix."""
         return self.write("".join([_encode(self._line(span)) + "\n" for span in spans]))
 
     def export_light(self, span: LightSpan) -> SpanExportResult:
-        """Writes one of our own spans."""
+        """Write one of our own spans."""
         own, parent = span.context, span.parent
         parent_id = format(parent.span_id, "016x") if parent else ""
         return self.write(
@@ -60,7 +60,7 @@ class FileSpanExporter(SpanExporter):
         )
 
     def write(self, lines: str) -> SpanExportResult:
-        """Appends whole lines at once."""
+        """Append whole lines at once."""
         try:
             with self._lock:
                 os.write(self._opened(), lines.encode())
@@ -69,12 +69,12 @@ class FileSpanExporter(SpanExporter):
         return SpanExportResult.SUCCESS
 
     def shutdown(self) -> None:
-        """Closes the file; a later span opens it again."""
+        """Close the file; a later span opens it again."""
         with self._lock:
             self._close()
 
     def _opened(self) -> int:
-        """Answers the file, kept open between spans; one that somebody removed is begun again."""
+        """Return the file, kept open between spans; one that somebody removed is begun again."""
         if self._descriptor is not None:
             now = os.fstat(self._descriptor)
             if now.st_size > _MAX_FILE_BYTES:
@@ -115,25 +115,25 @@ class _FileSpans(LightProcessor):
         self._exporter = exporter
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Appends the span."""
+        """Append the span."""
         self._exporter.export((span,))
 
     def on_light_end(self, span: LightSpan) -> None:
-        """Appends the span."""
+        """Append the span."""
         self._exporter.export_light(span)
 
     def shutdown(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._exporter.shutdown()
 
 
 def span_file(data_dir: Path, service: str) -> Path:
-    """Answers where a service's finished spans lie."""
+    """Return where a service's finished spans lie."""
     return data_dir / "spans" / f"{service}.jsonl"
 
 
 def configure(service: str, data_dir: Path, otlp_endpoint: str = "") -> Callable[[], None]:
-    """Sets the process's tracing and metrics, once; answers what flushes and ends them."""
+    """Set the process's tracing and metrics, once; return what flushes and end them."""
     resource = Resource.create({"service.name": f"phylactery-{service}"})
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(_FileSpans(FileSpanExporter(span_file(data_dir, service), service)))
@@ -160,17 +160,17 @@ def configure(service: str, data_dir: Path, otlp_endpoint: str = "") -> Callable
 
 
 def tracer() -> trace.Tracer:
-    """Answers the tracer every span comes from."""
+    """Return the tracer every span comes from."""
     return _tracer
 
 
 def meter() -> metrics.Meter:
-    """Answers the meter every instrument comes from."""
+    """Return the meter every instrument comes from."""
     return _meter
 
 
 def inject() -> dict[str, str]:
-    """Answers the W3C trace context of the current span as metadata."""
+    """Return the W3C trace context of the current span as metadata."""
     carrier: dict[str, str] = {}
     _propagator.inject(carrier)
     return carrier
@@ -194,7 +194,7 @@ def span(
     attributes: Mapping[str, Attribute] | None = None,
     ends: bool = True,
 ) -> Iterator[Span]:
-    """Opens a span for the block. An exception sets its type as error.type; its text stays out of the trace.
+    """Open a span for the block. An exception sets its type as error.type; its text stays out of the trace.
 
     Without ``ends`` a block that raises nothing leaves it open, and who opened it ends it.
     """
@@ -216,12 +216,12 @@ def span(
 
 
 def annotate(attributes: Mapping[str, Attribute]) -> None:
-    """Sets attributes of the current span."""
+    """Set attributes of the current span."""
     trace.get_current_span().set_attributes(attributes)
 
 
 def current_trace_id() -> str:
-    """Answers the trace id of the current span, 32 hex digits, empty where there is none."""
+    """Return the trace id of the current span, 32 hex digits, empty where there is none."""
     own = trace.get_current_span().get_span_context()
     return format(own.trace_id, "032x") if own.is_valid else ""
 
@@ -234,10 +234,10 @@ class Ratio:
         self.hits = 0
 
     def count(self, *, hit: bool) -> None:
-        """Counts one try."""
+        """Count one try."""
         self.tries += 1
         self.hits += hit
 
     def observe(self, _options: CallbackOptions) -> Iterable[Observation]:
-        """Answers hits over tries; nothing before the first try."""
+        """Return hits over tries; nothing before the first try."""
         return [Observation(self.hits / self.tries)] if self.tries else []

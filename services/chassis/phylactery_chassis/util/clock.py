@@ -14,7 +14,7 @@ class Clock(Protocol):
     """Tells the time."""
 
     def now_us(self) -> int:
-        """Answers microseconds since the epoch."""
+        """Return microseconds since the epoch."""
         ...
 
 
@@ -22,7 +22,7 @@ class SystemClock:
     """The machine's clock."""
 
     def now_us(self) -> int:
-        """Answers microseconds since the epoch."""
+        """Return microseconds since the epoch."""
         return time.time_ns() // 1_000
 
 
@@ -33,7 +33,7 @@ class MonotoneClock:
         self._clock, self._latest = clock, 0
 
     def now_us(self) -> int:
-        """Answers microseconds since the epoch."""
+        """Return microseconds since the epoch."""
         self._latest = max(self._latest, self._clock.now_us())
         return self._latest
 
@@ -45,16 +45,16 @@ class FakeClock:
         self._now_us = now_us
 
     def now_us(self) -> int:
-        """Answers the time it was set to."""
+        """Return the time it was set to."""
         return self._now_us
 
     def advance(self, seconds: float) -> None:
-        """Moves the clock, backwards with a negative number."""
+        """Move the clock, backwards with a negative number."""
         self._now_us += round(seconds * MICROSECONDS)
 
 
 async def pause(until: asyncio.Event, seconds: float | None) -> None:
-    """Waits until the event is set, at most so many seconds; None has no end.
+    """Wait until the event is set, at most so many seconds; None has no end.
 
     It never loses a cancellation, as wait_for of Python 3.11 does where the event is set at that very moment: a task
     that pauses again and again would then never end.

@@ -12,12 +12,12 @@ _hook: Callable[[str], None] | None = None
 
 
 def install(hook: Callable[[str], None] | None) -> None:
-    """Sets what reach() calls; None for nothing."""
+    """Set what reach() calls; None for nothing."""
     global _hook  # noqa: PLW0603 - one process dies as a whole
     _hook = hook
 
 
 def reach(name: str) -> None:
-    """Marks a crash point, for example 'agent.7'."""
+    """Mark a crash point, for example 'agent.7'."""
     if _hook is not None:
         _hook(name)

@@ -29,7 +29,7 @@ _stock = _Stock()
 
 
 def _forget() -> None:
-    """Lets a forked process, which is the thread that forked, begin with bytes of its own."""
+    """Let a forked process, which is the thread that forked, begin with bytes of its own."""
     global _stock  # noqa: PLW0603 - what the other threads had is gone with them
     _stock = _Stock()
 
@@ -38,10 +38,10 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def random_bytes(size: int) -> bytes:
-    """Answers bytes nobody can guess and nobody else gets: good for keys, salts and nonces."""
+    """Return bytes nobody can guess and nobody else gets: good for keys, salts and nonces."""
     return _stock.take(size)
 
 
 def new_id(prefix: str) -> str:
-    """Answers for example 'ap_' and 26 characters of [a-z2-7]; prefix without the underscore."""
+    """Return for example 'ap_' and 26 characters of [a-z2-7]; prefix without the underscore."""
     return f"{prefix}_{random_bytes(_ID_CHARACTERS).translate(_LETTERS).decode()}"

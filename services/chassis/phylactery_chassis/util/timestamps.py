@@ -8,10 +8,10 @@ from phylactery_chassis.util.clock import MICROSECONDS
 
 
 def to_timestamp(us: int) -> Timestamp:
-    """Answers the Timestamp of microseconds since the epoch."""
+    """Return the Timestamp of microseconds since the epoch."""
     return Timestamp(seconds=us // MICROSECONDS, nanos=us % MICROSECONDS * 1_000)
 
 
 def from_timestamp(timestamp: Timestamp) -> int:
-    """Answers microseconds since the epoch; what is finer is dropped."""
+    """Return microseconds since the epoch; what is finer is dropped."""
     return timestamp.seconds * MICROSECONDS + timestamp.nanos // 1_000

@@ -27,7 +27,7 @@ class ContextRpcs(memory_pb2_grpc.MemoryServiceServicer):
     async def BuildContext(
         self, request: memory_pb2.BuildContextRequest, _context: Context
     ) -> memory_pb2.BuildContextResponse:
-        """Answers what a turn should know."""
+        """Return what a turn should know."""
         asked = parse(
             BuildContextItem,
             {

@@ -30,7 +30,7 @@ from phylactery_memory.outputs.store import Page
 
 
 def spec_data(spec: output_pb2.OutputSpec) -> dict[str, Any]:
-    """Answers a description as the edge takes it."""
+    """Return a description as the edge takes it."""
     return {
         "thread_id": spec.thread_id,
         "run_id": spec.run_id,
@@ -42,7 +42,7 @@ def spec_data(spec: output_pb2.OutputSpec) -> dict[str, Any]:
 
 
 def read_data(request: output_pb2.ReadOutputRequest) -> dict[str, Any]:
-    """Answers a range as the edge takes it."""
+    """Return a range as the edge takes it."""
     asked = request.lines
     lines = {"first": asked.first, "count": asked.count, "skip_chars": asked.skip_chars}
     return {
@@ -54,7 +54,7 @@ def read_data(request: output_pb2.ReadOutputRequest) -> dict[str, Any]:
 
 
 def output_message(record: OutputRecord, rules: OutputRules) -> output_pb2.Output:
-    """Answers what is known about an output as the wire carries it."""
+    """Return what is known about an output as the wire carries it."""
     kept = bool(record.pointer)
     return output_pb2.Output(
         pointer=record.pointer,
@@ -75,7 +75,7 @@ def output_message(record: OutputRecord, rules: OutputRules) -> output_pb2.Outpu
 
 
 def range_message(part: OutputRange) -> output_pb2.ReadOutputResponse:
-    """Answers a range as the wire carries it."""
+    """Return a range as the wire carries it."""
     return output_pb2.ReadOutputResponse(
         text=part.text,
         offset=part.offset,
@@ -89,7 +89,7 @@ def range_message(part: OutputRange) -> output_pb2.ReadOutputResponse:
 
 
 def match_message(match: Match) -> output_pb2.OutputMatch:
-    """Answers a match as the wire carries it."""
+    """Return a match as the wire carries it."""
     return output_pb2.OutputMatch(
         line=_line(match.line),
         offset=match.offset,
@@ -116,7 +116,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
     async def StoreOutput(
         self, request_iterator: AsyncIterator[output_pb2.StoreOutputRequest], context: Context
     ) -> output_pb2.StoreOutputResponse:
-        """Keeps one output and answers its pointer once it is durable."""
+        """Keep one output and return its pointer once it is durable."""
         asked = await _spec(request_iterator)
         spec = OutputSpec(asked.thread_id, asked.run_id, asked.tool_call_id, asked.tool_name)
         keeping = Keeping(asked.ttl.microseconds if asked.ttl else 0, asked.do_not_store)
@@ -129,7 +129,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
         )
 
     async def GetOutput(self, request: output_pb2.GetOutputRequest, _context: Context) -> output_pb2.GetOutputResponse:
-        """Answers what is known about an output."""
+        """Return what is known about an output."""
         asked = parse(PointerRequest, {"pointer": request.pointer})
         record = await self._outputs.get(current_principal(), asked.pointer)
         return output_pb2.GetOutputResponse(output=output_message(record, self._outputs.rules))
@@ -137,7 +137,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
     async def ReadOutput(
         self, request: output_pb2.ReadOutputRequest, _context: Context
     ) -> output_pb2.ReadOutputResponse:
-        """Answers a range of characters or of lines."""
+        """Return a range of characters or of lines."""
         asked, who = parse(ReadRequest, read_data(request)), current_principal()
         if asked.lines is None:
             return range_message(await self._outputs.read(who, asked.pointer, asked.offset, asked.limit))
@@ -150,7 +150,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
     async def SearchOutput(
         self, request: output_pb2.SearchOutputRequest, _context: Context
     ) -> output_pb2.SearchOutputResponse:
-        """Finds the lines a pattern matches."""
+        """Find the lines a pattern matches."""
         asked = parse(SearchRequest, {name: getattr(request, name) for name in SearchRequest.model_fields})
         query = Query(
             asked.pattern,
@@ -170,7 +170,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
     async def RehydrateOutput(
         self, request: output_pb2.RehydrateOutputRequest, _context: Context
     ) -> output_pb2.RehydrateOutputResponse:
-        """Answers a whole output."""
+        """Return a whole output."""
         asked = parse(PointerRequest, {"pointer": request.pointer})
         record, text = await self._outputs.rehydrate(current_principal(), asked.pointer)
         return output_pb2.RehydrateOutputResponse(text=text, output=output_message(record, self._outputs.rules))
@@ -178,7 +178,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
     async def ListOutputs(
         self, request: output_pb2.ListOutputsRequest, _context: Context
     ) -> output_pb2.ListOutputsResponse:
-        """Lists outputs."""
+        """List outputs."""
         asked = parse(ListRequest, {name: getattr(request, name) for name in ListRequest.model_fields})
         before = _before(asked.page_token)
         page = await self._outputs.page(
@@ -193,13 +193,13 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
     async def DeleteOutput(
         self, request: output_pb2.DeleteOutputRequest, _context: Context
     ) -> output_pb2.DeleteOutputResponse:
-        """Removes an output."""
+        """Remove an output."""
         asked = parse(PointerRequest, {"pointer": request.pointer})
         return output_pb2.DeleteOutputResponse(deleted=await self._outputs.delete(current_principal(), asked.pointer))
 
 
 async def _spec(requests: AsyncIterator[output_pb2.StoreOutputRequest]) -> SpecRequest:
-    """Answers the description, which must come first. Raises InvalidArgument."""
+    """Return the description, which must come first. Raise InvalidArgument."""
     request = await anext(requests, None)
     if request is None or request.WhichOneof("part") != "spec":
         raise _misplaced("spec", "send spec first, then the chunks")
@@ -207,7 +207,7 @@ async def _spec(requests: AsyncIterator[output_pb2.StoreOutputRequest]) -> SpecR
 
 
 def _before(page_token: str) -> tuple[int, str] | None:
-    """Answers the position a page goes on before, None for the first page. Raises InvalidArgument."""
+    """Return the position a page goes on before, None for the first page. Raise InvalidArgument."""
     if not page_token:
         return None
     create_us, pointer = decode_token(page_token, int, str)
@@ -215,7 +215,7 @@ def _before(page_token: str) -> tuple[int, str] | None:
 
 
 async def _pieces(requests: AsyncIterator[output_pb2.StoreOutputRequest], context: Context) -> AsyncIterator[bytes]:
-    """Answers the chunks. Raises InvalidArgument, and CancelledError where the client hung up instead of finishing."""
+    """Return the chunks. Raise InvalidArgument, and CancelledError where the client hung up instead of finishing."""
     async for request in requests:
         if request.WhichOneof("part") != "chunk":
             raise _misplaced("part", "after spec, send chunks only")

@@ -43,12 +43,12 @@ _TYPE_OF_NAME = {kind.__name__: name for kind, name in _TYPE.items()}
 
 
 def erasure_message(erasure: Erasure) -> privacy_pb2.Erasure:
-    """Answers an erasure as the wire carries it."""
+    """Return an erasure as the wire carries it."""
     return encoding.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
 
 
 def record_message(record: Record, rules: OutputRules) -> privacy_pb2.ExportUserResponse:
-    """Answers one record of an export as the wire carries it."""
+    """Return one record of an export as the wire carries it."""
     kind = type(record)
     line = json.dumps({"type": _TYPE[kind], **_data(record, rules)}, ensure_ascii=False, separators=(",", ":"))
     return privacy_pb2.ExportUserResponse(kind=_KIND[kind], json=line)
@@ -89,7 +89,7 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
     """Serves phylactery.memory.v1.PrivacyService."""
 
     def __init__(self, privacy: Privacy, exports: Exports, rules: OutputRules) -> None:
-        """Takes what erases, what exports, and the thresholds an output is described by."""
+        """Take what erases, what exports, and the thresholds an output is described by."""
         self._privacy = privacy
         self._exports = exports
         self._rules = rules
@@ -97,7 +97,7 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
     async def EraseUser(
         self, request: privacy_pb2.EraseUserRequest, _context: Context
     ) -> privacy_pb2.EraseUserResponse:
-        """Removes everything held about a user."""
+        """Remove everything held about a user."""
         asked = parse(EraseUserItem, {"subject": request.subject, "request_id": request.request_id})
         erasure = await self._privacy.erase(current_principal(), asked.subject, asked.request_id)
         return privacy_pb2.EraseUserResponse(erasure=erasure_message(erasure))
@@ -105,7 +105,7 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
     async def GetErasure(
         self, request: privacy_pb2.GetErasureRequest, _context: Context
     ) -> privacy_pb2.GetErasureResponse:
-        """Answers the record of an erasure."""
+        """Return the record of an erasure."""
         asked = parse(GetErasureItem, {"erasure_id": request.erasure_id})
         erasure = await self._privacy.get(current_principal(), asked.erasure_id)
         return privacy_pb2.GetErasureResponse(erasure=erasure_message(erasure))
@@ -113,6 +113,6 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
     async def ExportUser(
         self, _request: privacy_pb2.ExportUserRequest, _context: Context
     ) -> AsyncIterator[privacy_pb2.ExportUserResponse]:
-        """Answers everything held about the caller."""
+        """Return everything held about the caller."""
         async for record in self._exports.export(current_principal()):
             yield record_message(record, self._rules)

@@ -18,7 +18,7 @@ from phylactery_memory.profile.service import ProfileChange, Profiles
 
 
 def value_data(message: profile_pb2.ProfileValue) -> dict[str, Any]:
-    """Answers a name and its value as the edge takes them."""
+    """Return a name and its value as the edge takes them."""
     return {
         "name": message.name,
         "text_value": message.text_value if message.HasField("text_value") else None,
@@ -28,7 +28,7 @@ def value_data(message: profile_pb2.ProfileValue) -> dict[str, Any]:
 
 
 def field_message(field: ProfileField) -> profile_pb2.ProfileField:
-    """Answers a field as the wire carries it."""
+    """Return a field as the wire carries it."""
     message = profile_pb2.ProfileField(
         name=field.name,
         source=user_memory_pb2.MemorySource.ValueType(field.source),
@@ -48,7 +48,7 @@ def field_message(field: ProfileField) -> profile_pb2.ProfileField:
 
 
 def profile_message(profile: Profile) -> profile_pb2.Profile:
-    """Answers a profile as the wire carries it."""
+    """Return a profile as the wire carries it."""
     return profile_pb2.Profile(
         fields=[field_message(field) for field in profile.fields],
         etag=profile.etag,
@@ -68,7 +68,7 @@ class ProfileRpcs(memory_pb2_grpc.MemoryServiceServicer):
     async def GetProfile(
         self, request: profile_pb2.GetProfileRequest, _context: Context
     ) -> profile_pb2.GetProfileResponse:
-        """Answers the caller's profile."""
+        """Return the caller's profile."""
         asked = parse(GetProfileItem, {"max_superseded": request.max_superseded})
         profile = await self._profiles.get(current_principal(), superseded=asked.max_superseded)
         return profile_pb2.GetProfileResponse(profile=profile_message(profile))
@@ -76,7 +76,7 @@ class ProfileRpcs(memory_pb2_grpc.MemoryServiceServicer):
     async def SetProfileFields(
         self, request: profile_pb2.SetProfileFieldsRequest, _context: Context
     ) -> profile_pb2.SetProfileFieldsResponse:
-        """Sets and removes values of the caller's profile."""
+        """Set and remove values of the caller's profile."""
         asked = parse(
             SetProfileItem,
             {

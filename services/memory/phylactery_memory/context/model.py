@@ -36,7 +36,7 @@ class ReadPolicy:
     profile: bool = True
 
     def narrowed(self, messages: int, characters: int, memories: int) -> ReadPolicy:
-        """Answers it with the bounds of a request, 0 for none, where those are narrower."""
+        """Return it with the bounds of a request, 0 for none, where those are narrower."""
         return replace(
             self,
             messages=_narrower(self.messages, messages),
@@ -54,19 +54,19 @@ READ_POLICY: Final = {
 
 
 def query_of(window: Sequence[Message]) -> str:
-    """Answers what to search for where nobody says: the newest words of the person, newest message first."""
+    """Return what to search for where nobody says: the newest words of the person, newest message first."""
     newest = next((message.content for message in window if message.role == "user"), "")
     return newest[:MAX_QUERY_CHARS]
 
 
 def shown_elsewhere(memory: Memory, thread_id: str, sequences: Collection[int], of_profile: Collection[str]) -> bool:
-    """Says whether the window shows the turn a memory was said in, or the profile the field it was taken into."""
+    """Return whether the window shows the turn a memory was said in, or the profile the field it was taken into."""
     in_window = memory.thread_id == thread_id and memory.sequence in sequences
     return in_window or memory.memory_id in of_profile
 
 
 def within(sizes: Sequence[int], most: int, characters: int) -> list[int]:
-    """Answers the places, at most that many, of texts whose sizes together stay within the characters.
+    """Return the places, at most that many, of texts whose sizes together stay within the characters.
 
     One that is too large is passed over, and a smaller one after it may still fit.
     """

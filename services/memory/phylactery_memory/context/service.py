@@ -50,14 +50,14 @@ class Contexts:
     """Builds contexts for the principal each call names."""
 
     def __init__(self, transcript: Transcript, memories: Memories, profiles: Profiles, metrics: Metrics) -> None:
-        """Takes the three layers and the instruments."""
+        """Take the three layers and the instruments."""
         self._transcript = transcript
         self._memories = memories
         self._profiles = profiles
         self._metrics = metrics
 
     async def build(self, owner: Principal, wish: Wish) -> Context:
-        """Answers what the pathway reads. Raises PermissionDenied, Unavailable."""
+        """Return what the pathway reads. Raise PermissionDenied, Unavailable."""
         owner.require(Role.CALLER)
         began = time.perf_counter()
         policy = READ_POLICY[wish.pathway].narrowed(wish.max_messages, wish.max_characters, wish.max_memories)
@@ -109,7 +109,7 @@ class Contexts:
 def _chosen(
     matches: Sequence[Match], thread_id: str, page: Page, profile: Profile, policy: ReadPolicy
 ) -> Sequence[Match]:
-    """Answers the matches to show, best first."""
+    """Return the matches to show, best first."""
     sequences = {message.sequence for message in page.messages}
     taken = {field.memory_id for field in profile.fields if field.memory_id}
     new = [match for match in matches if not shown_elsewhere(match.memory, thread_id, sequences, taken)]

@@ -44,26 +44,26 @@ class MasterKeys:
     """The master keys of a service, the one that wraps first."""
 
     def __init__(self, keys: list[bytes]) -> None:
-        """Takes the keys, at least one, 32 bytes each."""
+        """Take the keys, at least one, 32 bytes each."""
         self._boxes = {master_key_id(key): Box(key) for key in keys}
         self.active_id = master_key_id(keys[0])
 
     @property
     def ids(self) -> frozenset[str]:
-        """Answers the name of every key."""
+        """Return the name of every key."""
         return frozenset(self._boxes)
 
     def wrap(self, owner: Principal, key_id: str, key: bytes) -> bytes:
-        """Answers a data key wrapped by the active key."""
+        """Return a data key wrapped by the active key."""
         return self._boxes[self.active_id].seal(key, _place(owner, key_id))
 
     def rewrap(self, owner: Principal, row: UserKey) -> bytes | None:
-        """Answers a data key wrapped by the active key instead, None where it was altered. Raises Unavailable."""
+        """Return a data key wrapped by the active key instead, None where it was altered. Raise Unavailable."""
         key = self.unwrap(owner, row)
         return None if key is None else self.wrap(owner, row.key_id, key)
 
     def unwrap(self, owner: Principal, row: UserKey) -> bytes | None:
-        """Answers a data key, None where it was altered. Raises Unavailable where its master key is not here."""
+        """Return a data key, None where it was altered. Raise Unavailable where its master key is not here."""
         box = self._boxes.get(row.master_id)
         if box is None:
             raise Unavailable(
@@ -84,7 +84,7 @@ class UserKeys:
         self._clock = clock
 
     async def hold(self, owner: Principal) -> HeldKey:
-        """Answers the owner's key, durable before this answers. Raises Unavailable OUTPUT_KEY_UNAVAILABLE."""
+        """Return the owner's key, durable before this answers. Raise Unavailable OUTPUT_KEY_UNAVAILABLE."""
         row = await self._store.get(owner)
         if row is None:
             key_id = new_id("key")
@@ -102,9 +102,9 @@ class UserKeys:
         return HeldKey(row.key_id, Vault(key))
 
     def opener(self, owner: Principal, key_id: str, row: UserKey | None) -> Opener:
-        """Answers what opens an output sealed under key_id, empty for one older than sealing.
+        """Return what opens an output sealed under key_id, empty for one older than sealing.
 
-        An output whose key is gone or altered does not open. Raises Unavailable OUTPUT_KEY_UNAVAILABLE.
+        An output whose key is gone or altered does not open. Raise Unavailable OUTPUT_KEY_UNAVAILABLE.
         """
         if not key_id:
             return Unsealed()
@@ -114,7 +114,7 @@ class UserKeys:
 
 
 def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
-    """Answers the keys of file, or those in the folder, made where there are none. Raises StartError."""
+    """Return the keys of file, or those in the folder, made where there are none. Raise StartError."""
     try:
         if file is None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
 
 
 def warn_beside_data(folder: Path, file: Path | None) -> None:
-    """Says where the keys lie below the folder's parent, which is the data's: whoever takes it takes the keys along."""
+    """Say where the keys lie below the folder's parent, which is the data's: whoever takes it takes the keys along."""
     file = file or folder / MASTER_FILE
     if file.resolve().is_relative_to(folder.parent.resolve()):
         _log.warning(
@@ -142,7 +142,7 @@ def warn_beside_data(folder: Path, file: Path | None) -> None:
 
 
 def master_key_id(key: bytes) -> str:
-    """Answers a name of a master key that says nothing about it."""
+    """Return a name of a master key that says nothing about it."""
     return hashlib.sha256(b"phylactery-master-key-id\x00" + key).hexdigest()[:16]
 
 
@@ -151,7 +151,7 @@ def _place(owner: Principal, key_id: str) -> bytes:
 
 
 def _create(file: Path) -> None:
-    """Makes a file with a new key: whole, durable, and only where there is none."""
+    """Make a file with a new key: whole, durable, and only where there is none."""
     part = file.with_name(f".{file.name}.{secrets.token_hex(8)}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -41,20 +41,20 @@ class KeyStore:
         self._database = database
 
     async def get(self, owner: Principal) -> UserKey | None:
-        """Answers the owner's key."""
+        """Return the owner's key."""
         return await self._database.read_quickly(lambda connection: find(connection, owner))
 
     async def add(self, owner: Principal, row: UserKey, now_us: int) -> UserKey:
-        """Answers the owner's key once it is durable: this one, or the one that was there first."""
+        """Return the owner's key once it is durable: this one, or the one that was there first."""
         try:
             return await self._database.write(lambda connection: _add(connection, owner, row, now_us))
         except IntegrityError:  # another replica was faster
             return await self._database.write(lambda connection: _add(connection, owner, row, now_us))
 
     async def admit(self, active_id: str, ids: frozenset[str], now_us: int) -> None:
-        """Notes the master key that wraps from now on.
+        """Note the master key that wraps from now on.
 
-        Raises StartError where the database knows a master key that is not among ids.
+        Raise StartError where the database knows a master key that is not among ids.
         """
 
         def work(connection: Connection) -> None:
@@ -74,7 +74,7 @@ class KeyStore:
             await self._database.write(work)
 
     async def rewrap(self, active_id: str, again: Callable[[Principal, UserKey], bytes | None]) -> int:
-        """Wraps keys again that lie under a master key noted before the active one; answers how many.
+        """Wrap keys again that lie under a master key noted before the active one; return how many.
 
         again answers a key as the active master key wraps it, or None to leave it as it is. A master key that wraps
         nothing any more is forgotten, so that it may leave the service's file.
@@ -89,13 +89,13 @@ class KeyStore:
 
 
 def find(connection: Connection, owner: Principal) -> UserKey | None:
-    """Answers the owner's key."""
+    """Return the owner's key."""
     row = connection.execute(_THE_KEY, {"tenant": owner.tenant, "subject": owner.subject}).first()
     return None if row is None else UserKey(row.key_id, row.master_id, bytes(row.wrapped), row.used_bytes)
 
 
 def own(owner: Principal) -> tuple[sa.ColumnElement[bool], ...]:
-    """Answers what picks the owner's row."""
+    """Return what picks the owner's row."""
     return user_keys.c.tenant == owner.tenant, user_keys.c.subject == owner.subject
 
 
@@ -120,13 +120,13 @@ def _add(connection: Connection, owner: Principal, row: UserKey, now_us: int) ->
 
 
 def _older(active_id: str) -> sa.ColumnElement[bool]:
-    """Answers what picks the master keys noted before the active one: replicas that change over never undo another."""
+    """Return what picks the master keys noted before the active one: replicas that change over never undo another."""
     active = sa.select(master_keys.c.create_us).where(master_keys.c.master_id == active_id).scalar_subquery()
     return master_keys.c.create_us < active
 
 
 def _under_older(connection: Connection, active_id: str, after: tuple[str, str]) -> Sequence[Row[Any]]:
-    """Answers keys under a master key noted before the active one, or forgotten: a replica may still use that one."""
+    """Return keys under a master key noted before the active one, or forgotten: a replica may still use that one."""
     noted = connection.scalars(sa.select(master_keys.c.master_id)).all()
     if active_id not in noted:
         return ()
@@ -159,7 +159,7 @@ def _rewrap(
 
 
 def _idle(connection: Connection, active_id: str) -> Sequence[str]:
-    """Answers the older master keys that wrap nothing."""
+    """Return the older master keys that wrap nothing."""
     used = sa.exists().where(user_keys.c.master_id == master_keys.c.master_id)
     return connection.scalars(sa.select(master_keys.c.master_id).where(_older(active_id), ~used)).all()
 

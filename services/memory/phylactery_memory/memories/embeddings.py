@@ -37,11 +37,11 @@ class Embedder(Protocol):
     model: str
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Answers a unit vector for each text; never raises."""
+        """Return a unit vector for each text; never raises."""
         ...
 
     async def close(self) -> None:
-        """Lets go of connections."""
+        """Let go of connections."""
         ...
 
 
@@ -51,18 +51,18 @@ class NoEmbeddings:
     model = ""
 
     async def embed(self, _texts: Sequence[str]) -> Embedded:
-        """Answers no vectors, and no reason, for none were asked for."""
+        """Return no vectors, and no reason, for none were asked for."""
         return Embedded()
 
     async def close(self) -> None:
-        """Has nothing to let go of."""
+        """Have nothing to let go of."""
 
 
 class HttpEmbeddings:
     """Asks POST <url> with {"model", "input"}, as OpenAI's /v1/embeddings is asked."""
 
     def __init__(self, url: str, model: str, key: str, timeout_seconds: float) -> None:
-        """Takes the full address of the endpoint; key is sent as a bearer token where it is not empty."""
+        """Take the full address of the endpoint; key is sent as a bearer token where it is not empty."""
         self.model = model
         self._url = url
         headers = {"authorization": f"Bearer {key}"} if key else {}
@@ -70,7 +70,7 @@ class HttpEmbeddings:
         self._client = httpx.AsyncClient(headers=headers, timeout=timeout_seconds, trust_env=False)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Answers a unit vector for each text, or why there is none: the endpoint's own words stay out of it."""
+        """Return a unit vector for each text, or why there is none: the endpoint's own words stay out of it."""
         try:
             async with self._client.stream(
                 "POST", self._url, json={"model": self.model, "input": list(texts)}
@@ -87,7 +87,7 @@ class HttpEmbeddings:
             return self._skipped("the embeddings endpoint's answer is not a list of one vector for each text")
 
     async def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self._client.aclose()
 
     def _skipped(self, why: str) -> Embedded:
@@ -96,7 +96,7 @@ class HttpEmbeddings:
 
 
 async def _bounded(response: httpx.Response) -> bytes:
-    """Answers the body. Raises ValueError where it is larger than any answer of vectors."""
+    """Return the body. Raise ValueError where it is larger than any answer of vectors."""
     body = bytearray()
     async for part in response.aiter_bytes():
         body += part
@@ -115,7 +115,7 @@ class LateVectors:
         """Return how many memories got their vector; stop where the endpoint still does not answer.
 
         Each batch is claimed by putting it off, so a replica that works or dies beside this one does no harm, and texts
-        that the endpoint refuses come back later, in ever smaller batches, and let the others through. Raises
+        that the endpoint refuses come back later, in ever smaller batches, and let the others through. Raise
         Unavailable where the database fails.
         """
         embedded = 0
@@ -132,7 +132,7 @@ class LateVectors:
 
 
 def _vectors(body: bytes, wanted: int) -> list[Vector]:
-    """Answers the vectors in the order of their texts. Raises ValueError, KeyError or TypeError where it is none."""
+    """Return the vectors in the order of their texts. Raise ValueError, KeyError or TypeError where it is none."""
     rows: list[Any] = json.loads(body)["data"]
     by_index = {int(row["index"]): unit(row["embedding"]) for row in rows}
     if sorted(by_index) != list(range(wanted)):

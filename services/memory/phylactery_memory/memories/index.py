@@ -40,7 +40,7 @@ _RECORDS = Query(
 
 
 def add(connection: Connection, owner_id: int, new: Sequence[Memory]) -> None:
-    """Adds memories whose numbers are above every number there is."""
+    """Add memories whose numbers are above every number there is."""
     postings: dict[int, dict[str, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
     records: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for memory in new:
@@ -58,7 +58,7 @@ def add(connection: Connection, owner_id: int, new: Sequence[Memory]) -> None:
 
 
 def replace_record(connection: Connection, memory: Memory, owner_id: int) -> None:
-    """Brings a memory's record up to date; its words are what they were."""
+    """Bring a memory's record up to date; its words are what they were."""
     block = memory.number // RECORD_BLOCK
     standing = _record_block(connection, owner_id, block) or b""
     rows = np.frombuffer(standing, dtype=RECORD).copy()
@@ -68,7 +68,7 @@ def replace_record(connection: Connection, memory: Memory, owner_id: int) -> Non
 
 
 def remove(connection: Connection, owner_id: int, memory: Memory) -> None:
-    """Removes a memory's record, its words and its vectors: what is left is as if it had never been there."""
+    """Remove a memory's record, its words and its vectors: what is left is as if it had never been there."""
     block = memory.number // RECORD_BLOCK
     standing = _record_block(connection, owner_id, block)
     if standing is not None:
@@ -79,12 +79,12 @@ def remove(connection: Connection, owner_id: int, memory: Memory) -> None:
 
 
 def records(connection: Connection, owner_id: int) -> Records:
-    """Answers the records of all the owner's memories, in order of their numbers."""
+    """Return the records of all the owner's memories, in order of their numbers."""
     return unpack_records(bytes(row.body) for row in _RECORDS.all(connection, {"of_owner": owner_id}))
 
 
 def postings(connection: Connection, owner_id: int, terms: Iterable[str]) -> Mapping[str, Records]:
-    """Answers the postings of those terms that any of the owner's memories holds."""
+    """Return the postings of those terms that any of the owner's memories holds."""
     bodies: dict[str, list[bytes]] = defaultdict(list)
     for part in _parts(sorted(terms)):
         rows = connection.execute(
@@ -98,7 +98,7 @@ def postings(connection: Connection, owner_id: int, terms: Iterable[str]) -> Map
 
 
 def add_vectors(connection: Connection, owner_id: int, model: str, vectors: Mapping[int, Vector]) -> None:
-    """Adds the vectors a model gave, by the numbers of their memories; one that stands is replaced."""
+    """Add the vectors a model gave, by the numbers of their memories; one that stands is replaced."""
     blocks: dict[int, dict[int, Vector]] = defaultdict(dict)
     for number in sorted(vectors):
         blocks[number // VECTOR_BLOCK][number] = vectors[number]
@@ -117,7 +117,7 @@ def add_vectors(connection: Connection, owner_id: int, model: str, vectors: Mapp
 
 
 def vectors(connection: Connection, owner_id: int, model: str) -> list[bytes]:
-    """Answers the stored blocks of a model's vectors of the owner's memories."""
+    """Return the stored blocks of a model's vectors of the owner's memories."""
     rows = connection.execute(
         sa.select(memory_vectors.c.body)
         .where(memory_vectors.c.owner_id == owner_id, memory_vectors.c.model == model)

@@ -27,7 +27,7 @@ class Found:
 
 
 def find(connection: Connection, owner: Principal, lineage: Sequence[Origin]) -> Found:
-    """Answers what stands behind a lineage. Raises FailedPrecondition LINEAGE_NOT_FOUND where something does not."""
+    """Return what stands behind a lineage. Raise FailedPrecondition LINEAGE_NOT_FOUND where something does not."""
     evidence: list[Evidence] = []
     thread_id, sequence = "", 0
     for index, origin in enumerate(lineage):

@@ -103,25 +103,25 @@ class Memory:
 
     @property
     def content_hash(self) -> str:
-        """Answers the hash its text is known by."""
+        """Return the hash its text is known by."""
         return content_hash(self.text)
 
     @property
     def etag(self) -> str:
-        """Answers what a caller shows to change it as it last saw it."""
+        """Return what a caller shows to change it as it last saw it."""
         return f"r{self.revision}"
 
     @property
     def untrusted(self) -> bool:
-        """Says whether its text is data of a tool or the web, never an instruction."""
+        """Return whether its text is data of a tool or the web, never an instruction."""
         return self.trust == Trust.UNTRUSTED
 
     def terms(self) -> Terms:
-        """Answers what it is indexed as: its words and those of the day it was said on."""
+        """Return what it is indexed as: its words and those of the day it was said on."""
         return terms(f"{self.text}\n{day_words(self.valid_us)}")
 
     def record(self, length: int) -> tuple[int, ...]:
-        """Answers its record in the index; length is its words."""
+        """Return its record in the index; length is its words."""
         thread = label(self.thread_id) if self.thread_id else 0
         return (
             self.number,
@@ -137,24 +137,24 @@ class Memory:
         )
 
     def changed(self, now_us: int, **changes: object) -> Memory:
-        """Answers it with changes, as its next revision."""
+        """Return it with changes, as its next revision."""
         return replace(self, **changes, revision=self.revision + 1, update_us=now_us)  # type: ignore[arg-type]
 
 
 def content_hash(text: str) -> str:
-    """Answers the hash of a text as every contract writes it."""
+    """Return the hash of a text as every contract writes it."""
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def not_found(memory_id: str) -> NotFound:
-    """Answers the one error for a memory nobody has and for one somebody else has."""
+    """Return the one error for a memory nobody has and for one somebody else has."""
     return NotFound(
         "MEMORY_NOT_FOUND", f"there is no memory '{memory_id}' for this caller", metadata={"memory_id": memory_id}
     )
 
 
 def check_etag(memory: Memory, etag: str) -> None:
-    """Raises Aborted MEMORY_CHANGED unless the memory is as the caller last saw it."""
+    """Raise Aborted MEMORY_CHANGED unless the memory is as the caller last saw it."""
     if etag != memory.etag:
         raise Aborted(
             "MEMORY_CHANGED",
@@ -164,7 +164,7 @@ def check_etag(memory: Memory, etag: str) -> None:
 
 
 def repeated(standing: Memory, new: Memory) -> Memory:
-    """Answers what a memory becomes when its text is written again: itself, or that of a source trusted more.
+    """Return what a memory becomes when its text is written again: itself, or that of a source trusted more.
 
     What a tool or the web said is confirmed by the person alone: the agent may only be quoting it.
     """
@@ -176,7 +176,7 @@ def repeated(standing: Memory, new: Memory) -> Memory:
 
 
 def succeed(new: Memory, facts: Sequence[Memory]) -> tuple[Memory, list[Memory]]:
-    """Places a fact among those of the same user, about and attribute; answers it and those it retires.
+    """Place a fact among those of the same user, about and attribute; return it and those it retires.
 
     One value holds at a time: what holds when the new one begins ends there, and the new one ends where the next
     begins that is trusted no less; whatever trusted less begins in between never holds. What is trusted more is never
@@ -199,9 +199,9 @@ def succeed(new: Memory, facts: Sequence[Memory]) -> tuple[Memory, list[Memory]]
 
 
 def supersede(new: Memory, named: Memory) -> tuple[Memory, list[Memory]]:
-    """Lets a new memory retire the one it names; answers both as they are then.
+    """Let a new memory retire the one it names; return both as they are then.
 
-    Raises FailedPrecondition MEMORY_SUPERSEDED where that one holds no more, MEMORY_TRUSTED_MORE where it is trusted
+    Raise FailedPrecondition MEMORY_SUPERSEDED where that one holds no more, MEMORY_TRUSTED_MORE where it is trusted
     more than the new one.
     """
     if named.invalid_us <= new.valid_us:
@@ -216,7 +216,7 @@ def supersede(new: Memory, named: Memory) -> tuple[Memory, list[Memory]]:
 
 
 def superseded(memory: Memory) -> FailedPrecondition:
-    """Answers the error for a memory that holds no more."""
+    """Return the error for a memory that holds no more."""
     return FailedPrecondition(
         "MEMORY_SUPERSEDED",
         f"memory '{memory.memory_id}' holds no more; write what holds now as a new memory",

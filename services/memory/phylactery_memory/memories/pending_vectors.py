@@ -58,7 +58,7 @@ class PendingVector:
 
 
 def add(connection: Connection, owner_id: int, memory: Memory) -> None:
-    """Note that a memory, which stands, has no vector yet."""
+    """Note that a memory, which stands, have no vector yet."""
     row = {"owner_id": owner_id, "number": memory.number, "tries": 0, "due_us": memory.create_us}
     connection.execute(sa.insert(pending_vectors).values(**row))
 

@@ -53,7 +53,7 @@ class Change:
 
 
 def standing_memory(shelf: Shelf, memory_id: str) -> Memory:
-    """Answers a memory of the user. Raises NotFound."""
+    """Return a memory of the user. Raise NotFound."""
     memory = shelf.get(memory_id)
     if memory is None:
         raise not_found(memory_id)
@@ -61,7 +61,7 @@ def standing_memory(shelf: Shelf, memory_id: str) -> Memory:
 
 
 def known(shelf: Shelf, new: Memory) -> Memory | None:
-    """Answers the memory a text is already: one that holds when the new one begins, or one nothing would retire."""
+    """Return the memory a text is already: one that holds when the new one begins, or one nothing would retire."""
     for memory in shelf.same_text(new.content_hash):
         holds = memory.valid_us <= new.valid_us < memory.invalid_us
         if (holds or (memory.invalid_us == NEVER and not new.attribute)) and not _is_less(memory, new):
@@ -70,12 +70,12 @@ def known(shelf: Shelf, new: Memory) -> Memory | None:
 
 
 def _is_less(standing: Memory, new: Memory) -> bool:
-    """Says whether a text only stands beside the fact it says, because it was not trusted, and the new one sets it."""
+    """Return whether an untrusted text was kept alongside the fact it states, which the new memory now sets."""
     return bool(new.attribute) and standing.attribute != new.attribute and repeated(standing, new) is not standing
 
 
 def outdone(shelf: Shelf, new: Memory) -> list[Memory]:
-    """Answers the memories of the same text that the new one makes idle, retired."""
+    """Return the memories of the same text that the new one makes idle, retired."""
     twins = shelf.same_text(new.content_hash) if new.attribute else []
     return [
         retired
@@ -86,7 +86,7 @@ def outdone(shelf: Shelf, new: Memory) -> list[Memory]:
 
 
 def check_current(facts: Sequence[Memory], wanted: str, at_us: int) -> None:
-    """Raises Aborted MEMORY_CHANGED unless the fact that holds has the hash the caller last saw."""
+    """Raise Aborted MEMORY_CHANGED unless the fact that holds has the hash the caller last saw."""
     holding = [fact for fact in facts if fact.valid_us <= at_us < fact.invalid_us]
     if not any(fact.content_hash == wanted for fact in holding):
         raise Aborted(
@@ -97,7 +97,7 @@ def check_current(facts: Sequence[Memory], wanted: str, at_us: int) -> None:
 
 
 def changed(shelf: Shelf, standing: Memory, change: Change, now_us: int) -> Memory:
-    """Answers the memory with its changes, text aside. Raises InvalidArgument, FailedPrecondition."""
+    """Return the memory with its changes, text aside. Raise InvalidArgument, FailedPrecondition."""
     changes: dict[str, object] = {}
     if change.kind is not None:
         changes["kind"] = change.kind
@@ -142,15 +142,15 @@ class Profile(Protocol):
     """Takes a stable preference in the transaction its memory is written in."""
 
     def take(self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory) -> None:
-        """Sets the field; memory is where it comes from."""
+        """Set the field; memory is where it comes from."""
         ...
 
     def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
-        """Removes what was taken from a memory that is forgotten or changed."""
+        """Remove what was taken from a memory that is forgotten or changed."""
         ...
 
     def end(self, connection: Connection, owner: Principal, memory: Memory) -> None:
-        """Ends what was taken from a memory, where it still holds, when the memory ends."""
+        """End what was taken from a memory, where it still holds, when the memory ends."""
         ...
 
 
@@ -221,7 +221,7 @@ class Memories:
         profile: Profile | None = None,
         metrics: Metrics | None = None,
     ) -> None:
-        """Takes store, vectors, time, the most memories a user may have, and profile and metrics where there are."""
+        """Take store, vectors, time, the most memories a user may have, and profile and metrics where there are."""
         self.clock = clock
         self._store = store
         self._embedder = embedder
@@ -230,9 +230,9 @@ class Memories:
         self._metrics = metrics
 
     async def write(self, owner: Principal, draft: Draft) -> Written:
-        """Decides what a text is worth keeping as, and keeps it so once it is durable.
+        """Decide what a text is worth keeping as, and keep it so once it is durable.
 
-        Raises PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, MEMORY_SUPERSEDED, MEMORY_TRUSTED_MORE, NotFound,
+        Raise PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, MEMORY_SUPERSEDED, MEMORY_TRUSTED_MORE, NotFound,
         Aborted MEMORY_CHANGED, ResourceExhausted MEMORY_LIMIT, Unavailable.
         """
         owner.require(Role.CALLER)
@@ -268,9 +268,9 @@ class Memories:
         return written
 
     async def search(self, owner: Principal, query: str, limit: int, wanted: Filter) -> Matches:
-        """Answers the owner's memories for a query, best first; limit 0 means 10.
+        """Return the owner's memories for a query, best first; limit 0 means 10.
 
-        Raises PermissionDenied, Unavailable.
+        Raise PermissionDenied, Unavailable.
         """
         owner.require(Role.CALLER)
         embedded = await self._embedder.embed([query])
@@ -280,9 +280,9 @@ class Memories:
         return Matches(found or (), embedded.skipped)
 
     async def page(self, owner: Principal, wanted: Filter, *, before: int | None, page_size: int) -> MemoryPage:
-        """Answers memories with a number under before (None from the newest), the last written first; 0 means 50.
+        """Return memories with a number under before (None from the newest), the last written first; 0 means 50.
 
-        Raises PermissionDenied, Unavailable.
+        Raise PermissionDenied, Unavailable.
         """
         owner.require(Role.CALLER)
         size = page_size or DEFAULT_PAGE_SIZE
@@ -297,9 +297,9 @@ class Memories:
         return MemoryPage(page, page[-1].number if len(found) > count else 0)
 
     async def update(self, owner: Principal, memory_id: str, etag: str, change: Change) -> Memory:
-        """Changes a memory that is as the caller last saw it; a changed text is a new memory that supersedes it.
+        """Change a memory that is as the caller last saw it; a changed text is a new memory that supersedes it.
 
-        What the operator said only an operator changes. Raises PermissionDenied, NotFound, Aborted MEMORY_CHANGED,
+        What the operator said only an operator changes. Raise PermissionDenied, NotFound, Aborted MEMORY_CHANGED,
         InvalidArgument MEMORY_SECRET or INVALID_REQUEST, FailedPrecondition MEMORY_SUPERSEDED, ResourceExhausted
         MEMORY_LIMIT, Unavailable.
         """
@@ -331,9 +331,9 @@ class Memories:
         return await self._store.write(owner, work)
 
     async def forget(self, owner: Principal, memory_id: str, etag: str) -> None:
-        """Removes a memory, its words and its vectors; etag may be empty.
+        """Remove a memory, its words and its vectors; etag may be empty.
 
-        Raises PermissionDenied, NotFound, Aborted MEMORY_CHANGED, Unavailable.
+        Raise PermissionDenied, NotFound, Aborted MEMORY_CHANGED, Unavailable.
         """
         owner.require(Role.CALLER)
 
@@ -351,7 +351,7 @@ class Memories:
             self._metrics.wrote(layer)
 
     def _drop(self, shelf: Shelf, memory_id: str) -> None:
-        """Removes from the profile what came of a memory."""
+        """Remove from the profile what came of a memory."""
         if self._profile is not None:
             self._profile.drop(shelf.connection, shelf.owner, memory_id)
 
@@ -419,7 +419,7 @@ class Memories:
         return kept
 
     def _hand_over(self, shelf: Shelf, decision: Decision, memory: Memory) -> None:
-        """Gives the profile what it takes, unless what was written is past or stands without its attribute."""
+        """Give the profile what it takes, unless what was written is past or stands without its attribute."""
         current = memory.invalid_us == NEVER and memory.attribute and memory.about == THE_USER
         if self._profile is not None and decision.profile is not None and current:
             self._profile.take(

@@ -57,23 +57,23 @@ class Shelf:
         self._last_number: int = row.last_number
 
     def get(self, memory_id: str) -> Memory | None:
-        """Answers a memory of this user."""
+        """Return a memory of this user."""
         return self._first(user_memory.c.memory_id == memory_id)
 
     def same_text(self, content_hash: str) -> list[Memory]:
-        """Answers the memories with a text, the oldest first."""
+        """Return the memories with a text, the oldest first."""
         return self._all(user_memory.c.content_hash == content_hash)
 
     def facts(self, about: str, attribute: str) -> list[Memory]:
-        """Answers every memory that says this of that, the oldest first."""
+        """Return every memory that says this of that, the oldest first."""
         return self._all(user_memory.c.about == about, user_memory.c.attribute == attribute)
 
     def by_number(self, numbers: Sequence[int]) -> dict[int, Memory]:
-        """Answers memories by their numbers in the index."""
+        """Return memories by their numbers in the index."""
         return {memory.number: memory for memory in self._all(user_memory.c.number.in_(numbers))}
 
     def page(self, wanted: Filter, *, before: int | None, limit: int) -> list[Memory]:
-        """Answers the memories asked for with a number under before (None for all), the last written first."""
+        """Return the memories asked for with a number under before (None for all), the last written first."""
         conditions = _conditions(wanted)
         if before is not None:
             conditions.append(user_memory.c.number < before)
@@ -86,7 +86,7 @@ class Shelf:
         return [_memory(row) for row in rows]
 
     def add(self, new: Sequence[Memory]) -> list[Memory]:
-        """Adds memories and their words; answers them with their numbers."""
+        """Add memories and their words; return them with their numbers."""
         numbered = [replace(memory, number=self._last_number + at) for at, memory in enumerate(new, 1)]
         self.connection.execute(sa.insert(user_memory), [_row(self.owner_id, memory) for memory in numbered])
         index.add(self.connection, self.owner_id, numbered)
@@ -96,7 +96,7 @@ class Shelf:
         return numbered
 
     def put(self, memory: Memory) -> None:
-        """Brings a memory that stands up to date; its text and valid_us never change."""
+        """Bring a memory that stands up to date; its text and valid_us never change."""
         row = _row(self.owner_id, memory)
         self.connection.execute(
             sa.update(user_memory)
@@ -106,7 +106,7 @@ class Shelf:
         index.replace_record(self.connection, memory, self.owner_id)
 
     def remove(self, memory: Memory) -> None:
-        """Removes a memory with its words and vectors."""
+        """Remove a memory with its words and vectors."""
         self.connection.execute(
             sa.delete(user_memory).where(user_memory.c.owner_id == self.owner_id, user_memory.c.number == memory.number)
         )
@@ -116,7 +116,7 @@ class Shelf:
         self._save()
 
     def rebuild(self) -> None:
-        """Makes the index of words anew from the texts."""
+        """Make the index of words anew from the texts."""
         for table in (memory_postings, memory_records):
             self.connection.execute(sa.delete(table).where(table.c.owner_id == self.owner_id))
         after = 0
@@ -153,7 +153,7 @@ class MemoryStore:
         self._database = database
 
     async def write(self, owner: Principal, work: Callable[[Shelf], T]) -> T:
-        """Runs work on the owner's memories and answers once it is durable."""
+        """Run work on the owner's memories and return once it is durable."""
         try:
             return await self._database.write(lambda connection: work(_locked(connection, owner)))
         except IntegrityError:
@@ -161,7 +161,7 @@ class MemoryStore:
             return await self._database.write(lambda connection: work(_locked(connection, owner)))
 
     async def read(self, owner: Principal, work: Callable[[Shelf], T]) -> T | None:
-        """Runs work on the owner's memories as they are at one moment; None where there never was one."""
+        """Run work on the owner's memories as they are at one moment; None where there never was one."""
 
         def run(connection: Connection) -> T | None:
             row = _OWNER.one(connection, _named(owner))
@@ -170,7 +170,7 @@ class MemoryStore:
         return await self._database.read(run)
 
     async def ask(self, work: Callable[[Connection], T]) -> T:
-        """Runs work that reads other tables than these."""
+        """Run work that reads other tables than these."""
         return await self._database.read(work)
 
 

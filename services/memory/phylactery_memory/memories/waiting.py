@@ -13,5 +13,5 @@ _SMALL = 2_000
 
 
 async def aside(characters: int, work: Callable[[], T]) -> T:
-    """Answers what work does; characters is how much text it takes apart."""
+    """Return what work does; characters is how much text it takes apart."""
     return work() if characters <= _SMALL else await asyncio.to_thread(work)

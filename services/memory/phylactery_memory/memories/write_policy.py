@@ -124,7 +124,7 @@ class Evidence:
 
     @cached_property
     def stems(self) -> Mapping[bool, frozenset[str]]:
-        """Answers the stems of the sentences that deny something and of those that do not: once for many texts."""
+        """Return the stems of the sentences that deny something and of those that do not: once for many texts."""
         found: dict[bool, set[str]] = {True: set(), False: set()}
         for part in sentences(self.words):
             found[_denies(part)].update(stem for word in words(part) for stem in stems(word))
@@ -167,11 +167,11 @@ class Decision:
 
     @property
     def refused(self) -> bool:
-        """Says whether it holds a secret."""
+        """Return whether it holds a secret."""
         return self.reasons[0] in _SECRET_REASON
 
     def explain(self, language: str) -> str:
-        """Answers the reasons as sentences, in "en" or "es"."""
+        """Return the reasons as sentences, in "en" or "es"."""
         return " ".join(EXPLANATIONS[reason][language == "es"] for reason in self.reasons)
 
 
@@ -211,7 +211,7 @@ def _decided(proposal: Proposal, trust: Trust, doubts: tuple[Reason, ...]) -> De
 
 
 def _with_profile(proposal: Proposal, decision: Decision, best: Reading, slot: Slot | None) -> Decision:
-    """Lifts a stable preference into the profile where the person said it, and says why not where they did not."""
+    """Lift a stable preference into the profile where the person said it, and say why not where they did not."""
     if not best.stable or slot is None:
         if decision.trust == Trust.UNTRUSTED:
             return _replaced(decision, (*decision.reasons, Reason.UNTRUSTED))
@@ -234,7 +234,7 @@ def _trust(source: Source, evidence: Sequence[Evidence]) -> Trust:
 
 
 def _said(text: str, evidence: Sequence[Evidence]) -> bool:
-    """Says whether the person's own messages in the lineage hold every word of a text, and nobody else's are in it.
+    """Return whether the person's own messages in the lineage hold every word of a text, and nobody else's are in it.
 
     A word they said in what they denied is not one they affirmed, nor the other way round.
     """
@@ -247,7 +247,7 @@ def _said(text: str, evidence: Sequence[Evidence]) -> bool:
 
 
 def _denies(sentence: str) -> bool:
-    """Says whether a sentence denies something; "don't forget that" asks to remember it, "no," answers another."""
+    """Return whether a sentence denies something; "don't forget that" asks to remember it, "no," answers another."""
     return negated(_NO_DENIAL.sub(" ", plain(sentence)))
 
 

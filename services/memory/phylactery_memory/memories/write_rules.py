@@ -185,12 +185,12 @@ _STABLE_ATTRIBUTES: Final = frozenset({"name", "name.preferred", "timezone", "bi
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Answers the sentences of a text, with the marks that end them."""
+    """Return the sentences of a text, with the marks that end them."""
     return (found.strip() for found in _BREAK.findall(text) if found.strip())
 
 
 def read(sentence: str) -> Reading:
-    """Answers what a sentence is."""
+    """Return what a sentence is."""
     lowered = plain(sentence).strip()
     body = lowered.strip(" .!?¿¡;,")
     words = [word.strip(",.:'\"") for word in body.split()]
@@ -214,7 +214,7 @@ def read(sentence: str) -> Reading:
 
 
 def _slot(sentence: str, body: str) -> tuple[Slot | None, bool]:
-    """Answers the attribute a sentence sets, and whether it is one for good, as a preference is."""
+    """Return the attribute a sentence sets, and whether it is one for good, as a preference is."""
     for attribute, pattern, values in _CHOICES:
         if found := pattern.search(body):
             chosen = next(group for group in found.groups() if group)
@@ -233,7 +233,7 @@ def _slot(sentence: str, body: str) -> tuple[Slot | None, bool]:
 
 
 def _as_written(sentence: str, said: str) -> str:
-    """Answers a value found in plain text as the person wrote it, up to where the thought ends."""
+    """Return a value found in plain text as the person wrote it, up to where the thought ends."""
     value = _ENDS_VALUE.sub("", said).strip(" '\"")
     wanted = value.split()
     written = sentence.split()

@@ -51,11 +51,11 @@ class Bucket:
     """One bucket. Every method raises Unavailable STORE_UNAVAILABLE where the store cannot be reached or refuses."""
 
     def __init__(self, target: BucketTarget) -> None:
-        """Opens nothing yet. Raises StartError where obstore is not installed or does not take the target."""
+        """Open nothing yet. Raise StartError where obstore is not installed or does not take the target."""
         self._store = _open(target)
 
     async def put(self, name: str, parts: Sequence[bytes]) -> None:
-        """Keeps a new object; it is durable and whole when this answers. A name that is taken is Unavailable.
+        """Keep a new object; it is durable and whole when this answers. A name that is taken is Unavailable.
 
         A put whose answer was lost may have been kept after all, so no name is tried twice.
         """
@@ -67,7 +67,7 @@ class Bucket:
             raise _unavailable(error) from None
 
     async def range(self, name: str, start: int, size: int) -> bytes | None:
-        """Answers the bytes of an object from start, fewer where it ends before; None where there is no object."""
+        """Return the bytes of an object from start, fewer where it ends before; None where there is no object."""
         import obstore
 
         try:
@@ -80,7 +80,7 @@ class Bucket:
             raise _unavailable(error) from None
 
     async def size(self, name: str) -> int | None:
-        """Answers an object's size in bytes, None where there is none."""
+        """Return an object's size in bytes, None where there is none."""
         import obstore
 
         try:
@@ -91,7 +91,7 @@ class Bucket:
             raise _unavailable(error) from None
 
     async def delete(self, names: Sequence[str]) -> None:
-        """Removes objects; what is not there is removed already."""
+        """Remove objects; what is not there is removed already."""
         import obstore
 
         try:
@@ -100,7 +100,7 @@ class Bucket:
             raise _unavailable(error) from None
 
     async def older(self, folder: str, before: datetime) -> AsyncIterator[list[str]]:
-        """Answers the names below a folder that were put before a time, some at a time."""
+        """Return the names below a folder that were put before a time, some at a time."""
         import obstore
 
         try:
@@ -114,20 +114,20 @@ _Faults: TypeAlias = tuple[type[Exception], ...]
 
 
 def _faults() -> _Faults:
-    """Answers what obstore raises."""
+    """Return what obstore raises."""
     from obstore.exceptions import BaseError
 
     return BaseError, OSError, ValueError
 
 
 def _status(error: Exception) -> str:
-    """Answers the HTTP status an error tells of, empty where there was no answer."""
+    """Return the HTTP status an error tells of, empty where there was no answer."""
     found = _STATUS.search(str(error))
     return found[1] if found else ""
 
 
 def _unavailable(error: Exception) -> Unavailable:
-    """Answers what to raise instead; the log gets the kind of fault and the status, and nothing else of its text."""
+    """Return what to raise instead; the log gets the kind of fault and the status, and nothing else of its text."""
     from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
 
     _log.warning("the object store failed", fault=type(error).__name__, status=_status(error))

@@ -46,7 +46,7 @@ class Chunk:
 
     @property
     def text(self) -> str:
-        """Answers the text."""
+        """Return the text."""
         return self.body.decode("utf-8")
 
 
@@ -54,7 +54,7 @@ class Intake:
     """Takes one output's UTF-8 bytes as they arrive and cuts them into chunks."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Starts empty; max_bytes is the most it takes."""
+        """Start empty; max_bytes is the most it takes."""
         self._max_bytes = max_bytes
         self._pending = bytearray()
         self._hash = hashlib.sha256()
@@ -66,9 +66,9 @@ class Intake:
         self.size_chars = 0
 
     def feed(self, data: bytes) -> list[Chunk]:
-        """Takes the next bytes and answers the chunks they complete; a character may be cut between two calls.
+        """Take the next bytes and return the chunks they complete; a character may be cut between two calls.
 
-        Raises ResourceExhausted OUTPUT_TOO_LARGE, and InvalidArgument INVALID_REQUEST where the bytes are not UTF-8.
+        Raise ResourceExhausted OUTPUT_TOO_LARGE, and InvalidArgument INVALID_REQUEST where the bytes are not UTF-8.
         """
         self.size_bytes += len(data)
         if self.size_bytes > self._max_bytes:
@@ -78,11 +78,11 @@ class Intake:
         return list(self._full_chunks())
 
     def finish(self) -> list[Chunk]:
-        """Answers the last chunk, if there is one, now that all bytes are in. Raises InvalidArgument as feed does."""
+        """Return the last chunk, if there is one, now that all bytes are in. Raise InvalidArgument as feed does."""
         return [self._cut(bytes(self._pending), self.size_bytes - len(self._pending))] if self._pending else []
 
     def record(self, spec: OutputSpec) -> OutputRecord:
-        """Answers what is known after finish()."""
+        """Return what is known after finish()."""
         lines = self._breaks + (self._line_start < self.size_chars)
         return OutputRecord(spec, self.size_chars, self.size_bytes, lines, self._hash.hexdigest())
 
@@ -109,7 +109,7 @@ class Intake:
 
 
 def _text(body: bytes, first_byte: int) -> str:
-    """Answers the text. Raises InvalidArgument INVALID_REQUEST."""
+    """Return the text. Raise InvalidArgument INVALID_REQUEST."""
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -117,12 +117,12 @@ def _text(body: bytes, first_byte: int) -> str:
 
 
 def _breaks(body: bytes) -> int:
-    """Answers how many line feeds there are; numpy does not stop at each, which takes a fifth of the time."""
+    """Return how many line feeds there are; numpy does not stop at each, which takes a fifth of the time."""
     return int(np.count_nonzero(np.frombuffer(body, dtype=np.uint8) == _LINE_FEED_BYTE))
 
 
 def _character_boundary(data: memoryview, at: int) -> int:
-    """Answers the last place up to at where a character starts; at itself where the bytes cannot be UTF-8 anyway."""
+    """Return the last place up to at where a character starts; at itself where the bytes cannot be UTF-8 anyway."""
     for back in range(_MAX_CONTINUATIONS + 1):
         if data[at - back] & _CONTINUATION_MASK != _CONTINUATION:
             return at - back

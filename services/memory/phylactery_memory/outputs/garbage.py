@@ -22,12 +22,12 @@ class Garbage:
     """Removes it. Every method raises Unavailable STORE_UNAVAILABLE where the database or the object store fails."""
 
     def __init__(self, database: Database, objects: OutputObjects | None = None, grace_us: int = 0) -> None:
-        """Takes the database, and the objects with how long one may wait for its output, in microseconds."""
+        """Take the database, and the objects with how long one may wait for its output, in microseconds."""
         self._database = database
         self._objects, self._grace_us = objects, grace_us
 
     async def remove_expired(self, now_us: int) -> int:
-        """Removes outputs that have expired and answers how many; several replicas may do so at once."""
+        """Remove outputs that have expired and return how many; several replicas may do so at once."""
         some = sa.select(outputs.c.pointer).where(outputs.c.expire_us <= now_us).limit(_AT_ONCE)
         removed = 0
         while pointers := await self._database.read(lambda connection: connection.scalars(some).all()):
@@ -35,7 +35,7 @@ class Garbage:
         return removed
 
     async def remove_orphans(self) -> int:
-        """Removes chunks without an output and answers how many.
+        """Remove chunks without an output and return how many.
 
         The foreign key lets none come to be; a tool that works on the file without it may.
         """
@@ -49,7 +49,7 @@ class Garbage:
         return 0
 
     async def remove_objects(self, *, sweep: bool) -> int:
-        """Removes objects whose outputs are gone and answers how many; a sweep lists those that never had one."""
+        """Remove objects whose outputs are gone and return how many; a sweep lists those that never had one."""
         if self._objects is None:
             return 0
         removed = await self._objects.remove_doomed()
@@ -58,7 +58,7 @@ class Garbage:
         return removed
 
     async def forget(self) -> None:
-        """Removes what was removed from SQLite's log too."""
+        """Remove what was removed from SQLite's log too."""
         await forget_log(self._database)
 
 

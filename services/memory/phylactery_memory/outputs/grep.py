@@ -71,7 +71,7 @@ class Scanner:
     """Goes through one output's chunks, in order, and gathers the matches of one answer."""
 
     def __init__(self, query: Query) -> None:
-        """Starts before the first chunk fed. Raises InvalidArgument INVALID_REQUEST where the pattern is none."""
+        """Start before the first chunk fed. Raise InvalidArgument INVALID_REQUEST where the pattern is none."""
         self.matches: list[Match] = []
         self.next_offset = query.offset
         self.full = False
@@ -87,21 +87,21 @@ class Scanner:
 
     @property
     def done(self) -> bool:
-        """Says whether the answer is full and no line is missing after its matches."""
+        """Return whether the answer is full and no line is missing after its matches."""
         return self.full and not self._pending()
 
     @property
     def may_stop(self) -> bool:
-        """Says whether an answer may end here: it got on, and no line is missing after its matches."""
+        """Return whether an answer may end here: it got on, and no line is missing after its matches."""
         return self.next_offset > self._query.offset and not self._pending()
 
     def begin(self, place: Place) -> None:
-        """Tells where the first chunk lies. Of a line that began before it nothing is looked at."""
+        """Tell where the first chunk lies. Of a line that began before it nothing is looked at."""
         self._line, self._char = place.first_break + 1, place.first_char
         self._cut_open = place.line_start < place.first_char
 
     def feed(self, chunks: Iterable[Chunk]) -> None:
-        """Looks at the next chunks. Raises InvalidArgument where a line is too long for so large a pattern."""
+        """Look at the next chunks. Raise InvalidArgument where a line is too long for so large a pattern."""
         for chunk in chunks:
             if self.done:
                 return
@@ -115,7 +115,7 @@ class Scanner:
                 self._carry.append(rest)
 
     def _after_cut(self, body: bytes) -> bytes:
-        """Answers what follows the line that began before the first chunk."""
+        """Return what follows the line that began before the first chunk."""
         dropped, found, rest = body.partition(LINE_FEED)
         self._char += len((dropped + found).decode("utf-8"))
         if found:
@@ -123,7 +123,7 @@ class Scanner:
         return rest
 
     def finish(self) -> None:
-        """Looks at the last line, which nothing ends."""
+        """Look at the last line, which nothing ends."""
         if self._carry and not self.done:
             self._scan(b"".join(self._carry))
         self._carry = []
@@ -146,7 +146,7 @@ class Scanner:
         return self._run_pattern is not None and not self._run_pattern.search(bodies)
 
     def _pass_over(self, text: str) -> None:
-        """Counts lines nobody looks at, and keeps the last of them as context."""
+        """Count lines nobody looks at, and keep the last of them as context."""
         breaks = text.count("\n")
         end = len(text)
         if self._query.context_lines:
@@ -163,7 +163,7 @@ class Scanner:
         self._line, self._char = self._line + breaks, self._char + end
 
     def _look(self, text: str) -> None:
-        """Holds the pattern against every line."""
+        """Hold the pattern against every line."""
         for number, offset, body in _lines(text, self._line, self._char):
             for match in self._pending():
                 match.after.append(_context(number, offset, body))
@@ -175,7 +175,7 @@ class Scanner:
         self._line, self._char = self._line + text.count("\n"), self._char + len(text)
 
     def _search_line(self, number: int, offset: int, body: str) -> None:
-        """Takes a line's first match; of a long line all those that no part answered shows."""
+        """Take a line's first match; of a long line all those that no part answered shows."""
         skip = max(0, self._query.offset - offset)
         if skip > len(body):
             return
@@ -195,7 +195,7 @@ class Scanner:
             at_char = end
 
     def _take(self, match: Match, resume: int) -> None:
-        """Adds a match, unless the answer is full: then a search goes on with it."""
+        """Add a match, unless the answer is full: then a search goes on with it."""
         room = MAX_READ_CHARS - sum(self._cost(each) for each in self.matches)
         if len(self.matches) >= self._query.max_matches or self._cost(match) > room:
             self.full = True
@@ -204,7 +204,7 @@ class Scanner:
         self.matches.append(match)
 
     def _cost(self, match: Match) -> int:
-        """Answers the characters a match takes, with those its missing lines may take."""
+        """Return the characters a match takes, with those its missing lines may take."""
         missing = (self._query.context_lines - len(match.after)) * MAX_CONTEXT_CHARS
         return len(match.line.text) + sum(len(line.text) for line in (*match.before, *match.after)) + missing
 
@@ -213,7 +213,7 @@ class Scanner:
 
 
 def _lines(text: str, line: int, char: int) -> Iterator[tuple[int, int, str]]:
-    """Yields number, offset and text of each line, without its break."""
+    """Yield number, offset and text of each line, without its break."""
     pieces = text.split("\n")
     if not pieces[-1]:
         pieces.pop()
@@ -227,7 +227,7 @@ def _context(number: int, offset: int, body: str) -> Line:
 
 
 def _compile(query: Query) -> tuple[Any, Any]:
-    """Answers the pattern for one line, and the one for a run of lines, None where that one could miss a line's."""
+    """Return the pattern for one line, and the one for a run of lines, None where that one could miss a line's."""
     engine = cast("Any", re2)
     options = engine.Options()
     options.literal = query.literal

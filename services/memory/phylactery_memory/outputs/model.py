@@ -37,15 +37,15 @@ class OutputRules:
     ttl_us: int = 30 * DAY_US
 
     def evicts(self, size_chars: int) -> bool:
-        """Says whether an output of that size leaves the context: strictly more than the threshold."""
+        """Return whether an output of that size leaves the context: strictly more than the threshold."""
         return size_chars > self.evict_over_chars
 
     def may_rehydrate(self, size_chars: int) -> bool:
-        """Says whether an output of that size may return to a context whole: strictly less than the threshold."""
+        """Return whether an output of that size may return to a context whole: strictly less than the threshold."""
         return size_chars < self.rehydrate_under_chars
 
     def expire_us(self, create_us: int, ttl_us: int) -> int:
-        """Answers when an output expires; ttl_us 0 takes the default."""
+        """Return when an output expires; ttl_us 0 takes the default."""
         ttl_us = ttl_us or self.ttl_us
         return create_us + ttl_us if ttl_us else NEVER
 
@@ -87,19 +87,19 @@ class OutputRecord:
 
 
 def placeholder(record: OutputRecord) -> str:
-    """Answers what stands in a context instead of the output."""
+    """Return what stands in a context instead of the output."""
     return f"[EVICTED size={record.size_chars}] See {record.pointer}"
 
 
 def not_found(pointer: str) -> NotFound:
-    """Answers the one error for a pointer nobody has and for a pointer somebody else has."""
+    """Return the one error for a pointer nobody has and for a pointer somebody else has."""
     return NotFound(
         "OUTPUT_NOT_FOUND", f"there is no output '{pointer}' for this caller", metadata={"pointer": pointer}
     )
 
 
 def not_stored(record: OutputRecord) -> FailedPrecondition:
-    """Answers the error for reading what was not to be stored."""
+    """Return the error for reading what was not to be stored."""
     return FailedPrecondition(
         "OUTPUT_NOT_STORED",
         f"output '{record.pointer}' was sent with do_not_store, so its text is nowhere; run the tool again to see it",
@@ -108,7 +108,7 @@ def not_stored(record: OutputRecord) -> FailedPrecondition:
 
 
 def corrupt(pointer: str) -> DataLoss:
-    """Answers the error for an output that is not as it was stored."""
+    """Return the error for an output that is not as it was stored."""
     return DataLoss(
         "OUTPUT_CORRUPT",
         f"what is stored of '{pointer}' does not match its seal, so none of it is answered; restore a backup",
@@ -117,7 +117,7 @@ def corrupt(pointer: str) -> DataLoss:
 
 
 def too_large(max_bytes: int) -> ResourceExhausted:
-    """Answers the error for an output over the limit."""
+    """Return the error for an output over the limit."""
     return ResourceExhausted(
         "OUTPUT_TOO_LARGE",
         f"the output is over {max_bytes} bytes; store it in parts, or keep it elsewhere",
@@ -126,7 +126,7 @@ def too_large(max_bytes: int) -> ResourceExhausted:
 
 
 def over_quota(quota_bytes: int) -> ResourceExhausted:
-    """Answers the error for an output its user has no room for."""
+    """Return the error for an output its user has no room for."""
     return ResourceExhausted(
         "OUTPUT_QUOTA",
         f"the outputs of this user would take more than {quota_bytes} bytes; delete some, or let some expire",
@@ -135,7 +135,7 @@ def over_quota(quota_bytes: int) -> ResourceExhausted:
 
 
 def not_utf8(place: int) -> InvalidArgument:
-    """Answers the error for bytes that are no text."""
+    """Return the error for bytes that are no text."""
     return InvalidArgument(
         "INVALID_REQUEST",
         f"the output is not UTF-8 at byte {place}; send text, or encode binary data as text first",
@@ -144,7 +144,7 @@ def not_utf8(place: int) -> InvalidArgument:
 
 
 def check_rehydration(rules: OutputRules, record: OutputRecord) -> None:
-    """Raises FailedPrecondition OUTPUT_NOT_REHYDRATABLE where an output is too large to return to a context whole."""
+    """Raise FailedPrecondition OUTPUT_NOT_REHYDRATABLE where an output is too large to return to a context whole."""
     if not rules.may_rehydrate(record.size_chars):
         raise FailedPrecondition(
             "OUTPUT_NOT_REHYDRATABLE",
@@ -155,7 +155,7 @@ def check_rehydration(rules: OutputRules, record: OutputRecord) -> None:
 
 
 def checked_offset(record: OutputRecord, offset: int) -> int:
-    """Answers the offset. Raises OutOfRange RANGE_PAST_END beyond the end; the end itself reads as empty text."""
+    """Return the offset. Raise OutOfRange RANGE_PAST_END beyond the end; the end itself reads as empty text."""
     if offset > record.size_chars:
         raise OutOfRange(
             "RANGE_PAST_END",
@@ -166,7 +166,7 @@ def checked_offset(record: OutputRecord, offset: int) -> int:
 
 
 def checked_line(record: OutputRecord, line: int) -> int:
-    """Answers the line. Raises OutOfRange RANGE_PAST_END beyond one past the last, which reads as empty text."""
+    """Return the line. Raise OutOfRange RANGE_PAST_END beyond one past the last, which reads as empty text."""
     if line > record.size_lines + 1:
         raise OutOfRange(
             "RANGE_PAST_END",

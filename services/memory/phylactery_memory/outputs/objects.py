@@ -44,14 +44,14 @@ class OutputObjects:
     """
 
     def __init__(self, database: Database, bucket: Bucket, clock: Clock, grace_us: int) -> None:
-        """Takes how old an object without a row is before a sweep may remove it."""
+        """Take how old an object without a row is before a sweep may remove it."""
         self._database, self._bucket, self._clock, self._grace_us = database, bucket, clock, grace_us
         self._opening: asyncio.Task[str] | None = None
 
     async def start(self) -> None:
-        """Finds the folder; a store that does not answer is told of, and asked again when it is needed.
+        """Find the folder; a store that does not answer is told of, and asked again when it is needed.
 
-        Raises StartError where the bucket refuses this service, or is not the one the database's objects lie in.
+        Raise StartError where the bucket refuses this service, or is not the one the database's objects lie in.
         """
         try:
             await self._opened()
@@ -61,11 +61,11 @@ class OutputObjects:
             _log.warning("outputs cannot be stored or read yet", why=error.message)
 
     def now_us(self) -> int:
-        """Answers when an object begins to be put, for refuse_late."""
+        """Return when an object begins to be put, for refuse_late."""
         return self._clock.now_us()
 
     def refuse_late(self, begun_us: int) -> None:
-        """Raises Unavailable where an object was put so long ago that a sweep may have removed it.
+        """Raise Unavailable where an object was put so long ago that a sweep may have removed it.
 
         It is asked within the transaction that makes the output, after claim: a sweep waits for that row from then on.
         """
@@ -73,7 +73,7 @@ class OutputObjects:
             raise _too_late()
 
     async def put(self, pointer: str, chunks: Sequence[SealedChunk]) -> Sequence[SealedChunk]:
-        """Puts the bodies into an output's object, durable when this answers; answers the chunks without them."""
+        """Put the bodies into an output's object, durable when this answers; return the chunks without them."""
         await self._bucket.put(await self._name(pointer), [chunk.body for chunk in chunks])
         start, placed = 0, []
         for chunk in chunks:
@@ -82,9 +82,9 @@ class OutputObjects:
         return placed
 
     async def fill(self, pointer: str, chunks: Sequence[SealedChunk]) -> Sequence[SealedChunk] | None:
-        """Answers consecutive chunks with the bodies that lie in the object; None where the output is gone by now.
+        """Return consecutive chunks with the bodies that lie in the object; None where the output is gone by now.
 
-        Raises DataLoss OUTPUT_CORRUPT where the object is not there, or too short.
+        Raise DataLoss OUTPUT_CORRUPT where the object is not there, or too short.
         """
         spans = [chunk.span for chunk in chunks if chunk.span is not None]
         if not spans:
@@ -108,14 +108,14 @@ class OutputObjects:
         ]
 
     async def discard(self, pointer: str) -> None:
-        """Removes the object of an output that was not made; where that fails, the next sweep does."""
+        """Remove the object of an output that was not made; where that fails, the next sweep does."""
         try:
             await self._bucket.delete([await self._name(pointer)])
         except Unavailable:
             _log.info("an object was left for the next sweep")
 
     async def remove_doomed(self, *which: sa.ColumnElement[bool]) -> int:
-        """Removes the objects of outputs that are gone, all or those picked, and answers how many.
+        """Remove the objects of outputs that are gone, all or those picked, and return how many.
 
         None of them is left when this answers.
         """
@@ -128,7 +128,7 @@ class OutputObjects:
         return removed
 
     async def doom_orphans(self, grace_us: int) -> int:
-        """Dooms objects that no output was made for, put longer ago than grace_us; answers how many.
+        """Doom objects that no output was made for, put longer ago than grace_us; return how many.
 
         So are those whose output was removed by a tool that does not know of them.
         """
@@ -157,7 +157,7 @@ class OutputObjects:
             return 0
 
     async def _gone(self, pointer: str) -> bool:
-        """Says whether the output of a lost object is gone too. Raises Unavailable where the whole folder is lost."""
+        """Return whether the output of a lost object is gone too. Raise Unavailable where the whole folder is lost."""
         alive = sa.select(output_objects.c.pointer).where(
             output_objects.c.pointer == pointer, output_objects.c.doomed.is_(False)
         )
@@ -171,14 +171,14 @@ class OutputObjects:
         return f"{await self._opened()}/{pointer}"
 
     async def _opened(self) -> str:
-        """Answers the folder. While it is not known, all who ask wait for one attempt, and a failed one is no last."""
+        """Return the folder. While it is not known, all who ask wait for one attempt, and a failed one is no last."""
         task = self._opening
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._opening = asyncio.create_task(self._open())
         return await asyncio.shield(task)
 
     async def _open(self) -> str:
-        """Answers the folder, which is marked now, or whose mark is looked for."""
+        """Return the folder, which is marked now, or whose mark is looked for."""
         folder, used = await self._own_folder()
         if await self._bucket.size(f"{folder}/{_MARK}") is None:
             if used:
@@ -194,7 +194,7 @@ class OutputObjects:
                 raise
 
     async def _own_folder(self) -> tuple[str, bool]:
-        """Answers the database's folder, named now where it has none, and whether it has objects."""
+        """Return the database's folder, named now where it has none, and whether it has objects."""
         try:
             return await self._database.write(self._folder_row)
         except IntegrityError:  # a replica named it at the same moment
@@ -210,7 +210,7 @@ class OutputObjects:
 
 
 async def refuse_without_bucket(database: Database) -> None:
-    """Raises StartError where outputs lie in a bucket and none is set."""
+    """Raise StartError where outputs lie in a bucket and none is set."""
     some = sa.select(output_objects.c.pointer).limit(1)
     if await database.read(lambda connection: connection.execute(some).first()) is not None:
         raise StartError(
@@ -219,25 +219,25 @@ async def refuse_without_bucket(database: Database) -> None:
 
 
 def _doom_widowed(connection: Connection) -> int:
-    """Dooms objects that have a row and no output any more: both rows were made in one transaction."""
+    """Doom objects that have a row and no output any more: both rows were made in one transaction."""
     widowed = ~output_objects.c.doomed, ~sa.exists().where(outputs.c.pointer == output_objects.c.pointer)
     return connection.execute(sa.update(output_objects).where(*widowed).values(doomed=True)).rowcount
 
 
 def _forget(connection: Connection, pointers: Sequence[str]) -> None:
-    """Removes the rows of doomed objects that are gone."""
+    """Remove the rows of doomed objects that are gone."""
     connection.execute(sa.delete(output_objects).where(output_objects.c.pointer.in_(pointers), output_objects.c.doomed))
 
 
 def claim(connection: Connection, pointer: str) -> None:
-    """Notes that an object is needed from now on. Raises Unavailable where it was given up for lost meanwhile."""
+    """Note that an object is needed from now on. Raise Unavailable where it was given up for lost meanwhile."""
     if connection.execute(sa.select(output_objects).where(output_objects.c.pointer == pointer)).first() is not None:
         raise _too_late()
     connection.execute(sa.insert(output_objects).values(pointer=pointer, doomed=False))
 
 
 def doom(connection: Connection, *which: sa.ColumnElement[bool]) -> None:
-    """Dooms the objects of the outputs picked, which are still there."""
+    """Doom the objects of the outputs picked, which are still there."""
     picked = sa.select(outputs.c.pointer).where(*which)
     key_id = sa.select(outputs.c.key_id).where(outputs.c.pointer == output_objects.c.pointer).scalar_subquery()
     connection.execute(
@@ -246,7 +246,7 @@ def doom(connection: Connection, *which: sa.ColumnElement[bool]) -> None:
 
 
 def erase_doomed(connection: Connection, key_ids: Iterable[str], erasure_id: str) -> None:
-    """Gives doomed objects whose texts were sealed under a user's keys to the erasure of that user."""
+    """Give doomed objects whose texts were sealed under a user's keys to the erasure of that user."""
     theirs = output_objects.c.doomed, output_objects.c.key_id.in_(sorted(key_ids))
     connection.execute(sa.update(output_objects).where(*theirs).values(erasure_id=erasure_id))
 

@@ -26,7 +26,7 @@ class TtlRequest(EdgeModel):
 
     @property
     def microseconds(self) -> int:
-        """Answers it in microseconds."""
+        """Return it in microseconds."""
         return self.seconds * MICROSECONDS + self.nanos // 1_000
 
 

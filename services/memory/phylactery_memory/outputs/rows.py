@@ -58,9 +58,9 @@ def put(
     chunks: Sequence[SealedChunk],
     quota_bytes: int,
 ) -> SealedOutput:
-    """Makes an output's rows and answers it, or the one its call has already with the same text.
+    """Make an output's rows and return it, or the one its call has already with the same text.
 
-    Raises AlreadyExists OUTPUT_CONFLICT, Aborted OUTPUT_KEY_CHANGED, ResourceExhausted OUTPUT_QUOTA.
+    Raise AlreadyExists OUTPUT_CONFLICT, Aborted OUTPUT_KEY_CHANGED, ResourceExhausted OUTPUT_QUOTA.
     """
     record = output.record
     standing = _standing(connection, owner, record)
@@ -76,7 +76,7 @@ def put(
 
 
 def delete(connection: Connection, *which: sa.ColumnElement[bool]) -> int:
-    """Removes outputs with their chunks, gives their users the room back, and answers how many there were."""
+    """Remove outputs with their chunks, give their users the room back, and return how many there were."""
     doom(connection, *which)
     gone = connection.execute(
         sa.delete(outputs)
@@ -96,12 +96,12 @@ def delete(connection: Connection, *which: sa.ColumnElement[bool]) -> int:
 
 
 def own(owner: Principal) -> tuple[sa.ColumnElement[bool], ...]:
-    """Answers what picks the owner's outputs."""
+    """Return what picks the owner's outputs."""
     return outputs.c.tenant == owner.tenant, outputs.c.subject == owner.subject
 
 
 def sealed_of(row: Row[tuple[object, ...]], key: UserKey | None) -> SealedOutput:
-    """Answers the output of a row; key is its owner's."""
+    """Return the output of a row; key is its owner's."""
     columns = row._mapping  # noqa: SLF001 - the documented way to read a row by name
     record = OutputRecord(
         spec=OutputSpec(columns["thread_id"], columns["run_id"], columns["tool_call_id"], columns["tool_name"]),
@@ -118,7 +118,7 @@ def sealed_of(row: Row[tuple[object, ...]], key: UserKey | None) -> SealedOutput
 
 
 def chunk_of(row: Row[Any]) -> SealedChunk:
-    """Answers the chunk of a row; its body stands in it, or lies in the output's object."""
+    """Return the chunk of a row; its body stands in it, or lies in the output's object."""
     return SealedChunk(
         Place(row.first_char, row.chars, row.first_break, row.breaks, row.line_start),
         bytes(row.body),
@@ -128,7 +128,7 @@ def chunk_of(row: Row[Any]) -> SealedChunk:
 
 
 def _standing(connection: Connection, owner: Principal, record: OutputRecord) -> SealedOutput | None:
-    """Answers the output the call has already, None where it has none or one that expired. Raises AlreadyExists."""
+    """Return the output the call has already, None where it has none or one that expired. Raise AlreadyExists."""
     call = {"run_id": record.spec.run_id, "tool_call_id": record.spec.tool_call_id}
     row = connection.execute(_OF_THE_CALL, {"tenant": owner.tenant, "subject": owner.subject, **call}).first()
     if row is None:
@@ -147,7 +147,7 @@ def _standing(connection: Connection, owner: Principal, record: OutputRecord) ->
 
 
 def _take_room(connection: Connection, owner: Principal, output: SealedOutput, quota_bytes: int) -> None:
-    """Counts an output against its owner's quota, under the key it was sealed with. Raises Aborted, ResourceExhausted.
+    """Count an output against its owner's quota, under the key it was sealed with. Raise Aborted, ResourceExhausted.
 
     The row stays locked until the commit, so neither another replica nor an erasure comes between.
     """

@@ -53,11 +53,11 @@ class Opener(Protocol):
     """Opens what was stored of one user."""
 
     def check(self, owner: Principal, record: OutputRecord, seal: bytes) -> None:
-        """Raises DataLoss OUTPUT_CORRUPT where the record is not as it was stored."""
+        """Raise DataLoss OUTPUT_CORRUPT where the record is not as it was stored."""
         ...
 
     def open(self, pointer: str, chunk: SealedChunk) -> Chunk:
-        """Answers the plain chunk. Raises DataLoss OUTPUT_CORRUPT where it is not as it was stored."""
+        """Return the plain chunk. Raise DataLoss OUTPUT_CORRUPT where it is not as it was stored."""
         ...
 
 
@@ -65,16 +65,16 @@ class Box:
     """Seals small things, such as keys: nonce, ciphertext and tag."""
 
     def __init__(self, key: bytes) -> None:
-        """Takes the key, 32 bytes."""
+        """Take the key, 32 bytes."""
         self._cipher = AESGCM(key)
 
     def seal(self, plain: bytes, place: bytes) -> bytes:
-        """Answers the sealed bytes, tied to place."""
+        """Return the sealed bytes, tied to place."""
         nonce = random_bytes(_NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, plain, place)
 
     def open(self, sealed: bytes, place: bytes) -> bytes | None:
-        """Answers the plain bytes, None where they were altered, moved, or sealed under another key."""
+        """Return the plain bytes, None where they were altered, moved, or sealed under another key."""
         try:
             return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place)
         except (InvalidTag, ValueError):
@@ -85,22 +85,22 @@ class Vault:
     """Seals and opens the outputs of one user. Used by one thread at a time."""
 
     def __init__(self, key: bytes) -> None:
-        """Takes the user's data key, 32 bytes."""
+        """Take the user's data key, 32 bytes."""
         self._box = Box(key)
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
         self._decompressor = zstandard.ZstdDecompressor()
 
     def seal_record(self, owner: Principal, record: OutputRecord) -> bytes:
-        """Answers the seal of what is known about an output."""
+        """Return the seal of what is known about an output."""
         return self._box.seal(b"", _record_place(owner, record))
 
     def check(self, owner: Principal, record: OutputRecord, seal: bytes) -> None:
-        """Raises DataLoss OUTPUT_CORRUPT where the record is not as it was sealed."""
+        """Raise DataLoss OUTPUT_CORRUPT where the record is not as it was sealed."""
         if self._box.open(seal, _record_place(owner, record)) is None:
             raise corrupt(record.pointer)
 
     def seal(self, pointer: str, chunks: Iterable[Chunk]) -> list[SealedChunk]:
-        """Answers the chunks as they are to be stored."""
+        """Return the chunks as they are to be stored."""
         return [
             SealedChunk(
                 chunk.place, self._box.seal(self._compressor.compress(chunk.body), _chunk_place(pointer, chunk.place))
@@ -109,7 +109,7 @@ class Vault:
         ]
 
     def open(self, pointer: str, chunk: SealedChunk) -> Chunk:
-        """Answers the plain chunk. Raises DataLoss OUTPUT_CORRUPT where it is not as it was sealed."""
+        """Return the plain chunk. Raise DataLoss OUTPUT_CORRUPT where it is not as it was sealed."""
         packed = self._box.open(chunk.body, _chunk_place(pointer, chunk.place))
         if packed is None or chunk.digest:
             raise corrupt(pointer)
@@ -120,12 +120,12 @@ class Unsealed:
     """Opens what was stored before outputs were sealed: plain text with a digest."""
 
     def check(self, _owner: Principal, record: OutputRecord, seal: bytes) -> None:
-        """Raises DataLoss OUTPUT_CORRUPT where the record says that it was sealed."""
+        """Raise DataLoss OUTPUT_CORRUPT where the record says that it was sealed."""
         if seal:
             raise corrupt(record.pointer)
 
     def open(self, pointer: str, chunk: SealedChunk) -> Chunk:
-        """Answers the chunk. Raises DataLoss OUTPUT_CORRUPT where it does not match its digest or its place."""
+        """Return the chunk. Raise DataLoss OUTPUT_CORRUPT where it does not match its digest or its place."""
         place = chunk.place
         if not hmac.compare_digest(chunk_digest(pointer, place.first_char, chunk.body), chunk.digest):
             raise corrupt(pointer)
@@ -136,7 +136,7 @@ class Unsealed:
 
 
 def chunk_digest(pointer: str, first_char: int, body: bytes) -> bytes:
-    """Answers SHA-256 over pointer, place and text, as chunks had it before they were sealed."""
+    """Return SHA-256 over pointer, place and text, as chunks had it before they were sealed."""
     return hashlib.sha256(f"{pointer}\0{first_char}\0".encode() + body).digest()
 
 

@@ -98,11 +98,11 @@ class _Incoming:
 
     @property
     def stores(self) -> bool:
-        """Says whether the text so far is to be stored."""
+        """Return whether the text so far is to be stored."""
         return not self._keeping.do_not_store and self._rules.evicts(self.intake.size_chars)
 
     async def feed(self, piece: bytes) -> None:
-        """Takes the next bytes."""
+        """Take the next bytes."""
         if len(piece) <= _SMALL:
             await self._keep(self.intake.feed(piece))
         elif self._will_store(len(piece)):
@@ -112,11 +112,11 @@ class _Incoming:
             await self._keep(await asyncio.to_thread(self.intake.feed, piece))
 
     async def finish(self) -> None:
-        """Takes the end."""
+        """Take the end."""
         await self._keep(self.intake.finish())
 
     async def held(self) -> HeldKey:
-        """Answers the owner's key."""
+        """Return the owner's key."""
         if self.key is None:
             self.key = await self._keys.hold(self._owner)
         return self.key
@@ -133,19 +133,19 @@ class _Incoming:
         self._plain.clear()
 
     def _will_store(self, more_bytes: int) -> bool:
-        """Says whether the text is to be stored once it has more bytes, whatever characters they are."""
+        """Return whether the text is to be stored once it has more bytes, whatever characters they are."""
         least_chars = (self.intake.size_bytes + more_bytes) // _MAX_CHAR_BYTES
         return not self._keeping.do_not_store and self._rules.evicts(least_chars)
 
     def _cut_and_seal(self, key: HeldKey, piece: bytes) -> list[SealedChunk]:
-        """Does in one go, in one thread, what a large piece needs."""
+        """Do in one go, in one thread, what a large piece needs."""
         chunks = [*self._plain, *self.intake.feed(piece)]
         self._plain.clear()
         self._check_quota()
         return key.vault.seal(self.pointer, chunks)
 
     def _check_quota(self) -> None:
-        """Raises ResourceExhausted where this text alone is over it; what there is besides counts when it is put."""
+        """Raise ResourceExhausted where this text alone is over it; what there is besides counts when it is put."""
         if self.intake.size_bytes > self._rules.quota_bytes:
             raise over_quota(self._rules.quota_bytes)
 
@@ -154,7 +154,7 @@ class Outputs:
     """Keeps and reads outputs for the principal each call names."""
 
     def __init__(self, store: OutputStore, keys: UserKeys, rules: OutputRules, clock: Clock) -> None:
-        """Takes the store, the users' keys, the limits and the time."""
+        """Take the store, the users' keys, the limits and the time."""
         self.rules = rules
         self.clock = clock
         self._store = store
@@ -163,15 +163,15 @@ class Outputs:
         self._places = Places("searches", total=_SEARCHES_OF_ALL, each=_SEARCHES_OF_USER)
 
     def close(self) -> None:
-        """Ends the threads that search."""
+        """End the threads that search."""
         self._lanes.close()
 
     async def store(
         self, owner: Principal, spec: OutputSpec, pieces: AsyncIterator[bytes], keeping: Keeping | None = None
     ) -> Stored:
-        """Takes an output's UTF-8 bytes until they end; an evicted one is durable before this answers.
+        """Take an output's UTF-8 bytes until they end; an evicted one is durable before this answers.
 
-        Whatever pieces raises leaves nothing behind. Raises PermissionDenied, InvalidArgument, ResourceExhausted
+        Whatever pieces raises leaves nothing behind. Raise PermissionDenied, InvalidArgument, ResourceExhausted
         OUTPUT_TOO_LARGE, OUTPUT_QUOTA or STORE_FULL, AlreadyExists OUTPUT_CONFLICT, Aborted OUTPUT_KEY_CHANGED,
         Unavailable.
         """
@@ -188,14 +188,14 @@ class Outputs:
         return Stored(record, placeholder(record) if record.stored else "", intake.preview_head, intake.preview_tail)
 
     async def get(self, owner: Principal, pointer: str) -> OutputRecord:
-        """Answers what is known about the owner's output. Raises PermissionDenied, NotFound, DataLoss, Unavailable."""
+        """Return what is known about the owner's output. Raise PermissionDenied, NotFound, DataLoss, Unavailable."""
         owner.require(Role.CALLER)
         return self._checked(owner, await self._store.get(owner, pointer, self.clock.now_us()), pointer)[0]
 
     async def read(self, owner: Principal, pointer: str, offset: int, limit: int) -> OutputRange:
-        """Answers the characters from offset, at most limit; limit 0 means 10,000.
+        """Return the characters from offset, at most limit; limit 0 means 10,000.
 
-        Raises PermissionDenied, NotFound, FailedPrecondition OUTPUT_NOT_STORED, OutOfRange RANGE_PAST_END, DataLoss
+        Raise PermissionDenied, NotFound, FailedPrecondition OUTPUT_NOT_STORED, OutOfRange RANGE_PAST_END, DataLoss
         OUTPUT_CORRUPT, Unavailable.
         """
         record, chunks = await self._range(owner, pointer, offset, limit or MAX_READ_CHARS)
@@ -204,9 +204,9 @@ class Outputs:
     async def read_lines(
         self, owner: Principal, pointer: str, first: int, count: int, *, skip: int, limit: int
     ) -> OutputRange:
-        """Answers count lines from first, without the skip characters it begins with; 0 means as many as fit limit.
+        """Return count lines from first, without the skip characters it begins with; 0 means as many as fit limit.
 
-        Raises as read does.
+        Raise as read does.
         """
         owner.require(Role.CALLER)
         found = await self._store.before_line(owner, pointer, self.clock.now_us(), first)
@@ -225,9 +225,9 @@ class Outputs:
         return lines(record, chunks, start + skip, limit, count)
 
     async def rehydrate(self, owner: Principal, pointer: str) -> tuple[OutputRecord, str]:
-        """Answers the whole text of an output that may return to a context.
+        """Return the whole text of an output that may return to a context.
 
-        Raises as read does, and FailedPrecondition OUTPUT_NOT_REHYDRATABLE.
+        Raise as read does, and FailedPrecondition OUTPUT_NOT_REHYDRATABLE.
         """
         record = await self.get(owner, pointer)
         check_rehydration(self.rules, record)
@@ -238,9 +238,9 @@ class Outputs:
         return record, text
 
     async def search(self, owner: Principal, pointer: str, query: grep.Query) -> Found:
-        """Answers the matches of a pattern from query.offset on, until the answer is full or a second has passed.
+        """Return the matches of a pattern from query.offset on, until the answer is full or a second has passed.
 
-        Raises as read does, InvalidArgument INVALID_REQUEST for a pattern that is none or takes too long, and
+        Raise as read does, InvalidArgument INVALID_REQUEST for a pattern that is none or take too long, and
         ResourceExhausted TOO_MANY_CALLS where several of the owner's searches wait already.
         """
         owner.require(Role.CALLER)
@@ -263,7 +263,7 @@ class Outputs:
         return Found(scanner.matches, scanner.next_offset, record.size_chars)
 
     async def page(self, owner: Principal, page: Page) -> OutputPage:
-        """Answers the owner's outputs, newest first; size 0 means 50. Raises PermissionDenied, Unavailable."""
+        """Return the owner's outputs, newest first; size 0 means 50. Raise PermissionDenied, Unavailable."""
         owner.require(Role.CALLER)
         size = page.size or DEFAULT_PAGE_SIZE
         rows = await self._store.page(owner, self.clock.now_us(), replace(page, size=size + 1))
@@ -277,7 +277,7 @@ class Outputs:
         return OutputPage(records, None if last is None else (last.create_us, last.pointer), broken)
 
     async def delete(self, owner: Principal, pointer: str) -> bool:
-        """Removes the owner's output and answers whether it was there. Raises PermissionDenied, Unavailable."""
+        """Remove the owner's output and return whether it was there. Raise PermissionDenied, Unavailable."""
         owner.require(Role.CALLER)
         return await self._store.delete(owner, pointer)
 
@@ -339,7 +339,7 @@ class Outputs:
 def _feed(
     scanner: grep.Scanner, opener: Opener, record: OutputRecord, chunks: Sequence[SealedChunk], until: float
 ) -> int:
-    """Feeds chunks that follow one another until time is up, and answers where the next one must begin."""
+    """Feed chunks that follow one another until time is up, and return where the next one must begin."""
     position = chunks[0].place.first_char
     for chunk in chunks:
         if chunk.place.first_char != position:

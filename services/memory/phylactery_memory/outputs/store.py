@@ -40,16 +40,16 @@ class OutputStore:
     """
 
     def __init__(self, database: Database, objects: OutputObjects | None = None) -> None:
-        """Takes the database, and what keeps new texts; None keeps them in the database."""
+        """Take the database, and what keeps new texts; None keeps them in the database."""
         self._database = database
         self._objects = objects
 
     async def put(
         self, owner: Principal, output: SealedOutput, chunks: Sequence[SealedChunk], quota_bytes: int
     ) -> SealedOutput:
-        """Answers the output once it is durable with all its chunks, or the one that stands with the same text.
+        """Return the output once it is durable with all its chunks, or the one that stands with the same text.
 
-        Raises AlreadyExists OUTPUT_CONFLICT where the tool_call_id of the run has another text, Aborted
+        Raise AlreadyExists OUTPUT_CONFLICT where the tool_call_id of the run has another text, Aborted
         OUTPUT_KEY_CHANGED where the owner's key is another by now, ResourceExhausted OUTPUT_QUOTA or STORE_FULL.
         """
         if self._objects is None or not chunks:
@@ -67,13 +67,13 @@ class OutputStore:
         return kept
 
     async def get(self, owner: Principal, pointer: str, now_us: int) -> SealedOutput | None:
-        """Answers the owner's output, unless it has expired."""
+        """Return the owner's output, unless it has expired."""
         return await self._database.read_quickly(lambda connection: _get(connection, owner, pointer, now_us))
 
     async def range(
         self, owner: Principal, pointer: str, now_us: int, offset: int, limit: int
     ) -> tuple[SealedOutput, Sequence[SealedChunk]] | None:
-        """Answers the owner's output with the chunks that hold the characters asked for, in order."""
+        """Return the owner's output with the chunks that hold the characters asked for, in order."""
 
         def work(connection: Connection) -> tuple[SealedOutput, Sequence[SealedChunk]] | None:
             found = _get(connection, owner, pointer, now_us)
@@ -86,7 +86,7 @@ class OutputStore:
     async def before_line(
         self, owner: Principal, pointer: str, now_us: int, line: int
     ) -> tuple[SealedOutput, SealedChunk | None] | None:
-        """Answers the owner's output with the chunk that holds the line feed before a line, None for the first."""
+        """Return the owner's output with the chunk that holds the line feed before a line, None for the first."""
 
         def work(connection: Connection) -> tuple[SealedOutput, SealedChunk | None] | None:
             found = _get(connection, owner, pointer, now_us)
@@ -99,7 +99,7 @@ class OutputStore:
         return None if chunks is None else (found[0], chunks[0])
 
     async def chunks_from(self, pointer: str, first_char: int, count: int) -> Sequence[SealedChunk]:
-        """Answers count chunks of an output from the one that holds first_char; none where it is gone by now.
+        """Return count chunks of an output from the one that holds first_char; none where it is gone by now.
 
         The owner was checked before.
         """
@@ -111,7 +111,7 @@ class OutputStore:
         return await self._filled(pointer, chunks) or ()
 
     async def page(self, owner: Principal, now_us: int, page: Page) -> Sequence[SealedOutput]:
-        """Answers the owner's outputs that have not expired, newest first."""
+        """Return the owner's outputs that have not expired, newest first."""
 
         def work(connection: Connection) -> Sequence[SealedOutput]:
             key = key_rows.find(connection, owner)
@@ -134,7 +134,7 @@ class OutputStore:
         return await self._database.read(work)
 
     async def delete(self, owner: Principal, pointer: str) -> bool:
-        """Removes the owner's output, from the log too, and answers whether it was there.
+        """Remove the owner's output, from the log too, and return whether it was there.
 
         Its object goes now, or as soon as the object store answers again.
         """
@@ -168,7 +168,7 @@ class OutputStore:
             return await self._database.write(work)
 
     async def _filled(self, pointer: str, chunks: Sequence[SealedChunk]) -> Sequence[SealedChunk] | None:
-        """Answers the chunks with their bodies, wherever those lie; None where the output is gone by now."""
+        """Return the chunks with their bodies, wherever those lie; None where the output is gone by now."""
         if all(chunk.span is None for chunk in chunks):
             return chunks
         if self._objects is None:
@@ -183,7 +183,7 @@ def _get(connection: Connection, owner: Principal, pointer: str, now_us: int) ->
 
 
 def _holding(pointer: str | sa.BindParameter[str], char: int | sa.BindParameter[int]) -> sa.ScalarSelect[int]:
-    """Answers where the chunk begins that holds a character."""
+    """Return where the chunk begins that holds a character."""
     return (
         sa.select(sa.func.max(output_chunks.c.first_char))
         .where(output_chunks.c.pointer == pointer, output_chunks.c.first_char <= char)

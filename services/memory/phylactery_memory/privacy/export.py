@@ -82,7 +82,7 @@ class Exports:
         self._outputs = outputs
 
     async def export(self, owner: Principal) -> AsyncIterator[Record]:
-        """Answers every record; what goes while it runs is left out. Raises PermissionDenied, Unavailable."""
+        """Return every record; what goes while it runs is left out. Raise PermissionDenied, Unavailable."""
         owner.require(Role.CALLER)
         yield Header(owner.tenant, owner.subject, self._memories.clock.now_us())
         counts: Counter[str] = Counter()

@@ -33,12 +33,12 @@ class Erasure(ErasureRecord[ErasureCounts]):
 
     @classmethod
     def counts_of(cls, fields: dict[str, int]) -> ErasureCounts:
-        """Answers memory's counts. Raises TypeError where they are none."""
+        """Return memory's counts. Raise TypeError where they are none."""
         return ErasureCounts(**fields)
 
 
 def from_json(text: str) -> Erasure:
-    """Answers the erasure of a line. Raises ValueError where it is none."""
+    """Return the erasure of a line. Raise ValueError where it is none."""
     return Erasure.from_json(text)
 
 
@@ -46,7 +46,7 @@ class ErasureLog(erasure_log.ErasureLog[Erasure]):
     """Appends intents and reads them back."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the log at path, making it where it is not there. Raises StartError where it is damaged."""
+        """Open the log at path, making it where it is not there. Raise StartError where it is damaged."""
         super().__init__(path, Erasure, "MEMORY_ERASURE_LOG")
 
 

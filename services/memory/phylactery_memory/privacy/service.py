@@ -41,9 +41,9 @@ class Privacy:
         self._at_once = asyncio.Lock()
 
     async def erase(self, caller: Principal, subject: str, request_id: str) -> Erasure:
-        """Removes everything about the caller, or about a user of their tenant whom an operator names.
+        """Remove everything about the caller, or about a user of their tenant whom an operator names.
 
-        Answers once nothing of it is left in the database's files or in the object store. Raises PermissionDenied,
+        Return once nothing of it is left in the database's files or in the object store. Raise PermissionDenied,
         Unavailable; after the latter the same request_id finishes what was begun.
         """
         owner = whom(caller, subject)
@@ -59,9 +59,9 @@ class Privacy:
         return erasure
 
     async def get(self, caller: Principal, erasure_id: str) -> Erasure:
-        """Answers an erasure of the caller, or of their tenant for an operator.
+        """Return an erasure of the caller, or of their tenant for an operator.
 
-        Raises PermissionDenied, NotFound ERASURE_NOT_FOUND, Unavailable.
+        Raise PermissionDenied, NotFound ERASURE_NOT_FOUND, Unavailable.
         """
         caller.require(Role.CALLER)
         erasure = await self._store.get(erasure_id, caller.tenant)
@@ -70,10 +70,10 @@ class Privacy:
         return erasure
 
     async def replay(self) -> int:
-        """Erases again whoever the log says is gone and this database, restored or cut off, still holds; at a start.
+        """Erase again whoever the log says is gone and this database, restored or cut off, still holds; at a start.
 
-        Answers how many erasures that were. What stands in free space of the files goes too, if it can: nobody waits
-        for that to be served. Raises StartError where the log is damaged, Unavailable.
+        Return how many erasures that were. What stands in free space of the files goes too, if it can: nobody waits
+        for that to be served. Raise StartError where the log is damaged, Unavailable.
         """
         written = await asyncio.to_thread(self._log.read)  # first: what a replica carries out meanwhile is known then
         missing = unfinished(written, await self._store.known())

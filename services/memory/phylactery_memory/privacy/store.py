@@ -44,17 +44,17 @@ class PrivacyStore:
         self._objects = objects
 
     async def find(self, request_hash: str) -> Erasure | None:
-        """Answers the erasure a request asked for."""
+        """Return the erasure a request asked for."""
         return await self._database.read(lambda connection: _first(connection, erasures.c.request_hash == request_hash))
 
     async def get(self, erasure_id: str, tenant: str) -> Erasure | None:
-        """Answers an erasure of a tenant."""
+        """Return an erasure of a tenant."""
         return await self._database.read(
             lambda connection: _first(connection, erasures.c.erasure_id == erasure_id, erasures.c.tenant == tenant)
         )
 
     async def erase(self, owner: Principal, erasure_id: str, done: Callable[[ErasureCounts], Erasure]) -> Erasure:
-        """Removes everything of the owner and keeps the record, in one transaction; answers it once it is durable.
+        """Remove everything of the owner and keep the record, in one transaction; return it once it is durable.
 
         Where another replica, which found it in the log at its start, carried it out already, that one's stands.
         """
@@ -83,13 +83,13 @@ class PrivacyStore:
             return await self._database.write(work)
 
     async def known(self) -> frozenset[str]:
-        """Answers the ids of the erasures this database has been through."""
+        """Return the ids of the erasures this database has been through."""
         return await self._database.read(
             lambda connection: frozenset(connection.scalars(sa.select(erasures.c.erasure_id)))
         )
 
     async def users(self) -> frozenset[tuple[str, str]]:
-        """Answers tenant and subject of everybody of whom there is anything."""
+        """Return tenant and subject of everybody of whom there is anything."""
 
         def work(connection: Connection) -> frozenset[tuple[str, str]]:
             rows = (connection.execute(sa.select(t.c.tenant, t.c.subject).distinct()) for t in users_tables())
@@ -98,12 +98,12 @@ class PrivacyStore:
         return await self._database.read(work)
 
     async def threads(self, owner: Principal) -> list[str]:
-        """Answers the ids of the owner's threads."""
+        """Return the ids of the owner's threads."""
         wanted = sa.select(threads.c.thread_id).where(*_of(threads, owner)).order_by(threads.c.thread_id)
         return await self._database.read(lambda connection: list(connection.scalars(wanted)))
 
     async def forget_objects(self, erasure_id: str) -> None:
-        """Removes what an erased user had in the object store. Raises Unavailable where it does not answer."""
+        """Remove what an erased user had in the object store. Raise Unavailable where it does not answer."""
         if self._objects is None:
             return
         try:
@@ -116,21 +116,21 @@ class PrivacyStore:
             ) from None
 
     async def forget_removed(self) -> None:
-        """Leaves nothing of removed rows in SQLite's files. Raises Unavailable while its log is read."""
+        """Leave nothing of removed rows in SQLite's files. Raise Unavailable while its log is read."""
         await forget_erased(self._database)
 
 
 def users_tables() -> Iterator[sa.Table]:
-    """Answers the tables that name a user, those that others hang below last: a key goes before what it opens."""
+    """Return the tables that name a user, those that others hang below last: a key goes before what it opens."""
     for table in reversed(metadata.sorted_tables):
         if "tenant" in table.c and "subject" in table.c:
             yield table
 
 
 def remove_all(connection: Connection, owner: Principal, erasure_id: str) -> ErasureCounts:
-    """Removes everything of the owner and answers what it was; whoever writes to it meanwhile is waited for first.
+    """Remove everything of the owner and return what it was; whoever writes to it meanwhile is waited for first.
 
-    The key goes first: an output that is being stored meanwhile then finds it gone, and is not stored. Objects
+    The key goes first: an output that is being stored meanwhile then find it gone, and is not stored. Objects
     of theirs that wait to be removed are this erasure's from now on.
     """
     for table in (metadata.tables[_KEYS], threads, memory_owners, profile_owners):
@@ -147,7 +147,7 @@ def remove_all(connection: Connection, owner: Principal, erasure_id: str) -> Era
 
 
 def _key_ids(connection: Connection, owner: Principal) -> set[str]:
-    """Answers the keys the owner's texts are sealed under."""
+    """Return the keys the owner's texts are sealed under."""
     tables = (metadata.tables[_KEYS], outputs)
     found = (connection.scalars(sa.select(table.c.key_id).distinct().where(*_of(table, owner))) for table in tables)
     return {key_id for some in found for key_id in some if key_id}

@@ -45,11 +45,11 @@ class ProfileField:
 
     @property
     def holds(self) -> bool:
-        """Says whether nothing has superseded it."""
+        """Return whether nothing has superseded it."""
         return self.invalid_us == NEVER
 
     def same_as(self, other: ProfileField) -> bool:
-        """Says whether both say the same: yes is not the number one."""
+        """Return whether both say the same: yes is not the number one."""
         return type(self.value) is type(other.value) and self.value == other.value
 
 
@@ -63,31 +63,31 @@ class Profile:
 
     @property
     def etag(self) -> str:
-        """Answers what a caller shows to change it as it last saw it."""
+        """Return what a caller shows to change it as it last saw it."""
         return f"r{self.revision}"
 
     def get(self, name: str) -> ProfileField | None:
-        """Answers what holds under a name."""
+        """Return what holds under a name."""
         return next((field for field in self.fields if field.name == name), None)
 
 
 def is_name(name: str) -> bool:
-    """Says whether a value may be called so."""
+    """Return whether a value may be called so."""
     return bool(_NAME.fullmatch(name))
 
 
 def fits(name: str, value: str) -> bool:
-    """Says whether a profile may hold this text under this name."""
+    """Return whether a profile may hold this text under this name."""
     return is_name(name) and 1 <= len(value) <= MAX_VALUE_CHARS and one_line(value)
 
 
 def one_line(value: str) -> bool:
-    """Says whether a text is one visible line: a value with line breaks could pass for lines of a prompt."""
+    """Return whether a text is one visible line: a value with line breaks could pass for lines of a prompt."""
     return bool(value.strip()) and not any(unicodedata.category(char) in _HIDDEN for char in value)
 
 
 def check_etag(profile: Profile, etag: str) -> None:
-    """Raises Aborted PROFILE_CHANGED unless the profile is as the caller last saw it."""
+    """Raise Aborted PROFILE_CHANGED unless the profile is as the caller last saw it."""
     if etag and etag != profile.etag:
         raise Aborted(
             "PROFILE_CHANGED",
@@ -97,10 +97,10 @@ def check_etag(profile: Profile, etag: str) -> None:
 
 
 def judged(name: str, value: Value, source: Source, evidence: Sequence[Evidence], *, delegated: bool) -> Trust:
-    """Answers how far to trust a value somebody would set, by the rules memories are judged by.
+    """Return how far to trust a value somebody would set, by the rules memories are judged by.
 
     A delegate says what the person said: a text must stand in the person's own messages; a number or a yes needs such
-    messages to point at. Raises InvalidArgument PROFILE_SECRET, FailedPrecondition PROFILE_UNTRUSTED.
+    messages to point at. Raise InvalidArgument PROFILE_SECRET, FailedPrecondition PROFILE_UNTRUSTED.
     """
     text = as_text(value)
     if not isinstance(value, str):
@@ -124,7 +124,7 @@ def judged(name: str, value: Value, source: Source, evidence: Sequence[Evidence]
 
 
 def check_rank(standing: ProfileField | None, new: ProfileField) -> None:
-    """Raises FailedPrecondition PROFILE_TRUSTED_MORE where what holds is trusted more than what would supersede it."""
+    """Raise FailedPrecondition PROFILE_TRUSTED_MORE where what holds is trusted more than what would supersede it."""
     if standing is not None and standing.trust > new.trust:
         raise FailedPrecondition(
             "PROFILE_TRUSTED_MORE",
@@ -134,9 +134,9 @@ def check_rank(standing: ProfileField | None, new: ProfileField) -> None:
 
 
 def superseding(profile: Profile, new: Sequence[ProfileField]) -> tuple[list[ProfileField], list[ProfileField]]:
-    """Answers the values to add and those they end, in that order; what says the same again is neither.
+    """Return the values to add and those they end, in that order; what says the same again is neither.
 
-    Raises FailedPrecondition PROFILE_TRUSTED_MORE, ResourceExhausted PROFILE_LIMIT.
+    Raise FailedPrecondition PROFILE_TRUSTED_MORE, ResourceExhausted PROFILE_LIMIT.
     """
     added: list[ProfileField] = []
     ended: list[ProfileField] = []

@@ -44,7 +44,7 @@ class ValueItem(EdgeModel):
 
     @property
     def value(self) -> Value:
-        """Answers the value that is set."""
+        """Return the value that is set."""
         found = (self.text_value, self.number_value, self.bool_value)
         return next(value for value in found if value is not None)
 

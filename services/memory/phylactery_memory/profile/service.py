@@ -36,17 +36,17 @@ class Profiles:
         self._clock = clock
 
     async def get(self, owner: Principal, *, superseded: int = 0) -> Profile:
-        """Answers the owner's profile, and of each name so many values that held before.
+        """Return the owner's profile, and of each name so many values that held before.
 
-        Raises PermissionDenied, Unavailable.
+        Raise PermissionDenied, Unavailable.
         """
         owner.require(Role.CALLER)
         return await self._store.read(owner, superseded=superseded)
 
     async def set(self, owner: Principal, change: ProfileChange) -> Profile:
-        """Sets and removes values, all or none, and answers the profile once it is durable.
+        """Set and remove values, all or none, and return the profile once it is durable.
 
-        Raises PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, PROFILE_UNTRUSTED or PROFILE_TRUSTED_MORE,
+        Raise PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, PROFILE_UNTRUSTED or PROFILE_TRUSTED_MORE,
         InvalidArgument PROFILE_SECRET, Aborted PROFILE_CHANGED, ResourceExhausted PROFILE_LIMIT, Unavailable.
         """
         owner.require(Role.CALLER)
@@ -82,7 +82,7 @@ class Profiles:
         return await self._store.write(work)
 
     def take(self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory) -> None:
-        """Sets a field from a memory, unless what holds is trusted more or the value does not fit the profile."""
+        """Set a field from a memory, unless what holds is trusted more or the value does not fit the profile."""
         if not fits(field, value) or memory.untrusted:
             return
         profile = profiles.locked(connection, owner)
@@ -101,9 +101,9 @@ class Profiles:
             profiles.change(connection, owner, profile, [new])
 
     def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
-        """Removes what was taken from a memory that is forgotten or says something else now."""
+        """Remove what was taken from a memory that is forgotten or say something else now."""
         profiles.drop(connection, owner, memory_id)
 
     def end(self, connection: Connection, owner: Principal, memory: Memory) -> None:
-        """Ends what was taken from a memory that another retired, where nothing superseded it."""
+        """End what was taken from a memory that another retired, where nothing superseded it."""
         profiles.end(connection, owner, memory.memory_id, memory.invalid_us)

@@ -36,6 +36,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def day_words(time_us: int) -> str:
-    """Answers day, month in both languages, and year of a time in microseconds since the epoch, in UTC."""
+    """Return day, month in both languages, and year of a time in microseconds since the epoch, in UTC."""
     day = _EPOCH + timedelta(microseconds=time_us)
     return f"{day.day} {_ENGLISH[day.month - 1]} {_SPANISH[day.month - 1]} {day.year}"

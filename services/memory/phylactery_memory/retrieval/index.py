@@ -41,31 +41,31 @@ MAX_COUNT: Final = 65_535
 
 
 def label(text: str) -> int:
-    """Answers 64 bits of SHA-256 that stand for a text in a record; never 0."""
+    """Return 64 bits of SHA-256 that stand for a text in a record; never 0."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") or 1
 
 
 def pack_records(records: Iterable[tuple[Any, ...]]) -> bytes:
-    """Answers the stored form of records, given in the order of RECORD's fields."""
+    """Return the stored form of records, given in the order of RECORD's fields."""
     return np.array(list(records), dtype=RECORD).tobytes()
 
 
 def unpack_records(blocks: Iterable[bytes]) -> Records:
-    """Answers all records of blocks given in ascending order."""
+    """Return all records of blocks given in ascending order."""
     return np.frombuffer(b"".join(blocks), dtype=RECORD)
 
 
 def pack_postings(postings: Iterable[tuple[int, int]]) -> bytes:
-    """Answers the stored form of a term's (number, count) pairs."""
+    """Return the stored form of a term's (number, count) pairs."""
     return np.array([(number, min(count, MAX_COUNT)) for number, count in postings], dtype=POSTING).tobytes()
 
 
 def unpack_postings(blocks: Iterable[bytes]) -> Records:
-    """Answers all postings of blocks given in ascending order."""
+    """Return all postings of blocks given in ascending order."""
     return np.frombuffer(b"".join(blocks), dtype=POSTING)
 
 
 def without(body: bytes, dtype: np.dtype[np.void], number: int) -> bytes:
-    """Answers a stored block without a document; empty where nothing is left."""
+    """Return a stored block without a document; empty where nothing is left."""
     rows = np.frombuffer(body, dtype=dtype)
     return bytes(rows[rows["number"] != number].tobytes())

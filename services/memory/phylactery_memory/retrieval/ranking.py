@@ -133,7 +133,7 @@ def _by_turn(records: Records) -> tuple[NDArray[np.intp], NDArray[np.intp], Mask
 
 
 def fused(lexical: Floats, cosines: Floats) -> Floats:
-    """Answers 0.6 BM25 + 0.4 cosine, each from 0 to 1 over the union of both sides' candidates, 0 outside it.
+    """Return 0.6 BM25 + 0.4 cosine, each from 0 to 1 over the union of both sides' candidates, 0 outside it.
 
     cosines holds NaN where a document has no vector.
     """
@@ -154,7 +154,7 @@ def fused(lexical: Floats, cosines: Floats) -> Floats:
 
 
 def best_first(records: Records, scores: Floats, eligible: Mask, limit: int) -> NDArray[np.intp]:
-    """Answers the places of the eligible records with a score, best first, equals newest first and then by content."""
+    """Return the places of the eligible records with a score, best first, equals newest first and then by content."""
     found = np.flatnonzero(eligible & (scores > 0))
     if len(found) > limit:
         least = np.partition(scores[found], len(found) - limit)[len(found) - limit]

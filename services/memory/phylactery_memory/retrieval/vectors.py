@@ -24,7 +24,7 @@ _HEAD: Final = struct.Struct("<II")
 
 
 def unit(values: Sequence[float]) -> Vector:
-    """Answers a vector of length 1. Raises ValueError where it has no direction, or is none of a model's."""
+    """Return a vector of length 1. Raise ValueError where it has no direction, or is none of a model's."""
     vector = np.asarray(values, dtype=np.float64)
     if vector.ndim != 1 or not 0 < len(vector) <= MAX_DIMENSIONS or not np.isfinite(vector).all():
         raise ValueError("is no vector of finite numbers")
@@ -35,7 +35,7 @@ def unit(values: Sequence[float]) -> Vector:
 
 
 def pack_vectors(vectors: Mapping[int, Vector]) -> bytes:
-    """Answers the stored form of unit vectors: each its memory's number, its dimensions, its values."""
+    """Return the stored form of unit vectors: each its memory's number, its dimensions, its values."""
     parts: list[bytes] = []
     for number, values in vectors.items():
         row = np.asarray(values, dtype="<f4")
@@ -44,12 +44,12 @@ def pack_vectors(vectors: Mapping[int, Vector]) -> bytes:
 
 
 def without_vector(body: bytes, number: int) -> bytes:
-    """Answers a stored block without a memory's vector; empty where nothing is left."""
+    """Return a stored block without a memory's vector; empty where nothing is left."""
     return b"".join(body[start:end] for start, end, found, _ in _rows(body) if found != number)
 
 
 def cosines(records: Records, blocks: Iterable[bytes], query: Vector) -> Floats:
-    """Answers each record's cosine with the query, NaN where it has no vector of as many dimensions."""
+    """Return each record's cosine with the query, NaN where it has no vector of as many dimensions."""
     width = len(query)
     numbers: list[NDArray[np.uint32]] = []
     values: list[Vector] = []
@@ -73,7 +73,7 @@ def cosines(records: Records, blocks: Iterable[bytes], query: Vector) -> Floats:
 
 
 def _rows(body: bytes) -> Iterable[tuple[int, int, int, int]]:
-    """Answers start, end, memory's number and dimensions of each vector of a block."""
+    """Return start, end, memory's number and dimensions of each vector of a block."""
     at = 0
     while at < len(body):
         number, width = _HEAD.unpack_from(body, at)

@@ -68,7 +68,7 @@ class Terms:
 
 
 def plain(text: str) -> str:
-    """Answers the text lower-cased, without accents, compatibility forms (ﬁ, ４) written out."""
+    """Return the text lower-cased, without accents, compatibility forms (ﬁ, ４) written out."""
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text.translate(_APOSTROPHES))
         text = "".join(character for character in decomposed if not unicodedata.combining(character))
@@ -76,7 +76,7 @@ def plain(text: str) -> str:
 
 
 def words(text: str) -> Iterator[str]:
-    """Answers the words of a text in order, stop words left out; a number is a word, an emoji is not."""
+    """Return the words of a text in order, stop words left out; a number is a word, an emoji is not."""
     for found in _WORD.finditer(_GROUPED.sub("", plain(text))):
         word = found.group().removesuffix("'s").replace("'", "")[:MAX_TERM_CHARS]
         if word and word not in STOP_WORDS:
@@ -84,12 +84,12 @@ def words(text: str) -> Iterator[str]:
 
 
 def negated(text: str) -> bool:
-    """Says whether a text denies something."""
+    """Return whether a text denies something."""
     return any(found.group().replace("'", "") in _NEGATIONS for found in _WORD.finditer(plain(text)))
 
 
 def stems(word: str) -> tuple[str, str]:
-    """Answers the word's terms: its English stem after an e, its Spanish stem after an s.
+    """Return the word's terms: its English stem after an e, its Spanish stem after an s.
 
     The two never meet, so every word weighs the same whether or not its stems agree: kept in one space, words whose
     stems agree count half (measured on LoCoMo: R@5 .620 against .642).
@@ -99,7 +99,7 @@ def stems(word: str) -> tuple[str, str]:
 
 
 def terms(text: str) -> Terms:
-    """Answers what a text is indexed as; a query is taken apart the same way."""
+    """Return what a text is indexed as; a query is taken apart the same way."""
     counts: Counter[str] = Counter()
     length = 0
     for word in words(text):
@@ -109,7 +109,7 @@ def terms(text: str) -> Terms:
 
 
 def _stemmers() -> tuple[Stemmer.Stemmer, Stemmer.Stemmer]:
-    """Answers this thread's stemmers: PyStemmer's are not safe to share."""
+    """Return this thread's stemmers: PyStemmer's are not safe to share."""
     pair: tuple[Stemmer.Stemmer, Stemmer.Stemmer] | None = getattr(_local, "pair", None)
     if pair is None:
         pair = _local.pair = (Stemmer.Stemmer("english"), Stemmer.Stemmer("spanish"))

@@ -23,7 +23,7 @@ class Message:
     sequence: int = 0
 
     def same_as(self, other: Message) -> bool:
-        """Says whether it is the same message sent again: who said what in which run, whenever it arrived."""
+        """Return whether it is the same message sent again: who said what in which run, whenever it arrived."""
         return (self.role, self.content, self.run_id) == (other.role, other.content, other.run_id)
 
 
@@ -35,14 +35,14 @@ class Limits:
     messages: int = 100_000
 
     def check_thread(self, threads: int) -> None:
-        """Raises ResourceExhausted MESSAGE_LIMIT where a user with so many threads opens another."""
+        """Raise ResourceExhausted MESSAGE_LIMIT where a user with so many threads opens another."""
         if threads >= self.threads:
             raise _too_many(
                 f"this user has {threads} threads, as many as one may have; go on in one of them", self.threads, "user"
             )
 
     def check_messages(self, thread_id: str, messages: int) -> None:
-        """Raises ResourceExhausted MESSAGE_LIMIT where a thread would have more messages than one may."""
+        """Raise ResourceExhausted MESSAGE_LIMIT where a thread would have more messages than one may."""
         if messages > self.messages:
             raise _too_many(
                 f"thread '{thread_id}' would have {messages} messages, and one may have {self.messages}; nothing was "
@@ -68,9 +68,9 @@ class Page:
 
 
 def place(new: Iterable[Message], known: Mapping[str, Message], last_sequence: int) -> list[Message]:
-    """Answers the messages that are new, each in its place after last_sequence, without gaps.
+    """Return the messages that are new, each in its place after last_sequence, without gaps.
 
-    known is the thread's messages with the ids of the new ones. A message that stands already is left out. Raises
+    known is the thread's messages with the ids of the new ones. A message that stands already is left out. Raise
     AlreadyExists MESSAGE_CONFLICT where an id stands with other content.
     """
     standing = dict(known)
@@ -93,7 +93,7 @@ def place(new: Iterable[Message], known: Mapping[str, Message], last_sequence: i
 
 
 def page_length(sizes: Sequence[int], page_size: int, max_characters: int) -> int:
-    """Answers how many messages a page takes of those whose sizes (code points, newest first) are given.
+    """Return how many messages a page takes of those whose sizes (code points, newest first) are given.
 
     At most page_size, and before their sum passes max_characters; at least one where there is one.
     """

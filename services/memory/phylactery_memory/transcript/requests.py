@@ -21,7 +21,7 @@ class TimeItem(EdgeModel):
 
     @property
     def us(self) -> int:
-        """Answers microseconds since the epoch; what is finer is dropped."""
+        """Return microseconds since the epoch; what is finer is dropped."""
         return self.seconds * MICROSECONDS + self.nanos // 1_000
 
 

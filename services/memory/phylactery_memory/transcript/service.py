@@ -23,9 +23,9 @@ class Transcript:
         self.clock = clock
 
     async def append(self, owner: Principal, thread_id: str, messages: Sequence[Message]) -> tuple[int, int]:
-        """Adds messages in order, all or none; answers the thread's last sequence and how many were new.
+        """Add messages in order, all or none; return the thread's last sequence and how many were new.
 
-        Raises PermissionDenied, AlreadyExists MESSAGE_CONFLICT, ResourceExhausted MESSAGE_LIMIT, Unavailable.
+        Raise PermissionDenied, AlreadyExists MESSAGE_CONFLICT, ResourceExhausted MESSAGE_LIMIT, Unavailable.
         """
         owner.require(Role.CALLER)
         last, placed = await self._store.append(owner, thread_id, messages, self.clock.now_us())
@@ -34,9 +34,9 @@ class Transcript:
     async def page(
         self, owner: Principal, thread_id: str, *, before: int | None, page_size: int, max_characters: int
     ) -> Page:
-        """Answers messages under sequence before (None from the newest), newest first; 0 means the default bound.
+        """Return messages under sequence before (None from the newest), newest first; 0 means the default bound.
 
-        A thread that is not the owner's reads as empty. Raises PermissionDenied, Unavailable.
+        A thread that is not the owner's reads as empty. Raise PermissionDenied, Unavailable.
         """
         owner.require(Role.CALLER)
         return await self._store.page(
@@ -55,9 +55,9 @@ class Threads:
         self._store, self._clock = store, clock
 
     async def delete(self, owner: Principal, thread_id: str, request_id: str) -> Deleted:
-        """Removes a thread's messages and outputs, once per request_id.
+        """Remove a thread's messages and outputs, once per request_id.
 
-        Raises PermissionDenied, AlreadyExists REQUEST_CONFLICT, Unavailable.
+        Raise PermissionDenied, AlreadyExists REQUEST_CONFLICT, Unavailable.
         """
         owner.require(Role.CALLER)
         return await self._store.delete(owner, thread_id, request_id, self._clock.now_us())

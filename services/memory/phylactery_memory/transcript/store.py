@@ -54,7 +54,7 @@ _AFTER_ALL = 2**62
 
 @cache
 def _named(count: int) -> Query:
-    """Answers the query for so many messages of a thread by their ids."""
+    """Return the query for so many messages of a thread by their ids."""
     ids = [sa.bindparam(f"id_{place}", type_=sa.String) for place in range(count)]
     return Query(sa.select(messages).where(*_IN_THREAD, messages.c.message_id.in_(ids)))
 
@@ -68,9 +68,9 @@ class MessageStore:
     async def append(
         self, owner: Principal, thread_id: str, new: Sequence[Message], now_us: int
     ) -> tuple[int, Sequence[Message]]:
-        """Adds messages in order, all or none; answers the thread's last sequence and what was new, once durable.
+        """Add messages in order, all or none; return the thread's last sequence and what was new, once durable.
 
-        Raises AlreadyExists MESSAGE_CONFLICT where a message_id stands with other content, ResourceExhausted
+        Raise AlreadyExists MESSAGE_CONFLICT where a message_id stands with other content, ResourceExhausted
         MESSAGE_LIMIT where there would be more than one may have.
         """
 
@@ -86,7 +86,7 @@ class MessageStore:
     async def page(
         self, owner: Principal, thread_id: str, *, before: int | None, page_size: int, max_characters: int
     ) -> Page:
-        """Answers the newest messages with a sequence under before (None for all), newest first."""
+        """Return the newest messages with a sequence under before (None for all), newest first."""
         return await self._database.read(
             lambda connection: _page(connection, _where(owner, thread_id), before, page_size, max_characters)
         )
@@ -132,7 +132,7 @@ def _page(
 
 
 def _row(message: Message) -> tuple[Any, ...]:
-    """Answers a message as a row, in the order of _ADD after its thread."""
+    """Return a message as a row, in the order of _ADD after its thread."""
     said = (message.sequence, message.message_id, message.role, message.run_id, message.create_us)
     return (*said, len(message.content), message.content.encode())
 

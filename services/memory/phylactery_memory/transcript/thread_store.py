@@ -32,13 +32,13 @@ class ThreadStore:
     """Removes threads. Raises Unavailable STORE_UNAVAILABLE where the database fails."""
 
     def __init__(self, database: Database, objects: OutputObjects | None = None) -> None:
-        """Takes the database, and what keeps the texts of outputs where it is not the database."""
+        """Take the database, and what keeps the texts of outputs where it is not the database."""
         self._database, self._objects = database, objects
 
     async def delete(self, owner: Principal, thread_id: str, request_id: str, now_us: int) -> Deleted:
-        """Removes the owner's thread and its outputs, from the log too; asked again, answers what it removed then.
+        """Remove the owner's thread and its outputs, from the log too; asked again, return what it removed then.
 
-        Objects of outputs go now, or as soon as the object store answers again. Raises AlreadyExists REQUEST_CONFLICT
+        Objects of outputs go now, or as soon as the object store answers again. Raise AlreadyExists REQUEST_CONFLICT
         where the same request_id named another thread.
         """
 
@@ -94,7 +94,7 @@ def _delete(connection: Connection, owner: Principal, thread_id: str, request_id
 
 
 def _hash(owner: Principal, thread_id: str, request_id: str) -> str:
-    """Answers what tells a thread from another; another with every request, so that it is not the thread's name."""
+    """Return what tells a thread from another; another with every request, so that it is not the thread's name."""
     named = json.dumps([owner.tenant, owner.subject, request_id, thread_id])
     return "sha256:" + hashlib.sha256(named.encode()).hexdigest()
 

@@ -38,12 +38,12 @@ _ORIGINS = (
 
 
 def state_field(state: types_pb2.ApprovalState.ValueType) -> ApprovalState | str | None:
-    """Answers the state, None for unspecified; a number that is no state stays text, which the edge refuses."""
+    """Return the state, None for unspecified; a number that is no state stays text, which the edge refuses."""
     return None if state == types_pb2.APPROVAL_STATE_UNSPECIFIED else _STATES.get(state, str(state))
 
 
 def approval(seen: ApprovalSeen) -> types_pb2.Approval:
-    """Encodes an approval as one person may see it."""
+    """Encode an approval as one person may see it."""
     record = seen.approval
     message = types_pb2.Approval(
         id=record.id,
@@ -80,7 +80,7 @@ def approval(seen: ApprovalSeen) -> types_pb2.Approval:
 
 
 def watched(change: Watched) -> approval_pb2.WatchApprovalsResponse:
-    """Encodes one message of a stream."""
+    """Encode one message of a stream."""
     return approval_pb2.WatchApprovalsResponse(
         approval=None if change.seen is None else approval(change.seen),
         resume_token=change.resume_token,
@@ -89,7 +89,7 @@ def watched(change: Watched) -> approval_pb2.WatchApprovalsResponse:
 
 
 def argument(view: ArgumentView) -> types_pb2.ArgumentView:
-    """Encodes one argument as it is shown."""
+    """Encode one argument as it is shown."""
     return types_pb2.ArgumentView(
         path=view.path,
         display=view.display,
@@ -106,7 +106,7 @@ def argument(view: ArgumentView) -> types_pb2.ArgumentView:
 
 
 def origin(value: int | None) -> types_pb2.ArgumentOrigin.ValueType:
-    """Encodes how far an argument is from the user's own words, None where no task tells it."""
+    """Encode how far an argument is from the user's own words, None where no task tells it."""
     return types_pb2.ARGUMENT_ORIGIN_UNSPECIFIED if value is None else _ORIGINS[value]
 
 
@@ -122,7 +122,7 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
     async def GetApproval(
         self, request: approval_pb2.GetApprovalRequest, _context: Context
     ) -> approval_pb2.GetApprovalResponse:
-        """Answers one approval as the caller may see it."""
+        """Return one approval as the caller may see it."""
         asked = parse(GetInput, {"approval_id": request.approval_id, "full": request.full})
         seen = await self._riskgate.get_approval(current_principal(), asked)
         return approval_pb2.GetApprovalResponse(approval=approval(seen))
@@ -130,7 +130,7 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
     async def ListApprovals(
         self, request: approval_pb2.ListApprovalsRequest, _context: Context
     ) -> approval_pb2.ListApprovalsResponse:
-        """Answers one page of approvals, newest first."""
+        """Return one page of approvals, newest first."""
         asked = parse(
             ListInput,
             {
@@ -144,7 +144,7 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
         return approval_pb2.ListApprovalsResponse(approvals=[approval(seen) for seen in page], next_page_token=token)
 
     async def Approve(self, request: approval_pb2.ApproveRequest, _context: Context) -> approval_pb2.ApproveResponse:
-        """Takes a person's yes."""
+        """Take a person's yes."""
         asked = parse(
             ApproveInput,
             {
@@ -158,7 +158,7 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
         return approval_pb2.ApproveResponse(approval=approval(seen))
 
     async def Reject(self, request: approval_pb2.RejectRequest, _context: Context) -> approval_pb2.RejectResponse:
-        """Takes a person's no."""
+        """Take a person's no."""
         asked = parse(
             RejectInput,
             {"approval_id": request.approval_id, "reason": request.reason, "thread_id": request.thread_id},
@@ -167,7 +167,7 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
         return approval_pb2.RejectResponse(approval=approval(seen))
 
     async def Cancel(self, request: approval_pb2.CancelRequest, _context: Context) -> approval_pb2.CancelResponse:
-        """Withdraws what was asked."""
+        """Withdraw what was asked."""
         asked = parse(
             RejectInput,
             {"approval_id": request.approval_id, "reason": request.reason, "thread_id": request.thread_id},
@@ -178,7 +178,7 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
     async def WatchApprovals(
         self, request: approval_pb2.WatchApprovalsRequest, _context: Context
     ) -> AsyncIterator[approval_pb2.WatchApprovalsResponse]:
-        """Streams every change the caller may see."""
+        """Stream every change the caller may see."""
         asked = parse(
             WatchInput,
             {

@@ -35,7 +35,7 @@ _DECISIONS = {
 
 
 def filter_fields(message: audit_pb2.EntryFilter) -> dict[str, Any]:
-    """Answers a filter as the edge reads it; a number that is no decision stays text, which the edge refuses."""
+    """Return a filter as the edge reads it; a number that is no decision stays text, which the edge refuses."""
     decision = message.decision
     fields: dict[str, Any] = {
         "log": message.log,
@@ -54,7 +54,7 @@ def filter_fields(message: audit_pb2.EntryFilter) -> dict[str, Any]:
 
 
 def log(view: LogView) -> audit_pb2.AuditLog:
-    """Encodes a log."""
+    """Encode a log."""
     size = view.size
     return audit_pb2.AuditLog(
         name=size.name, size=size.size, signed_size=size.signed_size, vkeys=view.vkeys, own=view.own
@@ -62,7 +62,7 @@ def log(view: LogView) -> audit_pb2.AuditLog:
 
 
 def entry(seen: SeenEntry) -> audit_pb2.AuditEntry:
-    """Encodes an entry as its auditor sees it."""
+    """Encode an entry as its auditor sees it."""
     found, record = seen.entry.found, seen.entry.record
     time_us = record.get("time_us")
     if not isinstance(time_us, int) or not 0 <= time_us < _MAX_US:
@@ -85,7 +85,7 @@ def entry(seen: SeenEntry) -> audit_pb2.AuditEntry:
 
 
 def tailed(told: SeenEntry | Positions) -> audit_pb2.TailEntriesResponse:
-    """Encodes what a tail sends."""
+    """Encode what a tail sends."""
     if isinstance(told, SeenEntry):
         return audit_pb2.TailEntriesResponse(entry=entry(told))
     positions = [audit_pb2.LogPosition(log=name, next_index=index) for name, index in sorted(told.items())]
@@ -93,12 +93,12 @@ def tailed(told: SeenEntry | Positions) -> audit_pb2.TailEntriesResponse:
 
 
 def checkpoint(head: SignedHead) -> audit_pb2.GetCheckpointResponse:
-    """Encodes a signed head."""
+    """Encode a signed head."""
     return audit_pb2.GetCheckpointResponse(log=head.log, size=head.size, root_hash=head.root, note=head.note)
 
 
 def inclusion(proof: Proof) -> audit_pb2.GetInclusionProofResponse:
-    """Encodes a proof that an entry stands in a log."""
+    """Encode a proof that an entry stands in a log."""
     return audit_pb2.GetInclusionProofResponse(
         log=proof.log,
         index=proof.first,
@@ -110,7 +110,7 @@ def inclusion(proof: Proof) -> audit_pb2.GetInclusionProofResponse:
 
 
 def consistency(proof: Proof) -> audit_pb2.GetConsistencyProofResponse:
-    """Encodes a proof that a log grew out of an earlier one."""
+    """Encode a proof that a log grew out of an earlier one."""
     return audit_pb2.GetConsistencyProofResponse(
         log=proof.log,
         first_size=proof.first,
@@ -122,7 +122,7 @@ def consistency(proof: Proof) -> audit_pb2.GetConsistencyProofResponse:
 
 
 def erased(done: Erased) -> audit_pb2.EraseValuesResponse:
-    """Encodes what was erased."""
+    """Encode what was erased."""
     records = [audit_pb2.EntryReference(log=place.log, index=place.index) for place in done.records]
     return audit_pb2.EraseValuesResponse(erased=done.erased, kept_open=done.kept_open, records=records)
 
@@ -137,14 +137,14 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
         self._auditing = auditing
 
     async def ListLogs(self, _request: audit_pb2.ListLogsRequest, _context: Context) -> audit_pb2.ListLogsResponse:
-        """Lists the logs there are."""
+        """List the logs there are."""
         logs = await self._auditing.logs(current_principal())
         return audit_pb2.ListLogsResponse(logs=[log(one) for one in logs])
 
     async def ListEntries(
         self, request: audit_pb2.ListEntriesRequest, _context: Context
     ) -> audit_pb2.ListEntriesResponse:
-        """Answers one page of entries."""
+        """Return one page of entries."""
         asked = parse(
             ListEntriesInput,
             {
@@ -161,7 +161,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
     async def TailEntries(
         self, request: audit_pb2.TailEntriesRequest, _context: Context
     ) -> AsyncIterator[audit_pb2.TailEntriesResponse]:
-        """Sends entries as they come."""
+        """Send entries as they come."""
         asked = parse(
             TailInput,
             {
@@ -178,7 +178,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
     async def ExportLog(
         self, request: audit_pb2.ExportLogRequest, _context: Context
     ) -> AsyncIterator[audit_pb2.ExportLogResponse]:
-        """Sends an export of one log."""
+        """Send an export of one log."""
         asked = parse(ExportInput, {"log": request.log, "include_values": request.include_values})
         async with contextlib.aclosing(self._auditing.export(current_principal(), asked)) as parts:
             async for part in parts:
@@ -187,14 +187,14 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
     async def GetCheckpoint(
         self, request: audit_pb2.GetCheckpointRequest, _context: Context
     ) -> audit_pb2.GetCheckpointResponse:
-        """Answers a signed head."""
+        """Return a signed head."""
         asked = parse(CheckpointInput, {"log": request.log, "size": request.size})
         return checkpoint(await self._auditing.checkpoint(current_principal(), asked))
 
     async def GetInclusionProof(
         self, request: audit_pb2.GetInclusionProofRequest, _context: Context
     ) -> audit_pb2.GetInclusionProofResponse:
-        """Proves that an entry stands in a log."""
+        """Prove that an entry stands in a log."""
         fields = {"log": request.log, "index": request.index, "tree_size": request.tree_size}
         asked = parse(InclusionInput, fields)
         return inclusion(await self._auditing.inclusion(current_principal(), asked))
@@ -202,7 +202,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
     async def GetConsistencyProof(
         self, request: audit_pb2.GetConsistencyProofRequest, _context: Context
     ) -> audit_pb2.GetConsistencyProofResponse:
-        """Proves that a log of one size is the beginning of itself at a later one."""
+        """Prove that a log of one size is the beginning of itself at a later one."""
         fields = {"log": request.log, "first_size": request.first_size, "second_size": request.second_size}
         asked = parse(ConsistencyInput, fields)
         return consistency(await self._auditing.consistency(current_principal(), asked))
@@ -210,7 +210,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
     async def EraseValues(
         self, request: audit_pb2.EraseValuesRequest, _context: Context
     ) -> audit_pb2.EraseValuesResponse:
-        """Erases argument values."""
+        """Erase argument values."""
         asked = parse(
             EraseInput,
             {

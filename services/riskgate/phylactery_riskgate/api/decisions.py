@@ -46,7 +46,7 @@ _MAX_LISTED, _MAX_TEXT = 10, 200
 
 
 def explain_fields(request: explain_pb2.ExplainRequest) -> dict[str, Any]:
-    """Answers the request as the edge reads it."""
+    """Return the request as the edge reads it."""
     fields: dict[str, Any] = {
         "question": request.WhichOneof("question") or "",
         "pathway": pathway_field(request.pathway),
@@ -64,7 +64,7 @@ def explain_fields(request: explain_pb2.ExplainRequest) -> dict[str, Any]:
 
 
 def explained(answer: Explained) -> explain_pb2.ExplainResponse:
-    """Encodes an explanation."""
+    """Encode an explanation."""
     explanation, verdict = answer.explanation, answer.explanation.verdict
     return explain_pb2.ExplainResponse(
         decision=types_pb2.Decision.Value(f"DECISION_{verdict.decision}"),
@@ -85,7 +85,7 @@ def explained(answer: Explained) -> explain_pb2.ExplainResponse:
 
 
 def _task(explanation: Explanation) -> explain_pb2.TaskExplanation:
-    """Encodes what the task told; what came from texts is made safe to print."""
+    """Encode what the task told; what came from texts is made safe to print."""
     facts = explanation.verdict.task
     return explain_pb2.TaskExplanation(
         shown=facts.shown,
@@ -147,19 +147,19 @@ _DECISIONS = {one: types_pb2.Decision.Value(f"DECISION_{one}") for one in Decisi
 
 
 def outcome_field(outcome: riskgate_pb2.Outcome.ValueType) -> str:
-    """Answers the outcome's name; a number that is none stays a number, which the edge refuses."""
+    """Return the outcome's name; a number that is none stays a number, which the edge refuses."""
     return _OUTCOMES.get(outcome, str(outcome))
 
 
 def evaluated(answer: Evaluated) -> riskgate_pb2.EvaluateResponse:
-    """Encodes a decision."""
+    """Encode a decision."""
     response = riskgate_pb2.EvaluateResponse()
     _fill(response, answer)
     return response
 
 
 def batch(answers: Iterable[Evaluated | DomainError]) -> riskgate_pb2.EvaluateBatchResponse:
-    """Encodes the answers to the requests of a batch, each where it stands: a third of what it takes to copy them."""
+    """Encode the answers to the requests of a batch, each where it stands: a third of what it takes to copy them."""
     response = riskgate_pb2.EvaluateBatchResponse()
     for answer in answers:
         if isinstance(answer, Evaluated):
@@ -202,7 +202,7 @@ def _error(answer: DomainError) -> riskgate_pb2.RequestError:
 
 
 def redeemed(answer: Redeemed) -> riskgate_pb2.RedeemResponse:
-    """Encodes a redemption."""
+    """Encode a redemption."""
     return riskgate_pb2.RedeemResponse(
         receipt=answer.receipt,
         bound_call=bound_call(answer.bound),
@@ -212,7 +212,7 @@ def redeemed(answer: Redeemed) -> riskgate_pb2.RedeemResponse:
 
 
 def access_fields(request: access_pb2.EvaluateAccessRequest) -> dict[str, Any]:
-    """Answers the questions as the edge reads them; what one of several leaves out is the request's."""
+    """Return the questions as the edge reads them; what one of several leaves out is the request's."""
     shared = _question(request)
     if not request.evaluations:
         return shared
@@ -223,7 +223,7 @@ def access_fields(request: access_pb2.EvaluateAccessRequest) -> dict[str, Any]:
 
 
 def access_evaluated(answers: Sequence[AccessAnswer], *, several: bool) -> access_pb2.EvaluateAccessResponse:
-    """Encodes the answer to one question, or to several."""
+    """Encode the answer to one question, or to several."""
     decided = [access_pb2.AccessDecision(decision=one.allowed, context=_context(one)) for one in answers]
     if several:
         return access_pb2.EvaluateAccessResponse(evaluations=decided)
@@ -279,25 +279,25 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
         self._riskgate = riskgate
 
     async def Evaluate(self, request: riskgate_pb2.EvaluateRequest, _context: Context) -> riskgate_pb2.EvaluateResponse:
-        """Decides about one proposed tool call."""
+        """Decide about one proposed tool call."""
         return evaluated(await self._riskgate.evaluate(current_principal(), _asked(request)))
 
     async def EvaluateBatch(
         self, request: riskgate_pb2.EvaluateBatchRequest, _context: Context
     ) -> riskgate_pb2.EvaluateBatchResponse:
-        """Decides about several proposed calls."""
+        """Decide about several proposed calls."""
         parse(BatchInput, {"requests": len(request.requests)})
         questions = [_asked_or_error(one) for one in request.requests]
         answers = await self._riskgate.batches.evaluate(current_principal(), questions)
         return batch(answers)
 
     async def Explain(self, request: explain_pb2.ExplainRequest, _context: Context) -> explain_pb2.ExplainResponse:
-        """Tells why a call is decided as it is."""
+        """Tell why a call is decided as it is."""
         asked = parse(ExplainInput, explain_fields(request))
         return explained(await self._riskgate.explaining.explain(current_principal(), asked))
 
     async def Redeem(self, request: riskgate_pb2.RedeemRequest, _context: Context) -> riskgate_pb2.RedeemResponse:
-        """Consumes a permit for one execution and answers its receipt."""
+        """Consume a permit for one execution and return its receipt."""
         asked = parse(
             RedeemInput,
             {
@@ -314,7 +314,7 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
     async def EvaluateAccess(
         self, request: access_pb2.EvaluateAccessRequest, _context: Context
     ) -> access_pb2.EvaluateAccessResponse:
-        """Answers whether a user may do something, or several such questions."""
+        """Return whether a user may do something, or several such questions."""
         asked = read_access(access_fields(request))
         answers = await self._riskgate.access.evaluate(current_principal(), asked)
         return access_evaluated(answers, several=bool(request.evaluations))
@@ -322,7 +322,7 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
     async def ReportOutcome(
         self, request: riskgate_pb2.ReportOutcomeRequest, _context: Context
     ) -> riskgate_pb2.ReportOutcomeResponse:
-        """Records how an execution ended."""
+        """Record how an execution ended."""
         asked = parse(
             OutcomeInput,
             {

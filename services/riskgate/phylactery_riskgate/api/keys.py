@@ -21,7 +21,7 @@ MAX_AGE_SECONDS = 60
 
 
 def listed(keys: LiveKeys, issuer: str, etag: str) -> key_pb2.ListKeysResponse:
-    """Encodes the keys of this moment, or that they are still those of the etag."""
+    """Encode the keys of this moment, or that they are still those of the etag."""
     stale = bool(keys.problem)
     response = key_pb2.ListKeysResponse(
         keys=[public_key(key) for key in keys.ring.public],
@@ -37,7 +37,7 @@ def listed(keys: LiveKeys, issuer: str, etag: str) -> key_pb2.ListKeysResponse:
 
 
 def public_key(key: PublicKey) -> key_pb2.Key:
-    """Encodes a public key."""
+    """Encode a public key."""
     encoded = key_pb2.Key(
         kid=key.kid,
         jwk=json.dumps(key.jwk, sort_keys=True, separators=(",", ":")),
@@ -69,6 +69,6 @@ class KeyServicer(key_pb2_grpc.KeyServiceServicer):
         self._riskgate = riskgate
 
     async def ListKeys(self, request: key_pb2.ListKeysRequest, _context: Context) -> key_pb2.ListKeysResponse:
-        """Answers every public key, the active one first, or that nothing changed."""
+        """Return every public key, the active one first, or that nothing changed."""
         asked = parse(ListKeysInput, {"etag": request.etag})
         return listed(self._riskgate.keys, self._riskgate.issuer, asked.etag)

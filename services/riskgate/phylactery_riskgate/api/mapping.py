@@ -22,7 +22,7 @@ _PATHWAYS = {number: name.removeprefix("PATHWAY_").lower() for name, number in t
 
 
 def call_fields(call: types_pb2.ToolCall) -> dict[str, Any]:
-    """Answers a call as the edge reads it."""
+    """Return a call as the edge reads it."""
     fields: dict[str, Any] = {
         "tool": call.tool,
         "tool_call_id": call.tool_call_id,
@@ -37,31 +37,31 @@ def call_fields(call: types_pb2.ToolCall) -> dict[str, Any]:
 
 
 def pathway_field(pathway: types_pb2.Pathway.ValueType) -> str:
-    """Answers the pathway's word; a number that is none stays a number, which the edge refuses."""
+    """Return the pathway's word; a number that is none stays a number, which the edge refuses."""
     return _PATHWAYS.get(pathway) or str(pathway)
 
 
 def reason(told: Reason) -> types_pb2.Reason:
-    """Encodes one reason."""
+    """Encode one reason."""
     return types_pb2.Reason(
         code=told.code, message=told.message, message_es=told.message_es, path=told.path, policy_id=told.policy_id
     )
 
 
 def risk(word: str) -> types_pb2.RiskLevel.ValueType:
-    """Encodes a risk level; the empty word is an unknown tool's."""
+    """Encode a risk level; the empty word is an unknown tool's."""
     return _RISKS[word]
 
 
 def bound_call(bound: BoundCall) -> types_pb2.BoundCall:
-    """Encodes a bound call."""
+    """Encode a bound call."""
     message = types_pb2.BoundCall()
     fill_bound_call(message, bound)
     return message
 
 
 def fill_bound_call(message: types_pb2.BoundCall, bound: BoundCall) -> None:
-    """Encodes a bound call where it is to stand: what is handed to another message is copied."""
+    """Encode a bound call where it is to stand: what is handed to another message is copied."""
     message.tool = bound.tool
     message.tool_version = bound.tool_version
     message.arguments_json = bound.arguments_json
@@ -69,12 +69,12 @@ def fill_bound_call(message: types_pb2.BoundCall, bound: BoundCall) -> None:
 
 
 def struct_value(struct: Struct) -> dict[str, Any]:
-    """Answers a Struct as Python's own types."""
+    """Return a Struct as Python's own types."""
     return {name: _value(value) for name, value in struct.fields.items()}
 
 
 def _value(value: Value) -> Any:
-    """Answers a Struct's value; every number in it is a double, and a whole one is a whole number again.
+    """Return a Struct's value; every number in it is a double, and a whole one is a whole number again.
 
     Protobuf refuses messages nested deeper than 100, so the recursion is bounded.
     """

@@ -44,7 +44,7 @@ _SEVERITIES = {
 
 
 def shown(view: BundleView, *, with_files: bool) -> policy_pb2.GetBundleResponse:
-    """Encodes what decides."""
+    """Encode what decides."""
     response = policy_pb2.GetBundleResponse(
         live=bundle_info(view.live),
         shadow_decisions=view.decided,
@@ -65,7 +65,7 @@ def shown(view: BundleView, *, with_files: bool) -> policy_pb2.GetBundleResponse
 
 
 def catalog(view: CatalogView) -> policy_pb2.ListCatalogToolsResponse:
-    """Encodes the tools of the bundle that decides."""
+    """Encode the tools of the bundle that decides."""
     return policy_pb2.ListCatalogToolsResponse(
         bundle_revision=view.revision,
         bundle_hash=view.hash,
@@ -80,17 +80,17 @@ def catalog(view: CatalogView) -> policy_pb2.ListCatalogToolsResponse:
 
 
 def file_fields(files: Iterable[policy_pb2.BundleFile]) -> list[dict[str, Any]]:
-    """Answers files as the edge reads them."""
+    """Return files as the edge reads them."""
     return [{"name": file.name, "content": file.content} for file in files]
 
 
 def microseconds(request: policy_pb2.ReplayBundleRequest) -> int:
-    """Answers since_time in microseconds, 0 where it is unset."""
+    """Return since_time in microseconds, 0 where it is unset."""
     return from_timestamp(request.since_time) if request.HasField("since_time") else 0
 
 
 def bundle_info(head: BundleHead) -> policy_pb2.BundleInfo:
-    """Encodes the head of a slot."""
+    """Encode the head of a slot."""
     return policy_pb2.BundleInfo(
         revision=head.revision,
         hash=head.hash,
@@ -121,7 +121,7 @@ def activation(one: Activation) -> policy_pb2.Activation:
 
 
 def activated(done: Activated, follow_seconds: float) -> policy_pb2.ActivateBundleResponse:
-    """Encodes what an activation did, and how long others may take to follow."""
+    """Encode what an activation did, and how long others may take to follow."""
     response = policy_pb2.ActivateBundleResponse(already_active=done.place is None)
     response.follow_within.FromMilliseconds(math.ceil(follow_seconds * 1_000))
     if done.head.revision:
@@ -132,7 +132,7 @@ def activated(done: Activated, follow_seconds: float) -> policy_pb2.ActivateBund
 
 
 def validated(bundle_hash: str, report: BundleReport) -> policy_pb2.ValidateBundleResponse:
-    """Encodes what was found in a bundle."""
+    """Encode what was found in a bundle."""
     return policy_pb2.ValidateBundleResponse(
         valid=report.bundle is not None,
         revision=report.bundle.revision if report.bundle else 0,
@@ -147,7 +147,7 @@ def validated(bundle_hash: str, report: BundleReport) -> policy_pb2.ValidateBund
 
 
 def replayed(one: Flip | Summary) -> policy_pb2.ReplayBundleResponse:
-    """Encodes a call that changed, or the end."""
+    """Encode a call that changed, or the end."""
     if isinstance(one, Flip):
         flip = policy_pb2.ReplayFlip(
             decision_id=one.decision_id,
@@ -190,7 +190,7 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
         self._policies, self._replays, self._live = policies, replays, live
 
     async def GetBundle(self, request: policy_pb2.GetBundleRequest, _context: Context) -> policy_pb2.GetBundleResponse:
-        """Answers the bundle that decides."""
+        """Return the bundle that decides."""
         asked = parse(ShowInput, {"hash": request.hash})
         seen = await self._policies.show(current_principal(), asked.hash)
         return shown(seen, with_files=request.with_files)
@@ -198,14 +198,14 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
     async def ValidateBundle(
         self, request: policy_pb2.ValidateBundleRequest, _context: Context
     ) -> policy_pb2.ValidateBundleResponse:
-        """Checks a bundle and activates nothing."""
+        """Check a bundle and activate nothing."""
         asked = parse(ValidateInput, {"files": file_fields(request.files)})
         return validated(*await self._policies.validate(current_principal(), asked.parts))
 
     async def ActivateBundle(
         self, request: policy_pb2.ActivateBundleRequest, _context: Context
     ) -> policy_pb2.ActivateBundleResponse:
-        """Lets a bundle decide from the next request on, or ends the shadow."""
+        """Let a bundle decide from the next request on, or end the shadow."""
         fields = {
             "files": file_fields(request.files),
             "shadow": request.shadow,
@@ -238,7 +238,7 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
     async def ReplayBundle(
         self, request: policy_pb2.ReplayBundleRequest, _context: Context
     ) -> AsyncIterator[policy_pb2.ReplayBundleResponse]:
-        """Streams what another bundle would decide otherwise."""
+        """Stream what another bundle would decide otherwise."""
         asked = parse(
             ReplayInput,
             {
@@ -254,6 +254,6 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
     async def ListCatalogTools(
         self, request: policy_pb2.ListCatalogToolsRequest, _context: Context
     ) -> policy_pb2.ListCatalogToolsResponse:
-        """Answers the tools calls are held against."""
+        """Return the tools calls are held against."""
         asked = parse(CatalogInput, {"known_hash": request.known_hash})
         return catalog(await list_catalog(self._live, asked.known_hash))

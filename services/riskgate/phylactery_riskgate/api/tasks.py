@@ -25,7 +25,7 @@ _MODES = {
 
 
 def begin_fields(request: task_pb2.BeginTaskRequest) -> dict[str, Any]:
-    """Answers a request as the edge reads it."""
+    """Return a request as the edge reads it."""
     return {
         "request_id": request.request_id,
         "thread_id": request.thread_id,
@@ -62,7 +62,7 @@ def end_fields(request: task_pb2.EndTaskRequest) -> dict[str, Any]:
 
 
 def observe_fields(request: task_pb2.ObserveRequest) -> dict[str, Any]:
-    """Answers a result as the edge reads it."""
+    """Return a result as the edge reads it."""
     return {
         "task_id": request.task_id,
         "tool_call_id": request.tool_call_id,
@@ -77,12 +77,12 @@ def observe_fields(request: task_pb2.ObserveRequest) -> dict[str, Any]:
 
 
 def begun(task: Begun) -> task_pb2.BeginTaskResponse:
-    """Encodes a task."""
+    """Encode a task."""
     return task_pb2.BeginTaskResponse(task_id=task.task_id, expire_time=to_timestamp(task.expire_us))
 
 
 def observed(kept: Observed) -> task_pb2.ObserveResponse:
-    """Encodes what was kept of a result."""
+    """Encode what was kept of a result."""
     return task_pb2.ObserveResponse(values=kept.held, cut=kept.cut, replayed=kept.replayed, unproven=kept.unproven)
 
 
@@ -96,16 +96,16 @@ class TaskServicer(task_pb2_grpc.TaskServiceServicer):
         self._tasks = tasks
 
     async def BeginTask(self, request: task_pb2.BeginTaskRequest, _context: Context) -> task_pb2.BeginTaskResponse:
-        """Answers the task of a request."""
+        """Return the task of a request."""
         asked = parse(BeginInput, begin_fields(request))
         return begun(await self._tasks.begin(current_principal(), asked))
 
     async def Observe(self, request: task_pb2.ObserveRequest, _context: Context) -> task_pb2.ObserveResponse:
-        """Answers what was kept of a result, once it is durable."""
+        """Return what was kept of a result, once it is durable."""
         asked = parse(ObserveInput, observe_fields(request))
         return observed(await self._tasks.observe(current_principal(), asked))
 
     async def EndTask(self, request: task_pb2.EndTaskRequest, _context: Context) -> task_pb2.EndTaskResponse:
-        """Ends a task."""
+        """End a task."""
         await self._tasks.end(current_principal(), parse(EndInput, end_fields(request)))
         return task_pb2.EndTaskResponse()

@@ -19,14 +19,14 @@ _PURPOSE = "phylactery-approval-code-v1"
 
 
 def hmac_sha256(key: bytes, message: bytes) -> bytes:
-    """Answers the MAC (RFC 2104 with SHA-256)."""
+    """Return the MAC (RFC 2104 with SHA-256)."""
     return hmac.digest(key, message, "sha256")
 
 
 def approval_code(
     key: bytes, *, approval_id: str, args_hash: str, tenant: str, thread_id: str, requester: str, expire_us: int
 ) -> str:
-    """Answers the code of one approval: 10 characters of [A-Z2-7]."""
+    """Return the code of one approval: 10 characters of [A-Z2-7]."""
     bound = rfc8785.dumps([_PURPOSE, approval_id, args_hash, tenant, thread_id, requester, expire_us])
     return base64.b32encode(hmac_sha256(key, bound)).decode()[:CODE_CHARACTERS]
 
@@ -37,5 +37,5 @@ def plain_code(typed: str) -> str:
 
 
 def same_code(expected: str, typed: str) -> bool:
-    """Compares in constant time, whatever was typed."""
+    """Compare in constant time, whatever was typed."""
     return hmac.compare_digest(expected.encode(), plain_code(typed).encode("utf-8", "surrogatepass"))

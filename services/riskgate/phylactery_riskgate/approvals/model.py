@@ -64,7 +64,7 @@ class TransitionError(RuntimeError):
 
 
 def advance(state: ApprovalState, event: ApprovalEvent) -> ApprovalState:
-    """Answers the state after the event. Raises TransitionError where the table knows none."""
+    """Return the state after the event. Raise TransitionError where the table knows none."""
     try:
         return _TRANSITIONS[state, event]
     except KeyError:
@@ -138,31 +138,31 @@ class Approval:
 
     @property
     def voters(self) -> tuple[str, ...]:
-        """Answers who has said yes, in that order, as far as it is proven."""
+        """Return who has said yes, in that order, as far as it is proven."""
         return tuple(vote.subject for vote in self.votes if vote.proven)
 
     @property
     def doubtful_votes(self) -> bool:
-        """Says whether there is a vote without its proof: somebody wrote it into the database."""
+        """Return whether there is a vote without its proof: somebody wrote it into the database."""
         return not all(vote.proven for vote in self.votes)
 
     @property
     def attempts_left(self) -> int:
-        """Answers how many wrong codes are still tolerated."""
+        """Return how many wrong codes are still tolerated."""
         return MAX_ATTEMPTS - self.attempts
 
     @property
     def by_requester(self) -> bool:
-        """Says whether the requester answers it, with a code, in the chat."""
+        """Return whether the requester answers it, with a code, in the chat."""
         return self.who == "requester"
 
     @property
     def open(self) -> bool:
-        """Says whether time can still end it."""
+        """Return whether time can still end it."""
         return (self.state, ApprovalEvent.EXPIRE) in _TRANSITIONS
 
     def due(self, now_us: int) -> bool:
-        """Says whether its time is over and the record does not say so yet."""
+        """Return whether its time is over and the record does not say so yet."""
         return self.open and now_us >= self.expire_us
 
 
@@ -186,7 +186,7 @@ class Answer:
 
 
 def failed_factors(approval: Approval, answer: Answer, *, code_matches: bool, now_us: int) -> tuple[Factor, ...]:
-    """Answers every factor that fails, in the order a caller is told about them.
+    """Return every factor that fails, in the order a caller is told about them.
 
     All are checked, so that one wrong factor never shows whether another was right. Thread and code belong to a chat:
     only an approval the requester answers has them.
@@ -207,7 +207,7 @@ def failed_factors(approval: Approval, answer: Answer, *, code_matches: bool, no
 
 
 def reject_factors(approval: Approval, answer: Answer) -> tuple[Factor, ...]:
-    """Answers what keeps a person from saying no: the requester may, and who could say yes to another's.
+    """Return what keeps a person from saying no: the requester may, and who could say yes to another's.
 
     A delegate answers what its user alone may answer. Neither code nor arguments are asked of a no.
     """
@@ -223,7 +223,7 @@ def reject_factors(approval: Approval, answer: Answer) -> tuple[Factor, ...]:
 
 
 def cancel_factors(approval: Approval, subject: str, thread_id: str) -> tuple[Factor, ...]:
-    """Answers what keeps a person from withdrawing an approval: it is the requester's, as long as nothing ran."""
+    """Return what keeps a person from withdrawing an approval: it is the requester's, as long as nothing ran."""
     checks = {
         Factor.USER: subject == approval.requester,
         Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED,
@@ -250,7 +250,7 @@ class Use:
 
 
 def unusable_factors(approval: Approval, use: Use, now_us: int) -> tuple[Factor, ...]:
-    """Answers every factor that keeps an approval from counting for a call; the code was checked when it was given.
+    """Return every factor that keeps an approval from counting for a call; the code was checked when it was given.
 
     A PENDING approval fails none of its own: nobody has said anything yet.
     """
@@ -267,7 +267,7 @@ def unusable_factors(approval: Approval, use: Use, now_us: int) -> tuple[Factor,
 
 
 def without_hash(failed: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """Answers the factors as a record of a closed approval tells them: not whether the arguments were the right ones.
+    """Return the factors as a record of a closed approval tells them: not whether the arguments were the right ones.
 
     Auditors read it, who could try guesses at an erased call so.
     """
@@ -275,7 +275,7 @@ def without_hash(failed: tuple[Factor, ...]) -> tuple[Factor, ...]:
 
 
 def eligible(approval: Approval, answer: Answer) -> bool:
-    """Says whether this person may answer this approval.
+    """Return whether this person may answer this approval.
 
     The requester alone answers theirs, directly or through a delegate; any other class wants somebody else who has the
     role approver, speaks for themselves, and is nobody who asks for others: a delegate answers class "self" alone.
@@ -287,7 +287,7 @@ def eligible(approval: Approval, answer: Answer) -> bool:
 
 
 def require_chat_fields(approval: Approval, answer: Answer) -> None:
-    """Raises InvalidArgument INVALID_REQUEST where a waiting "self" approval is answered without its fields."""
+    """Raise InvalidArgument INVALID_REQUEST where a waiting "self" approval is answered without its fields."""
     if not approval.by_requester or approval.state is not ApprovalState.PENDING:
         return
     missing = [name for name in ("code", "thread_id") if not getattr(answer, name)]
@@ -300,7 +300,7 @@ def require_chat_fields(approval: Approval, answer: Answer) -> None:
 
 
 def refusal(approval: Approval, factor: Factor) -> DomainError:
-    """Answers the typed reason a caller gets for the first failed factor."""
+    """Return the typed reason a caller gets for the first failed factor."""
     metadata = {"factor": str(factor)}
     if factor is Factor.ONE_TIME:
         return not_pending(approval)
@@ -348,7 +348,7 @@ _REFUSALS = {
 
 
 def approvers_lost(approval: Approval) -> DomainError:
-    """Answers the reason for an approval that does not count because somebody who gave it may not approve any more."""
+    """Return the reason for an approval that does not count because somebody who gave it may not approve any more."""
     return FailedPrecondition(
         "APPROVER_NOT_ELIGIBLE",
         f"the approval '{approval.id}' does not count any more: somebody who gave it may not approve this class now; "
@@ -358,7 +358,7 @@ def approvers_lost(approval: Approval) -> DomainError:
 
 
 def not_pending(approval: Approval) -> DomainError:
-    """Answers the reason for an answer that comes too late."""
+    """Return the reason for an answer that comes too late."""
     return FailedPrecondition(
         "APPROVAL_NOT_PENDING",
         f"the approval is {approval.state} already; only a PENDING one can be answered",

@@ -38,10 +38,10 @@ class Asking:
 
 
 def new_approval(connection: Connection, asking: Asking, bundle: Bundle) -> Approval | DomainError:
-    """Answers the approval to add, or why nobody is asked.
+    """Return the approval to add, or why nobody is asked.
 
     The reasons are REJECTED_BEFORE, TOO_MANY_PENDING and TOO_MANY_ASKED. What is counted stays as counted until the
-    commit, so that the caps hold whoever asks at once. Raises BusyError.
+    commit, so that the caps hold whoever asks at once. Raise BusyError.
     """
     rows.lock_requester(connection, asking.tenant, asking.requester)
     wanted = next(known for known in bundle.classes if known.name == asking.verdict.approval_class)
@@ -115,7 +115,7 @@ def _pending(connection: Connection, asking: Asking, per: str, limit: int) -> Do
 
 
 def _asked(connection: Connection, asking: Asking, per: str, limit: int) -> DomainError | None:
-    """Counts what was asked in the last hour; ``per`` is "user", or the class that has a cap of its own."""
+    """Count what was asked in the last hour; ``per`` is "user", or the class that has a cap of its own."""
     since_us = asking.now_us - HOUR_SECONDS * MICROSECONDS
     approval_class = "" if per == "user" else per
     count, first_us = rows.count_asked(

@@ -46,7 +46,7 @@ class Answers:
         self._core = core
 
     async def get(self, who: Principal, asked: GetInput) -> ApprovalSeen:
-        """Answers one approval as the caller may see it. Raises NotFound APPROVAL_NOT_FOUND."""
+        """Return one approval as the caller may see it. Raise NotFound APPROVAL_NOT_FOUND."""
         approval_id, full = asked.approval_id, asked.full
         now_us = self._core.clock.now_us()
 
@@ -65,9 +65,9 @@ class Answers:
         return found
 
     async def list_page(self, who: Principal, asked: ListInput) -> tuple[list[ApprovalSeen], str]:
-        """Answers one page of approvals, newest first, and the token of the next page, empty where there is none.
+        """Return one page of approvals, newest first, and the token of the next page, empty where there is none.
 
-        Raises InvalidArgument INVALID_REQUEST for a foreign page token.
+        Raise InvalidArgument INVALID_REQUEST for a foreign page token.
         """
         position = decode_token(asked.page_token, int, str) if asked.page_token else None
         before = None if position is None else (int(position[0]), str(position[1]))
@@ -95,9 +95,9 @@ class Answers:
         return seen[:size], encode_token(last.create_us, last.id)
 
     async def approve(self, who: Principal, asked: ApproveInput) -> ApprovalSeen:
-        """Takes a person's yes and answers the new state.
+        """Take a person's yes and return the new state.
 
-        Raises NotFound, PermissionDenied NOT_ELIGIBLE, FailedPrecondition with the first failed factor, InvalidArgument
+        Raise NotFound, PermissionDenied NOT_ELIGIBLE, FailedPrecondition with the first failed factor, InvalidArgument
         where a "self" approval is answered without code or thread, Unavailable STORE_UNAVAILABLE.
         """
         now_us = self._core.clock.now_us()
@@ -106,16 +106,16 @@ class Answers:
         return seen
 
     async def reject(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
-        """Takes a person's no and answers the new state. Raises as approve does."""
+        """Take a person's no and return the new state. Raise as approve does."""
         now_us = self._core.clock.now_us()
         seen = await self._core.write(lambda connection: self._reject(connection, who, asked, now_us))
         reach("riskgate.4")
         return seen
 
     async def cancel(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
-        """Withdraws what the requester asked, also once it is approved, and answers the new state.
+        """Withdraw what the requester asked, also once it is approved, and return the new state.
 
-        Raises as approve does.
+        Raise as approve does.
         """
         now_us = self._core.clock.now_us()
         seen = await self._core.write(lambda connection: self._cancel(connection, who, asked, now_us))
@@ -123,7 +123,7 @@ class Answers:
         return seen
 
     async def expire_due(self, who: Principal) -> None:
-        """Records what time has ended, so that lists, filters and streams say the same."""
+        """Record what time has ended, so that lists, filters and streams say the same."""
         now_us = self._core.clock.now_us()
         while due := await self._core.database.read(lambda connection: rows.find_due(connection, who.tenant, now_us)):
             for approval_id in due:
@@ -223,7 +223,7 @@ class Answers:
     def _find(
         self, connection: Connection, who: Principal, approval_id: str, given: str, now_us: int
     ) -> Approval | Refused:
-        """Answers the approval; somebody who may not even see it is told that there is none, and is recorded."""
+        """Return the approval; somebody who may not even see it is told that there is none, and is recorded."""
         approval = self._core.find_approval(connection, who.tenant, approval_id, lock=True)
         if approval is not None and visible_to(approval, who):
             return approval
@@ -242,7 +242,7 @@ class Answers:
         *,
         now_us: int,
     ) -> Refused:
-        """Records a refused answer. A wrong code of an eligible person counts; the fifth closes the approval."""
+        """Record a refused answer. A wrong code of an eligible person counts; the fifth closes the approval."""
         closed, waiting = False, approval.state is ApprovalState.PENDING
         if waiting and Factor.SIGNATURE in failed and not {Factor.USER, Factor.EXPIRY} & set(failed):
             approval = replace(approval, attempts=approval.attempts + 1)
@@ -269,12 +269,12 @@ class Answers:
 
 
 def visible_to(approval: Approval, who: Principal) -> bool:
-    """Says whether the caller may see an approval."""
+    """Return whether the caller may see an approval."""
     return approval.requester == who.subject or sees_all(who)
 
 
 def _same_answer(approval: Approval, answer: Answer, *, code_matches: bool) -> bool:
-    """Says whether this is the yes that was given before: it is answered with the same state."""
+    """Return whether this is the yes that was given before: it is answered with the same state."""
     if approval.state not in (ApprovalState.PENDING, ApprovalState.APPROVED):
         return False
     in_chat = not approval.by_requester or (code_matches and answer.thread_id == approval.thread_id)

@@ -15,7 +15,7 @@ from phylactery_riskgate.domain.policy.eligibility import Approver, may_approve,
 
 
 def satisfied_by(bundle: Bundle, approval: Approval | None) -> frozenset[str]:
-    """Answers the class an approval satisfies, and those that are asked as this class.
+    """Return the class an approval satisfies, and those that are asked as this class.
 
     None where the bundle asks the class of others, or of more people than those who gave the approval and still may.
     """
@@ -26,20 +26,20 @@ def satisfied_by(bundle: Bundle, approval: Approval | None) -> frozenset[str]:
 
 
 def lost_approvers(bundle: Bundle, approval: Approval) -> bool:
-    """Says whether an approval would satisfy its class if everybody who gave it still might."""
+    """Return whether an approval would satisfy its class if everybody who gave it still might."""
     wanted = _class_of(bundle, approval)
     return wanted is not None and _counting(bundle, wanted, approval) < wanted.approvers <= people(approval.voters)
 
 
 def sees_all(who: Principal) -> bool:
-    """Says whether the caller is an approver who speaks for themselves."""
+    """Return whether the caller is an approver who speaks for themselves."""
     return Role.APPROVER in who.roles and not who.delegated
 
 
 def answer_of(
     bundle: Bundle, approval: Approval, who: Principal, *, args_hash: str, thread_id: str = "", code: str = ""
 ) -> Answer:
-    """Answers a caller's yes with all that is known of them now."""
+    """Return a caller's yes with all that is known of them now."""
     wanted = _class_of(bundle, approval)
     person = Approver(who.subject, who.tenant, sees_all(who), who.level, who.groups)
     return Answer(
@@ -56,7 +56,7 @@ def answer_of(
 
 
 def may_answer(bundle: Bundle, approval: Approval, who: Principal) -> bool:
-    """Says whether this caller's yes would count now, if they saw the arguments and typed the code."""
+    """Return whether this caller's yes would count now, if they saw the arguments and typed the code."""
     answer = answer_of(bundle, approval, who, args_hash=approval.args_hash, thread_id=approval.thread_id)
     failed = failed_factors(approval, answer, code_matches=True, now_us=approval.create_us)
     return not failed and who.subject not in approval.voters
@@ -68,7 +68,7 @@ def _class_of(bundle: Bundle, approval: Approval) -> ApprovalClass | None:
 
 
 def _counting(bundle: Bundle, wanted: ApprovalClass, approval: Approval) -> int:
-    """Counts the different people whose yes counts: it is proven, and they may still approve."""
+    """Count the different people whose yes counts: it is proven, and they may still approve."""
     if approval.by_requester:
         return people(approval.voters)
     return people(

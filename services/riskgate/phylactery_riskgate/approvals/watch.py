@@ -52,7 +52,7 @@ class Watched:
 
     @property
     def snapshot_end(self) -> bool:
-        """Says whether the snapshot is complete."""
+        """Return whether the snapshot is complete."""
         return self.seen is None
 
 
@@ -70,11 +70,11 @@ class _Tenant:
 
     @property
     def usable(self) -> bool:
-        """Says whether another stream can join."""
+        """Return whether another stream can join."""
         return not self._task.done() and not self._ended
 
     async def beyond(self, position: int) -> bool:
-        """Waits until there is something behind a place; False once everything ends. Raises what the store raised."""
+        """Wait until there is something behind a place; False once everything ends. Raise what the store raised."""
         while self.latest <= position and not self._ended and self._failure is None:
             await self._news.wait()
         if self._failure is not None:
@@ -82,7 +82,7 @@ class _Tenant:
         return not self._ended
 
     async def end(self) -> None:
-        """Ends every stream of the tenant."""
+        """End every stream of the tenant."""
         self._ended = True
         self._tell()
         self._task.cancel()
@@ -90,7 +90,7 @@ class _Tenant:
             await self._task
 
     def leave(self) -> None:
-        """Ends the task without waiting for it: nobody watches any more."""
+        """End the task without waiting for it: nobody watches any more."""
         self._task.cancel()
 
     async def _run(self) -> None:
@@ -121,9 +121,9 @@ class Watches:
         self._closed = False
 
     async def watch(self, who: Principal, asked: WatchInput) -> AsyncGenerator[Watched]:
-        """Yields the snapshot where it is asked for, then every change, until RiskGate stops.
+        """Yield the snapshot where it is asked for, then every change, until RiskGate stops.
 
-        Raises InvalidArgument INVALID_REQUEST for a foreign resume_token, ResourceExhausted TOO_MANY_WATCHES,
+        Raise InvalidArgument INVALID_REQUEST for a foreign resume_token, ResourceExhausted TOO_MANY_WATCHES,
         Unavailable STORE_UNAVAILABLE.
         """
         resumed = _position_of(asked.resume_token) if asked.resume_token else None
@@ -151,14 +151,14 @@ class Watches:
                 yield watched
 
     async def close(self) -> None:
-        """Ends every stream, so that a server that stops need not wait for them."""
+        """End every stream, so that a server that stops need not wait for them."""
         self._closed = True
         tenants, self._tenants = list(self._tenants.values()), {}
         for tenant in tenants:
             await tenant.end()
 
     async def prune(self) -> int:
-        """Drops changes from before the days that are kept, and says how many. Raises Unavailable STORE_UNAVAILABLE.
+        """Drop changes from before the days that are kept, and say how many. Raise Unavailable STORE_UNAVAILABLE.
 
         What nobody watched gets its place first: a token from before it must not seem to miss nothing.
         """
@@ -174,7 +174,7 @@ class Watches:
     async def _changes(
         self, who: Principal, wanted: Wanted, tenant: _Tenant, position: int, shown: dict[str, int]
     ) -> AsyncGenerator[Watched]:
-        """Yields the changes behind a place, but those that the snapshot showed: ``shown`` holds their versions."""
+        """Yield the changes behind a place, but those that the snapshot showed: ``shown`` holds their versions."""
         while await tenant.beyond(position):
             latest = tenant.latest
             found = await self._core.database.read(
@@ -191,7 +191,7 @@ class Watches:
                 position = max(position, latest)
 
     async def _snapshot(self, who: Principal, wanted: Wanted) -> AsyncIterator[tuple[int, ApprovalSeen]]:
-        """Yields what is open, each with the place of its last change."""
+        """Yield what is open, each with the place of its last change."""
         after = (-1, "")
         while True:
             page = await self._core.database.read(
@@ -223,7 +223,7 @@ class Watches:
 
     @contextlib.contextmanager
     def _joined(self, who: Principal) -> Iterator[_Tenant | None]:
-        """Counts a stream in and out; the last of a tenant takes its task along. None once RiskGate stops."""
+        """Count a stream in and out; the last of a tenant takes its task along. None once RiskGate stops."""
         identity = (who.tenant, who.subject, who.actor)
         if self._open[identity] >= MAX_WATCHES:
             raise ResourceExhausted(
@@ -252,7 +252,7 @@ class Watches:
                     del self._tenants[who.tenant]
 
     async def _look(self, tenant: str) -> int:
-        """Records what time has ended, gives changes their places, and answers the last place."""
+        """Record what time has ended, give changes their places, and return the last place."""
         await self._answers.expire_due(Principal(_CLOCK, tenant, frozenset()))
         if await self._core.database.read(lambda connection: rows.unplaced(connection, tenant)):
             await self._core.write(lambda connection: rows.place_changes(connection, tenant))

@@ -47,12 +47,12 @@ class Checkpoint:
 
     @property
     def text(self) -> str:
-        """Answers the note's text: origin, size and head, a line each."""
+        """Return the note's text: origin, size and head, a line each."""
         return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads a checkpoint's text; lines after the third are extensions. Raises NoteError."""
+        """Read a checkpoint's text; lines after the third are extensions. Raise NoteError."""
         lines = text.split("\n")
         if len(lines) <= _LINES or not lines[0] or not lines[1].isascii() or not lines[1].isdigit():
             raise NoteError("a checkpoint is three lines: origin, size, root")
@@ -76,7 +76,7 @@ class Verifier:
     public_key: bytes
 
     def __post_init__(self) -> None:
-        """Raises NoteError when the name could not stand in a signature line."""
+        """Raise NoteError when the name could not stand in a signature line."""
         if not self.name.isprintable() or not self.name or set("+ ") & set(self.name):
             raise NoteError(
                 "a key name is not empty and holds neither a plus sign, nor a space, nor what is not printed"
@@ -84,17 +84,17 @@ class Verifier:
 
     @property
     def key_id(self) -> bytes:
-        """Answers the four bytes that tell this key from others of the same name."""
+        """Return the four bytes that tell this key from others of the same name."""
         return hashlib.sha256(self.name.encode() + b"\n" + self.kind + self.public_key).digest()[:_KEY_ID_BYTES]
 
     @property
     def text(self) -> str:
-        """Answers the vkey: name, key id in hex, and key, joined with plus signs."""
+        """Return the vkey: name, key id in hex, and key, joined with plus signs."""
         return f"{self.name}+{self.key_id.hex()}+{base64.b64encode(self.kind + self.public_key).decode()}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads a vkey. Raises NoteError."""
+        """Read a vkey. Raise NoteError."""
         name, _, rest = text.strip().partition("+")
         key_id, _, encoded = rest.partition("+")
         key = _decode(encoded)
@@ -106,7 +106,7 @@ class Verifier:
         return verifier
 
     def genuine(self, text: bytes, signature: bytes) -> bool:
-        """Says whether this key signed a note's text."""
+        """Return whether this key signed a note's text."""
         return len(signature) == _SIGNATURE_BYTES and verify_signature(self.public_key, text, signature)
 
 
@@ -116,18 +116,18 @@ class Cosigner(Verifier):
     kind = b"\x04"
 
     def genuine(self, text: bytes, signature: bytes) -> bool:
-        """Says whether this witness cosigned a note's text."""
+        """Return whether this witness cosigned a note's text."""
         signed = cosigned_message(text, signature[:_TIME_BYTES])
         return super().genuine(signed, signature[_TIME_BYTES:])
 
 
 def cosigned_message(text: bytes, time: bytes) -> bytes:
-    """Answers what a witness signs of a note's text at a time, eight bytes of seconds since the epoch."""
+    """Return what a witness signs of a note's text at a time, eight bytes of seconds since the epoch."""
     return b"cosignature/v1\ntime %d\n" % int.from_bytes(time, "big") + text
 
 
 def sign_note(text: str, name: str, key: Ed25519PrivateKey) -> str:
-    """Answers the signed note. Raises NoteError when the text has no final line break or the name is no key name."""
+    """Return the signed note. Raise NoteError when the text has no final line break or the name is no key name."""
     if not text.endswith("\n"):
         raise NoteError("a note's text ends in a line break")
     verifier = Verifier(name, key.public_key().public_bytes_raw())
@@ -136,10 +136,10 @@ def sign_note(text: str, name: str, key: Ed25519PrivateKey) -> str:
 
 
 def open_note(note: str, verifiers: Sequence[Verifier]) -> str:
-    """Answers the text of a note that at least one of the keys signed.
+    """Return the text of a note that at least one of the keys signed.
 
     Signatures of unknown keys are passed over, as the specification asks; a wrong one of a known key is a failure.
-    Raises NoteError, and its UnknownKeyError where no key is known.
+    Raise NoteError, and its UnknownKeyError where no key is known.
     """
     text, separator, signatures = note.rpartition("\n\n")
     lines = signatures.split("\n")
@@ -168,7 +168,7 @@ def open_note(note: str, verifiers: Sequence[Verifier]) -> str:
 
 
 def signed_by(note: str, verifiers: Sequence[Verifier]) -> bool:
-    """Says whether one of the keys signed the note."""
+    """Return whether one of the keys signed the note."""
     try:
         open_note(note, verifiers)
     except NoteError:

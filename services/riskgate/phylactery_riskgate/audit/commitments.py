@@ -20,32 +20,32 @@ ARGS_COMMITMENT = "args_commitment"
 
 
 def argument_values(bound: BoundCall | None) -> dict[str, Any]:
-    """Answers the bound arguments as the values of a record."""
+    """Return the bound arguments as the values of a record."""
     if bound is None:
         return {}
     return {ARGUMENTS + pointer_of(name): value for name, value in bound.arguments.items()}
 
 
 def bound_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers the bound arguments that stand among the values of a record."""
+    """Return the bound arguments that stand among the values of a record."""
     names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
     return {name_of(pointer): values[pointer] for pointer in names}
 
 
 def hash_values(verdict: Verdict) -> dict[str, str]:
-    """Answers the hashes of whole arguments as the values of a record: of the bound ones, and of others that came."""
+    """Return the hashes of whole arguments as the values of a record: of the bound ones, and of others that came."""
     bound = verdict.bound.args_hash if verdict.bound else ""
     raw = "" if verdict.raw_args_hash == bound else verdict.raw_args_hash  # each value costs a decision time
     return {pointer: plain for pointer, plain in ((ARGS_HASH, bound), (RAW_ARGS_HASH, raw)) if plain}
 
 
 def hash_of(data: bytes) -> str:
-    """Answers a hash as every contract writes it."""
+    """Return a hash as every contract writes it."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def name_of(pointer: str) -> str:
-    """Answers the argument whose value stands at a pointer of a record."""
+    """Return the argument whose value stands at a pointer of a record."""
     return pointer.removeprefix(ARGUMENTS + "/").replace("~1", "/").replace("~0", "~")
 
 
@@ -57,15 +57,15 @@ class KeptHashes:
     """Turns plain hashes of one user's calls of one tool into kept ones; the same call of others is kept as another."""
 
     def __init__(self, data_key: bytes) -> None:
-        """Takes the data key, from which its own is derived."""
+        """Take the data key, from which its own is derived."""
         self._key = hmac_sha256(data_key, _PURPOSE.encode())
 
     def keep(self, tenant: str, subject: str, tool: str, plain: str) -> str:
-        """Answers what a row keeps of a plain hash; nothing of none."""
+        """Return what a row keeps of a plain hash; nothing of none."""
         if not plain:
             return ""
         return "hmac-sha256:" + hmac_sha256(self._key, canonical_bytes([tenant, subject, tool, plain])).hex()
 
     def same(self, kept: str, tenant: str, subject: str, tool: str, plain: str) -> bool:
-        """Says whether a row keeps this hash."""
+        """Return whether a row keeps this hash."""
         return kept == (plain if kept.startswith(_PLAIN) else self.keep(tenant, subject, tool, plain))

@@ -50,7 +50,7 @@ def shown_values(
     *,
     on_the_machine: bool = False,
 ) -> list[ShownValue]:
-    """Answers the values of an entry that were opened, as they may be shown.
+    """Return the values of an entry that were opened, as they may be shown.
 
     An argument is withheld where the catalog of its day or of today calls any part of it sensitive, and where neither
     knows the tool. What sums arguments up is withheld where any of them is sensitive. Arguments that were never bound
@@ -73,7 +73,7 @@ def shown_values(
 
 
 def sensitive_values(tool: CatalogTool | None) -> list[str] | None:
-    """Answers where the values lie that hold anything sensitive for this tool, None where no catalog knows it."""
+    """Return where the values lie that hold anything sensitive for this tool, None where no catalog knows it."""
     return None if tool is None else list(_places_of(tool.sensitive))
 
 
@@ -108,7 +108,7 @@ class EntryFilter:
         self.times = Bounds(start_us=asked.start_us, end_us=asked.end_us)
 
     def read(self, found: FoundEntry) -> ReadEntry | None:
-        """Answers the entry with its record, None where the filter does not want it."""
+        """Return the entry with its record, None where the filter does not want it."""
         data = found.stored.record
         if self.bounds.log not in ("", found.log) or not all(part in data for part in self._bytes):
             return None
@@ -122,7 +122,7 @@ class EntryFilter:
 
 
 def record_of(data: bytes) -> dict[str, Any]:
-    """Answers a record, an empty one where the bytes are no JSON object."""
+    """Return a record, an empty one where the bytes are no JSON object."""
     try:
         record = json.loads(data)
     except (ValueError, RecursionError):

@@ -79,7 +79,7 @@ class Exporter:
     problems: list[str] = field(default_factory=list)
 
     def lines(self, connection: Connection, names: Sequence[str] = ()) -> Iterator[bytes]:
-        """Yields an export of these logs, or of all; several come with their signed list. Raises ExportError.
+        """Yield an export of these logs, or of all; several come with their signed list. Raise ExportError.
 
         The connection has read nothing yet: what it sees must not be from before the last kept heads.
         """
@@ -96,7 +96,7 @@ class Exporter:
             yield from self._log(connection, name, log)
 
     def _signed(self, connection: Connection, name: str, file: HeadFile | None) -> _Exported:
-        """Signs a log's head by the key of today, so that whoever knows that key alone can check it.
+        """Sign a log's head by the key of today, so that whoever knows that key alone can check it.
 
         The head comes from the frontier beside the log, never from the entries: entries that were altered do not get a
         fresh signature. A log that no head is kept of here is exported up to the last one that was signed elsewhere.
@@ -140,12 +140,12 @@ def export_log(
     signer: Ed25519PrivateKey,
     heads: HeadStore,
 ) -> int:
-    """Writes one log to a file, whole or not at all, and answers the number of entries. Raises ExportError."""
+    """Write one log to a file, whole or not at all, and return the number of entries. Raise ExportError."""
     return write_export(out, Exporter(name, tuple(keys), signer, heads).lines(connection, [name]))
 
 
 def write_export(out: Path, lines: Iterable[bytes]) -> int:
-    """Writes an export to a file, whole or not at all, and answers the number of entries in it.
+    """Write an export to a file, whole or not at all, and return the number of entries in it.
 
     Over one transaction it reads one snapshot, so it works while the service writes.
     """
@@ -167,7 +167,7 @@ def write_export(out: Path, lines: Iterable[bytes]) -> int:
 
 
 def verify_export(path: Path, trusted: Trusted | None = None, kept: Sequence[str] = ()) -> Report:
-    """Checks a file written by an export; see audit_check.check_lines."""
+    """Check a file written by an export; see audit_check.check_lines."""
     try:
         with path.open("rb") as file:
             return check_lines(file, trusted, kept)
@@ -191,14 +191,14 @@ def _described(name: str, keys: Iterable[PublicKey]) -> list[dict[str, Any]]:
 
 
 def log_lines(name: str, keys: Iterable[PublicKey], notes: Iterable[str]) -> Iterator[bytes]:
-    """Yields the lines a log begins with: its name and keys, and its signed heads."""
+    """Yield the lines a log begins with: its name and keys, and its signed heads."""
     yield _line({"type": "log", "format": FORMAT, "origin": name, "keys": _described(name, keys)})
     for note in dict.fromkeys(notes):
         yield _line({"type": "checkpoint", "note": note})
 
 
 def hidden_line(index: int, leaf: bytes) -> bytes:
-    """Answers the line of an entry that is not shown: its leaf hash proves its place, and tells nothing."""
+    """Return the line of an entry that is not shown: its leaf hash proves its place, and tell nothing."""
     return b'{"type":"hidden","index":%d,"leaf_hash":"%s"}\n' % (index, leaf.hex().encode())
 
 
@@ -208,7 +208,7 @@ def emptied_line(index: int, leaf: bytes) -> bytes:
 
 
 def entry_line(entry: rows.StoredEntry, values: dict[str, Any]) -> bytes:
-    """Answers the line with the record's own bytes, last in it, so that they can be hashed as they stand."""
+    """Return the line with the record's own bytes, last in it, so that they can be hashed as they stand."""
     record = entry.record if leaf_hash(entry.record) == entry.leaf else _of_another_leaf(entry.record)
     shown = b',"values":' + _line(values)[:-1] if values else b""
     head = b'{"type":"entry","index":%d,"leaf_hash":"%s"' % (entry.index, entry.leaf.hex().encode())
@@ -216,7 +216,7 @@ def entry_line(entry: rows.StoredEntry, values: dict[str, Any]) -> bytes:
 
 
 def _of_another_leaf(record: bytes) -> bytes:
-    """Answers an altered record in one line; one that is no JSON any more becomes null, and is found either way."""
+    """Return an altered record in one line; one that is no JSON any more becomes null, and is found either way."""
     try:
         json.loads(record.decode(), object_pairs_hook=unique_names)
     except (ValueError, RecursionError):

@@ -114,9 +114,9 @@ class AuditLog:
         heads: HeadStore | None = None,
         sign_every: int = 64,
     ) -> None:
-        """Takes the log's name, which is its origin, what answers the key of the moment, and how often it signs.
+        """Take the log's name, which is its origin, what answers the key of the moment, and how often it signs.
 
-        heads is where signed heads are kept outside the database; a log without it opens values and takes no entry.
+        heads is where signed heads are kept outside the database; a log without it opens values and take no entry.
         """
         self.name = name
         self._heads = heads
@@ -132,10 +132,10 @@ class AuditLog:
         """Why nothing is appended any more; empty where it is. It ends when database and kept heads agree again."""
 
     def open(self, connection: Connection, believed: Iterable[bytes] = ()) -> dict[str, KeptHead]:
-        """Begins the log, or goes on with it. Raises LogError where any log of the database has another data key.
+        """Begin the log, or go on with it. Raise LogError where any log of the database has another data key.
 
         Under another key nothing fits: what a replica's log sealed cannot be opened, and a call a person rejected is
-        not known again. Raises BusyError while another replica begins its log, and HeadsDisagree where a log of the
+        not known again. Raise BusyError while another replica begins its log, and HeadsDisagree where a log of the
         database is not the one whose head was kept. Where none was ever kept, the heads are taken over as the database
         holds them, as far as they fit what the believed keys signed, and are answered; ``opened`` ends that.
         """
@@ -161,16 +161,16 @@ class AuditLog:
 
     @property
     def first_start(self) -> bool:
-        """Says whether no head of this database's logs was ever kept here."""
+        """Return whether no head of this database's logs was ever kept here."""
         return not self._store.begun
 
     def opened(self) -> None:
-        """Notes, once what ``open`` took over is on record, that nothing is taken over any more."""
+        """Note, once what ``open`` took over is on record, that nothing is taken over any more."""
         if not self._store.begun:
             self._store.begin()
 
     def _begin_file(self, connection: Connection, frontier: Frontier) -> None:
-        """Makes the log's file of kept heads where it has none, and brings it to where the log stands."""
+        """Make the log's file of kept heads where it has none, and bring it to where the log stands."""
         last = self._store.last(self.name)
         if last is None and frontier.size:
             raise missing(self._store, self.name)
@@ -178,7 +178,7 @@ class AuditLog:
             self._store.keep(self.name, KeptHead.of(frontier, self._signed(connection, frontier)))
 
     def append(self, connection: Connection, entry: Entry) -> rows.Place:
-        """Appends a record and answers its place. Every so many entries the head is signed with it.
+        """Append a record and return its place. Every so many entries the head is signed with it.
 
         The record is written with everything else of the transaction, at its end.
         """
@@ -210,21 +210,21 @@ class AuditLog:
         return place
 
     def values(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, Any] | None:
-        """Answers the values of an entry by JSON Pointer, None once erased. Raises DataLoss when they were altered."""
+        """Return the values of an entry by JSON Pointer, None once erased. Raise DataLoss when they were altered."""
         opened = self._opened(connection, tenant, place)
         return None if opened is None else opened["values"]
 
     def salted_values(
         self, connection: Connection, tenant: str, place: rows.Place
     ) -> dict[str, tuple[bytes, Any]] | None:
-        """Answers the values of an entry, each with the salt of its commitment, None once erased. Raises DataLoss."""
+        """Return the values of an entry, each with the salt of its commitment, None once erased. Raise DataLoss."""
         opened = self._opened(connection, tenant, place)
         if opened is None:
             return None
         return {pointer: (decode(opened["salts"][pointer]), value) for pointer, value in opened["values"].items()}
 
     def commitments(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, str]:
-        """Computes the commitments again from the values beside the log: equal to the record's, or it was altered."""
+        """Compute the commitments again from the values beside the log: equal to the record's, or it was altered."""
         opened = self._opened(connection, tenant, place) or {"values": {}, "salts": {}}
         return {
             pointer: commitment(decode(opened["salts"][pointer]), value) for pointer, value in opened["values"].items()
@@ -241,7 +241,7 @@ class AuditLog:
         return None if written is None else written.stored
 
     def sign_head(self, connection: Connection, now_us: int) -> bool:
-        """Signs the head if entries were added since the last time, or it is not kept; says whether it did."""
+        """Sign the head if entries were added since the last time, or it is not kept; say whether it did."""
         pending = self._pending(connection)
         if not pending.unsigned and (self._store.last(self.name) or NOTHING).size >= pending.frontier.size:
             return False
@@ -249,9 +249,9 @@ class AuditLog:
         return True
 
     def sign_other(self, connection: Connection, name: str, frontier: Frontier) -> KeptHead:
-        """Signs the head of a log that another process writes, or wrote; ``keep`` it once that is committed.
+        """Sign the head of a log that another process writes, or wrote; ``keep`` it once that is committed.
 
-        Raises NotFound AUDIT_NOT_FOUND where no head of it is kept here, and HeadsDisagree.
+        Raise NotFound AUDIT_NOT_FOUND where no head of it is kept here, and HeadsDisagree.
         """
         last = self._store.last(name)
         if last is None and frontier.size:
@@ -260,15 +260,15 @@ class AuditLog:
         return KeptHead.of(frontier, self._note(name, frontier))
 
     def kept(self, name: str) -> KeptHead:
-        """Answers the last head that was kept of a log, that of an empty one where none was."""
+        """Return the last head that was kept of a log, that of an empty one where none was."""
         return self._store.last(name) or NOTHING
 
     def keep(self, name: str, head: KeptHead) -> bool:
-        """Keeps a signed head outside the database, before anybody is shown it; says whether no larger one was kept."""
+        """Keep a signed head outside the database, before anybody is shown it; say whether no larger one was kept."""
         return self._store.keep(name, head)
 
     def keep_signed(self) -> None:
-        """Keeps what was signed in this log and could not be kept yet. Raises StoreFull, Unavailable, HeadsDisagree."""
+        """Keep what was signed in this log and could not be kept yet. Raise StoreFull, Unavailable, HeadsDisagree."""
         signed = self._unkept
         if signed is not None:
             self._store.keep(self.name, signed)
@@ -280,7 +280,7 @@ class AuditLog:
         return self._heads
 
     def _signed(self, connection: Connection, frontier: Frontier) -> str:
-        """Answers the signed note of a head that grows out of the last one. Raises HeadsDisagree, and as keep does."""
+        """Return the signed note of a head that grows out of the last one. Raise HeadsDisagree, and as keep does."""
         self._prove(connection, frontier)
         return self._note(self.name, frontier)
 
@@ -288,7 +288,7 @@ class AuditLog:
         return sign_note(Checkpoint(name, frontier.size, frontier.root()).text, name, self._signer())
 
     def _prove(self, connection: Connection, frontier: Frontier) -> None:
-        """Raises HeadsDisagree unless a tree grows out of the last kept head of this log, and says so in problem."""
+        """Raise HeadsDisagree unless a tree grows out of the last kept head of this log, and say so in problem."""
         try:
             if self._unkept is not None:
                 self._store.keep(self.name, self._unkept)
@@ -308,7 +308,7 @@ class AuditLog:
         self.problem = ""
 
     def _pending(self, connection: Connection) -> PendingEntries:
-        """Answers what the transaction appends. Raises LogError outside of a write."""
+        """Return what the transaction appends. Raise LogError outside of a write."""
         unit = unit_of(connection)
         if unit is None:
             raise LogError(f"the log '{self.name}' takes entries within a write alone")
@@ -325,7 +325,7 @@ class AuditLog:
         return PendingEntries(self.name, head, sign=self._signed, settled=self._settle)
 
     def _settle(self, head: rows.Head | None, note: str) -> None:
-        """Remembers where the log stands, and keeps what was signed, now that its entries are committed."""
+        """Remember where the log stands, and keep what was signed, now that its entries are committed."""
         self._known = head
         if head is None or not note:
             return
@@ -352,7 +352,7 @@ class AuditLog:
 
 
 def _plain(salts: dict[str, str], values: dict[str, Any]) -> bytes:
-    """Writes what is sealed. Every value has been committed to, so it is JSON that no encoder writes as another."""
+    """Write what is sealed. Every value has been committed to, so it is JSON that no encoder writes as another."""
     opened = {"salts": salts, "values": values}
     try:
         return orjson.dumps(opened)
@@ -361,10 +361,10 @@ def _plain(salts: dict[str, str], values: dict[str, Any]) -> bytes:
 
 
 def _written(place: rows.Place) -> str:
-    """Answers the place as sealed values are tied to it."""
+    """Return the place as sealed values are tied to it."""
     return f"{place.log}/{place.index}"
 
 
 def pointer_of(name: str) -> str:
-    """Answers the JSON Pointer (RFC 6901) of a top-level name."""
+    """Return the JSON Pointer (RFC 6901) of a top-level name."""
     return "/" + name.replace("~", "~0").replace("/", "~1")

@@ -21,12 +21,12 @@ Span = tuple[int, int]
 
 
 def leaf_hash(data: bytes) -> bytes:
-    """Answers the hash of one entry's bytes."""
+    """Return the hash of one entry's bytes."""
     return hashlib.sha256(_LEAF + data).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """Answers the hash of an inner node."""
+    """Return the hash of an inner node."""
     return hashlib.sha256(_NODE + left + right).digest()
 
 
@@ -38,7 +38,7 @@ class Frontier:
     roots: tuple[bytes, ...] = ()
 
     def append(self, leaf: bytes) -> Self:
-        """Answers the frontier after one more leaf hash."""
+        """Return the frontier after one more leaf hash."""
         roots, carry, size = list(self.roots), leaf, self.size
         while size & 1:
             carry = node_hash(roots.pop(), carry)
@@ -46,7 +46,7 @@ class Frontier:
         return type(self)(self.size + 1, (*roots, carry))
 
     def root(self) -> bytes:
-        """Answers the tree head."""
+        """Return the tree head."""
         if not self.roots:
             return EMPTY_ROOT
         head = self.roots[-1]
@@ -55,19 +55,19 @@ class Frontier:
         return head
 
     def to_bytes(self) -> bytes:
-        """Answers the roots one after the other; the size is kept beside them."""
+        """Return the roots one after the other; the size is kept beside them."""
         return b"".join(self.roots)
 
     @classmethod
     def from_bytes(cls, size: int, data: bytes) -> Self:
-        """Reads what to_bytes wrote. Raises ValueError when it cannot be the frontier of that size."""
+        """Read what to_bytes wrote. Raise ValueError when it cannot be the frontier of that size."""
         if size < 0 or len(data) != HASH_BYTES * size.bit_count():
             raise ValueError(f"{len(data)} bytes are no frontier of {size} leaves")
         return cls(size, tuple(data[at : at + HASH_BYTES] for at in range(0, len(data), HASH_BYTES)))
 
 
 def root_of(leaves: Sequence[bytes]) -> bytes:
-    """Answers the tree head over leaf hashes."""
+    """Return the tree head over leaf hashes."""
     frontier = Frontier()
     for leaf in leaves:
         frontier = frontier.append(leaf)
@@ -75,9 +75,9 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
 
 
 def inclusion_path(index: int, size: int) -> list[Span]:
-    """Answers whose heads are the audit path of one leaf, lowest node first (RFC 6962, 2.1.1).
+    """Return whose heads are the audit path of one leaf, lowest node first (RFC 6962, 2.1.1).
 
-    Raises ValueError out of range.
+    Raise ValueError out of range.
     """
     if not 0 <= index < size:
         raise ValueError(f"there is no leaf {index} in a tree of {size}")
@@ -94,7 +94,7 @@ def inclusion_path(index: int, size: int) -> list[Span]:
 
 
 def consistency_path(old_size: int, size: int) -> list[Span]:
-    """Answers whose heads prove that the first old_size leaves are a prefix (RFC 6962, 2.1.2). Raises ValueError."""
+    """Return whose heads prove that the first old_size leaves are a prefix (RFC 6962, 2.1.2). Raise ValueError."""
     if not 0 < old_size <= size:
         raise ValueError(f"a tree of {size} cannot be compared with one of {old_size}")
     path, first, end = [], 0, size
@@ -112,7 +112,7 @@ def consistency_path(old_size: int, size: int) -> list[Span]:
 
 
 def whole_subtrees(span: Span) -> list[tuple[int, int]]:
-    """Answers the perfect subtrees a span of a path is made of, left to right, as level and place in that level.
+    """Return the perfect subtrees a span of a path is made of, left to right, as level and place in that level.
 
     A span of a path begins where a perfect subtree at least as large as itself could begin, so it is their frontier.
     """
@@ -126,17 +126,17 @@ def whole_subtrees(span: Span) -> list[tuple[int, int]]:
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """Answers the audit path of one leaf from all leaf hashes. Raises ValueError out of range."""
+    """Return the audit path of one leaf from all leaf hashes. Raise ValueError out of range."""
     return [root_of(leaves[first:end]) for first, end in inclusion_path(index, len(leaves))]
 
 
 def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
-    """Answers the proof that the first old_size leaves are a prefix, from all leaf hashes. Raises ValueError."""
+    """Return the proof that the first old_size leaves are a prefix, from all leaf hashes. Raise ValueError."""
     return [root_of(leaves[first:end]) for first, end in consistency_path(old_size, len(leaves))]
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
-    """Says whether the leaf hash stands at index in the tree of that size and head (RFC 9162, 2.1.3.2)."""
+    """Return whether the leaf hash stands at index in the tree of that size and head (RFC 9162, 2.1.3.2)."""
     if not 0 <= index < size or not _hashes(leaf, root, *proof):
         return False
     node, last, head = index, size - 1, leaf
@@ -154,7 +154,7 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
 
 
 def verify_consistency(old_size: int, new_size: int, proof: Sequence[bytes], old_root: bytes, new_root: bytes) -> bool:
-    """Says whether the tree of old_size is a prefix of the one of new_size (RFC 9162, 2.1.4.2).
+    """Return whether the tree of old_size is a prefix of the one of new_size (RFC 9162, 2.1.4.2).
 
     A comparison with the empty tree says nothing, so it is False unless both are empty and have the empty head.
     """
@@ -185,7 +185,7 @@ def verify_consistency(old_size: int, new_size: int, proof: Sequence[bytes], old
 
 
 def _split(size: int) -> int:
-    """Answers the largest power of two below size."""
+    """Return the largest power of two below size."""
     return 1 << (size - 1).bit_length() - 1
 
 

@@ -23,20 +23,20 @@ class Tree:
         self._connection, self._log = connection, log
 
     def inclusion(self, index: int, size: int) -> tuple[bytes, list[bytes]]:
-        """Answers a leaf and its audit path. Raises ValueError out of range, and DataLoss where leaves are missing."""
+        """Return a leaf and its audit path. Raise ValueError out of range, and DataLoss where leaves are missing."""
         leaf = self._hashes(0, index, index + 1)[0]
         return leaf, [self._head(span) for span in inclusion_path(index, size)]
 
     def consistency(self, old_size: int, size: int) -> list[bytes]:
-        """Answers the proof. Raises ValueError out of range, and DataLoss where leaves are missing."""
+        """Return the proof. Raise ValueError out of range, and DataLoss where leaves are missing."""
         return [self._head(span) for span in consistency_path(old_size, size)]
 
     def head(self, size: int) -> bytes:
-        """Answers the tree head of the first so many entries. Raises DataLoss where leaves are missing."""
+        """Return the tree head of the first so many entries. Raise DataLoss where leaves are missing."""
         return self._head((0, size))
 
     def behind(self) -> tuple[int, dict[int, bytes]] | None:
-        """Answers a tier and heads of it that are not kept yet, the lowest first, at most 64; None when none is."""
+        """Return a tier and heads of it that are not kept yet, the lowest first, at most 64; None when none is."""
         head = find_head(self._connection, self._log)
         size = 0 if head is None else head.frontier.size
         known = rows.kept(self._connection, self._log)
@@ -49,7 +49,7 @@ class Tree:
         return None
 
     def _head(self, span: Span) -> bytes:
-        """Answers the head over a span of a path."""
+        """Return the head over a span of a path."""
         heads = tuple(self._subtree(level, place) for level, place in whole_subtrees(span))
         return Frontier(span[1] - span[0], heads).root()
 
@@ -59,7 +59,7 @@ class Tree:
         return root_of(self._hashes(tier, place << below, (place + 1) << below))
 
     def _hashes(self, tier: int, first: int, end: int) -> Sequence[bytes]:
-        """Answers every hash of a tier's span; a head that is not kept yet is worked out from the tier below."""
+        """Return every hash of a tier's span; a head that is not kept yet is worked out from the tier below."""
         known = rows.hashes(self._connection, self._log, tier, first, end)
         missing = [at for at in range(first, end) if at not in known]
         if missing and tier == 0:

@@ -68,9 +68,9 @@ class Tails:
         self._ending = False
 
     async def follow(self, who: Principal, asked: TailInput) -> AsyncGenerator[SeenEntry | Positions]:
-        """Yields positions first, then entries as they come, and positions where many did not fit.
+        """Yield positions first, then entries as they come, and positions where many did not fit.
 
-        Ends, after last positions, where the server drains. Raises ResourceExhausted TOO_MANY_TAILS.
+        Ends, after last positions, where the server drains. Raise ResourceExhausted TOO_MANY_TAILS.
         """
         who.require(Role.AUDITOR)
         wanted = EntryFilter(who.tenant, asked.filter)
@@ -98,7 +98,7 @@ class Tails:
                     await self._growth(sizes)
 
     async def end(self) -> None:
-        """Lets every follower finish with what is there."""
+        """Let every follower finish with what is there."""
         if self._followers:
             with contextlib.suppress(*STORE_FAILED):  # then they end with what they know of
                 await self._look()
@@ -109,7 +109,7 @@ class Tails:
     async def _chunk(
         self, wanted: EntryFilter, at: Positions, behind: list[str], sizes: Positions, *, values: bool
     ) -> AsyncIterator[SeenEntry]:
-        """Yields the next entries of the logs, those that are there merged by time, and moves the positions."""
+        """Yield the next entries of the logs, those that are there merged by time, and move the positions."""
         step = max(1, (_CHUNK_WITH_VALUES if values else _CHUNK) // len(behind))
         ends = {log: min(sizes[log], at.get(log, 0) + step) for log in behind}
 
@@ -151,7 +151,7 @@ class Tails:
                 self._watch = None
 
     async def _look(self) -> Positions:
-        """Looks at the sizes of the logs, and wakes who waits for them to grow."""
+        """Look at the sizes of the logs, and wake who waits for them to grow."""
         sizes = {log.name: log.size for log in await self._core.database.read(rows.log_sizes)}
         if sizes != self._sizes:
             self._sizes = sizes
@@ -160,7 +160,7 @@ class Tails:
         return sizes
 
     async def _keep_looking(self) -> None:
-        """Looks at the logs while anybody follows; a store that fails is asked again."""
+        """Look at the logs while anybody follows; a store that fails is asked again."""
         while True:
             await asyncio.sleep(_POLL_SECONDS)
             try:
@@ -169,7 +169,7 @@ class Tails:
                 _log.warning("the logs could not be followed for a moment", reason=error.reason)
 
     async def _growth(self, known: Positions) -> None:
-        """Waits until a log has grown, or the server drains."""
+        """Wait until a log has grown, or the server drains."""
         async with self._grown:
             await self._grown.wait_for(lambda: self._ending or self._sizes is not known)
 
@@ -200,7 +200,7 @@ class SeenEntry:
 
     @property
     def bytes(self) -> int:
-        """Answers about how long it is in a message."""
+        """Return about how long it is in a message."""
         return len(self.entry.found.stored.record) + sum(len(value.value_json) for value in self.values)
 
 
@@ -236,7 +236,7 @@ class Auditing:
         self.erasure = Erasure(core, tasks)
 
     async def logs(self, who: Principal) -> list[LogView]:
-        """Answers every log."""
+        """Return every log."""
         who.require(Role.AUDITOR)
         ring = self._core.keys.ring
         sizes = await self._core.database.read(rows.log_sizes)
@@ -250,7 +250,7 @@ class Auditing:
         ]
 
     async def list_page(self, who: Principal, asked: ListEntriesInput) -> tuple[list[SeenEntry], str]:
-        """Answers a page of what the auditor sees, and the next page's token. Raises InvalidArgument for a bad one."""
+        """Return a page of what the auditor sees, and the next page's token. Raise InvalidArgument for a bad one."""
         who.require(Role.AUDITOR)
         after: rows.Position | None = None
         if asked.page_token:
@@ -259,7 +259,7 @@ class Auditing:
         return await self._core.database.read(lambda connection: self._page(connection, who, asked, after))
 
     async def checkpoint(self, who: Principal, asked: CheckpointInput) -> SignedHead:
-        """Answers a signed head; the current one is signed now if it was not. Raises NotFound AUDIT_NOT_FOUND."""
+        """Return a signed head; the current one is signed now if it was not. Raise NotFound AUDIT_NOT_FOUND."""
         who.require(Role.AUDITOR)
         log = asked.log or self._core.audit.name
         if asked.size == 0:
@@ -270,9 +270,9 @@ class Auditing:
         return _read_note(note)
 
     async def export(self, who: Principal, asked: ExportInput) -> AsyncGenerator[bytes]:
-        """Yields an export of one log, up to its current head, which is signed now if it was not: see remote_export.
+        """Yield an export of one log, up to its current head, which is signed now if it was not: see remote_export.
 
-        Raises NotFound AUDIT_NOT_FOUND.
+        Raise NotFound AUDIT_NOT_FOUND.
         """
         who.require(Role.AUDITOR)
         head = await self._current(asked.log or self._core.audit.name)
@@ -280,9 +280,9 @@ class Auditing:
             yield part
 
     async def inclusion(self, who: Principal, asked: InclusionInput) -> Proof:
-        """Proves that one of the tenant's entries stands in a log.
+        """Prove that one of the tenant's entries stands in a log.
 
-        Raises NotFound AUDIT_NOT_FOUND for an entry of another tenant as for none, and OutOfRange.
+        Raise NotFound AUDIT_NOT_FOUND for an entry of another tenant as for none, and OutOfRange.
         """
         who.require(Role.AUDITOR)
         place = Place(asked.log or self._core.audit.name, asked.index)
@@ -302,7 +302,7 @@ class Auditing:
         return await self._core.database.read(prove)
 
     async def consistency(self, who: Principal, asked: ConsistencyInput) -> Proof:
-        """Proves that a log of one size is the beginning of the log of another. Raises NotFound and OutOfRange."""
+        """Prove that a log of one size is the beginning of the log of another. Raise NotFound and OutOfRange."""
         who.require(Role.AUDITOR)
         log, first = asked.log or self._core.audit.name, asked.first_size
         second = asked.second_size or (await self._current(log)).size
@@ -319,12 +319,12 @@ class Auditing:
         return await self._core.database.read(prove)
 
     async def keep_subtrees(self) -> None:
-        """Works out for every log what proofs read, so that the next one finds it."""
+        """Work out for every log what proofs read, so that the next one finds it."""
         for log in await self._core.database.read(rows.log_sizes):
             await self._keep_subtrees(log.name)
 
     async def _keep_subtrees(self, log: str) -> None:
-        """Works out what proofs over a log read and nobody worked out yet, a little at a time."""
+        """Work out what proofs over a log read and nobody worked out yet, a little at a time."""
         while behind := await self._core.database.read(lambda connection: Tree(connection, log).behind()):
             tier, heads = behind
             try:
@@ -354,7 +354,7 @@ class Auditing:
         return page, encode_token(*last.position) if last is not None and seen == _SCAN else ""
 
     def _seen(self, connection: Connection, entry: ReadEntry, *, values: bool) -> SeenEntry:
-        """Answers an entry as its auditor sees it, with its values if they are wanted."""
+        """Return an entry as its auditor sees it, with its values if they are wanted."""
         if not entry.record.get("values"):
             return SeenEntry(entry)
         tenant, place = str(entry.record.get("tenant")), entry.found.place
@@ -366,14 +366,14 @@ class Auditing:
         return SeenEntry(entry, tuple(shown_values(entry.record, opened, self._core.engine.bundle.tools)))
 
     async def _current(self, log: str) -> SignedHead:
-        """Answers the current head of a log, signed; one whose process has ended is signed here too."""
+        """Return the current head of a log, signed; one whose process has ended is signed here too."""
         signed = await self._core.database.read(lambda connection: self._signed_current(connection, log))
         if signed is None:
             signed = await self._sign_current(log)
         return _read_note(signed)
 
     def _signed_current(self, connection: Connection, log: str) -> str | None:
-        """Answers the note of the current head, None where it was not signed and kept. Raises NotFound."""
+        """Return the note of the current head, None where it was not signed and kept. Raise NotFound."""
         kept = self._core.audit.kept(log)
         head = log_rows.find_head(connection, log)
         if head is None:
@@ -382,7 +382,7 @@ class Auditing:
         return note if note and KeptHead.of(head.frontier) == kept else None
 
     async def _sign_current(self, log: str) -> str:
-        """Signs the current head of a log, and answers its note once it is kept outside the database, too."""
+        """Sign the current head of a log, and return its note once it is kept outside the database, too."""
         now_us, audit = self._core.clock.now_us(), self._core.audit
         if log == audit.name:
             await self._core.write(lambda connection: audit.sign_head(connection, now_us))
@@ -397,7 +397,7 @@ class Auditing:
         raise Unavailable("STORE_UNAVAILABLE", f"the log '{log}' grows faster than its head is signed; try again")
 
     def _sign(self, connection: Connection, log: str, now_us: int) -> KeptHead:
-        """Signs the head of a log that another process writes, or wrote."""
+        """Sign the head of a log that another process writes, or wrote."""
         found = log_rows.find_head(connection, log, lock=True)
         if found is None:
             raise _not_found(f"there is no log '{log}'", log)
@@ -413,7 +413,7 @@ def _read_note(note: str) -> SignedHead:
 
 
 def _check_size(connection: Connection, log: str, size: int) -> int:
-    """Answers how large a log is. Raises NotFound where there is none, OutOfRange where it is smaller than asked."""
+    """Return how large a log is. Raise NotFound where there is none, OutOfRange where it is smaller than asked."""
     head = log_rows.find_head(connection, log)
     if head is None:
         raise _not_found(f"there is no log '{log}'", log)

@@ -25,16 +25,16 @@ class Vault:
     """Seals and opens bytes under the data key; ``place`` ties sealed bytes to where they lie."""
 
     def __init__(self, key: bytes) -> None:
-        """Takes the data key, 32 bytes."""
+        """Take the data key, 32 bytes."""
         self._cipher = AESGCM(key)
 
     def seal(self, plain: bytes, place: str) -> bytes:
-        """Answers nonce, ciphertext and tag."""
+        """Return nonce, ciphertext and tag."""
         nonce = random_bytes(_NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, plain, place.encode())
 
     def open(self, sealed: bytes, place: str) -> bytes:
-        """Answers the plain bytes. Raises DataLoss when they were altered, moved, or sealed under another key."""
+        """Return the plain bytes. Raise DataLoss when they were altered, moved, or sealed under another key."""
         try:
             return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
         except (InvalidTag, ValueError):
@@ -44,16 +44,16 @@ class Vault:
 
 
 def new_salt() -> bytes:
-    """Answers a fresh salt."""
+    """Return a fresh salt."""
     return random_bytes(SALT_BYTES)
 
 
 def committed(value: Any) -> tuple[bytes, str]:
-    """Answers a fresh salt and the commitment to a JSON value under it."""
+    """Return a fresh salt and the commitment to a JSON value under it."""
     salt = new_salt()
     return salt, commitment(salt, value)
 
 
 def commitment(salt: bytes, value: Any) -> str:
-    """Answers "hmac-sha256:" and 64 hex digits over the RFC 8785 form of a JSON value, keyed with the salt."""
+    """Return "hmac-sha256:" and 64 hex digits over the RFC 8785 form of a JSON value, keyed with the salt."""
     return "hmac-sha256:" + hmac_sha256(salt, canonical_bytes(value)).hex()

@@ -57,7 +57,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Says whether every entry is the one that was signed."""
+        """Return whether every entry is the one that was signed."""
         return not self.problem
 
 
@@ -70,32 +70,32 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Says whether every entry of every log is the one that was signed, and no log is missing."""
+        """Return whether every entry of every log is the one that was signed, and no log is missing."""
         return not self.problem
 
     @property
     def entries(self) -> int:
-        """Answers how many entries were read."""
+        """Return how many entries were read."""
         return sum(log.entries for log in self.logs)
 
     @property
     def worst(self) -> Verification:
-        """Answers the first log with a problem, or the first log where there is none."""
+        """Return the first log with a problem, or the first log where there is none."""
         return next((log for log in self.logs if not log.ok), self.logs[0] if self.logs else Verification("", 0))
 
     @property
     def origin(self) -> str:
-        """Answers the name of the log with the problem, or of the first."""
+        """Return the name of the log with the problem, or of the first."""
         return self.worst.origin
 
     @property
     def problem(self) -> str:
-        """Answers what is wrong, empty for nothing."""
+        """Return what is wrong, empty for nothing."""
         return self.worst.problem or self.fault
 
     @property
     def first_bad(self) -> int | None:
-        """Answers the first entry of that log that cannot be trusted, None where no entry is to blame."""
+        """Return the first entry of that log that cannot be trusted, None where no entry is to blame."""
         return self.worst.first_bad
 
 
@@ -109,7 +109,7 @@ class _Fault(Exception):
 
 
 def check_lines(lines: Iterable[bytes], trusted: Trusted | None = None, kept: Sequence[str] = ()) -> Report:
-    """Checks an export: signatures, heads, leaves, order, completeness, and values where they are in it.
+    """Check an export: signatures, heads, leaves, order, completeness, and values where they are in it.
 
     trusted are the keys to believe; without any, those in the file are believed, which shows that it is whole but not
     whose it is. kept are signed heads from elsewhere: the logs have to grow out of them.
@@ -185,7 +185,7 @@ def _covered(runs: Sequence[_Range], told: Sequence[_Range]) -> tuple[int, int |
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Answers a JSON object of pairs. Raises ValueError where a name stands twice."""
+    """Return a JSON object of pairs. Raise ValueError where a name stands twice."""
     names = dict(pairs)
     if len(names) != len(pairs):
         raise ValueError("a name stands twice")
@@ -193,12 +193,12 @@ def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def index_text(issuer: str, sizes: Mapping[str, int]) -> str:
-    """Answers what is signed as the list of the logs in an export."""
+    """Return what is signed as the list of the logs in an export."""
     return f"{issuer} export\n" + "".join(f"{name} {size}\n" for name, size in sizes.items())
 
 
 def _missing(found: Sequence[Verification], expected: dict[str, int] | None, kept: Sequence[str]) -> str:
-    """Answers which log is not there, doubled, or not in the signed list of logs; empty where all is well."""
+    """Return which log is not there, doubled, or not in the signed list of logs; empty where all is well."""
     names = [one.origin for one in found]
     doubled = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if not found:
@@ -219,7 +219,7 @@ def _missing(found: Sequence[Verification], expected: dict[str, int] | None, kep
 
 
 def _sections(lines: Iterable[bytes]) -> Iterator[Iterator[bytes]]:
-    """Yields what stands before the first log, then each log; lines of one that are not read are passed over."""
+    """Yield what stands before the first log, then each log; lines of one that are not read are passed over."""
     numbers = itertools.count(1)
     number = 0
 
@@ -249,7 +249,7 @@ class _Check:
         self.told: dict[str, list[_Range]] = {}
 
     def run(self, lines: Iterator[bytes]) -> None:
-        """Reads every line. Raises _Fault at the first that is not as it was signed."""
+        """Read every line. Raise _Fault at the first that is not as it was signed."""
         self.origin, verifiers, self._revoked = _read_log_line(next(lines, b""), self._trusted)
         own = [note for note in self._kept if note.startswith(self.origin + "\n")]
         for note in own:
@@ -274,7 +274,7 @@ class _Check:
             raise _Fault(f"entries from {missing} on are missing: {signed} were signed", missing)
 
     def _read_retention(self, line: bytes) -> None:
-        """Notes what a record of retention tells, now that its line was held against its leaf."""
+        """Note what a record of retention tells, now that its line was held against its leaf."""
         record = _parsed(line, self.frontier.size).get("record")
         if not isinstance(record, dict) or record.get("kind") != Kind.RETENTION:
             return
@@ -285,7 +285,7 @@ class _Check:
                     self.told.setdefault(log, []).append((one[0], one[1]))
 
     def _read_heads(self, lines: Iterator[bytes], verifiers: list[Verifier]) -> bytes | None:
-        """Takes every head there is, and answers the first line that is none."""
+        """Take every head there is, and return the first line that is none."""
         for line in lines:
             if line.startswith(_ENTRY % 0):
                 return line
@@ -323,7 +323,7 @@ class _Check:
 
 
 def _quick_leaf(line: bytes, expected: int, log: bytes) -> bytes | None:
-    """Answers the leaf of an entry line that is exactly as export writes it, None for any other."""
+    """Return the leaf of an entry line that is exactly as export writes it, None for any other."""
     head = _ENTRY % expected
     begin = len(head) + _HEX
     if not (line.startswith(head) and line.startswith(_RECORD, begin) and line.endswith(_END)):
@@ -336,7 +336,7 @@ def _quick_leaf(line: bytes, expected: int, log: bytes) -> bytes | None:
 
 
 def _extend(runs: list[_Range], index: int) -> None:
-    """Adds the next index to runs of neighbours."""
+    """Add the next index to runs of neighbours."""
     if runs and runs[-1][1] == index - 1:
         runs[-1] = (runs[-1][0], index)
     else:
@@ -344,9 +344,9 @@ def _extend(runs: list[_Range], index: int) -> None:
 
 
 def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[bytes, str]:
-    """Answers the leaf of an entry line, read in full, and its type: entry, hidden or emptied.
+    """Return the leaf of an entry line, read in full, and its type: entry, hidden or emptied.
 
-    Raises _Fault that names what is wrong with it.
+    Raise _Fault that names what is wrong with it.
     """
     value = _parsed(line, expected)
     record, kind = value.get("record"), value.get("type")
@@ -379,7 +379,7 @@ def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[b
 
 
 def _hidden_leaf(value: dict[str, Any], expected: int, signed: int) -> bytes:
-    """Answers the leaf of an entry that is not shown: whether it is the one that was signed, the tree says."""
+    """Return the leaf of an entry that is not shown: whether it is the one that was signed, the tree says."""
     if expected >= signed:
         raise _Fault(f"entry {expected} was never signed: the log ends at {signed}", expected)
     given = value.get("leaf_hash")
@@ -389,7 +389,7 @@ def _hidden_leaf(value: dict[str, Any], expected: int, signed: int) -> bytes:
 
 
 def _check_values(values: Any, record: dict[str, Any], index: int) -> None:
-    """Raises _Fault unless every value fits its commitment, and the hash of the arguments the arguments.
+    """Raise _Fault unless every value fits its commitment, and the hash of the arguments the arguments.
 
     The record of a refusal that no decision tells has the hash alone.
     """
@@ -421,7 +421,7 @@ def _parsed(line: bytes, index: int | None = None) -> dict[str, Any]:
 
 
 def _read_index(line: bytes, trusted: Trusted | None) -> dict[str, int]:
-    """Answers the signed list of logs with their sizes. Raises _Fault."""
+    """Return the signed list of logs with their sizes. Raise _Fault."""
     value = _parsed(line)
     issuer, note = value.get("issuer"), value.get("note")
     try:
@@ -451,9 +451,9 @@ def _read_log_line(line: bytes, trusted: Trusted | None) -> tuple[str, list[Veri
 
 
 def _verifiers(name: str, value: dict[str, Any], trusted: Trusted | None) -> tuple[list[Verifier], list[Verifier]]:
-    """Answers what may sign in that name, and what was revoked: the keys to believe, or those the line brings.
+    """Return what may sign in that name, and what was revoked: the keys to believe, or those the line brings.
 
-    Raises NoteError.
+    Raise NoteError.
     """
     if trusted is not None:
         named = [(key.public_key, False) for key in trusted if isinstance(key, Verifier)]

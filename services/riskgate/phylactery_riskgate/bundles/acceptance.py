@@ -29,12 +29,12 @@ class Candidate:
 
     @property
     def revision(self) -> int:
-        """Answers its revision."""
+        """Return its revision."""
         return self.engine.bundle.revision
 
     @property
     def hash(self) -> str:
-        """Answers its hash."""
+        """Return its hash."""
         return self.engine.bundle.hash
 
 
@@ -42,7 +42,7 @@ class Acceptance:
     """What a bundle is held against."""
 
     def __init__(self, keys: PolicyKeys) -> None:
-        """Takes the keys that may sign bundles."""
+        """Take the keys that may sign bundles."""
         self._keys = keys
 
     @property
@@ -51,9 +51,9 @@ class Acceptance:
         return f"one of {', '.join(self._keys.kids)} must have signed it" if self._keys else "none is asked for"
 
     def accept(self, read: Callable[[], BundleFiles], *, skip_cases: bool = False) -> Candidate:
-        """Reads, checks and prepares a bundle; what is not signed is not even parsed.
+        """Read, check and prepares a bundle; what is not signed is not even parsed.
 
-        Raises BundleError, PermissionDenied BUNDLE_UNSIGNED and, unless the cases are skipped, FailedPrecondition
+        Raise BundleError, PermissionDenied BUNDLE_UNSIGNED and, unless the cases are skipped, FailedPrecondition
         BUNDLE_CASES_FAILED.
         """
         files = read()
@@ -65,13 +65,13 @@ class Acceptance:
         return candidate
 
     def accepted(self, engine: DecisionEngine) -> Candidate:
-        """Takes a bundle that is prepared already. Raises PermissionDenied BUNDLE_UNSIGNED."""
+        """Take a bundle that is prepared already. Raise PermissionDenied BUNDLE_UNSIGNED."""
         return Candidate(engine, self.signer_of(engine.bundle.files, engine.bundle.revision))
 
     def signer_of(self, files: BundleFiles, revision: int | None = None) -> str:
-        """Answers who signed the files, for this revision if given; empty where nobody has to.
+        """Return who signed the files, for this revision if given; empty where nobody has to.
 
-        Raises PermissionDenied BUNDLE_UNSIGNED.
+        Raise PermissionDenied BUNDLE_UNSIGNED.
         """
         if not self._keys:
             return ""
@@ -100,13 +100,13 @@ def require_cases(bundle: Bundle) -> None:
 
 
 def files_of(engine: DecisionEngine) -> dict[str, str]:
-    """Answers the files of a bundle by name, its signature among them."""
+    """Return the files of a bundle by name, its signature among them."""
     files = engine.bundle.files
     return dict(files.texts) | ({SIGNATURE_FILE: files.signature} if files.signature else {})
 
 
 def invalid(error: BundleError) -> InvalidArgument:
-    """Answers the refusal of a bundle with its faults as violations, file and line as the field."""
+    """Return the refusal of a bundle with its faults as violations, file and line as the field."""
     found = faults_of(error)
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return InvalidArgument(
@@ -118,7 +118,7 @@ def invalid(error: BundleError) -> InvalidArgument:
 
 
 def rollback(candidate: Candidate, active: BundleHead) -> FailedPrecondition:
-    """Answers the refusal of a bundle that is not later than the active one."""
+    """Return the refusal of a bundle that is not later than the active one."""
     if candidate.revision == active.revision:
         what = f"revision {candidate.revision} is active with other files; raise the revision in riskgate.yaml"
     else:

@@ -54,14 +54,14 @@ class BundleRecords:
     """Its methods run inside a write; ``last_fault`` is the bundle that this process refused last."""
 
     def __init__(self, core: Core) -> None:
-        """Takes what records."""
+        """Take what records."""
         self._core = core
         self.last_fault: Fault | None = None
 
     def move(
         self, connection: Connection, who: Principal, candidate: Candidate | None, slot: Slot, source: str
     ) -> Activated | Refused:
-        """Lets a bundle be the active one of a slot, or none; the row is locked, so of two at once one is later."""
+        """Let a bundle be the active one of a slot, or none; the row is locked, so of two at once one is later."""
         active = rows.find_head(connection, slot, lock=True)
         now_us = self._core.clock.now_us()
         if candidate is None:
@@ -100,7 +100,7 @@ class BundleRecords:
         error: DomainError,
         candidate: Candidate | None = None,
     ) -> Refused:
-        """Records that a bundle was refused, and why."""
+        """Record that a bundle was refused, and why."""
         revision, bundle_hash = (candidate.revision, candidate.hash) if candidate else (0, "")
         now_us = self._core.clock.now_us()
         message = error.message[:MAX_SENTENCE]
@@ -147,7 +147,7 @@ class BundleRecords:
     def _tell_all(
         self, connection: Connection, who: Principal, body: Mapping[str, Any], place: Place, now_us: int
     ) -> None:
-        """Records for the auditors of every tenant that other policies decide, and who saw to it."""
+        """Record for the auditors of every tenant that other policies decide, and who saw to it."""
         told = {name: body[name] for name in _FOR_ALL} | {"record": {"log": place.log, "index": place.index}}
         told["activated_by"] = {"subject": who.subject, "tenant": who.tenant}
         self._core.note(connection, Kind.POLICIES_CHANGED, ITSELF, now_us, told)

@@ -50,13 +50,13 @@ class FolderWatch:
     """Says when a folder has changed and then stood still: a folder in the middle of being written is no bundle yet."""
 
     def __init__(self, folder: Path) -> None:
-        """Takes the folder as it stands: it was read already."""
+        """Take the folder as it stands: it was read already."""
         self.folder = folder
         self._handled: _Stamp | None = _stamp(folder)
         self._seen = self._handled
 
     def changed(self, *, now: bool = False) -> bool:
-        """Says whether to read the folder: it is not as it was when it was read, and is as it was at the last look.
+        """Return whether to read the folder: it is not as it was when it was read, and is as it was at the last look.
 
         With ``now`` somebody says that it is complete.
         """
@@ -67,12 +67,12 @@ class FolderWatch:
         return True
 
     def forget(self) -> None:
-        """Lets the next look find the folder changed."""
+        """Let the next look find the folder changed."""
         self._handled = None
 
 
 def _stamp(folder: Path) -> _Stamp:
-    """Answers what tells one state of a folder from another: every name with inode, time of change and size."""
+    """Return what tells one state of a folder from another: every name with inode, time of change and size."""
     found: list[tuple[str, int, int, int]] = []
     for place, folders, names in os.walk(os.path.realpath(folder)):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -135,20 +135,20 @@ class Policies:
 
     @property
     def follow_seconds(self) -> float:
-        """Answers how long a process with these settings may still decide by the bundle from before an activation."""
+        """Return how long a process with these settings may still decide by the bundle from before an activation."""
         return self._settings.bundle_poll_seconds
 
     @property
     def problem(self) -> str:
-        """Says why nothing is decided now; empty where it is."""
+        """Say why nothing is decided now; empty where it is."""
         return self._core.live.problem
 
     async def open(self, fault: BundleError | None = None) -> None:
-        """Settles what decides: the bundle of the folder where its revision is higher, else the active one.
+        """Settle what decides: the bundle of the folder where its revision is higher, else the active one.
 
         fault is why the folder holds no bundle. Where somebody named the folder, its bundle decides or none does. Where
         nobody did, or said that the active one may go on, it goes on whatever is wrong with the folder, as while
-        serving. Raises StartError where nothing can decide, or another bundle than the one that was named would, or
+        serving. Raise StartError where nothing can decide, or another bundle than the one that was named would, or
         policy keys cannot be used, and Unavailable where the active bundle cannot be loaded.
         """
         self._use_keys()
@@ -161,7 +161,7 @@ class Policies:
         await self._tell_start()
 
     async def _serve_named(self, head: BundleHead, fault: BundleError | None) -> None:
-        """Lets the bundle that somebody named decide. Raises StartError where it cannot."""
+        """Let the bundle that somebody named decide. Raise StartError where it cannot."""
         try:
             await self._hand_in(head, fault)
         except (InvalidArgument, FailedPrecondition, PermissionDenied) as error:
@@ -198,7 +198,7 @@ class Policies:
         return "the database of RISKGATE_DATABASE_URL" if self._settings.database_url else str(self._settings.data_dir)
 
     async def _tell_start(self) -> None:
-        """Logs what decides from the start on, and by what rule the next bundle may."""
+        """Log what decides from the start on, and by what rule the next bundle may."""
         head, held = (await self._heads())[0], self._core.live.held.bundle
         _log.info(
             "the bundle in force",
@@ -213,7 +213,7 @@ class Policies:
         )
 
     async def _hand_in(self, head: BundleHead, fault: BundleError | None) -> None:
-        """Hands in the folder's bundle at start; a refusal is recorded where another bundle is active."""
+        """Hand in the folder's bundle at start; a refusal is recorded where another bundle is active."""
         try:
             if fault is not None:
                 raise invalid(fault)
@@ -227,7 +227,7 @@ class Policies:
         await self._activate(ITSELF, candidate, Slot.LIVE, FOLDER)
 
     async def _go_on(self, refusal: DomainError) -> None:
-        """Lets the active bundle decide where the folder's was refused at start. Raises StartError where none can."""
+        """Let the active bundle decide where the folder's was refused at start. Raise StartError where none can."""
         self._watch.forget()  # a folder that is watched is looked at again: somebody may have been writing it
         told = f"{self._settings.bundle}: {refusal.message}"
         head = (await self._heads())[0]
@@ -248,7 +248,7 @@ class Policies:
             raise StartError(f"{error}; name a file that does in RISKGATE_POLICY_KEYS") from None
 
     async def _begin_shadow(self, head: BundleHead) -> None:
-        """Lets the bundle of the shadow's folder decide beside; where it cannot, only a first start ends with that."""
+        """Let the bundle of the shadow's folder decide beside; where it cannot, only a first start ends with that."""
         folder = self._settings.shadow_bundle
         if folder is None:
             return
@@ -261,12 +261,12 @@ class Policies:
             _log.error("the shadow bundle cannot be used, so none decides beside the active one", problem=told)
 
     async def begin(self) -> None:
-        """Begins to follow database and folder, and to let the shadow decide; SIGHUP looks at the folder at once."""
+        """Begin to follow database and folder, and to let the shadow decide; SIGHUP looks at the folder at once."""
         self._tasks += [asyncio.create_task(self._keep_up()), asyncio.create_task(self.shadow.run(self._core))]
         hangup.subscribe(self._look_now)
 
     async def end(self) -> None:
-        """Ends what begin() began."""
+        """End what begin() began."""
         hangup.unsubscribe(self._look_now)
         for task in self._tasks:
             task.cancel()
@@ -276,9 +276,9 @@ class Policies:
         self._tasks.append(asyncio.create_task(self.look_at_folder(now=True)))
 
     async def show(self, who: Principal, bundle_hash: str = "") -> BundleView:
-        """Answers what decides, with the files of the live bundle or of the one with this hash.
+        """Return what decides, with the files of the live bundle or of the one with this hash.
 
-        Raises NotFound NOT_EXPLAINABLE and Unavailable STORE_UNAVAILABLE.
+        Raise NotFound NOT_EXPLAINABLE and Unavailable STORE_UNAVAILABLE.
         """
         _require_reader(who)
         await self.refresh()
@@ -302,7 +302,7 @@ class Policies:
         )
 
     async def history(self, who: Principal, limit: int) -> list[Activation]:
-        """Return the newest moves of both slots, newest first. Raises PermissionDenied ROLE_REQUIRED."""
+        """Return the newest moves of both slots, newest first. Raise PermissionDenied ROLE_REQUIRED."""
         _require_reader(who)
         return await self._core.database.read(lambda connection: rows.list_activations(connection, limit))
 
@@ -315,7 +315,7 @@ class Policies:
         return kept
 
     async def validate(self, who: Principal, parts: Parts) -> tuple[str, BundleReport]:
-        """Checks a bundle and runs its cases, in a thread; answers its hash, empty where it has none."""
+        """Check a bundle and run its cases, in a thread; return its hash, empty where it has none."""
         if Role.INSTALLATION_OPERATOR not in who.roles:
             who.require(Role.POLICY_ADMIN)
 
@@ -331,9 +331,9 @@ class Policies:
     async def activate(
         self, who: Principal, parts: Parts, *, shadow: bool = False, skip_cases: bool = False
     ) -> Activated:
-        """Lets a bundle be the active one of a slot; see the module.
+        """Let a bundle be the active one of a slot; see the module.
 
-        Raises PermissionDenied ROLE_REQUIRED, InvalidArgument BUNDLE_INVALID, PermissionDenied BUNDLE_UNSIGNED,
+        Raise PermissionDenied ROLE_REQUIRED, InvalidArgument BUNDLE_INVALID, PermissionDenied BUNDLE_UNSIGNED,
         FailedPrecondition BUNDLE_CASES_FAILED, BUNDLE_ROLLBACK and BUNDLE_REVISION_TOO_HIGH, and Unavailable
         STORE_UNAVAILABLE; all but the first and the last are recorded.
         """
@@ -342,14 +342,14 @@ class Policies:
         return await self._activate_and_tell(who, candidate, Slot.SHADOW if shadow else Slot.LIVE, ACTIVATION)
 
     async def end_shadow(self, who: Principal) -> Activated:
-        """Lets nothing decide beside the live bundle any more."""
+        """Let nothing decide beside the live bundle any more."""
         who.require(Role.INSTALLATION_OPERATOR)
         return await self._activate_and_tell(who, None, Slot.SHADOW, ACTIVATION)
 
     async def roll_back(self, who: Principal, bundle_hash: str = "") -> Activated:
         """Let a bundle that is kept here decide again: the one with this hash, or the one before the active one.
 
-        Raises PermissionDenied ROLE_REQUIRED and BUNDLE_UNSIGNED, NotFound BUNDLE_NOT_FOUND, FailedPrecondition
+        Raise PermissionDenied ROLE_REQUIRED and BUNDLE_UNSIGNED, NotFound BUNDLE_NOT_FOUND, FailedPrecondition
         BUNDLE_ROLLBACK where another was activated meanwhile, DataLoss, and Unavailable STORE_UNAVAILABLE.
         """
         who.require(Role.INSTALLATION_OPERATOR)
@@ -366,7 +366,7 @@ class Policies:
         return done
 
     async def refresh(self) -> None:
-        """Follows the database: loads the active bundle where it is another one than the one that decides here.
+        """Follow the database: loads the active bundle where it is another one than the one that decides here.
 
         One that cannot be loaded suspends every decision; deciding on by the old one would undo the activation.
         """
@@ -378,7 +378,7 @@ class Policies:
             await self._follow_shadow(shadow)
 
     async def look_at_folder(self, *, now: bool = False) -> None:
-        """Hands in the folder's bundle where it has changed and, unless ``now``, has stood still since the last look.
+        """Hand in the folder's bundle where it has changed and, unless ``now``, have stood still since the last look.
 
         Whatever is wrong with it, the live bundle stays: the fault is logged, recorded, and told by GetBundle.
         """
@@ -394,7 +394,7 @@ class Policies:
             return  # told, logged and recorded where it was refused
 
     async def _keep_up(self) -> None:
-        """Follows database and folder for ever; the database twice as often as it must, so that no request has to."""
+        """Follow database and folder for ever; the database twice as often as it must, so that no request has to."""
         for turn in itertools.count():
             await asyncio.sleep(self._settings.bundle_poll_seconds / 2)
             try:
@@ -411,7 +411,7 @@ class Policies:
     async def _accept(
         self, who: Principal, source: str, read: Callable[[], BundleFiles], *, skip_cases: bool = False
     ) -> Candidate:
-        """Reads, checks and prepares a bundle, in a thread. A refusal is recorded before it is raised."""
+        """Read, check and prepares a bundle, in a thread. A refusal is recorded before it is raised."""
         try:
             return await asyncio.to_thread(self._acceptance.accept, read, skip_cases=skip_cases)
         except BundleError as error:
@@ -422,13 +422,13 @@ class Policies:
         raise refusal
 
     async def _refuse(self, who: Principal, source: str, refusal: DomainError) -> None:
-        """Records a refusal, and raises it."""
+        """Record a refusal, and raise it."""
         await self._core.write(lambda connection: self._records.refuse(connection, who, source, refusal))
 
     async def _activate_and_tell(
         self, who: Principal, candidate: Candidate | None, slot: Slot, source: str
     ) -> Activated:
-        """Activates while the service runs: the first bundle at a start is news to nobody."""
+        """Activate while the service runs: the first bundle at a start is news to nobody."""
         done = await self._activate(who, candidate, slot, source)
         if done.place is not None:
             _log.info("bundle activated", slot=str(slot), revision=done.head.revision, hash=done.head.hash)
@@ -448,7 +448,7 @@ class Policies:
         return done
 
     def _take_over(self, done: Activated, candidate: Candidate) -> None:
-        """Lets the bundle that is the active one now decide here, too."""
+        """Let the bundle that is the active one now decide here, too."""
         if done.place is not None:
             reach("riskgate.activated")
         held = self._core.live.held
@@ -500,9 +500,9 @@ class Policies:
             self.shadow.replace(None, head.hash)
 
     async def _load(self, head: BundleHead) -> DecisionEngine:
-        """Loads a kept bundle, which must still be the one that was activated, and signed by a key trusted today.
+        """Load a kept bundle, which must still be the one that was activated, and signed by a key trusted today.
 
-        Raises BundleError, PermissionDenied BUNDLE_UNSIGNED, NotFound and DataLoss.
+        Raise BundleError, PermissionDenied BUNDLE_UNSIGNED, NotFound and DataLoss.
         """
         texts = await self._kept(head.hash)
 
@@ -523,7 +523,7 @@ def _require_reader(who: Principal) -> None:
 
 
 def _target(connection: Connection, bundle_hash: str) -> tuple[BundleHead, BundleHead]:
-    """Return the active head, and the bundle to go back to. Raises NotFound BUNDLE_NOT_FOUND."""
+    """Return the active head, and the bundle to go back to. Raise NotFound BUNDLE_NOT_FOUND."""
     active = rows.find_head(connection, Slot.LIVE)
     if bundle_hash:
         revision = rows.find_revision(connection, bundle_hash)

@@ -23,7 +23,7 @@ class LiveBundle:
     """Holds the engine of the live bundle; replacing it is one assignment, which no request can see half of."""
 
     def __init__(self, engine: DecisionEngine | None, shadow: Shadow | None = None) -> None:
-        """Takes the engine, None where one is still to be found, and what decides beside it."""
+        """Take the engine, None where one is still to be found, and what decides beside it."""
         self._engine = engine
         self.shadow = shadow or Shadow()
         self._refused: tuple[int, str] | None = None
@@ -46,31 +46,31 @@ class LiveBundle:
 
     @property
     def problem(self) -> str:
-        """Says why nothing is decided now; empty where it is."""
+        """Say why nothing is decided now; empty where it is."""
         if self._refused is None:
             return ""
         return f"bundle revision {self._refused[0]} is active and this process cannot use it: {self._refused[1]}"
 
     def replace(self, engine: DecisionEngine) -> None:
-        """Lets another bundle decide from the next request on."""
+        """Let another bundle decide from the next request on."""
         self._engine, self._refused = engine, None
 
     def suspend(self, revision: int, why: str) -> None:
-        """Lets nothing be decided: the bundle that should decide is another one, which cannot be loaded."""
+        """Let nothing be decided: the bundle that should decide is another one, which cannot be loaded."""
         self._refused = (revision, why)
 
     def follow(self, refresh: Callable[[], Awaitable[None]], within_seconds: float) -> None:
-        """Takes what looks for a later bundle, and how old its last look may be when something is decided."""
+        """Take what looks for a later bundle, and how old its last look may be when something is decided."""
         self._refresh, self._within_seconds = refresh, within_seconds
 
     def looked(self, at: float) -> None:
-        """Notes that the database was asked for the active bundle, at a time of the monotonic clock."""
+        """Note that the database was asked for the active bundle, at a time of the monotonic clock."""
         self._looked_at = max(at, self._looked_at)
 
     async def at_least(self, revision: int) -> DecisionEngine:
-        """Answers the engine where its bundle has this revision or a later one, after a look for a later bundle.
+        """Return the engine where its bundle has this revision or a later one, after a look for a later bundle.
 
-        It looks, too, where the last look is older than the limit. Raises FailedPrecondition BUNDLE_TOO_OLD,
+        It looks, too, where the last look is older than the limit. Raise FailedPrecondition BUNDLE_TOO_OLD,
         Unavailable BUNDLE_NOT_LOADED, and Unavailable STORE_UNAVAILABLE where it had to look and could not.
         """
         if self._refresh is not None:
@@ -87,14 +87,14 @@ class LiveBundle:
         return time.monotonic() - self._looked_at > self._within_seconds
 
     async def _look(self, refresh: Callable[[], Awaitable[None]]) -> None:
-        """Looks once for all who wait for it."""
+        """Look once for all who wait for it."""
         async with self._looking:
             if self._old:
                 await refresh()
 
 
 def demand(need: int, have: int) -> None:
-    """Raises FailedPrecondition BUNDLE_TOO_OLD where a revision is below what a caller demands."""
+    """Raise FailedPrecondition BUNDLE_TOO_OLD where a revision is below what a caller demands."""
     if have < need:
         raise FailedPrecondition(
             "BUNDLE_TOO_OLD",
@@ -114,9 +114,9 @@ class CatalogView:
 
 
 async def list_catalog(live: LiveBundle, known_hash: str) -> CatalogView:
-    """Answers the catalog, without tools where it is the bundle of known_hash.
+    """Return the catalog, without tools where it is the bundle of known_hash.
 
-    It is no older than what calls are decided by. Raises Unavailable BUNDLE_NOT_LOADED, STORE_UNAVAILABLE.
+    It is no older than what calls are decided by. Raise Unavailable BUNDLE_NOT_LOADED, STORE_UNAVAILABLE.
     """
     bundle = (await live.at_least(0)).bundle
     tools = None if bundle.hash == known_hash else sorted(bundle.tools.values(), key=lambda tool: tool.name)

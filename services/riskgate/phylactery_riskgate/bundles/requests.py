@@ -29,7 +29,7 @@ class _BundleInput(EdgeModel):
 
     @property
     def parts(self) -> list[tuple[str, bytes]]:
-        """Answers names and contents."""
+        """Return names and contents."""
         return [(file.name, file.content) for file in self.files]
 
 

@@ -56,7 +56,7 @@ class Shadow:
     """The bundle beside the live one, or none; ``decided``, ``differed`` and ``skipped`` count since it came."""
 
     def __init__(self) -> None:
-        """Begins without a bundle."""
+        """Begin without a bundle."""
         self._own: DecisionEngine | None = None
         self._engine: DecisionEngine | None = None
         self._followed = ""
@@ -71,22 +71,22 @@ class Shadow:
         return self._engine
 
     def begin_with(self, engine: DecisionEngine) -> None:
-        """Takes the engine that decides where no shadow is activated."""
+        """Take the engine that decides where no shadow is activated."""
         self._own = engine
         self.replace(self._engine, self._followed)
 
     def follows(self, bundle_hash: str) -> bool:
-        """Says whether the activated shadow is another one than the one that was followed last."""
+        """Return whether the activated shadow is another one than the one that was followed last."""
         return bundle_hash != self._followed
 
     def replace(self, engine: DecisionEngine | None, bundle_hash: str) -> None:
-        """Lets another bundle, or the one from the start, decide in the shadow, and counts anew."""
+        """Let another bundle, or the one from the start, decide in the shadow, and count anew."""
         self._engine, self._followed = engine or self._own, bundle_hash
         self._waiting.clear()
         self.decided = self.differed = self.skipped = 0
 
     def offer(self, shown: Shown) -> None:
-        """Takes a decided call, if there is a shadow and room. It does nothing else, so that nothing can go wrong."""
+        """Take a decided call, if there is a shadow and room. It does nothing else, so that nothing can go wrong."""
         if self._engine is None:
             return
         if len(self._waiting) >= MAX_WAITING:
@@ -96,7 +96,7 @@ class Shadow:
         self._wake.set()
 
     async def run(self, core: Core) -> None:
-        """Decides what waits, for ever."""
+        """Decide what waits, for ever."""
         while True:
             await self._wake.wait()
             self._wake.clear()

@@ -49,11 +49,11 @@ class PolicyKeys:
     """The public keys that are trusted with policies. Without any, bundles need no signature."""
 
     def __init__(self, public_keys: Iterable[bytes] = ()) -> None:
-        """Takes raw Ed25519 public keys."""
+        """Take raw Ed25519 public keys."""
         self._verifiers = {thumbprint(raw): Verifier(SIGNER_NAME, raw) for raw in public_keys}
 
     def __bool__(self) -> bool:
-        """Says whether bundles must be signed."""
+        """Return whether bundles must be signed."""
         return bool(self._verifiers)
 
     @property
@@ -62,9 +62,9 @@ class PolicyKeys:
         return tuple(self._verifiers)
 
     def check(self, files: BundleFiles) -> Signed:
-        """Answers what the bundle's signature says, where a trusted key made it for exactly these files.
+        """Return what the bundle's signature says, where a trusted key made it for exactly these files.
 
-        Raises SignatureError.
+        Raise SignatureError.
         """
         if not files.signature:
             raise SignatureError(f"{SIGNATURE_FILE} is missing, and policy keys are configured: sign the bundle")
@@ -85,14 +85,14 @@ class PolicyKeys:
 
 
 def sign_bundle(files: BundleFiles, revision: int, key: Ed25519PrivateKey) -> str:
-    """Answers the text of bundle.sig."""
+    """Return the text of bundle.sig."""
     return sign_note(f"{_TITLE}\n{revision}\n{files.hash}\n", SIGNER_NAME, key)
 
 
 def load_policy_keys(path: Path | None) -> PolicyKeys:
-    """Reads trusted keys: a JWK, a JWK set, PEM public keys, or vkeys, one a line. None trusts nobody in particular.
+    """Read trusted keys: a JWK, a JWK set, PEM public keys, or vkeys, one a line. None trusts nobody in particular.
 
-    Raises PolicyKeyError; a file without a key is one, so that an emptied file never means that all are trusted.
+    Raise PolicyKeyError; a file without a key is one, so that an emptied file never means that all are trusted.
     """
     if path is None:
         return PolicyKeys()
@@ -109,7 +109,7 @@ def load_policy_keys(path: Path | None) -> PolicyKeys:
 
 
 def load_private_key(path: Path) -> Ed25519PrivateKey:
-    """Reads a private key: a JWK, or PEM without a passphrase. Raises PolicyKeyError."""
+    """Read a private key: a JWK, or PEM without a passphrase. Raise PolicyKeyError."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -126,9 +126,9 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
 
 
 def create_key(path: Path) -> Mapping[str, Any]:
-    """Writes a new private key as a JWK with mode 0600, beside it the public one as <name>.pub, and answers that.
+    """Write a new private key as a JWK with mode 0600, beside it the public one as <name>.pub, and return that.
 
-    Raises PolicyKeyError; a file that is there already is never overwritten.
+    Raise PolicyKeyError; a file that is there already is never overwritten.
     """
     key = Ed25519PrivateKey.generate()
     raw = key.public_key().public_bytes_raw()
@@ -146,7 +146,7 @@ def create_key(path: Path) -> Mapping[str, Any]:
 
 
 def write_signature(folder: Path, text: str) -> None:
-    """Lays the signature beside the files, whole or not at all. Raises OSError."""
+    """Lay the signature beside the files, whole or not at all. Raise OSError."""
     part = folder / f".{SIGNATURE_FILE}.{secrets.token_hex(8)}.part"
     try:
         part.write_text(text, encoding="utf-8")
@@ -156,7 +156,7 @@ def write_signature(folder: Path, text: str) -> None:
 
 
 def vkey_of(raw: bytes) -> str:
-    """Answers the key in the form tools for signed notes read."""
+    """Return the key in the form tools for signed notes read."""
     return Verifier(SIGNER_NAME, raw).text
 
 

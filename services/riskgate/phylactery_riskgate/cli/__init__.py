@@ -31,5 +31,5 @@ app.add_typer(policy_lifecycle.app, name="policy")
 
 
 def main() -> None:
-    """Runs the command."""
+    """Run the command."""
     app()

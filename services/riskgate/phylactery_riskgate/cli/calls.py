@@ -83,7 +83,7 @@ def evaluate(
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Asks a running RiskGate about one call, as your token's identity, and records the decision.
+    """Ask a running RiskGate about one call, as your token's identity, and record the decision.
 
     Exit code 0: ALLOW. 1: a person has to approve. 3: BLOCKED. 2: it could not be asked.
     """
@@ -136,7 +136,7 @@ def explain(  # noqa: PLR0917 - typer's options
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tells why a call is decided as it is: arguments, what its task told, facts, every question put to the policies.
+    """Tell why a call is decided as it is: arguments, what its task told, facts, every question put to the policies.
 
     Nothing is recorded. Exit code 2: it could not be asked.
     """
@@ -219,12 +219,12 @@ def _reasons(reasons: Any) -> list[dict[str, str]]:
 
 
 def _said(reasons: Iterable[types_pb2.Reason]) -> list[str]:
-    """Answers a line for each reason, in the person's language."""
+    """Return a line for each reason, in the person's language."""
     return [f"  {_spoken(one.message, one.message_es)}" + (f" ({one.path})" if one.path else "") for one in reasons]
 
 
 def _spoken(english: str, spanish: str) -> str:
-    """Answers the text in the person's language, in English where there is no other."""
+    """Return the text in the person's language, in English where there is no other."""
     return spanish if spanish and preferred_language() == "es" else english
 
 

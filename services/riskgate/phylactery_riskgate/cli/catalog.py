@@ -44,7 +44,7 @@ def catalog_draft(  # noqa: PLR0917 - typer's options
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Proposes a tools.yaml that loads; "# check:" marks what it could not know.
+    """Propose a tools.yaml that loads; "# check:" marks what it could not know.
 
     Exit code 1: nothing could be proposed for some tool, which standard error names. 2: the file cannot be used.
     """
@@ -80,7 +80,7 @@ def catalog_check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Says what each tool's entry leaves unsaid, what it costs, and what will be decided about a typical call of it.
+    """Say what each tool's entry leaves unsaid, what it costs, and what will be decided about a typical call of it.
 
     A tools.yaml alone is decided by the policies that ship with RiskGate.
 
@@ -136,7 +136,7 @@ def _skipped(one: Skipped) -> dict[str, str]:
 
 
 def _table(counts: list[Said]) -> list[str]:
-    """Writes how much each entry says, a line each."""
+    """Write how much each entry says, a line each."""
     return _columns([("TOOL", "EFFECT", "PHRASES", "EXAMPLES", "ROLES", "OUTPUT"), *(_row(one) for one in counts)])
 
 

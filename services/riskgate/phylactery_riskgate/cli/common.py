@@ -22,12 +22,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="one JSON object instead of
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """Answers the options that were given."""
+    """Return the options that were given."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def settings_of(**options: Any) -> RiskGateSettings:
-    """Answers the settings, options before the environment. Ends the command where they cannot be used."""
+    """Return the settings, options before the environment. End the command where they cannot be used."""
     try:
         return RiskGateSettings(**given(**options))
     except ValidationError as error:
@@ -35,23 +35,23 @@ def settings_of(**options: Any) -> RiskGateSettings:
 
 
 def tell(as_json: bool, facts: dict[str, Any], text: str) -> None:
-    """Prints one answer."""
+    """Print one answer."""
     typer.echo(json.dumps(facts, ensure_ascii=False, sort_keys=True) if as_json else printable(text))
 
 
 def unusable(message: str) -> typer.Exit:
-    """Says why the command could not be carried out; raise what it answers."""
+    """Say why the command could not be carried out; raise what it answers."""
     warn(message)
     return typer.Exit(UNUSABLE)
 
 
 def warn(message: str) -> None:
-    """Says something on standard error that does not end the command."""
+    """Say something on standard error that does not end the command."""
     typer.echo(f"riskgate: {printable(message)}", err=True)
 
 
 def printable(text: str) -> str:
-    """Writes what would speak to the terminal, or turn lines around, as an escape: a bundle may be anybody's."""
+    """Write what would speak to the terminal, or turn lines around, as an escape: a bundle may be anybody's."""
     return "".join(char if char.isprintable() or char == "\n" else f"\\u{ord(char):04x}" for char in text)
 
 
@@ -61,7 +61,7 @@ _VARIABLES = ("RISKGATE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 
 
 def preferred_language() -> Language:
-    """Answers 'es' or 'en'."""
+    """Return 'es' or 'en'."""
     said = next((value for name in _VARIABLES if (value := os.environ.get(name, ""))), "")
     return "es" if said.lower().startswith("es") else "en"
 
@@ -70,12 +70,12 @@ class Texts:
     """The texts of one language, by key."""
 
     def __init__(self, texts: Mapping[str, tuple[str, str]], language: Language | None = None) -> None:
-        """Takes each text in English and Spanish; without a language it is the preferred one."""
+        """Take each text in English and Spanish; without a language it is the preferred one."""
         self.language = language or preferred_language()
         self._texts = texts
 
     def __call__(self, key: str, **values: object) -> str:
-        """Answers a text with its values filled in."""
+        """Return a text with its values filled in."""
         english, spanish = self._texts[key]
         text = spanish if self.language == "es" else english
         return text.format(**values) if values else text

@@ -24,7 +24,7 @@ def inspect(
     min_confidence: Annotated[str, typer.Option(help="low, medium or high")] = "medium",
     as_json: AsJson = False,
 ) -> None:
-    """Finds secrets and personal data in a text. Exit code 1: something was found; the value is never printed."""
+    """Find secrets and personal data in a text. Exit code 1: something was found; the value is never printed."""
     wanted = Wanted(frozenset(kinds or ()) or ALL_KINDS, _confidence(min_confidence))
     text = _read(file)
     findings = find(text, wanted)

@@ -44,13 +44,13 @@ _TRIES, _PAUSE_SECONDS = 50, 0.1
 
 
 def database_here(settings: RiskGateSettings) -> bool:
-    """Says whether this command knows RiskGate's database; before the first start there is none."""
+    """Return whether this command knows RiskGate's database; before the first start there is none."""
     embedded = settings.data_dir / f"{settings.service}.db"
     return (bool(settings.database_url) or embedded.exists()) and (settings.keys_dir / DATA_FILE).exists()
 
 
 def record_change(settings: RiskGateSettings) -> str:
-    """Records what is not on record of the keys as they are now; answers why it could not, empty where it did."""
+    """Record what is not on record of the keys as they are now; return why it could not, empty where it did."""
 
     def work(connection: Connection, audit: AuditLog, ring: KeyRing, now_us: int) -> None:
         KeyRecords(audit, "command").record(connection, ring.public, now_us, os_user=_os_user())
@@ -59,7 +59,7 @@ def record_change(settings: RiskGateSettings) -> str:
 
 
 def record_adoption(settings: RiskGateSettings, adopted: Mapping[str, KeptHead], reason: str) -> str:
-    """Records that logs were adopted as the database holds them; answers why it could not, empty where it did."""
+    """Record that logs were adopted as the database holds them; return why it could not, empty where it did."""
 
     def work(connection: Connection, audit: AuditLog, _ring: KeyRing, now_us: int) -> None:
         values = {WORDS: reason, OS_USER: _os_user()}
@@ -69,7 +69,7 @@ def record_adoption(settings: RiskGateSettings, adopted: Mapping[str, KeptHead],
 
 
 def retain(settings: RiskGateSettings, before_us: int, done: Retained) -> str:
-    """Empties what is older, a step at a time; answers why it could not go on, empty where it came to the end."""
+    """Empty what is older, a step at a time; return why it could not go on, empty where it came to the end."""
     at: tuple[str, Position | None] = ("", None)
 
     def work(connection: Connection, audit: AuditLog, _ring: KeyRing, now_us: int) -> Step | None:
@@ -92,7 +92,7 @@ def _record(
     *,
     more: Callable[[T], bool] = lambda _done: False,
 ) -> str:
-    """Records in the log of this command, as long as there is more; answers why it could not, empty where it did."""
+    """Record in the log of this command, as long as there is more; return why it could not, empty where it did."""
     try:
         ring = load_keys(settings.keys_dir, settings.signing_key_file)
         audit = AuditLog(
@@ -127,7 +127,7 @@ def _record(
 
 
 def _write(database: Database, work: Callable[[Connection], T]) -> T:
-    """Writes, again while a replica records the same. Raises BusyError where that takes too long."""
+    """Write, again while a replica records the same. Raise BusyError where that takes too long."""
     for _ in range(_TRIES - 1):
         try:
             return database.write_sync(work)
@@ -148,7 +148,7 @@ app = typer.Typer(no_args_is_help=True, help="The signing keys: make, rotate, re
 
 @app.command("create")
 def keys_create(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Makes the keys a first start would make; what is there stays as it is."""
+    """Make the keys a first start would make; what is there stays as it is."""
     settings = settings_of(data_dir=data_dir)
 
     def create(now_us: int) -> rotation.KeyChange:
@@ -164,7 +164,7 @@ def keys_create(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
 @app.command("rotate")
 def keys_rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Makes a new key active. What the former one signed still verifies; it signs nothing new."""
+    """Make a new key active. What the former one signed still verifies; it signs nothing new."""
     settings = settings_of(data_dir=data_dir)
     change = _changed(lambda now_us: rotation.rotate(settings.signing_file, now_us))
     _tell(as_json, settings, change, f"rotated: {change.active_kid} signs from now on")
@@ -177,7 +177,7 @@ def keys_revoke(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lets a key verify nothing any more; the active one gets a successor in the same step."""
+    """Let a key verify nothing any more; the active one gets a successor in the same step."""
     settings = settings_of(data_dir=data_dir)
     change = _changed(lambda now_us: rotation.revoke(settings.signing_file, kid, now_us))
     what = "revoked" if change.changed else "was revoked before"
@@ -186,7 +186,7 @@ def keys_revoke(
 
 @app.command("list")
 def keys_list(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Lists the public keys as kid, state, since when they are in it, and vkey."""
+    """List the public keys as kid, state, since when they are in it, and vkey."""
     settings = settings_of(data_dir=data_dir)
     described = [
         {
@@ -214,7 +214,7 @@ def keys_export(
     data_dir: DataDir = None,
     everything: Annotated[bool, typer.Option("--all", help="revoked keys too, marked as such")] = False,
 ) -> None:
-    """Prints the public keys as a JWK Set (RFC 7517): what `audit verify --key` and any JOSE library read."""
+    """Print the public keys as a JWK Set (RFC 7517): what `audit verify --key` and any JOSE library read."""
     found = [key for key in _public(settings_of(data_dir=data_dir)) if everything or key.state is not KeyState.REVOKED]
     typer.echo(json.dumps({"keys": [_jwk(key) for key in found]}, indent=1, sort_keys=True))
 
@@ -236,7 +236,7 @@ def _changed(change: Callable[[int], rotation.KeyChange]) -> rotation.KeyChange:
 
 
 def _tell(as_json: bool, settings: RiskGateSettings, change: rotation.KeyChange, text: str) -> None:
-    """Records the change and says what was done; the change stands where it could not be recorded."""
+    """Record the change and say what was done; the change stands where it could not be recorded."""
     here = database_here(settings)
     problem = record_change(settings) if here else ""
     facts = {
@@ -255,7 +255,7 @@ def _tell(as_json: bool, settings: RiskGateSettings, change: rotation.KeyChange,
 
 
 def _jwk(key: PublicKey) -> dict[str, Any]:
-    """Answers a member of the JWK Set; times as OpenID Federation's historical keys write them, in seconds."""
+    """Return a member of the JWK Set; times as OpenID Federation's historical keys write them, in seconds."""
     times: dict[str, Any] = {"iat": key.create_us // MICROSECONDS} if key.create_us else {}
     if key.state is KeyState.REVOKED:
         times["revoked"] = {"revoked_at": key.revoke_us // MICROSECONDS}

@@ -24,7 +24,7 @@ BundleFolder = Annotated[Path, typer.Argument(metavar="DIR", help="the bundle's 
 
 @app.command("check")
 def policy_check(folder: BundleFolder, as_json: AsJson = False) -> None:
-    """Checks a bundle as the service does, and says what no policy can look at.
+    """Check a bundle as the service does, and say what no policy can look at.
 
     Exit code 1: it is not accepted, or there is a warning, such as a class that a group nobody is in may approve.
     """
@@ -64,7 +64,7 @@ def policy_test(  # noqa: PLR0917 - typer's options
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Runs the cases in a bundle's tests folder.
+    """Run the cases in a bundle's tests folder.
 
     Exit code 1: a case came out differently, or with --mutation no case noticed a forgotten or turned-around policy.
     """
@@ -94,7 +94,7 @@ def policy_diff(
     exit_code: Annotated[bool, typer.Option("--exit-code", help="exit with 1 where there is a difference")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tells what changes from one bundle to another: settings, tools, policies, users, and decisions about cases."""
+    """Tell what changes from one bundle to another: settings, tools, policies, users, and decisions about cases."""
     before, after = accepted(old, as_json=as_json), accepted(new, as_json=as_json)
     changes = diff(before, after)
     facts = {
@@ -109,7 +109,7 @@ def policy_diff(
 
 
 def report_of(folder: Path) -> BundleReport:
-    """Examines the bundle in a folder; its cases are for `policy test`."""
+    """Examine the bundle in a folder; its cases are for `policy test`."""
     try:
         return examine(read_folder(folder), cases=False)
     except BundleError as error:
@@ -117,7 +117,7 @@ def report_of(folder: Path) -> BundleReport:
 
 
 def accepted(folder: Path, *, as_json: bool) -> Bundle:
-    """Answers the bundle in a folder; ends the command where it is not accepted."""
+    """Return the bundle in a folder; end the command where it is not accepted."""
     report = report_of(folder)
     if report.bundle is None:
         lines = [one.text for one in report.findings]
@@ -128,7 +128,7 @@ def accepted(folder: Path, *, as_json: bool) -> Bundle:
 
 
 def described(findings: tuple[BundleFinding, ...]) -> list[dict[str, Any]]:
-    """Answers findings for machines."""
+    """Return findings for machines."""
     return [
         {"severity": str(one.severity), "file": one.file, "line": one.line, "message": one.message} for one in findings
     ]

@@ -56,7 +56,7 @@ def policy_keygen(
     out: Annotated[Path, typer.Option("--out", help="file for the private key; the public one is written as FILE.pub")],
     as_json: AsJson = False,
 ) -> None:
-    """Makes a key that signs bundles. Name the public one in RISKGATE_POLICY_KEYS where bundles must be signed."""
+    """Make a key that signs bundles. Name the public one in RISKGATE_POLICY_KEYS where bundles must be signed."""
     try:
         public = create_key(out)
     except PolicyKeyError as error:
@@ -72,7 +72,7 @@ def policy_sign(
     key: Annotated[Path, typer.Option("--key", help="the private key, as JWK or PEM")],
     as_json: AsJson = False,
 ) -> None:
-    """Signs a bundle: writes bundle.sig over its files and revision. Exit code 1: the bundle is not accepted."""
+    """Sign a bundle: writes bundle.sig over its files and revision. Exit code 1: the bundle is not accepted."""
     bundle = accepted(folder, as_json=as_json)
     try:
         write_signature(folder, sign_bundle(bundle.files, bundle.revision, load_private_key(key)))
@@ -96,7 +96,7 @@ def policy_activate(  # noqa: PLR0917 - typer's options
     wait: Annotated[bool, typer.Option("--wait", help="end once no replica decides by the bundle from before")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Lets a bundle decide, in every replica in about a second. Exit code 1: it was refused, here or by RiskGate."""
+    """Let a bundle decide, in every replica in about a second. Exit code 1: it was refused, here or by RiskGate."""
     if folder is None and not shadow:
         raise unusable("name the folder of the bundle; only --shadow goes without one, and ends the shadow")
     request = policy_pb2.ActivateBundleRequest(shadow=shadow, skip_cases=skip_tests)
@@ -166,7 +166,7 @@ def policy_history(
 
 @app.command("show")
 def policy_show(target: Target = DEFAULT_TARGET, token_file: TokenFile = None, as_json: AsJson = False) -> None:
-    """Shows the bundle that decides, the one in its shadow, and the last one that was refused."""
+    """Show the bundle that decides, the one in its shadow, and the last one that was refused."""
     with connect(target, token_file, as_json=as_json) as remote:
         seen = remote.ask(_stub(remote).GetBundle, policy_pb2.GetBundleRequest())
     facts: dict[str, Any] = {"live": _info(seen.live)}
@@ -207,9 +207,9 @@ def policy_replay(  # noqa: PLR0917 - typer's options
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Decides recorded calls again under another bundle and tells what flips. Nothing is recorded.
+    """Decide recorded calls again under another bundle and tell what flips. Nothing is recorded.
 
-    Reads the data folder, where all tenants are replayed, or with --target asks a running RiskGate, which replays the
+    Read the data folder, where all tenants are replayed, or with --target asks a running RiskGate, which replays the
     tenant of your token.
     """
     tried = accepted(bundle, as_json=as_json)
@@ -240,7 +240,7 @@ def _replay_here(
 
 @contextmanager
 def _log_of(data_dir: Path | None) -> Iterator[tuple[Connection, AuditLog]]:
-    """Opens the audit log of a data folder for reading."""
+    """Open the audit log of a data folder for reading."""
     settings = settings_of(data_dir=data_dir)
     path = settings.data_dir / f"{settings.service}.db"
     if not settings.database_url and not path.exists():

@@ -64,12 +64,12 @@ class RemoteError(Exception):
 
     @property
     def exit_code(self) -> int:
-        """Answers 1 where RiskGate refused what was asked, 2 where it could not even be asked."""
+        """Return 1 where RiskGate refused what was asked, 2 where it could not even be asked."""
         return UNUSABLE if self.code in _NO_ANSWER else FAILED
 
     @property
     def sentence(self) -> str:
-        """Answers what to tell a person."""
+        """Return what to tell a person."""
         return f"{self.message} ({self.reason or self.code})"
 
 
@@ -82,14 +82,14 @@ class Remote:
     metadata: tuple[tuple[str, str], ...] = field(repr=False)
 
     def ask(self, method: Callable[..., T], request: Any, *, seconds: float = _SECONDS) -> T:
-        """Answers what a unary method of a stub says. Raises RemoteError."""
+        """Return what a unary method of a stub says. Raise RemoteError."""
         try:
             return method(request, metadata=self.metadata, timeout=seconds)
         except grpc.RpcError as error:
             raise self._error(error) from None
 
     def stream(self, method: Callable[..., Iterator[T]], request: Any, *, seconds: float | None = None) -> Iterator[T]:
-        """Yields what a streaming method of a stub says; hangs up when left early. Raises RemoteError."""
+        """Yield what a streaming method of a stub says; hangs up when left early. Raise RemoteError."""
         call: Any = method(request, metadata=self.metadata, timeout=seconds)
         try:
             yield from call
@@ -108,7 +108,7 @@ class Remote:
 
 @contextmanager
 def connect(target: str, token_file: Path | None, *, as_json: bool = False) -> Iterator[Remote]:
-    """Opens a connection for a command. A RemoteError inside ends the command: one sentence, and its exit code."""
+    """Open a connection for a command. A RemoteError inside ends the command: one sentence, and its exit code."""
     try:
         token = read_secret(token_file, "--token-file") or os.environ.get("RISKGATE_TOKEN", "").strip()
     except ValueError as error:
@@ -130,7 +130,7 @@ def connect(target: str, token_file: Path | None, *, as_json: bool = False) -> I
 
 
 def refused(error: RemoteError, *, as_json: bool = False) -> typer.Exit:
-    """Says why a call failed; raise what it answers."""
+    """Say why a call failed; raise what it answers."""
     if as_json:
         facts = {"ok": False, "code": error.code, "reason": error.reason, "message": error.message}
         tell(as_json=True, facts=facts | {"metadata": dict(error.metadata)}, text="")

@@ -24,7 +24,7 @@ def serve(  # noqa: PLR0917 - typer's options
     port: Annotated[int | None, typer.Option(help="port to listen on; 0 takes a free one")] = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="processes, each with a log of its own")] = 1,
 ) -> None:
-    """Serves until it is stopped. Every other setting comes from RISKGATE_… variables.
+    """Serve until it is stopped. Every other setting comes from RISKGATE_… variables.
 
     A bundle that is named decides, or nothing is served; without one the active bundle of the data folder does.
     """
@@ -40,5 +40,5 @@ def serve(  # noqa: PLR0917 - typer's options
 
 
 def migrate() -> None:
-    """Brings the database to this version's schema. SQLite does so at every start; PostgreSQL only here."""
+    """Bring the database to this version's schema. SQLite does so at every start; PostgreSQL only here."""
     migrate_database(RiskGateSettings)

@@ -47,7 +47,7 @@ class AccessAnswer:
 
     @property
     def allowed(self) -> bool:
-        """Says whether it may be done without asking anybody."""
+        """Return whether it may be done without asking anybody."""
         return self.verdict.decision is Decision.ALLOW
 
 
@@ -69,9 +69,9 @@ class AccessEvaluations:
         self._core = core
 
     async def evaluate(self, who: Principal, asked: AccessInput) -> list[AccessAnswer]:
-        """Answers the questions in their order, once every answer is durable in the audit log.
+        """Return the questions in their order, once every answer is durable in the audit log.
 
-        Raises PermissionDenied ROLE_REQUIRED, for one question as for all, and Unavailable.
+        Raise PermissionDenied ROLE_REQUIRED, for one question as for all, and Unavailable.
         """
         began = time.perf_counter()
         engine = await self._core.live.at_least(0)
@@ -121,7 +121,7 @@ class AccessEvaluations:
             self._core.note(connection, Kind.ACCESS_EVALUATED, one.who, one.answer.time_us, body, values=values)
 
     def _show_shadow(self, decided: list[_Decided]) -> None:
-        """Lets the shadow, where there is one, decide the same questions; what is about no user asks no policy."""
+        """Let the shadow, where there is one, decide the same questions; what is about no user asks no policy."""
         for one in decided:
             if one.question.subject.type != USER or is_frozen(one.answer.verdict.reasons):
                 continue
@@ -141,7 +141,7 @@ class AccessEvaluations:
 
 
 def arguments_of(question: QuestionInput) -> dict[str, Any]:
-    """Answers the arguments a tool is asked with: the question's parts, empty ones left out.
+    """Return the arguments a tool is asked with: the question's parts, empty ones left out.
 
     What is said about the subject stands among them, as somebody's word; its id does not, because it is the principal.
     """
@@ -158,7 +158,7 @@ def arguments_of(question: QuestionInput) -> dict[str, Any]:
 
 
 def _subject(who: Principal, question: QuestionInput) -> Principal:
-    """Answers whom a question is about: oneself, or for a delegate anybody of its tenant, with no role of their own.
+    """Return whom a question is about: oneself, or for a delegate anybody of its tenant, with no role of their own.
 
     The question is about an action, which is a tool: the token must be for it.
     """

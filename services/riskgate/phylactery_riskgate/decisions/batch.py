@@ -34,10 +34,10 @@ class Batches:
         self._core, self._evaluation = core, evaluation
 
     async def evaluate(self, who: Principal, questions: Sequence[EvaluateInput | DomainError]) -> list[Answer]:
-        """Answers a decision or an error for each question, in order, once all of them are durable.
+        """Return a decision or an error for each question, in order, once all of them are durable.
 
         A question that could not even be read comes as its error. All are recorded in their order, in one transaction,
-        or in two or more where hundreds of writes wait or a database server is slow. Raises PermissionDenied, and
+        or in two or more where hundreds of writes wait or a database server is slow. Raise PermissionDenied, and
         Unavailable STORE_UNAVAILABLE or StoreFull where no question could be recorded.
         """
         who.require(Role.CALLER)
@@ -53,7 +53,7 @@ class Batches:
         return answers
 
     async def _engine(self) -> DecisionEngine | None:
-        """Answers the engine for all: questions that each looked for a later bundle would go on one after another.
+        """Return the engine for all: questions that each looked for a later bundle would go on one after another.
 
         None where no engine may decide; then each question says why.
         """
@@ -65,7 +65,7 @@ class Batches:
     async def _decide(
         self, who: Principal, questions: Sequence[EvaluateInput | DomainError], engine: DecisionEngine | None
     ) -> list[Question | DomainError]:
-        """Decides about each; those that have something to read first do so at once, and the others wait for nobody."""
+        """Decide about each; those that have something to read first do so at once, and the others wait for nobody."""
         reading = [at for at, one in enumerate(questions) if isinstance(one, EvaluateInput) and _reads(one)]
         read = await asyncio.gather(*(self._decide_one(who, questions[at], engine) for at in reading))
         found = dict(zip(reading, read, strict=True))
@@ -84,7 +84,7 @@ class Batches:
             return error
 
     async def _record(self, who: Principal, questions: Sequence[Question]) -> list[Stored | DomainError]:
-        """Records each as if it came alone, after one look at all their places."""
+        """Record each as if it came alone, after one look at all their places."""
         places = [
             key_of(who, one.asked.run_id, one.asked.call.tool_call_id) for one in questions if not one.asked.approval_id
         ]

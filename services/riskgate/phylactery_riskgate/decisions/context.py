@@ -114,7 +114,7 @@ class _Patience:
         self._left, self._pause = _TRIES, _FIRST_PAUSE_SECONDS
 
     async def wait(self) -> None:
-        """Waits a moment. Raises Unavailable STORE_UNAVAILABLE once that was long enough."""
+        """Wait a moment. Raise Unavailable STORE_UNAVAILABLE once that was long enough."""
         self._left -= 1
         if self._left <= 0:
             raise Unavailable("STORE_UNAVAILABLE", "other replicas kept this busy; nothing changed, try again")
@@ -139,9 +139,9 @@ class Core:
     votes: VoteProofs
 
     async def write(self, work: Work[T | Refused]) -> T:
-        """Runs work, durably, and raises what it refused.
+        """Run work, durably, and raise what it refused.
 
-        Another process may have written the same row first; then work runs once more and finds it. Where another
+        Another process may have written the same row first; then work runs once more and find it. Where another
         replica is at the same approval or counters, work runs again until that one is done. A store that still refuses
         is Unavailable STORE_UNAVAILABLE: without a record nothing happens.
         """
@@ -168,7 +168,7 @@ class Core:
             raise _unrecorded(error) from error
 
     async def write_all(self, works: Sequence[Work[T | Refused]]) -> list[T | DomainError]:
-        """Runs several works as write does, handed over together, and answers what each came to, or its error.
+        """Run several works as write does, handed over together, and return what each came to, or its error.
 
         For other replicas they wait no longer, all together, than one would, and in their order.
         """
@@ -207,7 +207,7 @@ class Core:
         task: TaskReader | None = None,
         counted_later: bool = False,
     ) -> Verdict:
-        """Asks the engine, with what its task tells of the call.
+        """Ask the engine, with what its task tells of the call.
 
         A large call goes to a thread, and one of a large task: reading a megabyte takes a while, and others wait.
 
@@ -226,7 +226,7 @@ class Core:
         return ask() if small and not large_task else await asyncio.to_thread(ask)
 
     def decide_counted(self, connection: Connection, basis: Basis, verdict: Verdict, *, lock: bool = False) -> Verdict:
-        """Decides about a bound call with what its budgets have counted, inside the transaction that records it.
+        """Decide about a bound call with what its budgets have counted, inside the transaction that records it.
 
         With lock nobody else counts there until the commit; it raises BusyError where another replica does. A tool that
         no budget counts keeps its verdict.
@@ -235,18 +235,18 @@ class Core:
         return self.decide_again(connection, basis, verdict, lock=lock) if counted else verdict
 
     def decide_again(self, connection: Connection, basis: Basis, verdict: Verdict, *, lock: bool = False) -> Verdict:
-        """Decides about a bound call once more, inside a transaction: what it rests on is not what it was."""
+        """Decide about a bound call once more, inside a transaction: what it rests on is not what it was."""
         usage = self.usage.reader(connection, basis.who, basis.site, self.clock.now_us(), lock=lock)
         caller = caller_of(basis.who)
         return basis.engine.decide_again(verdict, caller, basis.site, approved=basis.approved, usage=usage)
 
     def count(self, connection: Connection, basis: Basis, bound: BoundCall, *, receipt_id: str, now_us: int) -> None:
-        """Counts a redeemed call in the budgets of its tool, whose counters decide_counted has locked."""
+        """Count a redeemed call in the budgets of its tool, whose counters decide_counted has locked."""
         tool = basis.engine.bundle.tools[bound.tool]
         self.usage.count(connection, basis.who, basis.site, tool, bound, receipt_id=receipt_id, now_us=now_us)
 
     def bound_of(self, connection: Connection, record: DecisionRecord) -> BoundCall | None:
-        """Answers the bound call of a decision, None where binding failed or the values were erased."""
+        """Return the bound call of a decision, None where binding failed or the values were erased."""
         return self._bound_by(record, self._values_of(connection, record))
 
     def on_record(self, connection: Connection, record: DecisionRecord) -> bool:
@@ -269,15 +269,15 @@ class Core:
         return same and bound == record.args_commitment and told.get("policy_ids") == list(record.policy_ids)
 
     def same_call(self, record: DecisionRecord, bound: BoundCall | None) -> bool:
-        """Says whether a call is the one a decision is about, by what outlives its values."""
+        """Return whether a call is the one a decision is about, by what outlives its values."""
         return bound is not None and self.same_hash(record, record.args_hash, bound.args_hash)
 
     def same_hash(self, record: DecisionRecord, kept: str, plain: str) -> bool:
-        """Says whether a decision keeps this hash."""
+        """Return whether a decision keeps this hash."""
         return self.hashes.same(kept, record.tenant, record.subject, record.tool, plain)
 
     def as_kept(self, approval: Approval, plain: str) -> str:
-        """Answers a hash of arguments as an approval keeps it, for those who compare; one of others is no kept one."""
+        """Return a hash of arguments as an approval keeps it, for those who compare; one of others is no kept one."""
         same = self.hashes.same(approval.args_hash, approval.tenant, approval.requester, approval.tool, plain)
         return approval.args_hash if same else plain
 
@@ -290,11 +290,11 @@ class Core:
         return bound if self.same_call(record, bound) else None
 
     def told_of(self, connection: Connection, record: DecisionRecord) -> Told:
-        """Answers what a decision was told of its task: see task_records."""
+        """Return what a decision was told of its task: see task_records."""
         return self._told_by(connection, record, self._values_of(connection, record))
 
     def rest_of(self, connection: Connection, record: DecisionRecord) -> tuple[str, Told]:
-        """Answers the plan step a decision was asked for, and what it was told of its task."""
+        """Return the plan step a decision was asked for, and what it was told of its task."""
         values = self._values_of(connection, record)
         return str((values or {}).get(PLAN_STEP, "")), self._told_by(connection, record, values)
 
@@ -307,7 +307,7 @@ class Core:
     def seen(
         self, connection: Connection, approval: Approval, viewer: Principal, *, listed: bool = False, full: bool = False
     ) -> ApprovalSeen:
-        """Answers an approval as this person may see it. A list is short of codes, comparisons and long values.
+        """Return an approval as this person may see it. A list is short of codes, comparisons and long values.
 
         With ``full`` long values are shown whole.
         """
@@ -347,7 +347,7 @@ class Core:
         return replace(seen, view=view, compared_id=last.id)
 
     def _asked_for(self, connection: Connection, approval: Approval) -> tuple[BoundCall | None, Told]:
-        """Answers the call an approval is for, None once it was erased, and what its task told of it."""
+        """Return the call an approval is for, None once it was erased, and what its task told of it."""
         record = find_decision(connection, approval.tenant, approval.decision_id)
         values = None if record is None else self._values_of(connection, record)
         if record is None or values is None:
@@ -359,7 +359,7 @@ class Core:
         return self.code_of(approval) if mine and not listed and approval.state is ApprovalState.PENDING else ""
 
     def code_of(self, approval: Approval) -> str:
-        """Computes the code that answers an approval."""
+        """Compute the code that answers an approval."""
         return approval_code(
             self.keys.code_key,
             approval_id=approval.id,
@@ -373,12 +373,12 @@ class Core:
     def find_approval(
         self, connection: Connection, tenant: str, approval_id: str, *, lock: bool = False
     ) -> Approval | None:
-        """Answers an approval of the tenant with its votes checked; see store.approvals.find_approval."""
+        """Return an approval of the tenant with its votes checked; see store.approvals.find_approval."""
         found = approval_rows.find_approval(connection, tenant, approval_id, lock=lock)
         return None if found is None else self.votes.checked(found)
 
     def current(self, connection: Connection, approval: Approval, who: Principal, now_us: int) -> Approval:
-        """Answers the approval as time has left it; one whose time is over is recorded as EXPIRED first."""
+        """Return the approval as time has left it; one whose time is over is recorded as EXPIRED first."""
         if not approval.due(now_us):
             return approval
         expired = replace(
@@ -399,7 +399,7 @@ class Core:
         values: Mapping[str, Any] | None = None,
         made: Mapping[str, tuple[bytes, str]] | None = None,
     ) -> Place:
-        """Appends a record to the audit log and answers its place."""
+        """Append a record to the audit log and return its place."""
         return self.audit.append(connection, Entry(kind, now_us, who, body, values or {}, made or {}))
 
 
@@ -409,7 +409,7 @@ def _unrecorded(error: SQLAlchemyError) -> Unavailable:
 
 
 def about(approval: Approval) -> dict[str, Any]:
-    """Answers what a record says about an approval."""
+    """Return what a record says about an approval."""
     return {
         "approval_id": approval.id,
         "approval_class": approval.approval_class,

@@ -67,7 +67,7 @@ from phylactery_riskgate.tasks.snapshot import Told, ask_body, told_values
 
 
 def permit_claims(record: DecisionRecord, bound: BoundCall, issuer: str, end_us: int) -> dict[str, Any]:
-    """Answers what a permit says of a recorded decision about a bound call; it can be redeemed until end_us."""
+    """Return what a permit says of a recorded decision about a bound call; it can be redeemed until end_us."""
     issued = record.permit_us // MICROSECONDS
     return {
         "iss": issuer,
@@ -97,9 +97,9 @@ class Evaluation:
         self._core, self._namings = core, Namings(core, tasks)
 
     async def evaluate(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None = None) -> Evaluated:
-        """Answers the decision about one call, by an engine that was just asked for or the one of this moment.
+        """Return the decision about one call, by an engine that was just asked for or the one of this moment.
 
-        Raises PermissionDenied TOOL_NOT_GRANTED, AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND and
+        Raise PermissionDenied TOOL_NOT_GRANTED, AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND and
         TASK_NOT_FOUND, what asking gives as reasons to ask nobody, Unavailable STORE_UNAVAILABLE, and
         FailedPrecondition where the approval does not count for the call.
         """
@@ -110,7 +110,7 @@ class Evaluation:
         return self.answer(question, stored)
 
     async def decide(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None) -> Question:
-        """Answers a question with its verdict, still to be recorded. Raises as evaluate does."""
+        """Return a question with its verdict, still to be recorded. Raise as evaluate does."""
         began = time.perf_counter()
         who.require_tool(asked.call.tool)
         if engine is None or engine.bundle.revision < asked.min_bundle_revision:
@@ -125,12 +125,12 @@ class Evaluation:
         return (await self._decide(engine, who, asked, approved, naming))._replace(began=began)
 
     def work_of(self, question: Question) -> Work[Stored | Refused]:
-        """Answers what records a question and finds its answer, for the writer."""
+        """Return what records a question and find its answer, for the writer."""
         work = self._with_approval if question.asked.approval_id else self._without_approval
         return lambda connection: work(connection, question)
 
     def answer(self, question: Question, stored: Stored) -> Evaluated:
-        """Answers what is durable, with its permit where it is one: it is signed only now."""
+        """Return what is durable, with its permit where it is one: it is signed only now."""
         self._show_shadow(question, stored)
         record, permit, end = stored.record, "", 0
         if record.decision is Decision.ALLOW and stored.bound is not None:
@@ -161,7 +161,7 @@ class Evaluation:
         return self._replay(connection, question, record)
 
     def _with_approval(self, connection: Connection, question: Question) -> Stored | Refused:
-        """Counts a real approval, if every factor of it holds for this call."""
+        """Count a real approval, if every factor of it holds for this call."""
         who, asked, now_us = question.who, question.asked, question.now_us
         approval = self._core.find_approval(connection, who.tenant, asked.approval_id, lock=True)
         if approval is None or approval.requester != who.subject:
@@ -198,7 +198,7 @@ class Evaluation:
         return self._replay(connection, question, earlier)
 
     def _decided(self, connection: Connection, question: Question, approval: Approval | None = None) -> Question:
-        """Answers the question as decided by what counts now: the approval's last yes may have come in the meantime.
+        """Return the question as decided by what counts now: the approval's last yes may have come in the meantime.
 
         What is frozen is blocked, whatever the policies say.
         """
@@ -219,7 +219,7 @@ class Evaluation:
         return stops.find_freeze(connection, who.tenant, who.subject, question.asked.call.tool)
 
     def _replay(self, connection: Connection, question: Question, record: DecisionRecord) -> Stored | Refused:
-        """Answers what was recorded; a permit whose time is over is replaced. Another call is refused, on record.
+        """Return what was recorded; a permit whose time is over is replaced. Another call is refused, on record.
 
         One whose values were erased, and which the catalog of today binds otherwise, comes without a permit. So does
         one that was revoked, is frozen or taken back, whose ask other calls have used up, whose permit is over like its
@@ -264,7 +264,7 @@ class Evaluation:
     def _withheld(
         self, connection: Connection, question: Question, record: DecisionRecord, bound: BoundCall | None
     ) -> str:
-        """Answers why a call that was allowed comes without a permit now, empty where it comes with one.
+        """Return why a call that was allowed comes without a permit now, empty where it comes with one.
 
         One that is redeemed already comes with one: it opens nothing more, and a process that died in between gets its
         receipt by it.
@@ -277,13 +277,13 @@ class Evaluation:
         return why or ("DECISION_TOO_OLD" if self._too_old(record, question.now_us) else "")
 
     def _stopped(self, connection: Connection, question: Question, record: DecisionRecord) -> str:
-        """Answers why an operator keeps a decision that allowed a call from allowing it now, empty where none does."""
+        """Return why an operator keeps a decision that allowed a call from allowing it now, empty where none does."""
         if record.revoke_us:
             return "DECISION_REVOKED"
         return "" if self._freeze(connection, question) is None else "FROZEN"
 
     def _used_up(self, connection: Connection, question: Question, record: DecisionRecord, bound: BoundCall) -> str:
-        """Answers why the task of a call gives it no further permit."""
+        """Return why the task of a call gives it no further permit."""
         who, tool = question.who, question.engine.bundle.tools.get(record.tool)
         told = self._core.told_of(connection, record)
         if not told.task_id:
@@ -304,7 +304,7 @@ class Evaluation:
         return "" if all(one is not None and one.open(question.now_us) for one in lives) else "TASK_ENDED"
 
     def _with_permit(self, connection: Connection, question: Question, record: DecisionRecord) -> DecisionRecord:
-        """Answers what was recorded with a permit whose time is not over, which is on record."""
+        """Return what was recorded with a permit whose time is not over, which is on record."""
         who, now_us = question.who, question.now_us
         ahead_us = record.permit_us - now_us  # where a clock was set back, nobody takes a permit of its former time
         if record.permit_id and now_us < self._permit_end(record) and ahead_us <= SKEW_SECONDS * MICROSECONDS:
@@ -316,7 +316,7 @@ class Evaluation:
         return record
 
     def _record(self, connection: Connection, question: Question) -> Stored | Refused:
-        """Makes the decision durable, with its approval where it asks for one."""
+        """Make the decision durable, with its approval where it asks for one."""
         who, asked, verdict, now_us = question.who, question.asked, question.verdict, question.now_us
         bound, tool = verdict.bound, asked.call.tool
         made = {ARGS_HASH: committed(bound.args_hash)} if bound else {}
@@ -375,7 +375,7 @@ class Evaluation:
         return Stored(record, bound, self._core.seen(connection, approval, who), replayed=False)
 
     def _asked(self, connection: Connection, question: Question, kept: str, args_commitment: str) -> Approval | Refused:
-        """Makes the approval a decision asks for; where nobody may be asked, the refusal is recorded."""
+        """Make the approval a decision asks for; where nobody may be asked, the refusal is recorded."""
         who, asked, verdict = question.who, question.asked, question.verdict
         assert verdict.bound is not None, "only a bound call can ask for an approval"
         asking = Asking(
@@ -409,12 +409,12 @@ class Evaluation:
         )
 
     def _same(self, bound: BoundCall | None, record: DecisionRecord) -> BoundCall | None:
-        """Answers the call as bound now, where that is what was recorded."""
+        """Return the call as bound now, where that is what was recorded."""
         same = self._core.same_call(record, bound) and bound is not None and bound.tool_version == record.tool_version
         return bound if same else None
 
     def _show_shadow(self, question: Question, stored: Stored) -> None:
-        """Lets the shadow, where there is one, decide about the same call, with what its own catalog says of the task.
+        """Let the shadow, where there is one, decide about the same call, with what its own catalog says of the task.
 
         What was answered before is not shown, nor what is decided by recorded facts: they are of the live catalog, and
         the shadow was shown the call when they were computed.
@@ -432,7 +432,7 @@ class Evaluation:
         self._core.live.shadow.offer(shown)
 
     def _note_asked(self, connection: Connection, question: Question, body: dict[str, Any]) -> None:
-        """Records a refusal of a call that no record of a decision tells, with its hash beside it."""
+        """Record a refusal of a call that no record of a decision tells, with its hash beside it."""
         bound = question.verdict.bound
         values = {ARGS_HASH: bound.args_hash} if bound else {}
         told = question.place | body | (sensitive_body(question) if values else {})
@@ -445,7 +445,7 @@ class Evaluation:
         self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, told)
 
     def _too_old(self, record: DecisionRecord, now_us: int) -> bool:
-        """Says whether a decision was made too long ago to be given a further permit; once it was, it stays so."""
+        """Return whether a decision was made too long ago to be given a further permit; once it was, it stays so."""
         if record.permit_us == decision_rows.PERMITS_OVER:
             return True
         return now_us >= record.create_us + self._core.decision_ttl_seconds * MICROSECONDS
@@ -455,5 +455,5 @@ class Evaluation:
 
 
 def _without_permit(record: DecisionRecord, why: str) -> DecisionRecord:
-    """Answers what was recorded and, before its reasons, why it comes without a permit."""
+    """Return what was recorded and, before its reasons, why it comes without a permit."""
     return record._replace(reasons=(reason(why), *record.reasons)[:MAX_REASONS])

@@ -45,9 +45,9 @@ class Explaining:
         """The last engine of an earlier bundle: explanations come in rows, and an engine takes a while to prepare."""
 
     async def explain(self, who: Principal, asked: ExplainInput) -> Explained:
-        """Explains a call.
+        """Explain a call.
 
-        Raises PermissionDenied ROLE_REQUIRED, NotFound and FailedPrecondition NOT_EXPLAINABLE, NotFound TASK_NOT_FOUND
+        Raise PermissionDenied ROLE_REQUIRED, NotFound and FailedPrecondition NOT_EXPLAINABLE, NotFound TASK_NOT_FOUND
         where an imagined call names a task that is not the caller's own in this thread, and Unavailable.
         """
         everybodys = bool(who.roles & {Role.AUDITOR, Role.POLICY_ADMIN})
@@ -104,7 +104,7 @@ class Explaining:
         raise _unexplainable(decision_id, why)
 
     async def _engine_of(self, recalled: Recalled) -> DecisionEngine:
-        """Answers the engine of the bundle that decided."""
+        """Return the engine of the bundle that decided."""
         for engine in (self._core.live.held, self._earlier):
             if engine is not None and engine.bundle.hash == recalled.bundle_hash:
                 return engine

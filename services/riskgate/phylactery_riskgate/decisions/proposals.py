@@ -15,14 +15,14 @@ from phylactery_riskgate.store.decisions import CallKey
 
 
 def caller_of(principal: Principal) -> Caller:
-    """Answers the caller the decision knows; a delegate's word about a level does not count."""
+    """Return the caller the decision knows; a delegate's word about a level does not count."""
     return Caller(
         principal.subject, principal.tenant, principal.level, principal.groups, direct=not principal.delegated
     )
 
 
 def raw_call(call: CallInput) -> RawCall:
-    """Answers the call as the decision takes it."""
+    """Return the call as the decision takes it."""
     return RawCall(
         tool=call.tool,
         tool_call_id=call.tool_call_id,
@@ -34,12 +34,12 @@ def raw_call(call: CallInput) -> RawCall:
 
 
 def key_of(principal: Principal, run_id: str, tool_call_id: str) -> CallKey:
-    """Answers the place of a call."""
+    """Return the place of a call."""
     return CallKey(principal.tenant, principal.subject, run_id, tool_call_id)
 
 
 def fingerprint(call: RawCall, verdict: Verdict) -> str:
-    """Answers what makes two proposals at one place the same: tool and raw arguments.
+    """Return what makes two proposals at one place the same: tool and raw arguments.
 
     Arguments without a canonical form are told apart by their bytes. A claimed hash that does not fit is a difference
     of its own: it must not find the answer that the right one got.
@@ -60,7 +60,7 @@ def frozen_body(verdict: Verdict) -> dict[str, Any]:
 
 
 def verdict_body(verdict: Verdict) -> dict[str, Any]:
-    """Answers what a record says about a verdict."""
+    """Return what a record says about a verdict."""
     bound = verdict.bound
     return {
         "decision": str(verdict.decision),

@@ -56,7 +56,7 @@ class Question(NamedTuple):
 
     @property
     def place(self) -> dict[str, Any]:
-        """Answers what every record about it says."""
+        """Return what every record about it says."""
         return told_body(self.naming.task_id) | {
             "thread_id": self.asked.thread_id,
             "run_id": self.asked.run_id,
@@ -66,7 +66,7 @@ class Question(NamedTuple):
 
 
 def approval_not_found(approval_id: str) -> NotFound:
-    """Answers the one reason for an approval that does not exist, is another tenant's, or is not the caller's."""
+    """Return the one reason for an approval that does not exist, is another tenant's, or is not the caller's."""
     return NotFound(
         "APPROVAL_NOT_FOUND",
         f"there is no approval '{approval_id}' for this identity",
@@ -75,7 +75,7 @@ def approval_not_found(approval_id: str) -> NotFound:
 
 
 def conflict(record: DecisionRecord) -> AlreadyExists:
-    """Answers what is said where another call has this place, or one whose record is past its retention."""
+    """Return what is said where another call has this place, or one whose record is past its retention."""
     by = "asked with another call" if record.fingerprint else "used by a call whose record is past its retention"
     return AlreadyExists(
         "CALL_CONFLICT",
@@ -85,7 +85,7 @@ def conflict(record: DecisionRecord) -> AlreadyExists:
 
 
 def basis_body(question: Question) -> dict[str, Any]:
-    """Answers what the decision rested on beside the call and the facts, so that it can be made again from its record.
+    """Return what the decision rested on beside the call and the facts, so that it can be made again from its record.
 
     And which of its values are sensitive by the catalog of this day: another may not know the tool.
     """
@@ -101,13 +101,13 @@ def basis_body(question: Question) -> dict[str, Any]:
 
 
 def sensitive_body(question: Question) -> dict[str, Any]:
-    """Answers which of a call's values are sensitive by the catalog of this day: nothing where none is."""
+    """Return which of a call's values are sensitive by the catalog of this day: nothing where none is."""
     hidden = sensitive_values(question.engine.bundle.tools.get(question.asked.call.tool))
     return {} if hidden is None else {SENSITIVE: hidden}
 
 
 def unbound_values(question: Question) -> dict[str, Any]:
-    """Answers the arguments as they came where they are JSON and fitted no tool: another catalog may bind them."""
+    """Return the arguments as they came where they are JSON and fitted no tool: another catalog may bind them."""
     call, verdict = question.asked.call, question.verdict
     if verdict.bound is not None or not verdict.raw_args_hash:
         return {}

@@ -111,10 +111,10 @@ class Redemptions:
         self._core = core
 
     async def redeem(self, who: Principal, asked: RedeemInput) -> Redeemed:
-        """Consumes a permit for one execution, and signs the receipt once that is durable.
+        """Consume a permit for one execution, and sign the receipt once that is durable.
 
         The same execution gets the same receipt again, even after the permit's end. Every refusal is recorded with the
-        factor that failed. Raises PermissionDenied, FailedPrecondition, and Unavailable STORE_UNAVAILABLE.
+        factor that failed. Raise PermissionDenied, FailedPrecondition, and Unavailable STORE_UNAVAILABLE.
         """
         who.require(Role.CALLER)
         who.require_tool(asked.call.tool)
@@ -137,23 +137,23 @@ class Redemptions:
         return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)
 
     async def report_outcome(self, who: Principal, report: OutcomeInput) -> Place:
-        """Records how an execution ended and answers the record's place in the audit log.
+        """Record how an execution ended and return the record's place in the audit log.
 
-        Raises NotFound EXECUTION_NOT_FOUND and FailedPrecondition OUTCOME_CONFLICT.
+        Raise NotFound EXECUTION_NOT_FOUND and FailedPrecondition OUTCOME_CONFLICT.
         """
         who.require(Role.CALLER)
         now_us = self._core.clock.now_us()
         return await self._core.write(lambda connection: self._report(connection, who, report, now_us))
 
     async def without_outcome(self, tenant: str, *, older_than_seconds: int, limit: int = 100) -> list[Redemption]:
-        """Answers redeemed calls of a tenant whose outcome is still missing after so many seconds, oldest first."""
+        """Return redeemed calls of a tenant whose outcome is still missing after so many seconds, oldest first."""
         before_us = self._core.clock.now_us() - older_than_seconds * MICROSECONDS
         return await self._core.database.read(
             lambda connection: rows.without_outcome(connection, tenant, before_us=before_us, limit=limit)
         )
 
     def _verified(self, who: Principal, asked: RedeemInput) -> Claims:
-        """Answers the claims of a genuine permit for exactly this caller and place."""
+        """Return the claims of a genuine permit for exactly this caller and place."""
         try:
             claims = self._core.keys.verify(asked.permit, TokenType.PERMIT)
             expected = {
@@ -174,7 +174,7 @@ class Redemptions:
         return claims
 
     async def _prepare(self, who: Principal, asked: RedeemInput, claims: Claims) -> _Attempt:
-        """Decides about the call again, with the real approval's class where the permit came from one.
+        """Decide about the call again, with the real approval's class where the permit came from one.
 
         Of its task counts what was known when the call was decided first.
         """
@@ -221,7 +221,7 @@ class Redemptions:
         return self._redeem(connection, attempt, bound, approval)
 
     def _repeated(self, connection: Connection, attempt: _Attempt) -> _Stored | None:
-        """Answers the redemption this execution has already; raises a refusal where another has it."""
+        """Return the redemption this execution has already; raise a refusal where another has it."""
         who, asked = attempt.who, attempt.asked
         execution = rows.find_execution(connection, who.tenant, who.subject, asked.execution_id)
         holder = rows.find_redemption(connection, key_of(who, asked.run_id, asked.call.tool_call_id))
@@ -245,9 +245,9 @@ class Redemptions:
         return _Stored(holder, bound, repeated=True)
 
     def _check_stops(self, connection: Connection, attempt: _Attempt) -> _Attempt:
-        """Answers the attempt with the decision as it stands; raises a refusal where an operator stopped the call.
+        """Return the attempt with the decision as it stands; raise a refusal where an operator stopped the call.
 
-        Until the commit nobody freezes or revokes anything. Raises BusyError where somebody is at it.
+        Until the commit nobody freezes or revoke anything. Raise BusyError where somebody is at it.
         """
         who = attempt.who
         freeze = stops.find_freeze(connection, who.tenant, who.subject, attempt.asked.call.tool, lock=True)
@@ -264,7 +264,7 @@ class Redemptions:
         return replace(attempt, decision=decision)
 
     def _check_time(self, connection: Connection, attempt: _Attempt) -> None:
-        """Raises a refusal where the permit's time is over or has not come, or a later one was issued.
+        """Raise a refusal where the permit's time is over or have not come, or a later one was issued.
 
         One whose time was over once counts no more, whatever the clock says later.
         """
@@ -280,7 +280,7 @@ class Redemptions:
             raise _refuse("PERMIT_EXPIRED", "expiry", told)
 
     def _check_retraction(self, connection: Connection, attempt: _Attempt, bound: BoundCall) -> None:
-        """Raises a refusal where later words took the call back, unless it was decided in knowledge of them.
+        """Raise a refusal where later words took the call back, unless it was decided in knowledge of them.
 
         Until the commit nobody takes anything of its tasks back, and nobody else uses their asks up.
         """
@@ -297,9 +297,9 @@ class Redemptions:
             )
 
     def _with_ask_used(self, connection: Connection, attempt: _Attempt) -> Verdict:
-        """Answers the verdict of a call that an ask allowed with that ask used once more.
+        """Return the verdict of a call that an ask allowed with that ask used once more.
 
-        Raises a refusal where it has no more left, unless the policies allow the call to whoever asks for nothing.
+        Raise a refusal where it has no more left, unless the policies allow the call to whoever asks for nothing.
         """
         who, asked, verdict, facts = attempt.who, attempt.asked, attempt.verdict, attempt.verdict.task
         if not uses_ask(facts, attempt.tool) or attempt.decision.counted_approval_id:
@@ -322,7 +322,7 @@ class Redemptions:
         return verdict._replace(task=replace(facts, used=used + 1))
 
     def _checked_approval(self, connection: Connection, attempt: _Attempt, bound: BoundCall) -> Approval | None:
-        """Answers the approval the permit rests on, if it still stands, and is for this very call."""
+        """Return the approval the permit rests on, if it still stands, and is for this very call."""
         counted, asked = attempt.decision.counted_approval_id, attempt.asked
         if not counted:
             return None
@@ -458,7 +458,7 @@ class Redemptions:
 
 
 def _checked_call(attempt: _Attempt) -> BoundCall:
-    """Answers the call as bound now, if it is the one that was permitted."""
+    """Return the call as bound now, if it is the one that was permitted."""
     bound = attempt.verdict.bound
     if bound is None or bound.args_hash != attempt.claims.text("args_hash"):
         raise _refuse("ARGS_MISMATCH", "argument_hash", "the permit is for other arguments; nothing was redeemed")
@@ -468,7 +468,7 @@ def _checked_call(attempt: _Attempt) -> BoundCall:
 
 
 def _check_approvers(attempt: _Attempt, approval: Approval | None) -> None:
-    """Raises a refusal where the call still needs its approval, and somebody who gave it may not approve any more."""
+    """Raise a refusal where the call still needs its approval, and somebody who gave it may not approve any more."""
     asks = attempt.verdict.decision is Decision.AUTH_REQUIRED
     if approval is not None and asks and lost_approvers(attempt.basis.engine.bundle, approval):
         raise _RefusalError(str(Factor.APPROVER), approvers_lost(approval))

@@ -57,7 +57,7 @@ class Recalled:
     told: Told
 
     def ask(self, engine: DecisionEngine, **more: Any) -> Verdict:
-        """Decides again, under an engine."""
+        """Decide again, under an engine."""
         return engine.decide(
             self.call,
             self.caller,
@@ -86,7 +86,7 @@ class Lost:
 
 
 def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEntry) -> Recalled | Lost:
-    """Answers the question behind the record of a decision. Raises DataLoss when its values were altered."""
+    """Return the question behind the record of a decision. Raise DataLoss when its values were altered."""
     record: dict[str, Any] = json.loads(entry.stored.record)
     if record.get("frozen"):
         return Lost(record["decision_id"], erased=False, frozen=True)
@@ -120,7 +120,7 @@ def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEnt
 
 
 def _call_of(record: Mapping[str, Any], values: Mapping[str, Any]) -> RawCall | None:
-    """Answers the call as it was bound, or as it came where nothing bound it; None where neither is kept.
+    """Return the call as it was bound, or as it came where nothing bound it; None where neither is kept.
 
     What a caller claims of a bound call held then. Of one that was not bound it may hold under another bundle.
     """
@@ -140,7 +140,7 @@ def _call_of(record: Mapping[str, Any], values: Mapping[str, Any]) -> RawCall | 
 def recall_page(
     connection: Connection, audit: AuditLog, tenant: str, *, since_us: int, after: Position | None, limit: int
 ) -> tuple[list[Recalled | Lost], Position | None]:
-    """Answers a tenant's decisions, newest first, and where the next page begins, None where this is the last."""
+    """Return a tenant's decisions, newest first, and where the next page begins, None where this is the last."""
     bounds = Bounds(kind=str(Kind.DECISION), start_us=since_us)
     entries = list(scan(connection, tenant, bounds, after=after, limit=limit))
     found = [recall(connection, audit, tenant, entry) for entry in entries]
@@ -148,12 +148,12 @@ def recall_page(
 
 
 def outlook_of(verdict: Verdict) -> Outlook:
-    """Answers what a verdict decides."""
+    """Return what a verdict decides."""
     return str(verdict.decision), verdict.approval_class or ""
 
 
 def openness(outlook: Outlook, ranks: Mapping[str, int]) -> int:
-    """Answers how close a call came to running; a class nobody knows any more counts as the furthest."""
+    """Return how close a call came to running; a class nobody knows any more counts as the furthest."""
     decision, approval_class = outlook
     if decision == Decision.ALLOW:
         return len(ranks) + 1
@@ -200,7 +200,7 @@ class Replay:
         self.summary = Summary(engine.bundle.revision)
 
     def decide(self, page: Iterable[Recalled | Lost]) -> Iterator[Flip]:
-        """Decides each again and answers those that flip."""
+        """Decide each again and return those that flip."""
         for one in page:
             if isinstance(one, Lost):
                 self.summary.erased += one.erased
@@ -221,7 +221,7 @@ class Replay:
 def replay_all(
     connection: Connection, audit: AuditLog, tenant: str, replay: Replay, *, since_us: int, limit: int
 ) -> Iterator[Flip]:
-    """Replays a tenant's decisions from one connection."""
+    """Replay a tenant's decisions from one connection."""
     after: Position | None = None
     while limit > 0:
         page, after = recall_page(connection, audit, tenant, since_us=since_us, after=after, limit=min(limit, _PAGE))
@@ -240,9 +240,9 @@ class Replays:
     async def run(
         self, who: Principal, parts: Iterable[tuple[str, bytes]], *, since_us: int, limit: int
     ) -> AsyncIterator[Flip | Summary]:
-        """Answers every flip of the caller's tenant, newest first, and the summary last.
+        """Return every flip of the caller's tenant, newest first, and the summary last.
 
-        Raises InvalidArgument BUNDLE_INVALID and Unavailable STORE_UNAVAILABLE.
+        Raise InvalidArgument BUNDLE_INVALID and Unavailable STORE_UNAVAILABLE.
         """
         if Role.INSTALLATION_OPERATOR not in who.roles:
             who.require(Role.POLICY_ADMIN)

@@ -130,7 +130,7 @@ class AccessInput(EdgeModel):
 
 
 def read_access(fields: Mapping[str, Any]) -> AccessInput:
-    """Reads one question as itself, so that a fault names its own field. Raises InvalidArgument INVALID_REQUEST."""
+    """Read one question as itself, so that a fault names its own field. Raise InvalidArgument INVALID_REQUEST."""
     if "evaluations" in fields:
         return parse(AccessInput, fields)
     return AccessInput(evaluations=[parse(QuestionInput, fields)])

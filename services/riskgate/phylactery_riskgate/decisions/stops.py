@@ -69,7 +69,7 @@ class Control:
     async def freeze(self, who: Principal, asked: TargetInput) -> Frozen:
         """Stop every call a target means.
 
-        Raises PermissionDenied ROLE_REQUIRED, NotFound TOOL_NOT_FOUND, InvalidArgument and Unavailable.
+        Raise PermissionDenied ROLE_REQUIRED, NotFound TOOL_NOT_FOUND, InvalidArgument and Unavailable.
         """
         target = _target(who, asked)
         if target.scope is Scope.TOOL and target.name not in self._core.live.held.bundle.tools:
@@ -88,7 +88,7 @@ class Control:
     async def unfreeze(self, who: Principal, asked: TargetInput) -> Lifted:
         """Lift a freeze of the caller's own kind.
 
-        Raises PermissionDenied ROLE_REQUIRED, NotFound FREEZE_NOT_FOUND, InvalidArgument and Unavailable.
+        Raise PermissionDenied ROLE_REQUIRED, NotFound FREEZE_NOT_FOUND, InvalidArgument and Unavailable.
         """
         target = _target(who, asked)
         return await self._core.write(lambda connection: self._unfreeze(connection, who, target, asked.reason))
@@ -103,7 +103,7 @@ class Control:
     async def revoke(self, who: Principal, asked: RevokeInput) -> Revoked:
         """Void a decision, and close the approval it asked for.
 
-        Raises PermissionDenied ROLE_REQUIRED, NotFound DECISION_NOT_FOUND, FailedPrecondition ALREADY_REDEEMED and
+        Raise PermissionDenied ROLE_REQUIRED, NotFound DECISION_NOT_FOUND, FailedPrecondition ALREADY_REDEEMED and
         Unavailable.
         """
         tenant = _tenant(who, asked.tenant)
@@ -212,7 +212,7 @@ def _installation(who: Principal) -> bool:
 
 
 def _target(who: Principal, asked: TargetInput) -> Target:
-    """Return what a caller means, where it is theirs to stop. Raises PermissionDenied ROLE_REQUIRED."""
+    """Return what a caller means, where it is theirs to stop. Raise PermissionDenied ROLE_REQUIRED."""
     if asked.scope is Scope.ALL:
         who.require(Role.INSTALLATION_OPERATOR)
         return Target(Scope.ALL, EVERY_TENANT, "")
@@ -222,7 +222,7 @@ def _target(who: Principal, asked: TargetInput) -> Target:
 
 
 def _tenant(who: Principal, asked: str) -> str:
-    """Return the tenant a caller means, where it is theirs. Raises PermissionDenied and InvalidArgument."""
+    """Return the tenant a caller means, where it is theirs. Raise PermissionDenied and InvalidArgument."""
     if who.delegated:
         told = "nobody stops anything through a delegate"
         raise PermissionDenied("ROLE_REQUIRED", told, metadata={"role": str(Role.OPERATOR)})

@@ -25,9 +25,9 @@ class TaskSource(Protocol):
     """Where tasks are kept."""
 
     async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
-        """Answers what tells the facts of calls from what was shown of a task of this user and thread.
+        """Return what tells the facts of calls from what was shown of a task of this user and thread.
 
-        Raises NotFound TASK_NOT_FOUND where it does not count.
+        Raise NotFound TASK_NOT_FOUND where it does not count.
         """
         ...
 
@@ -54,9 +54,9 @@ class Namings:
         self._core, self._tasks = core, tasks
 
     async def of_task(self, who: Principal, asked: EvaluateInput) -> Naming:
-        """Answers what tells the facts of the task a call names: what was shown of it until now.
+        """Return what tells the facts of the task a call names: what was shown of it until now.
 
-        A call that was decided while its task was open is answered as it was, also after the task's end. Raises
+        A call that was decided while its task was open is answered as it was, also after the task's end. Raise
         NotFound TASK_NOT_FOUND, Unavailable STORE_UNAVAILABLE.
         """
         if not asked.task_id:
@@ -70,7 +70,7 @@ class Namings:
             return Naming(told.task_id, told.reader, recorded=True)
 
     async def of_approval(self, who: Principal, asked: EvaluateInput) -> tuple[Naming, Approval | None]:
-        """Answers the approval a call is asked with, and what the decision that asked for it was told of its task.
+        """Return the approval a call is asked with, and what the decision that asked for it was told of its task.
 
         There is neither where the approval is unknown or another user's.
         """
@@ -92,5 +92,5 @@ class Namings:
 
 
 async def shown(tasks: TaskSource, who: Principal, task_id: str, thread_id: str) -> TaskReader:
-    """Answers what computes the facts of a call from what a task was shown. Raises NotFound TASK_NOT_FOUND."""
+    """Return what computes the facts of a call from what a task was shown. Raise NotFound TASK_NOT_FOUND."""
     return await tasks.reader_for(who, task_id, thread_id)

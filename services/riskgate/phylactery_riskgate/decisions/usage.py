@@ -34,13 +34,13 @@ class Counting:
     """Reads and moves the counters of every budget."""
 
     def __init__(self, data_key: bytes) -> None:
-        """Takes the key that recipients and currencies are hashed with."""
+        """Take the key that recipients and currencies are hashed with."""
         self._key = hmac_sha256(data_key, _PURPOSE.encode())
 
     def reader(
         self, connection: Connection, who: Principal, site: CallSite, now_us: int, *, lock: bool = False
     ) -> UsageReader:
-        """Answers what reads the counters a call is decided by.
+        """Return what reads the counters a call is decided by.
 
         With lock they stay as read until the commit, and it raises BusyError where another replica has them.
         """
@@ -66,7 +66,7 @@ class Counting:
         receipt_id: str,
         now_us: int,
     ) -> None:
-        """Counts a redeemed call in every budget of its tool, whose counters the same transaction has locked."""
+        """Count a redeemed call in every budget of its tool, whose counters the same transaction has locked."""
         if not tool.budgets:
             return
         charge = charge_of(tool, bound)
@@ -79,7 +79,7 @@ class Counting:
             rows.count_call(connection, at, call, [self._hidden(at, one) for one in charge.recipients])
 
     def prune(self, connection: Connection, now_us: int) -> int:
-        """Drops counts that left their window a day ago or more; says how many."""
+        """Drop counts that left their window a day ago or more; say how many."""
         return rows.prune(connection, now_us - KEEP_SECONDS * MICROSECONDS)
 
     def _counters(
@@ -91,12 +91,12 @@ class Counting:
         return Counters(found.calls, found.amount, found.recipients, len(recipients) - found.known)
 
     def _hidden(self, at: CounterKey, value: str) -> str:
-        """Answers a hash that says nothing without the key, and is another one under every other key."""
+        """Return a hash that says nothing without the key, and is another one under every other key."""
         return hmac_sha256(self._key, canonical_bytes([at.tenant, at.budget, at.key, value])).hex()
 
 
 def usage_values(usage: Mapping[str, Counters]) -> dict[str, Any]:
-    """Answers what a decision was told of its budgets as the values of a record: a sum can tell an argument."""
+    """Return what a decision was told of its budgets as the values of a record: a sum can tell an argument."""
     return {
         f"{USAGE}/{budget}": {
             "calls": counted.calls,
@@ -109,7 +109,7 @@ def usage_values(usage: Mapping[str, Counters]) -> dict[str, Any]:
 
 
 def recorded_usage(values: Mapping[str, Any]) -> dict[str, Counters]:
-    """Reads what usage_values wrote: with it, the same call decides the same again."""
+    """Read what usage_values wrote: with it, the same call decides the same again."""
     found = {
         pointer.removeprefix(f"{USAGE}/"): value for pointer, value in values.items() if pointer.startswith(f"{USAGE}/")
     }
@@ -120,7 +120,7 @@ def recorded_usage(values: Mapping[str, Any]) -> dict[str, Counters]:
 
 
 def _key_of(budget: Budget, who: Principal, site: CallSite, tool: CatalogTool) -> CounterKey:
-    """Answers whose counters a call moves.
+    """Return whose counters a call moves.
 
     A thread is its user's: another user who names the same thread neither uses up nor finds its counters.
     """

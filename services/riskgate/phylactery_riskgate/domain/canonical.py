@@ -18,7 +18,7 @@ _PLAIN = json.JSONEncoder(
 
 
 def canonical_bytes(value: Any) -> bytes:
-    """Writes a JSON value in its RFC 8785 form, UTF-8.
+    """Write a JSON value in its RFC 8785 form, UTF-8.
 
     Raises:
         ValueError: the value has no such form (NaN, an integer beyond 2^53 - 1, a lone surrogate, another type).
@@ -30,7 +30,7 @@ def canonical_bytes(value: Any) -> bytes:
 
 
 def _plain_bytes(value: Any) -> bytes:
-    """Writes a plain value; where the fast encoder gives up (deep nesting, a lone surrogate) the standard one says."""
+    """Write a plain value; where the fast encoder gives up (deep nesting, a lone surrogate) the standard one says."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
@@ -38,7 +38,7 @@ def _plain_bytes(value: Any) -> bytes:
 
 
 def _is_plain(value: Any) -> bool:
-    """Says whether ordinary encoders, many times faster, write exactly the RFC 8785 form of a value.
+    """Return whether ordinary encoders, many times faster, write exactly the RFC 8785 form of a value.
 
     It does where every name is ASCII, so that all orders of names are one, and every number a small integer. Strings
     both escape alike.
@@ -66,12 +66,12 @@ def _all_plain(values: Iterable[Any]) -> bool:
 
 
 def sha256(data: bytes) -> str:
-    """Hashes bytes, written "sha256:" and 64 hex digits."""
+    """Hash bytes, written "sha256:" and 64 hex digits."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def hash_json(value: Any) -> str:
-    """Hashes the RFC 8785 form of a JSON value.
+    """Hash the RFC 8785 form of a JSON value.
 
     Raises:
         ValueError: the value has no such form.

@@ -54,15 +54,15 @@ class Faults:
         self._found: list[BundleError] = []
 
     def __bool__(self) -> bool:
-        """Says whether there is any."""
+        """Return whether there is any."""
         return bool(self._found)
 
     def add(self, fault: BundleError) -> None:
-        """Keeps a fault and goes on."""
+        """Keep a fault and go on."""
         self._found += fault.all
 
     def catch(self, work: Callable[[], T]) -> T | None:
-        """Answers what work answers, or None where it raised a BundleError, which is kept."""
+        """Return what work answers, or None where it raised a BundleError, which is kept."""
         try:
             return work()
         except BundleError as error:
@@ -70,7 +70,7 @@ class Faults:
             return None
 
     def check(self) -> None:
-        """Raises the first fault, with the others in it, where there is any."""
+        """Raise the first fault, with the others in it, where there is any."""
         if self._found:
             first, *more = (BundleError(one.file, one.line, one.message) for one in self._found)
             raise BundleError(first.file, first.line, first.message, more)
@@ -113,25 +113,25 @@ class Document:
     lines: Mapping[Place, int]
 
     def line(self, place: Sequence[str | int]) -> int:
-        """Answers the line of a place, or of the nearest place above it."""
+        """Return the line of a place, or of the nearest place above it."""
         tokens = tuple(place)
         while tokens and tokens not in self.lines:
             tokens = tokens[:-1]
         return self.lines.get(tokens, 1)
 
     def error(self, place: Sequence[str | int], message: str) -> BundleError:
-        """Builds the error of a place."""
+        """Build the error of a place."""
         return BundleError(self.file, self.line(place), message)
 
     def only(self, key: str) -> Document:
-        """Answers the document with one of its top-level keys alone."""
+        """Return the document with one of its top-level keys alone."""
         return Document(self.file, {key: self.data[key]}, self.lines)
 
     def parse(self, model: type[ModelT]) -> ModelT:
-        """Reads the content as a model.
+        """Read the content as a model.
 
         Raises:
-            BundleError: it does not fit; names every place that does not.
+            BundleError: it does not fit; name every place that does not.
         """
         try:
             return model.model_validate(self.data)
@@ -146,7 +146,7 @@ class Document:
 
 
 def read_document(file: str, text: str) -> Document:
-    """Reads one YAML or JSON file.
+    """Read one YAML or JSON file.
 
     Raises:
         BundleError: the file is no such document, or is empty.

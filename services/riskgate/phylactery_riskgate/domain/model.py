@@ -159,7 +159,7 @@ class ArgumentView:
 
     @property
     def altered(self) -> bool:
-        """Says whether ``display`` is not the raw value."""
+        """Return whether ``display`` is not the raw value."""
         return bool(self.marks)
 
 

@@ -11,12 +11,12 @@ UNDECLARED = "?"
 
 
 def escape(token: str | int) -> str:
-    """Escapes one reference token."""
+    """Escape one reference token."""
     return str(token).replace("~", "~0").replace("/", "~1")
 
 
 def pointer(tokens: Iterable[str | int]) -> str:
-    """Writes a pointer to the place the tokens lead to."""
+    """Write a pointer to the place the tokens lead to."""
     return "".join(f"/{escape(token)}" for token in tokens)
 
 
@@ -37,10 +37,10 @@ def declared_pointer(place: Iterable[str | int], declared: Container[str]) -> st
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """Reads a pointer.
+    """Read a pointer.
 
     Raises:
-        ValueError: it is neither empty nor begins with "/", or has a "~" that escapes nothing.
+        ValueError: it is neither empty nor begins with "/", or have a "~" that escapes nothing.
     """
     if not text:
         return ()
@@ -53,7 +53,7 @@ def parse(text: str) -> tuple[str, ...]:
 
 
 def value_at(arguments: Any, text: str) -> Any:
-    """Answers the value a pointer of the catalog leads to, None where there is none."""
+    """Return the value a pointer of the catalog leads to, None where there is none."""
     for token in parse(text):
         if not isinstance(arguments, dict):
             return None

@@ -29,10 +29,10 @@ class KeyRecords:
         self._audit, self._source = audit, source
 
     def record(self, connection: Connection, keys: Sequence[PublicKey], now_us: int, *, os_user: str = "") -> int:
-        """Records what is not on record of these keys, the active one first, and answers how many entries that took.
+        """Record what is not on record of these keys, the active one first, and return how many entries that took.
 
         os_user is the account of whoever changed them, where that is known. Auditors of all tenants read the record, so
-        it lies beside it, for whoever exports the log on this machine. Raises BusyError.
+        it lies beside it, for whoever exports the log on this machine. Raise BusyError.
         """
         locks.take(connection, "keys on record")
         before = _on_record(connection)
@@ -55,7 +55,7 @@ class KeyRecords:
 
 
 def _on_record(connection: Connection) -> dict[str, str]:
-    """Answers the last state on record of every key, by its kid."""
+    """Return the last state on record of every key, by its kid."""
     found = (json.loads(record) for record in records_of_kind(connection, ITSELF.tenant, Kind.KEY_CHANGED))
     return {str(one["kid"]): str(one["state"]) for one in found}
 

@@ -38,19 +38,19 @@ class _Signed:
         self._old: set[bytes] = set()
 
     def keep(self, key: bytes, message: bytes, signature: bytes) -> None:
-        """Keeps what was just signed by the private half of a raw public key."""
+        """Keep what was just signed by the private half of a raw public key."""
         if len(self._new) >= _MAX_SIGNED:
             self._old, self._new = self._new, set()
         self._new.add(_digest(key, message, signature))
 
     def genuine(self, key: bytes, message: bytes, signature: bytes) -> bool:
-        """Says whether a signature is good: as is known of the very same one, or as the key says."""
+        """Return whether a signature is good: as is known of the very same one, or as the key says."""
         digest = _digest(key, message, signature)
         return digest in self._new or digest in self._old or verify_signature(key, message, signature)
 
 
 def _digest(key: bytes, message: bytes, signature: bytes) -> bytes:
-    """Answers what stands for all three: a key's and a signature's length are fixed."""
+    """Return what stands for all three: a key's and a signature's length are fixed."""
     return hashlib.sha256(b"".join((key, signature, message))).digest()
 
 
@@ -58,7 +58,7 @@ class LiveKeys:
     """Holds the keys of this moment. A ring is replaced whole: what is signed names the key that signed it."""
 
     def __init__(self, ring: KeyRing, path: Path, *, mounted: bool = False) -> None:
-        """Takes the keys as loaded, and the signing file they came from."""
+        """Take the keys as loaded, and the signing file they came from."""
         self._ring, self._path, self._mounted = ring, path, mounted
         self._file = str(path)
         self._stamp = _stamp(self._file)
@@ -67,7 +67,7 @@ class LiveKeys:
 
     @classmethod
     def open(cls, folder: Path, signing_file: Path | None = None) -> Self:
-        """Loads the keys as load_keys does. Raises KeysError."""
+        """Load the keys as load_keys does. Raise KeysError."""
         path = signing_file or folder / SIGNING_FILE
         before = _stamp(str(path))
         live = cls(load_keys(folder, signing_file), path, mounted=signing_file is not None)
@@ -83,7 +83,7 @@ class LiveKeys:
 
     @property
     def problem(self) -> str:
-        """Says why the signing file of today is not the one in use; empty where it is."""
+        """Say why the signing file of today is not the one in use; empty where it is."""
         self.look()
         return self._problem
 
@@ -93,17 +93,17 @@ class LiveKeys:
         return self._ring.code_key
 
     def sign(self, claims: Mapping[str, Any], kind: TokenType) -> str:
-        """Answers the token, signed by the active key."""
+        """Return the token, signed by the active key."""
         ring = self.ring
         noted = partial(self._signed.keep, ring.public[0].raw) if kind is TokenType.PERMIT else None
         return sign(claims, kind, ring.kid, ring.signer, noted=noted)
 
     def verify(self, token: str, kind: TokenType) -> Claims:
-        """Answers the claims of a token a key signed that is not revoked. Raises TokenError."""
+        """Return the claims of a token a key signed that is not revoked. Raise TokenError."""
         return verify(token, kind, self.ring.verifying, genuine=self._signed.genuine)
 
     def look(self) -> None:
-        """Loads the signing file again where it is another one than last time."""
+        """Load the signing file again where it is another one than last time."""
         stamp = _stamp(self._file)
         if stamp == self._stamp:
             return
@@ -119,7 +119,7 @@ class LiveKeys:
 
 
 def _stamp(path: str) -> _Stamp | None:
-    """Answers what tells one version of a file from another; None where there is none."""
+    """Return what tells one version of a file from another; None where there is none."""
     try:
         found = os.stat(path)  # noqa: PTH116 - a Path is taken apart again at every look
     except OSError:

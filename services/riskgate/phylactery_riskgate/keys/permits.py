@@ -58,14 +58,14 @@ class Claims:
     values: Mapping[str, Any]
 
     def text(self, name: str) -> str:
-        """Answers a claim that must be text. Raises TokenError."""
+        """Return a claim that must be text. Raise TokenError."""
         value = self.values.get(name)
         if not isinstance(value, str):
             raise TokenError("claims", f"the token has no claim {name}")
         return value
 
     def number(self, name: str) -> int:
-        """Answers a claim that must be a whole number. Raises TokenError."""
+        """Return a claim that must be a whole number. Raise TokenError."""
         value = self.values.get(name)
         if not isinstance(value, int) or isinstance(value, bool):
             raise TokenError("claims", f"the token has no claim {name}")
@@ -73,25 +73,25 @@ class Claims:
 
 
 def public_jwk(public_key: bytes) -> dict[str, str]:
-    """Answers the raw public key as a JWK (RFC 8037)."""
+    """Return the raw public key as a JWK (RFC 8037)."""
     return {"crv": "Ed25519", "kty": "OKP", "x": encode(public_key)}
 
 
 def thumbprint(public_key: bytes) -> str:
-    """Answers the key's RFC 7638 thumbprint, which is its kid."""
+    """Return the key's RFC 7638 thumbprint, which is its kid."""
     return encode(hashlib.sha256(_compact(public_jwk(public_key))).digest())
 
 
 @lru_cache(maxsize=64)
 def header(kid: str, kind: TokenType) -> str:
-    """Answers the one header segment tokens of this key and type have."""
+    """Return the one header segment tokens of this key and type have."""
     return encode(_compact({"alg": "Ed25519", "kid": kid, "typ": str(kind)}))
 
 
 def sign(
     claims: Mapping[str, Any], kind: TokenType, kid: str, key: Ed25519PrivateKey, *, noted: Noted | None = None
 ) -> str:
-    """Answers the token. The same claims under the same key always give the same token (RFC 8032)."""
+    """Return the token. The same claims under the same key always give the same token (RFC 8032)."""
     body = f"{header(kid, kind)}.{encode(_compact(claims))}"
     message = body.encode()
     signature = key.sign(message)
@@ -101,9 +101,9 @@ def sign(
 
 
 def verify(token: str, kind: TokenType, keys: Mapping[str, bytes], *, genuine: Genuine = verify_signature) -> Claims:
-    """Answers the claims of a token of this type that one of the keys (raw public key by kid) signed.
+    """Return the claims of a token of this type that one of the keys (raw public key by kid) signed.
 
-    Raises TokenError with factor "signature". Time, issuer, audience and binding are for check_times and the caller;
+    Raise TokenError with factor "signature". Time, issuer, audience and binding are for check_times and the caller;
     ``genuine`` is for who signed it, and knows so without computing it again.
     """
     parts = token.split(".") if len(token) <= MAX_TOKEN_CHARACTERS else []
@@ -119,7 +119,7 @@ def verify(token: str, kind: TokenType, keys: Mapping[str, bytes], *, genuine: G
 
 
 def check_times(claims: Claims, now_us: int) -> None:
-    """Raises TokenError with factor "expiry" outside [nbf - 30 s, exp); a receipt without exp has no end."""
+    """Raise TokenError with factor "expiry" outside [nbf - 30 s, exp); a receipt without exp has no end."""
     now = now_us / 1_000_000
     if claims.number("iat") > now + SKEW_SECONDS or (
         "nbf" in claims.values and claims.number("nbf") > now + SKEW_SECONDS
@@ -130,12 +130,12 @@ def check_times(claims: Claims, now_us: int) -> None:
 
 
 def encode(data: bytes) -> str:
-    """Answers base64url without padding."""
+    """Return base64url without padding."""
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def decode(text: str) -> bytes:
-    """Reads base64url without padding, in its one canonical spelling. Raises TokenError with factor "signature"."""
+    """Read base64url without padding, in its one canonical spelling. Raise TokenError with factor "signature"."""
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -146,7 +146,7 @@ def decode(text: str) -> bytes:
 
 
 def _compact(value: Mapping[str, Any]) -> bytes:
-    """Answers JSON with sorted names and no space: for our names and values, the RFC 8785 form."""
+    """Return JSON with sorted names and no space: for our names and values, the RFC 8785 form."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 

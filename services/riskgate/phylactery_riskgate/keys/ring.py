@@ -56,7 +56,7 @@ class PublicKey:
 
     @property
     def jwk(self) -> dict[str, str]:
-        """Answers the key as a JWK (RFC 8037) with kid, use and alg."""
+        """Return the key as a JWK (RFC 8037) with kid, use and alg."""
         return {**public_jwk(self.raw), "alg": "Ed25519", "kid": self.kid, "use": "sig"}
 
 
@@ -71,17 +71,17 @@ class KeyRing:
 
     @property
     def kid(self) -> str:
-        """Answers the active key's kid."""
+        """Return the active key's kid."""
         return self.public[0].kid
 
     @property
     def verifying(self) -> Mapping[str, bytes]:
-        """Answers what may still have signed: raw public key by kid, revoked ones left out."""
+        """Return what may still have signed: raw public key by kid, revoked ones left out."""
         return {key.kid: key.raw for key in self.public if key.state is not KeyState.REVOKED}
 
     @property
     def data_key_id(self) -> str:
-        """Answers a name of the data key that says nothing about it."""
+        """Return a name of the data key that says nothing about it."""
         return hashlib.sha256(b"phylactery-data-key-id\x00" + self.data_key).hexdigest()[:16]
 
 
@@ -115,14 +115,14 @@ class SigningKey(BaseModel):
 
     @classmethod
     def fresh(cls, now_us: int) -> SigningKey:
-        """Makes a new key that is active from now on."""
+        """Make a new key that is active from now on."""
         private = Ed25519PrivateKey.generate()
         x, d = encode(private.public_key().public_bytes_raw()), encode(private.private_bytes_raw())
         return cls(state=KeyState.ACTIVE, jwk=SigningJwk(x=x, d=d), create_us=now_us)
 
     @property
     def kid(self) -> str:
-        """Answers the key's RFC 7638 thumbprint. Raises TokenError."""
+        """Return the key's RFC 7638 thumbprint. Raise TokenError."""
         return thumbprint(decode(self.jwk.x))
 
 
@@ -135,12 +135,12 @@ class SigningFile(BaseModel):
 
     @property
     def content(self) -> bytes:
-        """Answers the file's bytes."""
+        """Return the file's bytes."""
         return self.model_dump_json(indent=1, exclude_none=True).encode() + b"\n"
 
 
 def load_keys(folder: Path, signing_file: Path | None = None) -> KeyRing:
-    """Answers the keys in the folder, making those that are missing. Raises KeysError.
+    """Return the keys in the folder, making those that are missing. Raise KeysError.
 
     signing_file holds the signing keys elsewhere, such as a mounted secret; it is never made.
     """
@@ -164,7 +164,7 @@ def load_keys(folder: Path, signing_file: Path | None = None) -> KeyRing:
 
 
 def read_signing(path: Path, *, mounted: bool = False) -> tuple[tuple[PublicKey, ...], Ed25519PrivateKey]:
-    """Answers every public key of a signing file, the active one first, and what signs. Raises KeysError.
+    """Return every public key of a signing file, the active one first, and what signs. Raise KeysError.
 
     A mounted secret may be readable by others: whoever mounts it decides who reaches it.
     """
@@ -172,7 +172,7 @@ def read_signing(path: Path, *, mounted: bool = False) -> tuple[tuple[PublicKey,
 
 
 def read_signing_file(path: Path, *, mounted: bool = False) -> SigningFile:
-    """Reads a signing file, making nothing. Raises KeysError."""
+    """Read a signing file, making nothing. Raise KeysError."""
     content = read_key_file(path, forbidden=_FOREIGN_WRITE if mounted else _FOREIGN)
     try:
         return SigningFile.model_validate_json(content)
@@ -201,7 +201,7 @@ def _create_missing(path: Path, make: Callable[[], bytes]) -> None:
 
 
 def write_key_file(path: Path, content: bytes, *, replace: bool) -> None:
-    """Writes the file whole and durably, in the place of another or only where there is none. Raises KeysError."""
+    """Write the file whole and durably, in the place of another or only where there is none. Raise KeysError."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -227,7 +227,7 @@ def write_key_file(path: Path, content: bytes, *, replace: bool) -> None:
 
 
 def read_key_file(path: Path, *, forbidden: int = _FOREIGN) -> bytes:
-    """Answers the bytes of a file whose mode gives others none of the forbidden rights. Raises KeysError."""
+    """Return the bytes of a file whose mode gives others none of the forbidden rights. Raise KeysError."""
     if not path.exists():
         raise KeysError(f"{path}: there is no key yet; start the service once, or run: riskgate keys create")
     try:

@@ -34,7 +34,7 @@ class KeyChange:
 
 
 def create(path: Path, now_us: int) -> KeyChange:
-    """Makes a signing file with one active key; one that is there stays as it is. Raises KeysError."""
+    """Make a signing file with one active key; one that is there stays as it is. Raise KeysError."""
     with _locked(path):
         missing = not path.exists()
         if missing:
@@ -43,7 +43,7 @@ def create(path: Path, now_us: int) -> KeyChange:
 
 
 def rotate(path: Path, now_us: int) -> KeyChange:
-    """Makes a new active key. The one before is RETIRING: what it signed still verifies. Raises KeysError."""
+    """Make a new active key. The one before is RETIRING: what it signed still verifies. Raise KeysError."""
     with _locked(path):
         keys = _with_new_active(_read(path), KeyState.RETIRING, now_us)
         write_key_file(path, SigningFile(keys=keys).content, replace=True)
@@ -51,9 +51,9 @@ def rotate(path: Path, now_us: int) -> KeyChange:
 
 
 def revoke(path: Path, kid: str, now_us: int) -> KeyChange:
-    """Revokes a key: nothing it signed is believed any more. The active key gets a successor in the same step.
+    """Revoke a key: nothing it signed is believed any more. The active key gets a successor in the same step.
 
-    Raises KeysError where no key has this kid.
+    Raise KeysError where no key has this kid.
     """
     with _locked(path):
         keys = _read(path)
@@ -76,7 +76,7 @@ def _with_new_active(keys: list[SigningKey], former: KeyState, now_us: int) -> l
 
 
 def _ended(key: SigningKey, state: KeyState, now_us: int) -> SigningKey:
-    """Answers the key in its next state, without its private half."""
+    """Return the key in its next state, without its private half."""
     when = {"retire_us": now_us} if state is KeyState.RETIRING else {"revoke_us": now_us}
     return key.model_copy(update={"state": state, "jwk": key.jwk.model_copy(update={"d": None}), **when})
 
@@ -92,7 +92,7 @@ def _active(path: Path) -> str:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Holds the lock beside the file; the system lets go of it when a process ends, however it ends."""
+    """Hold the lock beside the file; the system lets go of it when a process ends, however it ends."""
     try:
         descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:

@@ -45,10 +45,10 @@ class Erasure:
         self._core, self._tasks = core, tasks
 
     async def erase(self, who: Principal, asked: EraseInput) -> Erased:
-        """Erases values of the operator's tenant, at most 500 entries in one transaction, and records each of these.
+        """Erase values of the operator's tenant, at most 500 entries in one transaction, and record each of these.
 
         Tasks that a filter by user, thread and time wants are ended, and what was kept of them is erased with it.
-        Raises Unavailable STORE_UNAVAILABLE; what was erased until then stays erased, and is recorded.
+        Raise Unavailable STORE_UNAVAILABLE; what was erased until then stay erased, and is recorded.
         """
         who.require(Role.OPERATOR)
         done = Erased(0, 0)
@@ -66,7 +66,7 @@ class Erasure:
         return done
 
     async def _found(self, who: Principal, asked: EraseInput) -> AsyncIterator[list[rows.FoundEntry]]:
-        """Yields the entries that are named, then those the filter wants, some at a time."""
+        """Yield the entries that are named, then those the filter wants, some at a time."""
         places = [Place(one.log, one.index) for one in asked.entries]
         yield await self._core.database.read(partial(_named, who=who, places=places))
         after: rows.Position | None = None
@@ -78,7 +78,7 @@ class Erasure:
                 return
 
     def _erase(self, connection: Connection, who: Principal, asked: EraseInput, found: list[rows.FoundEntry]) -> Erased:
-        """Erases what lies beside these entries, and appends the record of it in the same transaction."""
+        """Erase what lies beside these entries, and append the record of it in the same transaction."""
         there = rows.with_values(connection, who.tenant, {one.place: one for one in found})
         kept = {one.place for one in there if _is_open(connection, who, one)}
         gone = sorted((one.place for one in there if one.place not in kept), key=lambda place: (place.log, place.index))
@@ -97,7 +97,7 @@ class Erasure:
     def _end_tasks(
         self, connection: Connection, who: Principal, asked: EraseInput, wanted: FilterInput
     ) -> tuple[list[str], Place | None]:
-        """Ends some of the tasks a filter wants, and appends the record of it; none is the end."""
+        """End some of the tasks a filter wants, and append the record of it; none is the end."""
         ended = self._tasks.erase_some(connection, who, wanted)
         if not ended:
             return ended, None
@@ -107,7 +107,7 @@ class Erasure:
 
 
 def _named(connection: Connection, who: Principal, places: list[Place]) -> list[rows.FoundEntry]:
-    """Answers those of the places that hold an entry of the tenant; the others are as if they were not there."""
+    """Return those of the places that hold an entry of the tenant; the others are as if they were not there."""
     found = (rows.find_entry(connection, who.tenant, place) for place in dict.fromkeys(places))
     return [one for one in found if one is not None and one.kind != Kind.VALUES_ERASED]
 
@@ -115,14 +115,14 @@ def _named(connection: Connection, who: Principal, places: list[Place]) -> list[
 def _next(
     connection: Connection, who: Principal, wanted: EntryFilter, after: rows.Position | None
 ) -> tuple[list[rows.FoundEntry], rows.Position | None]:
-    """Answers the next entries the filter wants, and where to go on, None at the end."""
+    """Return the next entries the filter wants, and where to go on, None at the end."""
     found = list(rows.scan(connection, who.tenant, wanted.bounds, after=after, oldest_first=True, limit=MAX_REFERENCES))
     entries = [one for one in found if one.kind != Kind.VALUES_ERASED and wanted.read(one) is not None]
     return entries, found[-1].position if len(found) == MAX_REFERENCES else None
 
 
 def _is_open(connection: Connection, who: Principal, one: rows.FoundEntry) -> bool:
-    """Says whether somebody is still deciding about the call the values belong to."""
+    """Return whether somebody is still deciding about the call the values belong to."""
     record = record_of(one.stored.record)
     for name in ("approval_id", "counted_approval_id"):
         approval_id = record.get(name)
@@ -134,7 +134,7 @@ def _is_open(connection: Connection, who: Principal, one: rows.FoundEntry) -> bo
 
 
 def _selected(chosen: FilterInput | None) -> dict[str, Any]:
-    """Answers what selected the entries, for the record; empty where they were named."""
+    """Return what selected the entries, for the record; empty where they were named."""
     if chosen is None:
         return {}
     return {name: value for name, value in chosen.model_dump(mode="json").items() if value}

@@ -99,7 +99,7 @@ _INSERT_CHANGE = RowInsert(
 
 
 def insert_approval(connection: Connection, approval: Approval) -> Approval:
-    """Adds an approval, which is its first change, and answers it as kept."""
+    """Add an approval, which is its first change, and return it as kept."""
     first = replace(approval, version=1)
     _INSERT.run(connection, [_row(first)])
     _note_change(connection, first, first.create_us)
@@ -107,9 +107,9 @@ def insert_approval(connection: Connection, approval: Approval) -> Approval:
 
 
 def find_approval(connection: Connection, tenant: str, approval_id: str, *, lock: bool = False) -> Approval | None:
-    """Answers an approval of the tenant; lock keeps other writers from it until the commit.
+    """Return an approval of the tenant; lock keeps other writers from it until the commit.
 
-    Raises BusyError where another replica has it locked.
+    Raise BusyError where another replica has it locked.
     """
     place = {"tenant": tenant, "id": approval_id}
     row = (_FIND_LOCKED if lock else _FIND).one(connection, place)
@@ -121,7 +121,7 @@ def find_approval(connection: Connection, tenant: str, approval_id: str, *, lock
 
 
 def change_approval(connection: Connection, approval: Approval, now_us: int) -> Approval:
-    """Writes an approval that changed, for those who watch too, and answers it as kept."""
+    """Write an approval that changed, for those who watch too, and return it as kept."""
     changed = replace(approval, version=approval.version + 1)
     values = {name: getattr(changed, name) for name in _CHANGED}
     _CHANGE.run(connection, {**values, "state": str(changed.state), **_place(changed)})
@@ -130,12 +130,12 @@ def change_approval(connection: Connection, approval: Approval, now_us: int) -> 
 
 
 def save_attempts(connection: Connection, approval: Approval) -> None:
-    """Writes how many wrong codes there were: no change for those who watch."""
+    """Write how many wrong codes there were: no change for those who watch."""
     _SAVE_ATTEMPTS.run(connection, {"attempts": approval.attempts, **_place(approval)})
 
 
 def add_vote(connection: Connection, approval: Approval, vote: Vote) -> None:
-    """Notes that a person said yes, and what their credential said of them. A row of theirs without proof goes."""
+    """Note that a person said yes, and what their credential said of them. A row of theirs without proof goes."""
     if any(one.subject == vote.subject for one in approval.votes):
         connection.execute(sa.delete(approval_votes).where(_OF_VOTER), _voter(approval, vote))
     groups = to_json(sorted(vote.groups))
@@ -144,13 +144,13 @@ def add_vote(connection: Connection, approval: Approval, vote: Vote) -> None:
 
 
 def save_proof(connection: Connection, approval: Approval, vote: Vote) -> None:
-    """Writes the proof of a vote that had none."""
+    """Write the proof of a vote that had none."""
     proven = sa.update(approval_votes).where(_OF_VOTER).values(proof=vote.proof)
     connection.execute(proven, _voter(approval, vote))
 
 
 def find_unproven(connection: Connection) -> list[tuple[str, str]]:
-    """Answers tenant and id of the open approvals that have a vote without proof."""
+    """Return tenant and id of the open approvals that have a vote without proof."""
     query = (
         sa.select(approvals.c.tenant, approvals.c.id)
         .distinct()
@@ -162,7 +162,7 @@ def find_unproven(connection: Connection) -> list[tuple[str, str]]:
 
 
 def count_pending(connection: Connection, tenant: str, requester: str, now_us: int, *, thread_id: str = "") -> int:
-    """Answers how many approvals of a user still wait, in one thread or in all.
+    """Return how many approvals of a user still wait, in one thread or in all.
 
     Never over users: a thread id is only a word, and somebody else's storm must not use up this user's room.
     """
@@ -175,7 +175,7 @@ def count_pending(connection: Connection, tenant: str, requester: str, now_us: i
 def count_asked(
     connection: Connection, tenant: str, requester: str, *, since_us: int, until_us: int, approval_class: str = ""
 ) -> tuple[int, int]:
-    """Answers how many approvals a user has asked for between, of one class or of all, and when the first was."""
+    """Return how many approvals a user has asked for between, of one class or of all, and when the first was."""
     query = _COUNT_ASKED_OF_CLASS if approval_class else _COUNT_ASKED
     of: dict[str, str | int] = {"tenant": tenant, "requester": requester, "approval_class": approval_class}
     of |= {"since_us": since_us, "until_us": until_us}
@@ -193,7 +193,7 @@ def find_rejected(
     since_us: int,
     until_us: int,
 ) -> Approval | None:
-    """Answers the last approval of a user for this very call that somebody rejected between.
+    """Return the last approval of a user for this very call that somebody rejected between.
 
     ``hashes`` are that of the call as it is kept, and the plain one, which rows of before hold.
     """
@@ -206,18 +206,18 @@ def find_rejected(
 def find_last_approved(
     connection: Connection, tenant: str, requester: str, *, tool: str, before_us: int, but_id: str
 ) -> Approval | None:
-    """Answers the last approval of a user for a tool that was approved before that moment, but one."""
+    """Return the last approval of a user for a tool that was approved before that moment, but one."""
     of = {"tenant": tenant, "requester": requester, "tool": tool, "before_us": before_us, "but_id": but_id}
     return _without_votes(_LAST_APPROVED.one(connection, of))
 
 
 def lock_requester(connection: Connection, tenant: str, requester: str) -> None:
-    """Keeps everybody else from counting a user's approvals until the commit. Raises BusyError."""
+    """Keep everybody else from counting a user's approvals until the commit. Raise BusyError."""
     locks.take(connection, f"approvals of {requester} in {tenant}")
 
 
 def find_due(connection: Connection, tenant: str, now_us: int) -> list[str]:
-    """Answers ids of open approvals whose time is over, at most 100."""
+    """Return ids of open approvals whose time is over, at most 100."""
     query = (
         sa.select(approvals.c.id)
         .where(approvals.c.tenant == tenant, approvals.c.state.in_(_OPEN), approvals.c.expire_us <= now_us)
@@ -228,7 +228,7 @@ def find_due(connection: Connection, tenant: str, now_us: int) -> list[str]:
 
 
 def find_open(connection: Connection, tenant: str, requester: str) -> list[str]:
-    """Answers ids of a user's approvals that wait for an answer or for their call, the oldest first."""
+    """Return ids of a user's approvals that wait for an answer or for their call, the oldest first."""
     query = (
         sa.select(approvals.c.id)
         .where(approvals.c.tenant == tenant, approvals.c.requester == requester, approvals.c.state.in_(_OPEN))
@@ -247,7 +247,7 @@ def list_approvals(
     before: tuple[int, str] | None = None,
     limit: int,
 ) -> list[Approval]:
-    """Answers approvals newest first, after the position (create_us, id)."""
+    """Return approvals newest first, after the position (create_us, id)."""
     query = _ALL.where(approvals.c.tenant == tenant)
     if requester:
         query = query.where(approvals.c.requester == requester)
@@ -265,7 +265,7 @@ def list_approvals(
 
 
 def with_votes(connection: Connection, tenant: str, rows: Sequence[Row[Any]]) -> list[Approval]:
-    """Answers the approvals of rows that hold an approval's columns and perhaps more, each with who has said yes."""
+    """Return the approvals of rows that hold an approval's columns and perhaps more, each with who has said yes."""
     votes = _votes(connection, tenant, [row.id for row in rows])
     return [_approval(_values_of(row), votes.get(row.id, ())) for row in rows]
 
@@ -352,7 +352,7 @@ class Wanted:
     approval_id: str = ""
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
-        """Answers the conditions on an approval, but for its state."""
+        """Return the conditions on an approval, but for its state."""
         given = (
             (approvals.c.requester, self.requester),
             (approvals.c.thread_id, self.thread_id),
@@ -370,24 +370,24 @@ class Changed:
 
 
 def unplaced(connection: Connection, tenant: str) -> bool:
-    """Says whether a tenant has changes without a place."""
+    """Return whether a tenant has changes without a place."""
     query = sa.select(_C.version).where(_C.tenant == tenant, _C.position == 0).limit(1)
     return connection.execute(query).first() is not None
 
 
 def last_position(connection: Connection, tenant: str) -> int:
-    """Answers the last place that was given, 0 before the first."""
+    """Return the last place that was given, 0 before the first."""
     return connection.execute(sa.select(sa.func.max(_C.position)).where(_C.tenant == tenant)).scalar_one() or 0
 
 
 def first_position(connection: Connection, tenant: str) -> int:
-    """Answers the first place whose change is kept, 0 before the first."""
+    """Return the first place whose change is kept, 0 before the first."""
     query = sa.select(sa.func.min(_C.position)).where(_C.tenant == tenant, _C.position > 0)
     return connection.execute(query).scalar_one() or 0
 
 
 def place_changes(connection: Connection, tenant: str) -> int:
-    """Gives places to changes that have none, at most 1,000, and answers how many; 0 where another replica does it.
+    """Give places to changes that have none, at most 1,000, and return how many; 0 where another replica does it.
 
     They go by their time, and those of one approval by their number even if the clock was set back between them.
     """
@@ -409,7 +409,7 @@ def place_changes(connection: Connection, tenant: str) -> int:
 
 
 def find_old(connection: Connection, before_us: int) -> list[str]:
-    """Answers tenants with changes from before a time that are not their newest, at most 100."""
+    """Return tenants with changes from before a time that are not their newest, at most 100."""
     later = approval_changes.alias()
     newer = sa.exists().where(later.c.tenant == _C.tenant, later.c.position > _C.position)
     # as an expression: for the bare column SQLite reads the whole table in the order of tenants instead of what is old
@@ -419,7 +419,7 @@ def find_old(connection: Connection, before_us: int) -> list[str]:
 
 
 def prune(connection: Connection, tenant: str, before_us: int) -> int:
-    """Drops a tenant's changes up to the last one from before a time, at most 1,000, and answers how many.
+    """Drop a tenant's changes up to the last one from before a time, at most 1,000, and return how many.
 
     The newest stays, so that places go on from it. 0 where another replica gives or drops places.
     """
@@ -432,7 +432,7 @@ def prune(connection: Connection, tenant: str, before_us: int) -> int:
 
 
 def changes_after(connection: Connection, wanted: Wanted, position: int, limit: int) -> list[Changed]:
-    """Answers changes behind a place, in their order."""
+    """Return changes behind a place, in their order."""
     query = (
         sa.select(
             approvals,
@@ -462,7 +462,7 @@ def changes_after(connection: Connection, wanted: Wanted, position: int, limit: 
 
 
 def open_approvals(connection: Connection, wanted: Wanted, after: tuple[int, str], limit: int) -> list[Changed]:
-    """Answers approvals that are open, oldest first, after (create_us, id), each with the place of its last change.
+    """Return approvals that are open, oldest first, after (create_us, id), each with the place of its last change.
 
     The place is 0 where that change has none yet.
     """

@@ -57,19 +57,19 @@ class RetractionRow:
 
 
 def lock(connection: Connection, tenant: str, subject: str, task_ids: Collection[str]) -> None:
-    """Keeps other replicas from redeeming calls of these tasks, and from taking them back. Raises BusyError."""
+    """Keep other replicas from redeeming calls of these tasks, and from taking them back. Raise BusyError."""
     for task_id in task_ids:
         locks.take(connection, f"riskgate-asks\x00{tenant}\x00{subject}\x00{task_id}")
 
 
 def insert_use(connection: Connection, key: CallKey, ask: AskUse, now_us: int) -> None:
-    """Notes that a redeemed call used an ask."""
+    """Note that a redeemed call used an ask."""
     row = (key.tenant, key.subject, ask.task_id, ask.ask, key.run_id, key.tool_call_id, ask.args_hash, now_us)
     _ADD_USE.run(connection, [row])
 
 
 def uses_of(connection: Connection, tenant: str, subject: str, task_ids: Collection[str]) -> list[AskUse]:
-    """Answers every use of the asks of these tasks."""
+    """Return every use of the asks of these tasks."""
     size, named = _named(task_ids)
     rows = _uses(size).all(connection, {"tenant": tenant, "subject": subject, **named})
     return [AskUse(row.task_id, row.ask, row.args_hash) for row in rows]
@@ -78,7 +78,7 @@ def uses_of(connection: Connection, tenant: str, subject: str, task_ids: Collect
 def insert_retraction(
     connection: Connection, tenant: str, subject: str, retraction: RetractionRow, now_us: int
 ) -> None:
-    """Notes that later words took something of a task back."""
+    """Note that later words took something of a task back."""
     told = to_json([[sorted(one.effects), sorted(one.nouns), sorted(one.targets)] for one in retraction.forbidden])
     row = (tenant, subject, retraction.task_id, retraction.by_task_id, retraction.everything, told, now_us)
     _ADD_RETRACTION.run(connection, [row])
@@ -87,7 +87,7 @@ def insert_retraction(
 def find_retractions(
     connection: Connection, tenant: str, subject: str, task_ids: Collection[str]
 ) -> list[RetractionRow]:
-    """Answers what was taken back of these tasks, the oldest first."""
+    """Return what was taken back of these tasks, the oldest first."""
     size, named = _named(task_ids)
     rows = _retractions(size).all(connection, {"tenant": tenant, "subject": subject, **named})
     return [
@@ -96,13 +96,13 @@ def find_retractions(
 
 
 def drop(connection: Connection, task_id: str) -> None:
-    """Removes what is known of a task's asks."""
+    """Remove what is known of a task's asks."""
     for statement in _DROP:
         statement.run(connection, {"at_id": task_id})
 
 
 def _named(task_ids: Collection[str]) -> tuple[int, dict[str, str]]:
-    """Answers how many tasks a query is for, and its parameters: few sizes, so that the driver knows every text."""
+    """Return how many tasks a query is for, and its parameters: few sizes, so that the driver knows every text."""
     ids = list(task_ids)
     size = 1 << (len(ids) - 1).bit_length()
     return size, {f"task_{number}": ids[min(number, len(ids) - 1)] for number in range(size)}
@@ -114,7 +114,7 @@ def _read(told: bytes) -> tuple[ForbiddenRow, ...]:
 
 @cache
 def _uses(size: int) -> Query:
-    """Answers what finds the uses of asks of so many tasks."""
+    """Return what finds the uses of asks of so many tasks."""
     return Query(
         sa.select(_U.task_id, _U.ask, _U.args_hash).where(
             _U.tenant == sa.bindparam("tenant"),
@@ -126,7 +126,7 @@ def _uses(size: int) -> Query:
 
 @cache
 def _retractions(size: int) -> Query:
-    """Answers what finds the retractions of so many tasks."""
+    """Return what finds the retractions of so many tasks."""
     return Query(
         sa.select(_R.task_id, _R.by_task_id, _R.everything, _R.forbidden)
         .where(

@@ -77,28 +77,28 @@ class Label(NamedTuple):
 
 
 def create_log(connection: Connection, name: str, data_key_id: str) -> None:
-    """Begins an empty log."""
+    """Begin an empty log."""
     connection.execute(
         sa.insert(audit_logs).values(name=name, size=0, frontier=b"", signed_size=0, data_key_id=data_key_id, last_us=0)
     )
 
 
 def lock_names(connection: Connection) -> None:
-    """Keeps everybody else from beginning a log until the commit. Raises BusyError."""
+    """Keep everybody else from beginning a log until the commit. Raise BusyError."""
     locks.take(connection, "names of audit logs")
 
 
 def find_foreign_key(connection: Connection, data_key_id: str) -> tuple[str, str] | None:
-    """Answers the name of a log that has another data key than this, and that key's id; None where there is none."""
+    """Return the name of a log that has another data key than this, and that key's id; None where there is none."""
     query = sa.select(audit_logs.c.name, audit_logs.c.data_key_id).where(audit_logs.c.data_key_id != data_key_id)
     row = connection.execute(query.order_by(audit_logs.c.name).limit(1)).one_or_none()
     return None if row is None else (row.name, row.data_key_id)
 
 
 def find_head(connection: Connection, name: str, *, lock: bool = False) -> Head | None:
-    """Answers the head, None where there is no such log; lock keeps other writers out until the commit.
+    """Return the head, None where there is no such log; lock keeps other writers out until the commit.
 
-    Raises DataLoss when the row was altered.
+    Raise DataLoss when the row was altered.
     """
     row = connection.execute(_HEAD_LOCKED if lock else _HEAD, {"log": name}).one_or_none()
     if row is None:
@@ -111,12 +111,12 @@ def find_head(connection: Connection, name: str, *, lock: bool = False) -> Head 
 
 
 def log_names(connection: Connection) -> list[str]:
-    """Answers the names of every log there is."""
+    """Return the names of every log there is."""
     return list(connection.execute(sa.select(audit_logs.c.name).order_by(audit_logs.c.name)).scalars())
 
 
 def add_checkpoint(connection: Connection, name: str, size: int, note: str, now_us: int) -> None:
-    """Keeps a signed head; one that an auditor asked for before, perhaps of another process, stays as it is."""
+    """Keep a signed head; one that an auditor asked for before, perhaps of another process, stay as it is."""
     at = {"log": name, "size": size}
     if _CHECKPOINT.one(connection, at) is None:
         _ADD_CHECKPOINT.run(connection, [(name, size, note.encode(), now_us)])
@@ -124,14 +124,14 @@ def add_checkpoint(connection: Connection, name: str, size: int, note: str, now_
 
 
 def checkpoints(connection: Connection, name: str) -> Iterator[str]:
-    """Answers every signed head, smallest first."""
+    """Return every signed head, smallest first."""
     query = sa.select(audit_checkpoints.c.note).where(audit_checkpoints.c.log == name)
     for note in connection.execute(query.order_by(audit_checkpoints.c.size)).scalars():
         yield raw_bytes(note).decode(errors="replace")
 
 
 def entries(connection: Connection, name: str, size: int | None = None) -> Iterator[StoredEntry]:
-    """Answers the first so many entries in order, or every one, without holding them all."""
+    """Return the first so many entries in order, or every one, without holding them all."""
     query = sa.select(audit_entries).where(audit_entries.c.log == name).order_by(audit_entries.c.position)
     if size is not None:
         query = query.where(audit_entries.c.position < size)
@@ -140,19 +140,19 @@ def entries(connection: Connection, name: str, size: int | None = None) -> Itera
 
 
 def leaves(connection: Connection, name: str, size: int) -> list[bytes]:
-    """Answers the leaf hashes of the first size entries, for proofs."""
+    """Return the leaf hashes of the first size entries, for proofs."""
     query = sa.select(audit_entries.c.leaf).where(audit_entries.c.log == name, audit_entries.c.position < size)
     return list(connection.execute(query.order_by(audit_entries.c.position)).scalars())
 
 
 def find_values(connection: Connection, tenant: str, name: str, index: int) -> bytes | None:
-    """Answers the sealed values of an entry, None where there are none or they were erased."""
+    """Return the sealed values of an entry, None where there are none or they were erased."""
     row = _VALUES.one(connection, {"log": name, "position": index, "tenant": tenant})
     return None if row is None else raw_bytes(row[0])
 
 
 def erase_values(connection: Connection, tenant: str, name: str, index: int) -> bool:
-    """Erases the sealed values of an entry; the log still verifies. Says whether there were any."""
+    """Erase the sealed values of an entry; the log still verifies. Say whether there were any."""
     result = connection.execute(
         sa.delete(audit_values).where(
             audit_values.c.log == name, audit_values.c.position == index, audit_values.c.tenant == tenant
@@ -162,7 +162,7 @@ def erase_values(connection: Connection, tenant: str, name: str, index: int) -> 
 
 
 def raw_bytes(value: bytes | str) -> bytes:
-    """Answers a column's bytes: SQLite hands out text where somebody altered a row by hand."""
+    """Return a column's bytes: SQLite hands out text where somebody altered a row by hand."""
     return value.encode() if isinstance(value, str) else bytes(value)
 
 
@@ -185,14 +185,14 @@ _LEAVES, _HEADS = (
 
 
 def hashes(connection: Connection, log: str, tier: int, first: int, end: int) -> dict[int, bytes]:
-    """Answers the hashes of a tier (0 is the leaves) from one place to before another, as far as they are kept."""
+    """Return the hashes of a tier (0 is the leaves) from one place to before another, as far as they are kept."""
     given = {"log": log, "first": first, "end": end}
     found = connection.execute(_HEADS, given | {"tier": tier}) if tier else connection.execute(_LEAVES, given)
     return {position: raw_bytes(value) for position, value in found}
 
 
 def kept(connection: Connection, log: str) -> dict[int, int]:
-    """Answers for each tier how many heads are kept: all from the first on, without a gap."""
+    """Return for each tier how many heads are kept: all from the first on, without a gap."""
     columns = audit_subtrees.c
     query = sa.select(columns.tier, sa.func.max(columns.position)).where(columns.log == log).group_by(columns.tier)
     found = {tier: last + 1 for tier, last in connection.execute(query)}
@@ -200,7 +200,7 @@ def kept(connection: Connection, log: str) -> dict[int, int]:
 
 
 def keep(connection: Connection, log: str, tier: int, heads: Mapping[int, bytes]) -> None:
-    """Keeps heads of a tier that are not kept yet. Raises IntegrityError when another process was faster."""
+    """Keep heads of a tier that are not kept yet. Raise IntegrityError when another process was faster."""
     known = kept(connection, log)[tier]
     new = [
         {"log": log, "tier": tier, "position": at, "head": head} for at, head in sorted(heads.items()) if at >= known

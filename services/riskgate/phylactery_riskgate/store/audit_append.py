@@ -39,7 +39,7 @@ class PendingEntries:
     """The entries one unit adds to one log; see the module."""
 
     def __init__(self, name: str, head: rows.Head, *, sign: Sign, settled: Settled) -> None:
-        """Goes on from a head; settled is told how the unit ended."""
+        """Go on from a head; settled is told how the unit ended."""
         self._name, self._head, self._sign, self._settled = name, head, sign, settled
         self._signed_size = head.signed_size
         self._entries: list[tuple[Any, ...]] = []
@@ -50,11 +50,11 @@ class PendingEntries:
 
     @property
     def unsigned(self) -> int:
-        """Answers how many entries no signed head covers."""
+        """Return how many entries no signed head covers."""
         return self.frontier.size - self._signed_size
 
     def add(self, entry: rows.StoredEntry, label: rows.Label) -> None:
-        """Adds the entry that belongs at the end."""
+        """Add the entry that belongs at the end."""
         self.frontier = self.frontier.append(entry.leaf)
         self.last_us = label.time_us
         self._entries.append(
@@ -71,11 +71,11 @@ class PendingEntries:
         )
 
     def keep_values(self, tenant: str, index: int, sealed: bytes) -> None:
-        """Lays sealed values beside an entry."""
+        """Lay sealed values beside an entry."""
         self._values.append((self._name, index, tenant, sealed))
 
     def find_values(self, tenant: str, index: int) -> bytes | None:
-        """Answers the sealed values of an entry that is not written yet."""
+        """Return the sealed values of an entry that is not written yet."""
         return next((sealed for _, at, whose, sealed in self._values if (at, whose) == (index, tenant)), None)
 
     def find_entry(self, tenant: str, index: int) -> rows.StoredEntry | None:
@@ -84,23 +84,23 @@ class PendingEntries:
         return next((rows.StoredEntry(row[1], row[2], row[3]) for row in found), None)
 
     def sign_at_end(self, now_us: int) -> None:
-        """Lets the head be signed once, where the unit leaves it."""
+        """Let the head be signed once, where the unit leaves it."""
         self._sign_us = now_us
 
     def mark(self) -> _Mark:
-        """Answers where it stands, for undo."""
+        """Return where it stands, for undo."""
         return len(self._entries), len(self._values), self.frontier, self.last_us, self._sign_us
 
     def undo(self, mark: _Mark) -> None:
-        """Forgets what came after the mark."""
+        """Forget what came after the mark."""
         entries, values, self.frontier, self.last_us, self._sign_us = mark
         del self._entries[entries:]
         del self._values[values:]
 
     def flush(self, connection: Connection) -> None:
-        """Moves the head and writes every row. Raises ConflictError where the head is not where it was.
+        """Move the head and write every row. Raise ConflictError where the head is not where it was.
 
-        Raises what keeps the head from being signed, too: then none of the unit's entries are kept.
+        Raise what keeps the head from being signed, too: then none of the unit's entries are kept.
         """
         if self._entries:
             moved = {
@@ -120,6 +120,6 @@ class PendingEntries:
             self._signed_size = self.frontier.size
 
     def settle(self, *, committed: bool) -> None:
-        """Remembers the head it left, or that nobody knows it any more."""
+        """Remember the head it left, or that nobody knows it any more."""
         head = rows.Head(self.frontier, self._signed_size, self._head.data_key_id, self.last_us)
         self._settled(*((head, self._note) if committed else (None, "")))

@@ -46,12 +46,12 @@ class FoundEntry:
 
     @property
     def place(self) -> Place:
-        """Answers where it stands."""
+        """Return where it stands."""
         return Place(self.log, self.stored.index)
 
     @property
     def position(self) -> Position:
-        """Answers where it stands among those of all logs."""
+        """Return where it stands among those of all logs."""
         return self.time_us, self.log, self.stored.index
 
 
@@ -67,7 +67,7 @@ class Bounds:
 
 
 def log_sizes(connection: Connection) -> list[LogSize]:
-    """Answers every log, sorted by name."""
+    """Return every log, sorted by name."""
     query = sa.select(audit_logs.c.name, audit_logs.c.size, audit_logs.c.signed_size).order_by(audit_logs.c.name)
     return [LogSize(*row) for row in connection.execute(query)]
 
@@ -82,7 +82,7 @@ def scan(
     limit: int,
     kinds: frozenset[str] = frozenset(),
 ) -> Iterator[FoundEntry]:
-    """Answers a tenant's entries of all logs in the order of time, at most so many, without holding them all.
+    """Return a tenant's entries of all logs in the order of time, at most so many, without holding them all.
 
     With ``kinds`` they are of these alone.
     """
@@ -114,7 +114,7 @@ def visible(
     oldest_first: bool = False,
     limit: int,
 ) -> Iterator[FoundEntry]:
-    """Answers what a tenant's auditor may see, as ``scan``: its entries, and RiskGate's own that concern all."""
+    """Return what a tenant's auditor may see, as ``scan``: its entries, and RiskGate's own that concern all."""
     own, general = (
         scan(connection, of, bounds, after=after, oldest_first=oldest_first, limit=limit, kinds=kinds)
         for of, kinds in ((tenant, frozenset[str]()), (NOBODYS, EVERYBODYS))
@@ -123,7 +123,7 @@ def visible(
 
 
 def following(connection: Connection, tenant: str, log: str, first: int, end: int) -> list[FoundEntry]:
-    """Answers what a tenant's auditor may see of a log, from one index to before another: see ``visible``."""
+    """Return what a tenant's auditor may see of a log, from one index to before another: see ``visible``."""
     columns = audit_entries.c
     general = sa.and_(columns.tenant == NOBODYS, columns.kind.in_(EVERYBODYS))
     query = sa.select(audit_entries).where(
@@ -136,7 +136,7 @@ def following(connection: Connection, tenant: str, log: str, first: int, end: in
 
 
 def leaves_of(connection: Connection, log: str, first: int, end: int) -> list[tuple[int, bytes]]:
-    """Answers index and leaf hash of every entry of a log, from one index to before another."""
+    """Return index and leaf hash of every entry of a log, from one index to before another."""
     columns = audit_entries.c
     query = sa.select(columns.position, columns.leaf).where(
         columns.log == log, columns.position >= first, columns.position < end
@@ -145,13 +145,13 @@ def leaves_of(connection: Connection, log: str, first: int, end: int) -> list[tu
 
 
 def find_entry(connection: Connection, tenant: str, place: Place) -> FoundEntry | None:
-    """Answers one entry, of the tenant or of RiskGate itself: see ``visible``."""
+    """Return one entry, of the tenant or of RiskGate itself: see ``visible``."""
     found = following(connection, tenant, place.log, place.index, place.index + 1)
     return found[0] if found else None
 
 
 def with_values(connection: Connection, tenant: str, places: Mapping[Place, FoundEntry]) -> list[FoundEntry]:
-    """Answers those of the entries whose values still lie beside them."""
+    """Return those of the entries whose values still lie beside them."""
     columns = audit_values.c
     query = sa.select(columns.log, columns.position).where(
         columns.tenant == tenant, sa.tuple_(columns.log, columns.position).in_([(p.log, p.index) for p in places])
@@ -160,14 +160,14 @@ def with_values(connection: Connection, tenant: str, places: Mapping[Place, Foun
 
 
 def find_checkpoint(connection: Connection, log: str, size: int) -> str:
-    """Answers the head signed at exactly this size, empty where none was."""
+    """Return the head signed at exactly this size, empty where none was."""
     columns = audit_checkpoints.c
     note = connection.execute(sa.select(columns.note).where(columns.log == log, columns.size == size)).scalar()
     return "" if note is None else raw_bytes(note).decode(errors="replace")
 
 
 def newest_checkpoint(connection: Connection, log: str) -> str:
-    """Answers the head signed over the most entries, empty where none was."""
+    """Return the head signed over the most entries, empty where none was."""
     columns = audit_checkpoints.c
     query = sa.select(columns.note).where(columns.log == log).order_by(columns.size.desc()).limit(1)
     note = connection.execute(query).scalar()
@@ -180,6 +180,6 @@ def _found(row: Row[tuple[object, ...]]) -> FoundEntry:
 
 
 def records_of_kind(connection: Connection, tenant: str, kind: str) -> Iterator[bytes]:
-    """Yields a tenant's records of one kind from every log, oldest first."""
+    """Yield a tenant's records of one kind from every log, oldest first."""
     query = sa.select(audit_entries.c.record).where(audit_entries.c.tenant == tenant, audit_entries.c.kind == kind)
     yield from map(raw_bytes, connection.execute(query.order_by(*_ORDER)).scalars())

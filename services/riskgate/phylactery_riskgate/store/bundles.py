@@ -51,7 +51,7 @@ class Activation:
 
 
 def find_head(connection: Connection, slot: Slot, *, lock: bool = False) -> BundleHead:
-    """Answers the head of a slot; lock keeps other activations out until the commit."""
+    """Return the head of a slot; lock keeps other activations out until the commit."""
     query = sa.select(bundle_heads).where(bundle_heads.c.slot == str(slot))
     row = connection.execute(query.with_for_update() if lock else query).one()._asdict()
     del row["slot"]
@@ -59,7 +59,7 @@ def find_head(connection: Connection, slot: Slot, *, lock: bool = False) -> Bund
 
 
 def move_head(connection: Connection, slot: Slot, head: BundleHead, tenant: str = "") -> None:
-    """Lets another bundle be the active one of a slot, and keeps the move, whose number follows the last one."""
+    """Let another bundle be the active one of a slot, and keep the move, whose number follows the last one."""
     row = row_of(head)
     connection.execute(sa.update(bundle_heads).where(bundle_heads.c.slot == str(slot)).values(**row))
     connection.execute(sa.insert(bundle_activations).values(slot=str(slot), activated_by_tenant=tenant, **row))
@@ -102,7 +102,7 @@ def _activation(row: sa.Row[Any]) -> Activation:
 
 
 def keep_bundle(connection: Connection, bundle_hash: str, revision: int, files: dict[str, str], now_us: int) -> None:
-    """Keeps the files of a bundle, with their signature; files that are kept already are replaced by these.
+    """Keep the files of a bundle, with their signature; files that are kept already are replaced by these.
 
     The hash does not cover the signature, so that a bundle signed anew is the same bundle.
     """
@@ -114,7 +114,7 @@ def keep_bundle(connection: Connection, bundle_hash: str, revision: int, files: 
 
 
 def find_files(connection: Connection, bundle_hash: str) -> dict[str, str] | None:
-    """Answers the files of a bundle by name, None where it is not kept. Raises DataLoss when the row was altered."""
+    """Return the files of a bundle by name, None where it is not kept. Raise DataLoss when the row was altered."""
     packed = connection.execute(sa.select(bundles.c.files).where(bundles.c.hash == bundle_hash)).scalar_one_or_none()
     if packed is None:
         return None

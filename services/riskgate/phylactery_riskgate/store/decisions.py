@@ -109,12 +109,12 @@ _gathered = Gathered(_keys, _write)
 
 
 def insert_decision(connection: Connection, record: DecisionRecord) -> None:
-    """Adds a decision, with everything else of the unit of work at its end."""
+    """Add a decision, with everything else of the unit of work at its end."""
     _gathered.add(connection, record)
 
 
 def find_call(connection: Connection, key: CallKey, counted_approval_id: str) -> DecisionRecord | None:
-    """Answers the decision about this place, whatever its arguments were."""
+    """Return the decision about this place, whatever its arguments were."""
     place = key, counted_approval_id
     found = _gathered.find(connection, place)
     if found is not None or place in _free_of(connection):
@@ -140,7 +140,7 @@ def decisions_of_call(connection: Connection, key: CallKey, thread_id: str) -> l
 
 
 def look_ahead(connection: Connection, keys: Sequence[CallKey]) -> None:
-    """Finds which places of one user nothing was decided for, so that find_call need not look at each of them.
+    """Find which places of one user nothing was decided for, so that find_call need not look at each of them.
 
     It holds for this unit of work: who is faster in another process is met when the rows are written, as ever.
     """
@@ -166,16 +166,16 @@ class FreePlaces:
         self.places: set[tuple[CallKey, str]] = set()
 
     def mark(self) -> None:
-        """Has nothing to undo: what is in the store does not change with the job that looked."""
+        """Have nothing to undo: what is in the store does not change with the job that looked."""
 
     def undo(self, mark: None) -> None:
-        """Has nothing to undo."""
+        """Have nothing to undo."""
 
     def flush(self, connection: Connection) -> None:
-        """Has nothing to write."""
+        """Have nothing to write."""
 
     def settle(self, *, committed: bool) -> None:
-        """Has nothing to remember."""
+        """Have nothing to remember."""
 
 
 def _free_of(connection: Connection) -> AbstractSet[tuple[CallKey, str]]:
@@ -186,7 +186,7 @@ def _free_of(connection: Connection) -> AbstractSet[tuple[CallKey, str]]:
 
 @cache
 def _taken(size: int) -> Query:
-    """Answers what finds which of so many calls of a run something was decided for."""
+    """Return what finds which of so many calls of a run something was decided for."""
     calls = decisions.c.tool_call_id.in_([sa.bindparam(f"call_{number}") for number in range(size)])
     return Query(
         sa.select(decisions.c.tool_call_id).where(
@@ -200,18 +200,18 @@ def _taken(size: int) -> Query:
 
 
 def find_decision(connection: Connection, tenant: str, decision_id: str) -> DecisionRecord | None:
-    """Answers a decision by its id."""
+    """Return a decision by its id."""
     found = _gathered.find(connection, (tenant, decision_id))
     return found or _found(_BY_ID.one(connection, {"tenant": tenant, "id": decision_id}))
 
 
 def tenants_with_decisions(connection: Connection) -> list[str]:
-    """Answers every tenant something was decided for, for commands that work on the whole database."""
+    """Return every tenant something was decided for, for commands that work on the whole database."""
     return list(connection.execute(sa.select(decisions.c.tenant).distinct().order_by(decisions.c.tenant)).scalars())
 
 
 def renew_permit(connection: Connection, tenant: str, decision_id: str, permit_id: str, now_us: int) -> None:
-    """Notes which permit of a decision is the newest."""
+    """Note which permit of a decision is the newest."""
 
     def renewed(record: DecisionRecord) -> DecisionRecord:
         return record._replace(permit_id=permit_id, permit_us=now_us)

@@ -22,20 +22,20 @@ class BusyError(Exception):
 
 
 def take(connection: Connection, name: str) -> None:
-    """Takes a name until the commit. SQLite has one writer, who has every name. Raises BusyError."""
+    """Take a name until the commit. SQLite has one writer, who has every name. Raise BusyError."""
     if not try_take(connection, name):
         raise BusyError
 
 
 def try_take(connection: Connection, name: str) -> bool:
-    """Takes a name until the commit unless another replica has it; says whether it did."""
+    """Take a name until the commit unless another replica has it; say whether it did."""
     if connection.dialect.name != "postgresql":
         return True
     return bool(connection.execute(_TRY_LOCK, {"number": _number(name)}).scalar_one())
 
 
 def share(connection: Connection, name: str) -> None:
-    """Takes a name until the commit together with others who share it. Raises BusyError where one has it alone."""
+    """Take a name until the commit together with others who share it. Raise BusyError where one has it alone."""
     if connection.dialect.name != "postgresql":
         return
     if not connection.execute(_TRY_SHARED, {"number": _number(name)}).scalar_one():
@@ -43,7 +43,7 @@ def share(connection: Connection, name: str) -> None:
 
 
 def wait_for(connection: Connection, name: str) -> None:
-    """Takes a name until the commit as soon as those who share it have committed.
+    """Take a name until the commit as soon as those who share it have committed.
 
     It waits inside the database, so its caller makes sure that no two wait: see ``take``. Whoever wants to share the
     name meanwhile finds it taken, so that the wait is as long as one group of writes.

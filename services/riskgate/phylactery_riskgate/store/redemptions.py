@@ -95,7 +95,7 @@ _gathered = Gathered(_keys, _write)
 
 
 def insert_redemption(connection: Connection, redemption: Redemption) -> None:
-    """Adds a redemption, with everything else of the unit of work at its end.
+    """Add a redemption, with everything else of the unit of work at its end.
 
     That raises IntegrityError when another process redeemed the call first.
     """
@@ -103,7 +103,7 @@ def insert_redemption(connection: Connection, redemption: Redemption) -> None:
 
 
 def find_redemption(connection: Connection, key: CallKey) -> Redemption | None:
-    """Answers who has redeemed this call, if anybody has."""
+    """Return who has redeemed this call, if anybody has."""
     found = _gathered.find(connection, key)
     return found or _found(_BY_CALL.one(connection, key._asdict()))
 
@@ -111,7 +111,7 @@ def find_redemption(connection: Connection, key: CallKey) -> Redemption | None:
 def find_execution(
     connection: Connection, tenant: str, subject: str, execution_id: str, *, lock: bool = False
 ) -> Redemption | None:
-    """Answers what an execution redeemed; lock keeps other writers from it until the commit."""
+    """Return what an execution redeemed; lock keeps other writers from it until the commit."""
     found = _gathered.find(connection, (tenant, subject, execution_id))
     query = _BY_EXECUTION_LOCKED if lock else _BY_EXECUTION
     values = {"tenant": tenant, "subject": subject, "execution_id": execution_id}
@@ -119,7 +119,7 @@ def find_execution(
 
 
 def without_outcome(connection: Connection, tenant: str, *, before_us: int, limit: int) -> list[Redemption]:
-    """Answers calls redeemed before a time whose outcome nobody has reported yet, oldest first."""
+    """Return calls redeemed before a time whose outcome nobody has reported yet, oldest first."""
     reported = sa.exists().where(
         outcomes.c.tenant == redemptions.c.tenant,
         outcomes.c.subject == redemptions.c.subject,
@@ -137,7 +137,7 @@ def without_outcome(connection: Connection, tenant: str, *, before_us: int, limi
 def outcome_reports(
     connection: Connection, tenant: str, subject: str, execution_id: str
 ) -> list[tuple[OutcomeReport, Place]]:
-    """Answers every report about an execution with its place in an audit log, oldest first."""
+    """Return every report about an execution with its place in an audit log, oldest first."""
     asked = {"tenant": tenant, "subject": subject, "execution_id": execution_id}
     return [
         (
@@ -151,7 +151,7 @@ def outcome_reports(
 def insert_outcome(
     connection: Connection, of: Redemption, number: int, report: OutcomeReport, *, now_us: int, place: Place
 ) -> None:
-    """Adds a report."""
+    """Add a report."""
     row = (
         of.tenant,
         of.subject,

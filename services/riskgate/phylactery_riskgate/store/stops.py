@@ -91,7 +91,7 @@ class _InForce:
 
 
 def in_force(connection: Connection, *, lock: bool = False) -> list[FreezeRow]:
-    """Return every freeze, oldest first; lock keeps further ones out until the commit. Raises BusyError."""
+    """Return every freeze, oldest first; lock keeps further ones out until the commit. Raise BusyError."""
     unit = unit_of(connection)
     if unit is None:
         return _read(connection)
@@ -107,12 +107,12 @@ def in_force(connection: Connection, *, lock: bool = False) -> list[FreezeRow]:
 def find_freeze(
     connection: Connection, tenant: str, subject: str, tool: str, *, lock: bool = False
 ) -> FreezeRow | None:
-    """Return the oldest freeze that stops a call, None where none does. Raises BusyError, as in_force."""
+    """Return the oldest freeze that stops a call, None where none does. Raise BusyError, as in_force."""
     return next((one for one in in_force(connection, lock=lock) if one.target.means(tenant, subject, tool)), None)
 
 
 def keep_out(connection: Connection) -> None:
-    """Keep every Redeem out until the commit, once those that are at it have ended. Raises BusyError.
+    """Keep every Redeem out until the commit, once those that are at it have ended. Raise BusyError.
 
     It waits inside the database, which only one at a time may: whoever redeems never waits for anybody.
     """

@@ -347,15 +347,15 @@ retractions = sa.Table(
 
 
 def row_of(record: Any) -> dict[str, Any]:
-    """Answers the fields of a record, a dataclass, by name; unlike asdict it copies nothing."""
+    """Return the fields of a record, a dataclass, by name; unlike asdict it copies nothing."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def to_json(value: Any) -> bytes:
-    """Answers a JSON column's bytes: of texts and whole numbers, in lists and by name."""
+    """Return a JSON column's bytes: of texts and whole numbers, in lists and by name."""
     return orjson.dumps(value)
 
 
 def from_json(data: bytes) -> Any:
-    """Reads a JSON column's bytes."""
+    """Read a JSON column's bytes."""
     return json.loads(data)

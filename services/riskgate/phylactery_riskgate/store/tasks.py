@@ -40,7 +40,7 @@ class Task:
     size: int
 
     def over(self, now_us: int) -> bool:
-        """Says whether its time is over."""
+        """Return whether its time is over."""
         return now_us >= self.expire_us
 
     def open(self, now_us: int) -> bool:
@@ -131,21 +131,21 @@ _DROP = Update(sa.delete(tasks).where(_T.id == sa.bindparam("at_id")))
 
 
 def insert_task(connection: Connection, task: Task, words: PieceRow) -> None:
-    """Adds a task and its words. Raises IntegrityError when another process began the same request first."""
+    """Add a task and its words. Raise IntegrityError when another process began the same request first."""
     _ADD_TASK.run(connection, [_task_values(task)])
     _ADD_PIECE.run(connection, [_piece_values(words)])
 
 
 def insert_piece(connection: Connection, task: Task, piece: PieceRow, size: int) -> None:
-    """Adds a piece of so many bytes to a task that find_task has locked."""
+    """Add a piece of so many bytes to a task that find_task has locked."""
     _ADD_PIECE.run(connection, [_piece_values(piece)])
     _GROW.run(connection, {"at_id": task.id, "now_pieces": piece.number + 1, "now_size": task.size + size})
 
 
 def find_task(connection: Connection, tenant: str, subject: str, task_id: str, *, lock: bool = False) -> Task | None:
-    """Answers a task of the user; lock keeps other writers from it until the commit.
+    """Return a task of the user; lock keeps other writers from it until the commit.
 
-    Raises BusyError where another replica has it locked.
+    Raise BusyError where another replica has it locked.
     """
     place = {"tenant": tenant, "subject": subject, "id": task_id}
     row = (_FIND_LOCKED if lock else _FIND).one(connection, place)
@@ -157,24 +157,24 @@ def find_task(connection: Connection, tenant: str, subject: str, task_id: str, *
 
 
 def find_request(connection: Connection, tenant: str, subject: str, request_id: str) -> Task | None:
-    """Answers the task a request of the user began."""
+    """Return the task a request of the user began."""
     row = _BY_REQUEST.one(connection, {"tenant": tenant, "subject": subject, "request_id": request_id})
     return None if row is None else Task(*row)
 
 
 def lock_user(connection: Connection, tenant: str, subject: str) -> None:
-    """Keeps other replicas from beginning a task of the user until the commit. Raises BusyError."""
+    """Keep other replicas from beginning a task of the user until the commit. Raise BusyError."""
     locks.take(connection, f"tasks of {subject} in {tenant}")
 
 
 def count_open(connection: Connection, tenant: str, subject: str, now_us: int) -> int:
-    """Answers how many tasks of the user still count."""
+    """Return how many tasks of the user still count."""
     row = _OPEN.one(connection, {"tenant": tenant, "subject": subject, "now_us": now_us})
     return 0 if row is None else int(row[0])
 
 
 def find_piece(connection: Connection, task: Task, tool_call_id: str) -> PieceRow | None:
-    """Answers what was shown of a tool call."""
+    """Return what was shown of a tool call."""
     row = _PIECE.one(connection, {"task_id": task.id, "tool_call_id": tool_call_id})
     return None if row is None else PieceRow(*row)
 
@@ -186,12 +186,12 @@ def count_unproven(connection: Connection, task: Task) -> int:
 
 
 def sealed_pieces(connection: Connection, task: Task, since: int = 0) -> list[tuple[int, bytes]]:
-    """Answers number and sealed bytes of the pieces of a task from a number on, in their order."""
+    """Return number and sealed bytes of the pieces of a task from a number on, in their order."""
     return [(number, bytes(sealed)) for number, sealed in _SEALED.all(connection, {"task_id": task.id, "since": since})]
 
 
 def end_task(connection: Connection, task: Task, now_us: int) -> None:
-    """Ends a task and erases what was kept of it."""
+    """End a task and erase what was kept of it."""
     _EMPTY.run(connection, {"at_id": task.id})
     _END.run(connection, {"at_id": task.id, "now_us": now_us})
 
@@ -226,14 +226,14 @@ def find_kept_over(connection: Connection, now_us: int, limit: int) -> list[Task
 
 
 def drop_task(connection: Connection, task_id: str) -> None:
-    """Removes a task and everything of it."""
+    """Remove a task and everything of it."""
     asks.drop(connection, task_id)
     _EMPTY.run(connection, {"at_id": task_id})
     _DROP.run(connection, {"at_id": task_id})
 
 
 def find_over(connection: Connection, before_us: int, limit: int) -> list[str]:
-    """Answers tasks of any tenant whose time was over at a time, but those that another replica writes to."""
+    """Return tasks of any tenant whose time was over at a time, but those that another replica writes to."""
     query = sa.select(_T.id).where(_T.expire_us <= before_us).order_by(_T.expire_us).limit(limit)
     return list(connection.execute(query.with_for_update(skip_locked=True)).scalars())
 
@@ -249,7 +249,7 @@ def find_unended(
     end_us: int,
     now_us: int,
 ) -> list[tuple[str, str]]:
-    """Answers user and id of tasks of the tenant of which something is kept, begun from start_us on and before end_us.
+    """Return user and id of tasks of the tenant of which something is kept, begun from start_us on and before end_us.
 
     An empty subject or thread_id wants all, and an end_us of 0 has no end.
     """

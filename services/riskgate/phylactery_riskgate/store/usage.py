@@ -86,19 +86,19 @@ class Counted:
 
 
 def lock(connection: Connection, at: CounterKey) -> None:
-    """Takes a key's counters until the commit. Raises BusyError."""
+    """Take a key's counters until the commit. Raise BusyError."""
     locks.take(connection, _lock_name(at))
 
 
 def counter_time(connection: Connection, at: CounterKey, now_us: int) -> int:
-    """Answers the time of a key's counters: now, or its newest count where that is later."""
+    """Return the time of a key's counters: now, or its newest count where that is later."""
     return max(now_us, connection.execute(_NEWEST, _place(at)).scalar_one() or 0)
 
 
 def counted_since(
     connection: Connection, at: CounterKey, since_us: int, currency: str, recipients: Sequence[str]
 ) -> Counted:
-    """Answers what was counted after a time."""
+    """Return what was counted after a time."""
     values = {**_place(at), "since_us": since_us}
     calls, high, low = connection.execute(_COUNTED, {**values, "currency": currency}).one()
     distinct = connection.execute(_RECIPIENTS, values).scalar_one()
@@ -118,7 +118,7 @@ class CallCount:
 
 
 def count_call(connection: Connection, at: CounterKey, call: CallCount, recipients: Sequence[str]) -> None:
-    """Adds a call to a key's counters."""
+    """Add a call to a key's counters."""
     connection.execute(_ADD_CALL, {**row_of(at), **row_of(call)})
     if recipients:
         connection.execute(_RENEW, [{**_place(at), "at_recipient": one} for one in recipients])
@@ -127,13 +127,13 @@ def count_call(connection: Connection, at: CounterKey, call: CallCount, recipien
 
 
 def forget_before(connection: Connection, at: CounterKey, since_us: int) -> None:
-    """Drops what a key counted up to a time."""
+    """Drop what a key counted up to a time."""
     for statement in _FORGET:
         connection.execute(statement, {**_place(at), "since_us": since_us})
 
 
 def prune(connection: Connection, before_us: int) -> int:
-    """Drops what ended before a time, under at most 100 keys of any tenants that nobody counts under; says how many."""
+    """Drop what ended before a time, under at most 100 keys of any tenants that nobody counts under; say how many."""
     dropped = 0
     for ended, drop in _PRUNE:
         for row in connection.execute(ended, {"before_us": before_us}).all():

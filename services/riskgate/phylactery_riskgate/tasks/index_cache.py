@@ -38,30 +38,30 @@ class TaskVault:
     """Seals and opens pieces, and makes the hashes that tell whether something was shown before."""
 
     def __init__(self, data_key: bytes) -> None:
-        """Takes the data key, which both keys are made from."""
+        """Take the data key, which both keys are made from."""
         self._vault = Vault(hmac_sha256(data_key, _SEALING.encode()))
         self._key = hmac_sha256(data_key, _HASHING.encode())
 
     def seal(self, task: Task, number: int, bytes_: bytes) -> bytes:
-        """Answers packed bytes, sealed for their place."""
+        """Return packed bytes, sealed for their place."""
         return self._vault.seal(bytes_, _place(task, number))
 
     def open(self, task: Task, number: int, sealed: bytes) -> Piece:
-        """Answers the piece. Raises DataLoss INTERNAL where it was altered, moved, or sealed under another key."""
+        """Return the piece. Raise DataLoss INTERNAL where it was altered, moved, or sealed under another key."""
         try:
             return unpacked(self._vault.open(sealed, _place(task, number)))
         except (DataLoss, ValueError):
             raise unreadable(task) from None
 
     def hash(self, *parts: str) -> str:
-        """Answers a hash of texts that says nothing without the key."""
+        """Return a hash of texts that says nothing without the key."""
         written = [part.encode() for part in parts]
         sizes = ",".join(str(len(part)) for part in written)  # so that no two lists of texts are written alike
         return "hmac-sha256:" + hmac_sha256(self._key, b"\n".join([sizes.encode(), *written])).hex()
 
 
 def unreadable(task: Task) -> DataLoss:
-    """Answers the error of a task that is not as it was kept: nothing is decided by what is left of it."""
+    """Return the error of a task that is not as it was kept: nothing is decided by what is left of it."""
     return DataLoss(
         "INTERNAL",
         f"what was shown of task '{task.id}' cannot be opened: it was altered, or kept under another data key or "
@@ -104,7 +104,7 @@ class _Memory:
         self._lock = threading.Lock()
 
     def find(self, task_id: str, now_us: int) -> _Kept | None:
-        """Answers what was last built for a task."""
+        """Return what was last built for a task."""
         with self._lock:
             kept = self._kept.get(task_id)
             if kept is not None:
@@ -113,7 +113,7 @@ class _Memory:
             return kept
 
     def put(self, task_id: str, kept: _Kept) -> None:
-        """Keeps an index, and drops those used least where there is no room."""
+        """Keep an index, and drop those used least where there is no room."""
         with self._lock:
             self._drop(task_id)
             self._kept[task_id] = kept
@@ -122,13 +122,13 @@ class _Memory:
                 self._drop(next(iter(self._kept)))
 
     def forget(self, task_id: str) -> None:
-        """Drops every index that a task is part of."""
+        """Drop every index that a task is part of."""
         with self._lock:
             for name in [name for name, kept in self._kept.items() if any(task_id == one for one, _ in kept.key)]:
                 self._drop(name)
 
     def forget_idle(self, now_us: int) -> None:
-        """Drops what nobody asked for in a while; a clock that was set back is no reason to keep it."""
+        """Drop what nobody asked for in a while; a clock that was set back is no reason to keep it."""
         limit = _KEEP_SECONDS * MICROSECONDS
         with self._lock:
             for name in [name for name, kept in self._kept.items() if abs(now_us - kept.used_us) > limit]:
@@ -146,15 +146,15 @@ class TaskIndexes:
         self._core, self._vault, self._memory = core, vault, _Memory()
 
     async def index_for(self, who: Principal, task_id: str, thread_id: str) -> TaskIndex:
-        """Answers what was shown of a task of this user and thread, and of those it goes on from.
+        """Return what was shown of a task of this user and thread, and of those it goes on from.
 
-        Raises NotFound TASK_NOT_FOUND where it does not count: unknown, ended, over, another user's or thread's;
+        Raise NotFound TASK_NOT_FOUND where it does not count: unknown, ended, over, another user's or thread's;
         DataLoss INTERNAL where what was kept cannot be opened; Unavailable STORE_UNAVAILABLE.
         """
         return (await self.reader_for(who, task_id, thread_id)).index
 
     async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
-        """Answers the same with how often its asks were used, and what was taken back of them, by now."""
+        """Return the same with how often its asks were used, and what was taken back of them, by now."""
         read = partial(self._read, who=who, task_id=task_id, thread_id=thread_id)
         found = await self._core.database.read_quickly(partial(read, few=True))
         if found is None:
@@ -163,17 +163,17 @@ class TaskIndexes:
         return found
 
     def forget(self, task_id: str) -> None:
-        """Drops what was built of a task that is no more."""
+        """Drop what was built of a task that is no more."""
         self._memory.forget(task_id)
 
     def forget_idle(self) -> None:
-        """Drops what nobody asked for in a while."""
+        """Drop what nobody asked for in a while."""
         self._memory.forget_idle(self._core.clock.now_us())
 
     def _read(
         self, connection: Connection, who: Principal, task_id: str, thread_id: str, *, few: bool = False
     ) -> IndexReader | None:
-        """Answers what tells the facts, None where few pieces are wanted and more are missing."""
+        """Return what tells the facts, None where few pieces are wanted and more are missing."""
         chain = _chain(connection, who, task_id, thread_id, self._core.clock.now_us())
         index = self._index(connection, chain, few=few)
         if index is None:
@@ -210,7 +210,7 @@ class TaskIndexes:
         return index
 
     def _open(self, connection: Connection, task: Task, since: int = 0) -> list[Piece]:
-        """Answers the pieces of a task from a number on. Raises DataLoss where one is missing or altered."""
+        """Return the pieces of a task from a number on. Raise DataLoss where one is missing or altered."""
         sealed = rows.sealed_pieces(connection, task, since)
         if [number for number, _ in sealed] != list(range(since, task.pieces)):
             raise unreadable(task)
@@ -218,7 +218,7 @@ class TaskIndexes:
 
 
 def task_not_found(task_id: str) -> NotFound:
-    """Answers the one reason for a task that is not there, is over, or is not the caller's in this thread."""
+    """Return the one reason for a task that is not there, is over, or is not the caller's in this thread."""
     return NotFound(
         "TASK_NOT_FOUND",
         f"there is no task '{task_id}' of this user that counts here; begin one with the user's words",
@@ -238,13 +238,13 @@ def find_earlier(
 def find_open(
     connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int, *, lock: bool = False
 ) -> Task | None:
-    """Answers a task of this user and thread that still counts. With lock it raises BusyError."""
+    """Return a task of this user and thread that still counts. With lock it raises BusyError."""
     task = rows.find_task(connection, who.tenant, who.subject, task_id, lock=lock)
     return task if task is not None and task.thread_id == thread_id and task.open(now_us) else None
 
 
 def _chain(connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int) -> list[Task]:
-    """Answers a task and those it goes on from, the earliest first; one that does not count ends it."""
+    """Return a task and those it goes on from, the earliest first; one that does not count ends it."""
     task = find_open(connection, who, task_id, thread_id, now_us)
     if task is None:
         raise task_not_found(task_id)
@@ -258,7 +258,7 @@ def _chain(connection: Connection, who: Principal, task_id: str, thread_id: str,
 
 
 def _built(task: Task, build: Callable[[], TaskIndex]) -> TaskIndex:
-    """Builds an index. Raises DataLoss where another version of RiskGate kept pieces that this one cannot read."""
+    """Build an index. Raise DataLoss where another version of RiskGate kept pieces that this one cannot read."""
     try:
         return build()
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -266,7 +266,7 @@ def _built(task: Task, build: Callable[[], TaskIndex]) -> TaskIndex:
 
 
 def _since(kept: _Kept | None, key: _Key) -> int | None:
-    """Answers from which piece of the last task on an index lacks something, None where it cannot grow into it."""
+    """Return from which piece of the last task on an index lacks something, None where it cannot grow into it."""
     if kept is None or kept.key[:-1] != key[:-1] or kept.key[-1][1] > key[-1][1]:
         return None
     return kept.key[-1][1]

@@ -23,7 +23,7 @@ class _FaultError(Exception):
 
 
 def shown_arguments(text: str) -> Json:
-    """Reads the arguments of a call; an empty text is an empty object. Raises InvalidArgument INVALID_REQUEST."""
+    """Read the arguments of a call; an empty text is an empty object. Raise InvalidArgument INVALID_REQUEST."""
     if not text:
         return {}
     try:
@@ -33,7 +33,7 @@ def shown_arguments(text: str) -> Json:
 
 
 def shown_result(text: str) -> Any:
-    """Reads a result that is JSON. Raises InvalidArgument INVALID_REQUEST."""
+    """Read a result that is JSON. Raise InvalidArgument INVALID_REQUEST."""
     try:
         check_depth(text)
         value = _DECODER.decode(text)

@@ -36,9 +36,9 @@ class Inspecting:
         self._places = Places("inspections", total=_OF_ALL, each=_OF_CALLER)
 
     async def inspect(self, who: Principal, texts: Sequence[str], options: OptionsInput) -> list[Inspected]:
-        """Answers what is in each text, in their order; callers take turns.
+        """Return what is in each text, in their order; callers take turns.
 
-        Raises PermissionDenied ROLE_REQUIRED without role caller, and ResourceExhausted TOO_MANY_CALLS where many of
+        Raise PermissionDenied ROLE_REQUIRED without role caller, and ResourceExhausted TOO_MANY_CALLS where many of
         the caller's requests wait already.
         """
         who.require(Role.CALLER)

@@ -35,7 +35,7 @@ class ObservedCalls:
     def check(self, connection: Connection, who: Principal, asked: ObserveInput, *, thread_id: str, shown: Json) -> Ran:
         """Return what is known of a call; ``shown`` is the arguments it is shown with.
 
-        Raises FailedPrecondition ARGS_MISMATCH where it was decided about, and none of the decisions is about it as it
+        Raise FailedPrecondition ARGS_MISMATCH where it was decided about, and none of the decisions is about it as it
         is shown.
         """
         engine = self._core.engine

@@ -48,7 +48,7 @@ class SpanInput(EdgeModel):
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:
-        """Refuses a length that is not the text's. Raises ValueError."""
+        """Refuse a length that is not the text's. Raise ValueError."""
         if self.length != len(self.text):
             raise ValueError(f"is {self.length}, and text has {len(self.text)} characters")
         return self
@@ -128,7 +128,7 @@ class ObserveInput(EdgeModel):
 
     @property
     def text(self) -> str:
-        """Answers the result as it came."""
+        """Return the result as it came."""
         return self.result_json if self.form == "result_json" else self.result_text
 
 
@@ -149,7 +149,7 @@ def _inspectable(text: str) -> str:
 
 
 def _fit_together(texts: list[str]) -> list[str]:
-    """Refuses texts that are too long together, before anything reads them."""
+    """Refuse texts that are too long together, before anything reads them."""
     if sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) > MAX_TEXT_BYTES:
         raise ValueError(f"a request holds at most {MAX_TEXT_BYTES:,} bytes of text in UTF-8")
     return texts
@@ -164,7 +164,7 @@ class OptionsInput(EdgeModel):
 
     @property
     def wanted(self) -> Wanted:
-        """Answers it as inspection takes it."""
+        """Return it as inspection takes it."""
         return Wanted(frozenset(self.kinds) or ALL_KINDS, self.min_confidence)
 
 

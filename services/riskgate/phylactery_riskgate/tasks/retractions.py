@@ -41,7 +41,7 @@ class TakenBack:
     retractions: Sequence[RetractionRow]
 
     def by(self, tool: CatalogTool | None, bound: BoundCall | None, task_ids: Iterable[str]) -> str:
-        """Answers the newest task whose words took back a call of these tasks, empty where none did."""
+        """Return the newest task whose words took back a call of these tasks, empty where none did."""
         names = frozenset(task_ids)
         for one in reversed(self.retractions):
             if one.task_id in names and (
@@ -51,7 +51,7 @@ class TakenBack:
         return ""
 
     def _means(self, part: ForbiddenRow, tool: CatalogTool | None, bound: BoundCall | None) -> bool:
-        """Says whether a call is meant; one that is not known any more may be."""
+        """Return whether a call is meant; one that is not known any more may be."""
         if tool is None or bound is None:
             return True
         effects, nouns = kind_of(tool)
@@ -75,9 +75,9 @@ def retract(  # noqa: PLR0917 - its one caller hands on all it has
     earlier: Sequence[str],
     now_us: int,
 ) -> dict[str, Any]:
-    """Takes back what a message says of earlier tasks, and closes the open approvals of their calls.
+    """Take back what a message says of earlier tasks, and close the open approvals of their calls.
 
-    Answers what the record of the message says of it. Raises BusyError where another replica redeems such a call, or is
+    Return what the record of the message says of it. Raise BusyError where another replica redeems such a call, or is
     at such an approval.
     """
     rows.lock(connection, who.tenant, who.subject, earlier)

@@ -76,19 +76,19 @@ class Tasks:
     """The use case; see the module."""
 
     def __init__(self, core: Core, data_key: bytes, settings: RiskGateSettings) -> None:
-        """Takes the key that what is kept is sealed under, and how much may be kept how long."""
+        """Take the key that what is kept is sealed under, and how much may be kept how long."""
         self._core, self._settings = core, settings
         self._vault, self._calls = TaskVault(data_key), ObservedCalls(core)
         self._indexes = TaskIndexes(core, self._vault)
 
     async def index_for(self, who: Principal, task_id: str, thread_id: str) -> TaskIndex:
-        """Answers what was shown of a task: see task_indexes."""
+        """Return what was shown of a task: see task_indexes."""
         return await self._indexes.index_for(who, task_id, thread_id)
 
     async def begin(self, who: Principal, asked: BeginInput) -> Begun:
-        """Opens a task, or answers the one this request opened; one whose time is over is begun anew, as another.
+        """Open a task, or return the one this request opened; one whose time is over is begun anew, as another.
 
-        Raises AlreadyExists TASK_CONFLICT where the request was begun with other words, FailedPrecondition TASK_ENDED
+        Raise AlreadyExists TASK_CONFLICT where the request was begun with other words, FailedPrecondition TASK_ENDED
         where its task was ended, NotFound TASK_NOT_FOUND where the one it goes on from does not count any more,
         ResourceExhausted TASK_FULL, Unavailable STORE_UNAVAILABLE.
         """
@@ -122,13 +122,13 @@ class Tasks:
         return done
 
     async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
-        """Answers what tells the facts of a task's calls: see task_indexes."""
+        """Return what tells the facts of a task's calls: see task_indexes."""
         return await self._indexes.reader_for(who, task_id, thread_id)
 
     async def observe(self, who: Principal, asked: ObserveInput) -> Observed:
         """Keep what a tool call answered, for the decisions after it.
 
-        The result of a write that was never redeemed is kept as text, and nothing of it is believed. Raises
+        The result of a write that was never redeemed is kept as text, and nothing of it is believed. Raise
         InvalidArgument INVALID_REQUEST, NotFound TASK_NOT_FOUND, FailedPrecondition TASK_ENDED, ARGS_MISMATCH where the
         call was decided about with another tool or other arguments, AlreadyExists TASK_CONFLICT where another result
         was shown for it, ResourceExhausted TASK_FULL, Unavailable STORE_UNAVAILABLE.
@@ -188,9 +188,9 @@ class Tasks:
         return Observed(reading.values, reading.cut, replayed=False, unproven=ran.unproven)
 
     async def end(self, who: Principal, asked: EndInput) -> None:
-        """Ends a task and erases what was kept of it, at once or when nobody may go on from it; again changes nothing.
+        """End a task and erase what was kept of it, at once or when nobody may go on from it; again changes nothing.
 
-        Raises NotFound TASK_NOT_FOUND, Unavailable STORE_UNAVAILABLE.
+        Raise NotFound TASK_NOT_FOUND, Unavailable STORE_UNAVAILABLE.
         """
         who.require(Role.CALLER)
 
@@ -247,9 +247,9 @@ class Tasks:
             rows.keep_task(connection, one, task.expire_us)
 
     async def prune(self) -> int:
-        """Removes tasks whose time has been over for an hour, and answers how many; erases what is kept too long.
+        """Remove tasks whose time has been over for an hour, and return how many; erase what is kept too long.
 
-        Raises Unavailable STORE_UNAVAILABLE.
+        Raise Unavailable STORE_UNAVAILABLE.
         """
         self._indexes.forget_idle()
         before_us = self._core.clock.now_us() - KEEP_SECONDS * MICROSECONDS
@@ -275,7 +275,7 @@ class Tasks:
         return dropped
 
     def erase_some(self, connection: Connection, who: Principal, wanted: FilterInput) -> list[str]:
-        """Ends tasks of the operator's tenant that a filter wants, at most 100, and answers them.
+        """End tasks of the operator's tenant that a filter wants, at most 100, and return them.
 
         A filter that looks for anything but a user, a thread and times wants no task. What was ended is to be forgotten
         once that is durable.
@@ -300,7 +300,7 @@ class Tasks:
         return [task_id for _, task_id in found]
 
     def forget(self, task_ids: list[str]) -> None:
-        """Drops what this process built of tasks that were erased."""
+        """Drop what this process built of tasks that were erased."""
         for task_id in task_ids:
             self._indexes.forget(task_id)
 
@@ -322,7 +322,7 @@ class Tasks:
     def _begun_before(
         self, connection: Connection, who: Principal, request_id: str, begun: str, now_us: int
     ) -> Task | None:
-        """Answers the task a request began, None where there is none whose time is not over."""
+        """Return the task a request began, None where there is none whose time is not over."""
         found = rows.find_request(connection, who.tenant, who.subject, request_id)
         if found is None:
             return None
@@ -342,7 +342,7 @@ class Tasks:
         return found
 
     def _check_room(self, connection: Connection, who: Principal, asked: BeginInput, now_us: int) -> None:
-        """Refuses a task that goes on from none, or is one too many."""
+        """Refuse a task that goes on from none, or is one too many."""
         earlier = asked.continues_task_id
         if earlier and find_earlier(connection, who, earlier, asked.thread_id, now_us) is None:
             raise task_not_found(earlier)
@@ -369,7 +369,7 @@ class Tasks:
     def _retract(
         self, connection: Connection, who: Principal, task: Task, told: Retraction | None, now_us: int
     ) -> dict[str, Any]:
-        """Takes back what the words of a task say of those before it, also of those that were ended."""
+        """Take back what the words of a task say of those before it, also of those that were ended."""
         earlier: list[str] = []
         before: Task | None = task
         while told is not None and before is not None and before.continues_id and len(earlier) < MAX_CHAIN:
@@ -395,7 +395,7 @@ class Tasks:
         self._core.note(connection, Kind.TASK_BEGUN, who, now_us, body, values={WORDS_SALT: encode(salt)})
 
     def _open_task(self, connection: Connection, who: Principal, task_id: str) -> Task:
-        """Answers a task of the user, locked, that still takes results."""
+        """Return a task of the user, locked, that still takes results."""
         task = rows.find_task(connection, who.tenant, who.subject, task_id, lock=True)
         if task is None or task.over(self._core.clock.now_us()):
             raise task_not_found(task_id)
@@ -412,7 +412,7 @@ class Tasks:
 
 
 async def _beside(characters: int, read: Any) -> Any:
-    """Reads what is long in a thread, so that others need not wait."""
+    """Read what is long in a thread, so that others need not wait."""
     return read() if characters <= _SMALL_CHARACTERS else await asyncio.to_thread(read)
 
 

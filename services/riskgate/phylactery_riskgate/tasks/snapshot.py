@@ -37,12 +37,12 @@ NOT_TOLD = Told("", UNSHOWN)
 
 
 def told_body(task_id: str) -> dict[str, str]:
-    """Answers what every record about a call says of its task."""
+    """Return what every record about a call says of its task."""
     return {TASK_ID: task_id} if task_id else {}
 
 
 def ask_body(facts: TaskFacts) -> dict[str, Any]:
-    """Answers what a record says of the ask a call uses: which, how many effects it has had, how many are left.
+    """Return what a record says of the ask a call uses: which, how many effects it has had, how many are left.
 
     Left is null where it allows as many as the set it names holds.
     """
@@ -50,18 +50,18 @@ def ask_body(facts: TaskFacts) -> dict[str, Any]:
 
 
 def told_values(told: Told) -> dict[str, Any]:
-    """Answers what a decision was told as a value of its record."""
+    """Return what a decision was told as a value of its record."""
     return {TASK: {"id": told.task_id, "facts": told.facts.to_json()}} if told.task_id else {}
 
 
 def recorded_told(values: Mapping[str, Any]) -> Told:
-    """Reads what told_values wrote."""
+    """Read what told_values wrote."""
     written = values.get(TASK)
     return NOT_TOLD if written is None else Told(written["id"], TaskFacts.from_json(written["facts"]))
 
 
 def told_of(connection: Connection, tenant: str, place: Place, values: Mapping[str, Any] | None) -> Told:
-    """Answers what a decision was told, by the values of its record, None where there are none any more.
+    """Return what a decision was told, by the values of its record, None where there are none any more.
 
     Where a task told something, and nobody knows what, the worst of everything counts.
     """

@@ -53,12 +53,12 @@ class Watching:
                 await asyncio.sleep(0.005)
 
     async def some_looks(self) -> None:
-        """Waits until it has looked several times more."""
+        """Wait until it has looked several times more."""
         before = self.looks
         await self.until(lambda: self.looks >= before + 10)
 
     async def stand(self) -> None:
-        """Lets the stream stand, and what waits be asked about once after that."""
+        """Let the stream stand, and what waits be asked about once after that."""
         before = self.asked
         await self.services.changes.put("")
         await self.until(lambda: self.services.changes.empty() and self.asked > before)

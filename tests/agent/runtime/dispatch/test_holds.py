@@ -31,7 +31,7 @@ INTENT = Erasure("era_1", "sha256:0", "00", "acme", False, 1, "sha256:1", Erasur
 
 @pytest.fixture
 def replicated(postgres_url: str) -> Iterator[Stores]:
-    """Stores that several processes may share."""
+    """Store that several processes may share."""
     with open_stores(create_database(postgres_url, new_id("agent"))) as opened:
         yield opened
 
@@ -67,7 +67,7 @@ class Gate:
 
 
 async def until_done_or_locked_out(stores: Stores, task: asyncio.Task[Any]) -> None:
-    """Waits until a task is done, or the database has it wait for a lock."""
+    """Wait until a task is done, or the database has it wait for a lock."""
     waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     async with asyncio.timeout(ENDS_SECONDS):
         while not task.done():

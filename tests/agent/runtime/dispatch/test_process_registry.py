@@ -35,7 +35,7 @@ LIVE += "print(Life(pathlib.Path(sys.argv[1])).holder, flush=True); signal.pause
 
 
 def buried(folder: Path, mine: Life | None = None) -> list[str]:
-    """Answers who is found dead, by a process that lives on."""
+    """Return who is found dead, by a process that lives on."""
     found: list[str] = []
     me = mine or Life(folder)
     me.bury(found.extend)
@@ -44,7 +44,7 @@ def buried(folder: Path, mine: Life | None = None) -> list[str]:
 
 
 def dies(one: Life) -> None:
-    """Does what the kernel does at a process' end."""
+    """Do what the kernel does at a process' end."""
     os.close(one._descriptor)
 
 
@@ -139,7 +139,7 @@ async def system(tmp_path: Path) -> AsyncIterator[System]:
 
 @pytest.fixture
 def start(system: System, tmp_path: Path, postgres_url: str) -> Callable[..., AgentProcess]:
-    """Starts agents over one PostgreSQL database and one folder, with very long leases."""
+    """Start agents over one PostgreSQL database and one folder, with very long leases."""
     url = create_database(postgres_url, new_id("agent"))
     database = Database(url)
     database.migrate("phylactery_agent")
@@ -157,7 +157,7 @@ def stands_still(process: AgentProcess) -> bool:
 
 
 def leased(start: Callable[..., AgentProcess]) -> list[Any]:
-    """Answers who holds which run, and how often each was claimed."""
+    """Return who holds which run, and how often each was claimed."""
     assert isinstance(start, partial)
     database = Database(start.args[2]["AGENT_DATABASE_URL"])
     query = sa.text("SELECT run_id, lease_owner, fence FROM agent_runs WHERE status = 'running'")

@@ -36,7 +36,7 @@ class Replicas:
         self.channels: list[aio.Channel] = []
 
     async def add(self, *, clock: FakeClock | None = None, **options: Any) -> int:
-        """Starts another agent and answers its number."""
+        """Start another agent and return its number."""
         settings = AgentSettings(
             **{
                 "data_dir": self.system.folder / "shared",
@@ -60,7 +60,7 @@ class Replicas:
         return len(self.agents) - 1
 
     def person(self, number: int, subject: str = "ana") -> Person:
-        """Answers somebody who talks to one of the agents."""
+        """Return somebody who talks to one of the agents."""
         return self.system.through(self.channels[number], self.system.person(subject))
 
     @property

@@ -25,7 +25,7 @@ def ana(changing: System) -> Person:
 
 
 async def approved(person: Person, answer: chat_pb2.SendMessageResponse) -> chat_pb2.SendMessageResponse:
-    """Approves what an answer asks for in the chat."""
+    """Approve what an answer asks for in the chat."""
     approval_id, code = approval_of(answer)
     return await person.say(f"APPROVE {approval_id} {code}")
 

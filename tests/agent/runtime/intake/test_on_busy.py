@@ -30,7 +30,7 @@ ENDS_SECONDS = 60
 async def held_turn(
     system: System, person: Person, monkeypatch: pytest.MonkeyPatch, text: str = "hola"
 ) -> AsyncIterator[asyncio.Task[chat_pb2.SendMessageResponse]]:
-    """Says something whose turn stands still until the block ends, and gives what will answer it."""
+    """Say something whose turn stands still until the block ends, and give what will answer it."""
     reached, go = asyncio.Event(), asyncio.Event()
     real = MemoriesAdapter.hydrate
 
@@ -51,7 +51,7 @@ async def held_turn(
 
 
 async def accepted(system: System, count: int) -> None:
-    """Waits until the inbox holds so many messages."""
+    """Wait until the inbox holds so many messages."""
     query = "SELECT count(*) FROM agent_inbox"
     async with asyncio.timeout(ENDS_SECONDS):
         while system.agent.database.read_sync(lambda c: c.exec_driver_sql(query).scalar_one()) < count:  # noqa: ASYNC110
@@ -59,14 +59,14 @@ async def accepted(system: System, count: int) -> None:
 
 
 def cancel_times(system: System) -> list[int]:
-    """Answers when each run was told to end, 0 for one that was not."""
+    """Return when each run was told to end, 0 for one that was not."""
     return list(
         system.agent.database.read_sync(lambda c: c.exec_driver_sql("SELECT cancel_us FROM agent_runs").scalars())
     )
 
 
 async def say_next(system: System, person: Person, number: int, text: str, **fields: Any) -> asyncio.Task[Any]:
-    """Says something beside what runs, and answers once it is the inbox's message of that number."""
+    """Say something beside what runs, and return once it is the inbox's message of that number."""
     task = asyncio.create_task(person.say(text, **fields))
     await accepted(system, number)
     return task

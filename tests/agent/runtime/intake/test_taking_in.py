@@ -44,7 +44,7 @@ class Served:
 
 @pytest.fixture
 def at_point() -> Iterator[Callable[[str, Callable[[], Any]], None]]:
-    """Has something done whenever a crash point is reached."""
+    """Have something done whenever a crash point is reached."""
 
     def at(point: str, do: Callable[[], Any]) -> None:
         crashpoints.install(lambda name: do() if name == point else None)
@@ -159,7 +159,7 @@ async def test_a_claim_made_while_its_thread_is_held_or_the_agent_stops_is_given
 
 
 async def held_twice(runner: Runner) -> None:
-    """Holds the thread for two at once, so that whatever serves it is cancelled twice."""
+    """Hold the thread for two at once, so that whatever serves it is cancelled twice."""
     holding = [asyncio.create_task(runner.hold([T1], by="deletions"))]
     await turns_of_the_loop()
     holding.append(asyncio.create_task(runner.hold([T1], by="erasures")))
@@ -169,7 +169,7 @@ async def held_twice(runner: Runner) -> None:
 
 @asynccontextmanager
 async def busy_writer(stores: Stores) -> AsyncIterator[None]:
-    """Keeps the store's writer until the block is over."""
+    """Keep the store's writer until the block is over."""
     reached, go_on = threading.Event(), threading.Event()
 
     def keeps(_connection: object) -> None:

@@ -105,7 +105,7 @@ def test_the_line_names_everything_that_waits_and_the_way_out_and_no_id(asked: l
 
 
 async def waits(stores: Stores, number: int, *, language: str = "") -> Claim:
-    """Has a message open a run that waits for an approval, with a checkpoint, and answers its claim."""
+    """Have a message open a run that waits for an approval, with a checkpoint, and return its claim."""
     await stores.accepted(f"waits-{number}", text=f"haz {number}", language=language)
     claim = await stores.claimed()
     place = Place(claim.lease.run_id, "")

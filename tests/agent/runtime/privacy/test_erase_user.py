@@ -45,7 +45,7 @@ async def erase(
 
 
 async def fill(person: Person, mark: str = MARK) -> str:
-    """Says something in two threads, reads a file, and leaves an approval waiting; answers its id."""
+    """Say something in two threads, read a file, and leave an approval waiting; return its id."""
     await person.say(f"repite {mark}", "t1")
     await person.say("hola", "t1")
     asked = await person.say(f'añade "{mark}" a lista.txt', "t2")
@@ -54,7 +54,7 @@ async def fill(person: Person, mark: str = MARK) -> str:
 
 
 def files_with(folder: Path, *texts: str) -> list[str]:
-    """Answers which files of the agent hold one of the texts; what a tool wrote for the user is not among them."""
+    """Return which files of the agent hold one of the texts; what a tool wrote for the user is not among them."""
     wanted = [text.encode() for text in texts]
     return [
         path.name
@@ -69,7 +69,7 @@ async def state_of(system: System, person: Person, approval_id: str) -> int:
 
 
 async def threads_of(system: System, person: Person, *names: str) -> list[str]:
-    """Answers which of the threads the agent knows."""
+    """Return which of the threads the agent knows."""
     known = []
     for name in names:
         try:
@@ -80,14 +80,14 @@ async def threads_of(system: System, person: Person, *names: str) -> list[str]:
 
 
 async def gone(system: System, person: Person) -> None:
-    """Waits until the agent knows none of the person's threads."""
+    """Wait until the agent knows none of the person's threads."""
     async with asyncio.timeout(ENDS_SECONDS):
         while await threads_of(system, person, "t1", "t2"):  # noqa: ASYNC110 - it happens behind an RPC
             await asyncio.sleep(0.02)
 
 
 async def forgotten(folder: Path) -> None:
-    """Waits until no file holds the user's words any more."""
+    """Wait until no file holds the user's words any more."""
     async with asyncio.timeout(ENDS_SECONDS):
         while files_with(folder, MARK):  # noqa: ASYNC110 - it happens in another task
             await asyncio.sleep(0.02)
@@ -396,7 +396,7 @@ async def test_an_agent_killed_in_the_middle_of_an_erasure_finishes_it_and_the_s
 
 
 async def versions_of(system: System, person: Person, name: str, *contents: str) -> list[str]:
-    """Lets a person write a file several times; answers what is kept beside the files for everybody."""
+    """Let a person write a file several times; return what is kept beside the files for everybody."""
     for content in contents:
         approval_id, code = approval_of(await person.say(f'escribe "{content}" en {name}', "files"))
         assert (await person.say(f"APROBAR {approval_id} {code}", "files")).run.status == DONE

@@ -109,7 +109,7 @@ async def test_many_events_of_many_threads_go_some_at_a_time_and_two_sweep_at_on
 
 
 async def deliver(stores: Stores, *, refused: str = "") -> None:
-    """Settles everything that waits for the first thread's transcript."""
+    """Settle everything that waits for the first thread's transcript."""
     for parcel in await stores.outbox.waiting("transcript", T1):
         await stores.outbox.settle(parcel, refusal=refused)
 

@@ -26,7 +26,7 @@ WRITE = 'escribe "hola" en notas.txt'
 
 
 def rows_of(system: System, thread_key: str) -> dict[str, int]:
-    """Answers how many rows of each table are the thread's, or of a run that is not there any more."""
+    """Return how many rows of each table are the thread's, or of a run that is not there any more."""
 
     def count(connection: sa.Connection) -> dict[str, int]:
         found = {}

@@ -32,7 +32,7 @@ WRITE = 'escribe "hola" en notas.txt'
 
 
 async def failed(stores: Stores, message_id: str = "request-1", text: str = "hola", **named: Any) -> str:
-    """Makes a run that failed, and answers its id; the rest names what its message came with."""
+    """Make a run that failed, and return its id; the rest names what its message came with."""
     await stores.accepted(message_id, text, **named)
     claim = await stores.claimed()
     await stores.end(claim, "failed", reason="INTERNAL_ERROR")
@@ -63,7 +63,7 @@ async def why_not(stores: Stores, run_id: str, **named: Any) -> tuple[str, dict[
 
 
 async def acting(stores: Stores, tool: str = "write_file", *, finish: str = "", doubt: bool = False) -> str:
-    """Makes a run that failed after one call had begun, and answers its id."""
+    """Make a run that failed after one call had begun, and return its id."""
     await stores.accepted()
     claim = await stores.claimed()
     ledger = stores.ledger(claim.lease)

@@ -139,7 +139,7 @@ async def test_an_effect_of_a_cancelled_run_is_in_doubt_only_where_riskgate_saw_
 
 
 async def redeem(system: System, person: Person, asked: chat_pb2.SendMessageResponse, execution_id: str) -> None:
-    """Approves what waits, and redeems it at RiskGate as a turn would that dies right after."""
+    """Approve what waits, and redeem it at RiskGate as a turn would that dies right after."""
     run_id, (approval_id, _) = asked.run.id, approval_of(asked)
     await person.approve_at_riskgate(approval_id)
     gate = system.agent.services.gate(Owner("acme", "ana"))
@@ -266,7 +266,7 @@ async def test_a_turn_that_died_before_the_redeem_does_not_carry_it_out_once_it_
 
 
 async def never_happened(system: System, person: Person, run_id: str) -> None:
-    """Delivers what waits, and checks that RiskGate's word, that it never saw the effect, settled it."""
+    """Deliver what waits, and check that RiskGate's word, that it never saw the effect, settled it."""
     assert await system.agent.delivery.flush_all()
     [call] = (await person.run(run_id)).tool_calls
     assert (call.state, call.error_code) == ("denied", "NOT_REDEEMED")

@@ -124,7 +124,7 @@ async def test_a_run_killed_between_effect_and_checkpoint_counts_each_kept_super
 
 
 def goes_on() -> None:
-    """Stops nothing."""
+    """Stop nothing."""
 
 
 async def test_nodes_side_by_side_share_a_superstep(stores: Stores) -> None:
@@ -201,7 +201,7 @@ def upgrade_to(engine: sa.Engine, revision: str) -> None:
 
 
 def insert_old(connection: sa.Connection, table: str, **given: str) -> None:
-    """Adds a row of which only these columns matter."""
+    """Add a row of which only these columns matter."""
     values: dict[str, Any] = {}
     for column in sa.inspect(connection).get_columns(table):
         if not column["nullable"] and column["default"] is None:

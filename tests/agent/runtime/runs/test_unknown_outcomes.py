@@ -21,7 +21,7 @@ WRITE = 'escribe "hola" en notas.txt'
 
 
 async def in_doubt(stores: Stores) -> str:
-    """Makes a run with one effect in doubt, and answers its id."""
+    """Make a run with one effect in doubt, and return its id."""
     await stores.accepted()
     claim = await stores.claimed()
     ledger = stores.ledger(claim.lease)

@@ -63,7 +63,7 @@ async def say_and_rest(replicas: Replicas, url: str) -> None:
 
 
 async def asked(counts: Counted, work: Coroutine[Any, Any, None]) -> tuple[int, float]:
-    """Answers how often something is asked during the work, and how many seconds that took."""
+    """Return how often something is asked during the work, and how many seconds that took."""
     counts.reset()
     began = time.monotonic()
     await work

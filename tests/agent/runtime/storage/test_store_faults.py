@@ -24,7 +24,7 @@ APPEND = 'añade "línea" a lista.txt'
 
 @pytest.fixture
 def on_point() -> Iterator[Callable[[str, Callable[[], None]], None]]:
-    """Calls a function the first time a crash point is reached."""
+    """Call a function the first time a crash point is reached."""
 
     def install(name: str, call: Callable[[], None]) -> None:
         waiting = [call]

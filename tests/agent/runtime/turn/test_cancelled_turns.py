@@ -41,7 +41,7 @@ class CutOnce:
 
 
 async def cut_at(system: System, serve: Serve, at: int, *, late: bool) -> bool:
-    """Asks for a line in a turn that is cancelled there; says whether the turn had so many awaits."""
+    """Ask for a line in a turn that is cancelled there; say whether the turn had so many awaits."""
     runner, thread, line = system.agent.runner, f"t{at}", f"línea-{at};"
     serving = CutOnce(serve, Cut(at, late=late))
     runner._serve = serving

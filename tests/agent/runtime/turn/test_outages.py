@@ -34,7 +34,7 @@ APPEND = 'añade "línea" a lista.txt'
 
 
 def outcomes(system: System) -> list[tuple[str, str]]:
-    """Answers how each outcome for RiskGate stands, and why it was refused."""
+    """Return how each outcome for RiskGate stands, and why it was refused."""
     with closing(sqlite3.connect(system.folder / "agent" / "agent.db")) as database:
         return database.execute("SELECT state, refusal FROM agent_outbox WHERE kind = 'outcome'").fetchall()
 

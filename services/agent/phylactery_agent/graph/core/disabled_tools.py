@@ -24,7 +24,7 @@ def not_planned(reading: Reading, language: Language, text: str) -> str:
 
 
 def off_told(clause: str, language: Language) -> str:
-    """Answers which tool would do what a clause asks for and why it is off; empty where there is none."""
+    """Return which tool would do what a clause asks for and why it is off; empty where there is none."""
     tool = off_tool(clause)
     if tool is None:
         return ""

@@ -56,39 +56,39 @@ _INPUT_CLASS: Final = {"text_fast_path": "TEXT_SIMPLE", "tool_intent": "TEXT_TOO
 
 
 def stable_id(prefix: str, *parts: str) -> str:
-    """Answers an id of 128 bits that is the same whenever the parts are, so a node that runs again names it again."""
+    """Return an id of 128 bits that is the same whenever the parts are, so a node that runs again names it again."""
     digest = hashlib.sha256("\x1f".join(parts).encode()).digest()[:16]
     return f"{prefix}_{base64.b32encode(digest).decode().rstrip('=').lower()}"
 
 
 def reply_id(run_id: str, turn_id: str) -> str:
-    """Answers the id of what the agent says at the end of a turn, so that it is said once."""
+    """Return the id of what the agent says at the end of a turn, so that it is said once."""
     return stable_id("msg", run_id, turn_id)
 
 
 def sha256_text(text: str) -> str:
-    """Answers "sha256:" and 64 hex digits over the UTF-8 text."""
+    """Return "sha256:" and 64 hex digits over the UTF-8 text."""
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def canonical(args: dict[str, Any]) -> str:
-    """Answers the RFC 8785 form. Raises rfc8785.CanonicalizationError where there is none."""
+    """Return the RFC 8785 form. Raise rfc8785.CanonicalizationError where there is none."""
     return rfc8785.dumps(args).decode()
 
 
 def fingerprint(tool: str, args: dict[str, Any]) -> str:
-    """Answers what tells two calls apart, whatever step they stand in."""
+    """Return what tells two calls apart, whatever step they stand in."""
     return sha256_text(f"{tool}\x1f{canonical(args)}")
 
 
 def effect_key(tenant: str, run_id: str, step_id: str, tool: str, arguments_json: str) -> str:
-    """Answers the effect's idempotency key: what the action is, not how often it was tried."""
+    """Return the effect's idempotency key: what the action is, not how often it was tried."""
     parts = f"{tenant}\x1f{run_id}\x1f{step_id}\x1f{tool}\x1f{arguments_json}"
     return "ek_" + hashlib.sha256(parts.encode()).hexdigest()
 
 
 def proposal(state: AgentState) -> ProposedTool:
-    """Answers the proposal. Raises RuntimeError where there is none: a fault of ours."""
+    """Return the proposal. Raise RuntimeError where there is none: a fault of ours."""
     tool = state["proposed_tool"]
     if tool is None:
         raise RuntimeError("no tool call is proposed")
@@ -96,10 +96,10 @@ def proposal(state: AgentState) -> ProposedTool:
 
 
 def proposed_call(tool: ProposedTool) -> ProposedCall:
-    """Answers the proposal as RiskGate is asked about it.
+    """Return the proposal as RiskGate is asked about it.
 
     The canonical text is computed again from the arguments, and the recorded hash goes beside it: if one of them was
-    altered on the way, RiskGate sees that they differ, blocks and keeps a record of it.
+    altered on the way, RiskGate sees that they differ, block and keep a record of it.
     """
     return ProposedCall(
         tool=tool["name"],
@@ -112,7 +112,7 @@ def proposed_call(tool: ProposedTool) -> ProposedCall:
 
 
 def tool_result(tool: ProposedTool, *, output: str = "", error_code: str = "", **metadata: Any) -> ToolResult:
-    """Answers a result that nothing was evicted from; an error_code makes it an error."""
+    """Return a result that nothing was evicted from; an error_code makes it an error."""
     return ToolResult(
         tool_name=tool["name"],
         tool_call_id=tool["tool_call_id"],
@@ -127,29 +127,29 @@ def tool_result(tool: ProposedTool, *, output: str = "", error_code: str = "", *
 
 
 def blocked_result(tool: ProposedTool, code: str, reasons: list[str]) -> ToolResult:
-    """Answers the result of a call that was not allowed to run."""
+    """Return the result of a call that was not allowed to run."""
     return tool_result(tool, error_code=code, blocked=True, reasons=reasons)
 
 
 def with_step(state: AgentState, step: StepState) -> dict[str, StepState]:
-    """Answers the steps with one replaced."""
+    """Return the steps with one replaced."""
     return {**state["steps"], step["id"]: step}
 
 
 def with_message(messages: list[ChatMessage], message: ChatMessage) -> list[ChatMessage]:
-    """Answers the bounded window with one message more; the same id again changes nothing."""
+    """Return the bounded window with one message more; the same id again changes nothing."""
     if any(known["id"] == message["id"] for known in messages):
         return messages
     return [*messages, message][-WINDOW_MESSAGES:]
 
 
 def with_audit(trail: list[str], decision_id: str) -> list[str]:
-    """Answers the bounded list of RiskGate's decision ids."""
+    """Return the bounded list of RiskGate's decision ids."""
     return trail if not decision_id or decision_id in trail else [*trail, decision_id][-AUDIT_TRAIL_LENGTH:]
 
 
 def approval_update(decision: GateDecision) -> dict[str, Any]:
-    """Answers the update that makes the run wait for an approval: no code and no argument value is in it."""
+    """Return the update that makes the run wait for an approval: no code and no argument value is in it."""
     approval = decision.approval
     if approval is None:
         raise RuntimeError("AUTH_REQUIRED came without an approval")
@@ -183,12 +183,12 @@ def approval_fields(approval_id: str, approval: ApprovalState, language: Languag
 
 
 def rfc3339(microseconds: int) -> str:
-    """Answers a time as protobuf's JSON form writes it."""
+    """Return a time as protobuf's JSON form writes it."""
     return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
 
 
 def opening(state: Mapping[str, Any], node: str, reason: str) -> list[Told]:
-    """Answers what a router tells first of a turn: what could not be read, what is not kept, where the message goes."""
+    """Return what a router tells first of a turn: what could not be read, what is not kept, where the message goes."""
     degraded, pathway = state["memory_degraded"], state["pathway"]
     told = [Told("memory_degraded", {"reason": degraded}, key="memory_degraded")] if degraded else []
     if state["do_not_store"]:
@@ -198,7 +198,7 @@ def opening(state: Mapping[str, Any], node: str, reason: str) -> list[Told]:
 
 
 def step_told(step: StepState) -> Told:
-    """Answers the event that a step stands somewhere else now."""
+    """Return the event that a step stands somewhere else now."""
     return Told(
         "step",
         {
@@ -232,7 +232,7 @@ def tool_said(state: AgentState, language: Language) -> str:
 
 
 async def emit_decision(context: TurnContext, tool: ProposedTool, decision: GateDecision, *, key: str) -> None:
-    """Tells RiskGate's decision."""
+    """Tell RiskGate's decision."""
     payload = {
         "tool": tool["name"],
         "tool_call_id": tool["tool_call_id"],
@@ -245,7 +245,7 @@ async def emit_decision(context: TurnContext, tool: ProposedTool, decision: Gate
 
 
 def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
-    """Return what is said where a message reaches a run that waits for an approval and does not answer it.
+    """Return what is said where a message reaches a run that waits for an approval and do not answer it.
 
     That is a yes or no nobody can tell what it is to, or a request where too many wait already.
     """
@@ -272,7 +272,7 @@ def card_of_state(state: Mapping[str, Any]) -> tuple[Asked, ...]:
 
 
 async def approval_standing(context: TurnContext, approval_id: str) -> str:
-    """Answers the state of an approval by name: UNKNOWN where there is none for this user, UNASKED without RiskGate."""
+    """Return the state of an approval by name: UNKNOWN where there is none for this user, UNASKED without RiskGate."""
     try:
         return (await context.gate.get_approval(approval_id)).state
     except GateRefusedError:

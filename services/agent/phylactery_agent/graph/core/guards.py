@@ -53,7 +53,7 @@ OK: Final = Verdict("ok")
 
 
 def call_record(tool: str, args: dict[str, Any], result: str) -> CallRecord:
-    """Answers the record of a call; result is its output, or the stable code of its error.
+    """Return the record of a call; result is its output, or the stable code of its error.
 
     Arguments without an RFC 8785 form, which a model may propose, are told apart by their Python form: nothing but this
     guard reads it.
@@ -69,12 +69,12 @@ def call_record(tool: str, args: dict[str, Any], result: str) -> CallRecord:
 
 
 def with_call(calls: Sequence[CallRecord], record: CallRecord) -> list[CallRecord]:
-    """Answers the bounded list with one record more, the newest last."""
+    """Return the bounded list with one record more, the newest last."""
     return [*calls, record][-CALLS_KEPT:]
 
 
 def judge(calls: Sequence[CallRecord]) -> Verdict:
-    """Judges the newest call by those before it.
+    """Judge the newest call by those before it.
 
     The same tool, arguments and result a second time is a hint, a third time a loop, whatever stood between them. Two
     calls that took turns three times are a loop too, whatever they answered. Asking the same again is no loop as long
@@ -92,14 +92,14 @@ def judge(calls: Sequence[CallRecord]) -> Verdict:
 
 
 def _take_turns(last: Sequence[CallRecord]) -> bool:
-    """Says whether the records are A-B-A-B-A-B of two different calls."""
+    """Return whether the records are A-B-A-B-A-B of two different calls."""
     if len(last) < ALTERNATING or last[0]["call"] == last[1]["call"]:
         return False
     return all(record["call"] == last[place % 2]["call"] for place, record in enumerate(last))
 
 
 def budget_spent(*, supersteps: int, tool_calls: int, needed: int) -> str:
-    """Answers why nothing new may be begun, empty where there is room; needed is the supersteps it would take."""
+    """Return why nothing new may be begun, empty where there is room; needed is the supersteps it would take."""
     if tool_calls >= MAX_TOOL_CALLS:
         return TOOL_CALL_LIMIT
     return STEP_LIMIT if supersteps + needed > MAX_SUPERSTEPS else ""

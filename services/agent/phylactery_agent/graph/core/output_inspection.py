@@ -22,7 +22,7 @@ Meant = Callable[[str], Awaitable[str]]
 
 
 async def look(context: TurnContext, text: str) -> Inspected | None:
-    """Answers a text as it may go out, None where RiskGate did not look at it."""
+    """Return a text as it may go out, None where RiskGate did not look at it."""
     if not text:
         return Inspected("")
     if context.inspector is None:
@@ -34,7 +34,7 @@ async def look(context: TurnContext, text: str) -> Inspected | None:
 
 
 def findings_told(looked: Inspected | None, direction: Direction, *, about: str = "") -> list[Told]:
-    """Answers the events about an inspection: kinds, never a value. about names a step or call it belongs to."""
+    """Return the events about an inspection: kinds, never a value. about names a step or call it belongs to."""
     found: list[tuple[str, tuple[str, ...]]] = [(NOT_INSPECTED, ())]
     if looked is not None:
         found = [(SECRETS_REDACTED, looked.secrets), (PERSONAL_DATA, looked.personal)]
@@ -50,7 +50,7 @@ def findings_told(looked: Inspected | None, direction: Direction, *, about: str 
 
 
 def said_findings(findings: Sequence[str]) -> list[Told]:
-    """Answers the events about what the edge found in the person's words: kinds after their category, never a value."""
+    """Return the events about what the edge found in the person's words: kinds after their category, never a value."""
     of = {category: tuple(sorted(_kinds(findings, category))) for category in ("secret", "personal")}
     return findings_told(Inspected("", of["secret"], of["personal"]), "in")
 
@@ -60,7 +60,7 @@ def _kinds(findings: Sequence[str], category: str) -> list[str]:
 
 
 async def checked_reply(state: AgentState, context: TurnContext, text: str, instead: str) -> str:
-    """Answers a reply that quotes what we did not write: without its secrets, or instead where nobody looked at it."""
+    """Return a reply that quotes what we did not write: without its secrets, or instead where nobody looked at it."""
     language = state["language"]
     looked = await look(context, text)
     if told := findings_told(looked, "out"):
@@ -71,13 +71,13 @@ async def checked_reply(state: AgentState, context: TurnContext, text: str, inst
 
 
 def joined(notes: list[str], quoted: dict[str, str], *, withheld: bool) -> str:
-    """Answers the notes as one text; withheld replaces those that quote by what is said instead."""
+    """Return the notes as one text; withheld replaces those that quote by what is said instead."""
     chosen = [quoted.get(str(place), note) if withheld else note for place, note in enumerate(notes)]
     return "\n\n".join(note for note in chosen if note)
 
 
 def quoting(state: AgentState, *notes: tuple[str, str | None]) -> dict[str, Any]:
-    """Answers the update that adds notes; beside each what is said instead of it, None where it quotes nothing."""
+    """Return the update that adds notes; beside each what is said instead of it, None where it quotes nothing."""
     before = len(state["notes"])
     instead = {str(before + place): other for place, (_, other) in enumerate(notes) if other is not None}
     return {
@@ -111,7 +111,7 @@ class Deltas:
         self._told = ""
 
     async def on_text(self, text: str) -> None:
-        """Takes the text so far. A shorter one is another attempt, which begins anew."""
+        """Take the text so far. A shorter one is another attempt, which begins anew."""
         if len(text) < self._looked:
             self._looked = 0
         if len(text) > _MOST or len(text) - self._looked < max(_EVERY, self._looked // _GROWTH):
@@ -135,7 +135,7 @@ class Deltas:
 
 
 def _settled(text: str) -> str:
-    """Answers the beginning of a text that what follows cannot turn into a secret any more."""
+    """Return the beginning of a text that what follows cannot turn into a secret any more."""
     end = max(len(text) - _HELD_BACK, 0)
     opened = text.find(_OPENS)
     if 0 <= opened < end:

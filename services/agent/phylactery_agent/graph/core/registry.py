@@ -38,12 +38,12 @@ class Graphs:
     """The graphs of a process."""
 
     def __init__(self, checkpointer: BaseCheckpointSaver[Any], react: ReactOptions | None = None) -> None:
-        """Compiles them; react is what the deployment decides about that graph."""
+        """Compile them; react is what the deployment decides about that graph."""
         specs = {**SPECS, REACT.name: react_with(react or ReactOptions())}
         self._served = {name: ServedGraph(spec.compile(checkpointer), spec) for name, spec in specs.items()}
 
     def get(self, name: str) -> ServedGraph:
-        """Answers a graph. Raises UnknownGraphError."""
+        """Return a graph. Raise UnknownGraphError."""
         served = self._served.get(name)
         if served is None:
             raise UnknownGraphError(name)

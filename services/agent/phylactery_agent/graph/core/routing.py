@@ -29,7 +29,7 @@ class Stopwatch:
         self._started_us, self._began_ns = trail.now_us(), time.perf_counter_ns()
 
     def ended(self, state: Mapping[str, Any], command: Command[Any]) -> None:
-        """Notes that the node ended with this command. Arguments and results of a call are never looked at."""
+        """Note that the node ended with this command. Arguments and results of a call are never looked at."""
         update = command.update if isinstance(command.update, Mapping) else {}
         goto = command.goto if isinstance(command.goto, (list, tuple)) else [command.goto]
         self._trail.note(
@@ -46,7 +46,7 @@ class Stopwatch:
 
 
 def _tool_call_id(state: Mapping[str, Any], update: Mapping[str, Any]) -> str:
-    """Answers the id of the call a node proposed or worked on; a node that reads a result worked on its call too."""
+    """Return the id of the call a node proposed or worked on; a node that reads a result worked on its call too."""
     call = update.get("proposed_tool") or state.get("proposed_tool") or {}
     return str(call.get("tool_call_id") or "")
 
@@ -55,7 +55,7 @@ class NodeFunction(Protocol):
     """A node: reads the state, reaches the outside through the runtime's context, answers where to go with what."""
 
     async def __call__(self, state: Any, runtime: Runtime[TurnContext]) -> Command[Any]:
-        """Runs the node."""
+        """Run the node."""
         ...
 
 
@@ -64,7 +64,7 @@ class RouteError(RuntimeError):
 
 
 def targets_of(function: NodeFunction) -> tuple[str, ...]:
-    """Answers the nodes a function's ``Command[Literal[...]]`` annotation names.
+    """Return the nodes a function's ``Command[Literal[...]]`` annotation names.
 
     Raises:
         RouteError: it is not annotated so.
@@ -77,7 +77,7 @@ def targets_of(function: NodeFunction) -> tuple[str, ...]:
 
 
 def checked(name: str, function: NodeFunction) -> NodeFunction:
-    """Answers the node as the graph runs it."""
+    """Return the node as the graph runs it."""
     targets = frozenset(targets_of(function))
     plans = name.lower() == "planner"
     title = semconv.PLAN if plans else f"node {name}"

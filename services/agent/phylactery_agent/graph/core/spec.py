@@ -39,7 +39,7 @@ class GraphSpec:
     reentry_input: Callable[[Turn], dict[str, Any]]
 
     def __post_init__(self) -> None:
-        """Raises RouteError where an edge leads to no node, or a node is reached by none."""
+        """Raise RouteError where an edge leads to no node, or a node is reached by none."""
         known = {*self.nodes, END}
         reached = {self.entry, *(target for _, target in self.edges)}
         for source, target in self.edges:
@@ -50,22 +50,22 @@ class GraphSpec:
 
     @cached_property
     def edges(self) -> tuple[tuple[str, str], ...]:
-        """Answers the edges, from the annotations that `checked` holds the nodes to."""
+        """Return the edges, from the annotations that `checked` holds the nodes to."""
         return tuple((name, target) for name, function in self.nodes.items() for target in targets_of(function))
 
     @property
     def drawn_edges(self) -> tuple[tuple[str, str], ...]:
-        """Answers the edges with the one at which a turn begins."""
+        """Return the edges with the one at which a turn begins."""
         return ((START, self.entry), *self.edges)
 
     @cached_property
     def version(self) -> str:
-        """Answers a hash over nodes, edges and the shape of the state: what a checkpoint relies on."""
+        """Return a hash over nodes, edges and the shape of the state: what a checkpoint relies on."""
         parts = {"entry": self.entry, "edges": sorted(self.edges), "state": _shape(self.state)}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     def compile(self, checkpointer: BaseCheckpointSaver[Any]) -> CompiledGraph:
-        """Compiles it. Invoke it with durability "sync" and a TurnContext as context."""
+        """Compile it. Invoke it with durability "sync" and a TurnContext as context."""
         graph = StateGraph(self.state, context_schema=TurnContext)
         for name, function in self.nodes.items():
             graph.add_node(name, checked(name, function), destinations=targets_of(function), input_schema=self.state)
@@ -75,7 +75,7 @@ class GraphSpec:
 
 
 def _shape(kind: Any) -> Any:
-    """Answers a type as JSON: the fields of a TypedDict by name, and every type inside another."""
+    """Return a type as JSON: the fields of a TypedDict by name, and every type inside another."""
     if is_typeddict(kind):
         return {name: _shape(hint) for name, hint in get_type_hints(kind).items()}
     inner = get_args(kind)
@@ -87,7 +87,7 @@ _ROUND = {START: "([start])", END: "([end])"}
 
 
 def mermaid(spec: GraphSpec) -> str:
-    """Answers the drawing, the same text for the same graph, with a line feed at its end."""
+    """Return the drawing, the same text for the same graph, with a line feed at its end."""
     ids = {name: f"n{number}" for number, name in enumerate((START, *spec.nodes, END))}
     boxes = [f"  {number}{_ROUND.get(name, f'[{name}]')}" for name, number in ids.items()]
     arrows = [f"  {ids[source]} --> {ids[target]}" for source, target in spec.drawn_edges]

@@ -241,7 +241,7 @@ class AgentState(TurnState):
 
 
 def new_run_input(turn: Turn) -> dict[str, Any]:
-    """Answers the graph's input for a new run: every field of the run before is reset."""
+    """Return the graph's input for a new run: every field of the run before is reset."""
     read = turn.hydration or Hydration()
     fresh = AgentState(
         thread_id=turn.thread_id,
@@ -303,7 +303,7 @@ def new_run_input(turn: Turn) -> dict[str, Any]:
 
 
 def reentry_input(turn: Turn) -> dict[str, Any]:
-    """Answers the graph's input when a suspended run goes on: the new message and what memory says now, if it was read.
+    """Return the graph's input when a suspended run goes on: the new message and what memory says now, if it was read.
 
     The window stays the run's own: it holds every turn of it already.
     """

@@ -61,23 +61,23 @@ _OF_TURN: Final[Mapping[str, str]] = {
 
 
 def model_of(state: AgentState, context: TurnContext) -> Model | None:
-    """Answers the model, None in static mode: there is none, or it went away in this turn."""
+    """Return the model, None in static mode: there is none, or it went away in this turn."""
     return None if state.get("model_away", "") else context.model
 
 
 def may_use(state: AgentState, context: TurnContext, tool: str) -> bool:
-    """Says whether the session may use a tool: what the run began with and what this turn's caller has narrow it."""
+    """Return whether the session may use a tool: what the run began with and what this turn's caller has narrow it."""
     narrowed = (state["security_context"]["allowed_tools"], context.allowed_tools)
     return all(not allowed or tool in allowed for allowed in narrowed)
 
 
 def allowed_specs(state: AgentState, context: TurnContext) -> dict[str, ToolSpec]:
-    """Answers the tools a model is offered in this turn."""
+    """Return the tools a model is offered in this turn."""
     return {spec.name: spec for spec in offered_tools() if may_use(state, context, spec.name)}
 
 
 async def went_away(state: AgentState, context: TurnContext, reason: str) -> dict[str, Any]:
-    """Tells that static mode does what is left, as event and to the person, and answers the update that makes it so."""
+    """Tell that static mode does what is left, as event and to the person, and return the update that makes it so."""
     told = Told("notice", {"reason": reason}, key=f"notice:model:{reason}")
     await context.events.emit(told)
     if reason in OUTAGES and context.model is not None and not context.model.is_news(OUTAGES[reason]):
@@ -97,13 +97,13 @@ def still_away_note(state: AgentState) -> str:
 
 
 async def talk(state: AgentState, context: TurnContext, model: Model) -> str:
-    """Answers the person's words. Raises what the model raises, ModelUnavailableError MODEL_EMPTY for no words."""
+    """Return the person's words. Raise what the model raises, ModelUnavailableError MODEL_EMPTY for no words."""
     told = prompts.talking(state["language"], prompts.tag_of(state["run_id"]))
     return await _words(state, context, model, told, state["incoming"]["text"], key=f"talk:{state['turn_id']}")
 
 
 async def answer(state: AgentState, context: TurnContext, model: Model) -> str:
-    """Answers the request over every result of the run. Raises as talk does."""
+    """Return the request over every result of the run. Raise as talk does."""
     told = prompts.answering(state["language"], prompts.tag_of(state["run_id"]))
     key = f"answer:{state['turn_id']}"
     return await _words(state, context, model, told, state["request"], plan_block(state), key=key)
@@ -133,7 +133,7 @@ class Stepped:
 
 
 async def ask_step(state: AgentState, context: TurnContext, model: Model, planned: PlannedStep) -> Stepped:
-    """Asks for the step's calls; what does not fit is told back once. Raises what the model raises."""
+    """Ask for the step's calls; what does not fit is told back once. Raise what the model raises."""
     specs = allowed_specs(state, context)
     if planned["tool"]:
         specs = {name: spec for name, spec in specs.items() if name == planned["tool"]}

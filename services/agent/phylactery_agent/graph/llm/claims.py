@@ -332,7 +332,7 @@ def claims_of(sentence: str, wanted: Wanted = NOTHING) -> set[Kind]:
 
 
 def is_open(sentence: str) -> bool:
-    """Return whether a sentence asks back, denies, depends on something or speaks of what can be done."""
+    """Return whether a sentence asks back, deny, depends on something or speaks of what can be done."""
     said = _HOLLOW.sub(" … ", _QUOTE.sub(" … ", sentence)).strip()
     if _any((_CLOSING,), said):
         return False

@@ -47,17 +47,17 @@ class Draft:
 
 
 def model_tools(specs: Mapping[str, ToolSpec], language: Language) -> list[ModelTool]:
-    """Answers the tools as a model is offered them."""
+    """Return the tools as a model is offered them."""
     return [ModelTool(spec.name, spec.descriptions[language], spec.schema) for spec in specs.values()]
 
 
 def looks_like_json(text: str) -> bool:
-    """Says whether an answer is meant as JSON, from its first characters: nothing of it is for the person."""
+    """Return whether an answer is meant as JSON, from its first characters: nothing of it is for the person."""
     return text.lstrip().startswith(("{", "[", "```"))
 
 
 def read_plan(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
-    """Reads an answer to a question for a plan."""
+    """Read an answer to a question for a plan."""
     if reply.calls:
         return read_calls(reply, specs)
     text = clean(reply.text).strip()
@@ -67,7 +67,7 @@ def read_plan(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
 
 
 def read_calls(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
-    """Reads the calls of an answer; without calls its words are the answer."""
+    """Read the calls of an answer; without calls its words are the answer."""
     if not reply.calls:
         text = clean(reply.text).strip()
         return Draft(answer=text) if text else Draft(problems=("the answer is empty",))
@@ -83,7 +83,7 @@ def read_calls(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
 
 
 def misfits(tool: str, args: dict[str, Any], specs: Mapping[str, ToolSpec]) -> list[str]:
-    """Answers why a call cannot be proposed, empty where it can: RiskGate decides about the rest."""
+    """Return why a call cannot be proposed, empty where it can: RiskGate decides about the rest."""
     spec = specs.get(tool)
     if spec is None:
         return [f"{shortened(tool, _MAX_NAME)}: there is no such tool"]
@@ -109,7 +109,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def _unlike_schema(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-    """Answers what of the arguments is unlike the schema on its first level, for a tool whose model takes anything.
+    """Return what of the arguments is unlike the schema on its first level, for a tool whose model takes anything.
 
     It is there to tell a model early: RiskGate validates the whole schema, whatever is said here.
     """

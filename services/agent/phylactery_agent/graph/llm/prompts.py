@@ -62,12 +62,12 @@ _NO_MARK: Final = "…"
 
 
 def tag_of(run_id: str) -> str:
-    """Answers the mark of a run's data lines: nobody who writes a file or a page can know it."""
+    """Return the mark of a run's data lines: nobody who writes a file or a page can know it."""
     return hashlib.sha256(b"phylactery data lines\x1f" + run_id.encode()).hexdigest()[:TAG_LENGTH]
 
 
 def quoted(tag: str, label: str, text: str) -> str:
-    """Answers a text as data. A mark in it is replaced by what no mark has, so it cannot end its own quotation.
+    """Return a text as data. A mark in it is replaced by what no mark has, so it cannot end its own quotation.
 
     Nothing is taken out: what stands around a mark would come together, and could be the mark once more.
     """
@@ -82,31 +82,31 @@ def _told(text: str, language: Language, tag: str, steps: int = 0) -> str:
 
 
 def planning(language: Language, tag: str, steps: int) -> str:
-    """Answers what a model is told that plans a request."""
+    """Return what a model is told that plans a request."""
     return _told(_PLAN, language, tag, steps)
 
 
 def replanning(language: Language, tag: str, steps: int) -> str:
-    """Answers what a model is told that plans what is left after a failure."""
+    """Return what a model is told that plans what is left after a failure."""
     return _told(_REPLAN, language, tag, steps)
 
 
 def stepping(language: Language, tag: str) -> str:
-    """Answers what a model is told that proposes the calls of one step."""
+    """Return what a model is told that proposes the calls of one step."""
     return _told(_STEP, language, tag)
 
 
 def answering(language: Language, tag: str) -> str:
-    """Answers what a model is told that writes the final answer."""
+    """Return what a model is told that writes the final answer."""
     return _told(_ANSWER, language, tag)
 
 
 def talking(language: Language, tag: str) -> str:
-    """Answers what a model is told that only talks."""
+    """Return what a model is told that only talks."""
     return _told(_TALK, language, tag)
 
 
 def correction(problems: Sequence[str]) -> str:
-    """Answers what a model is told of an answer that does not fit; it is told once."""
+    """Return what a model is told of an answer that does not fit; it is told once."""
     lines = "\n".join(f"- {problem}" for problem in problems)
     return f"That does not fit and nothing of it was done:\n{lines}\nAnswer again, in one of the forms you were told."

@@ -46,5 +46,5 @@ REACT: Final = GraphSpec(
 
 
 def react_with(options: ReactOptions) -> GraphSpec:
-    """Answers the graph as a deployment wants it; its version is the same."""
+    """Return the graph as a deployment wants it; its version is the same."""
     return replace(REACT, new_run_input=partial(new_run_input, options=options))

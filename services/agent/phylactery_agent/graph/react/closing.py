@@ -25,7 +25,7 @@ async def critic(
     state: ReactState,
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["finalizer"]]:
-    """Notes what speaks against the answer, and lowers the confidence for it."""
+    """Note what speaks against the answer, and lowers the confidence for it."""
     found = {
         NO_EVIDENCE: not state["working_memory"],
         HAS_ERRORS: bool(state["errors"]),
@@ -44,7 +44,7 @@ async def critic(
 
 
 async def finalizer(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["__end__"]]:
-    """Says what the turn came to, inspected where it quotes; an episode that ended keeps it as the final block.
+    """Say what the turn came to, inspected where it quotes; an episode that ended keeps it as the final block.
 
     The evidence and the confidence of the block are for whoever looks into a run, not for the person.
     """
@@ -76,7 +76,7 @@ async def finalizer(state: ReactState, runtime: Runtime[TurnContext]) -> Command
 
 
 async def _summary(state: ReactState, context: TurnContext) -> str:
-    """Answers a model's words, otherwise our own sentences; both with what went wrong, and nothing uninspected."""
+    """Return a model's words, otherwise our own sentences; both with what went wrong, and nothing uninspected."""
     notes, quoted, answer = state["notes"], state["quoted"], state["metadata"]["answer"]
     errors = [error for error in state["errors"] if error["text"] and error["text"] not in notes]
     wrong = [error["text"] for error in errors]

@@ -46,7 +46,7 @@ AfterCall = Literal["tool_executor", "reasoner", "model", "sync", "critic"]
 async def tool_executor(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["RiskGate", "Interpreter"]]:
-    """Proposes the selected call, or the next one the model's reply queued, and clears the selection."""
+    """Propose the selected call, or the next one the model's reply queued, and clear the selection."""
     update = _begun(state)
     began = cast("ReactState", {**state, **update})
     await runtime.context.events.emit(step_told(began["steps"][str(began["current_step"])]))
@@ -58,13 +58,13 @@ async def tool_executor(
 async def risk_gate(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpreter", "finalizer"]]:
-    """Evaluates the proposal."""
+    """Evaluate the proposal."""
     command = await shared_gate.risk_gate(state, runtime)
     return Command(goto=_small_finalizer(command.goto), update=command.update)
 
 
 async def await_approval(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["finalizer"]]:
-    """Tells the person what waits and suspends the run."""
+    """Tell the person what waits and suspends the run."""
     command = await shared_waiting.await_approval(state, runtime)
     return Command(goto="finalizer", update=command.update)
 
@@ -72,7 +72,7 @@ async def await_approval(state: ReactState, runtime: Runtime[TurnContext]) -> Co
 async def approval_handler(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Tools", "critic", "finalizer"]]:
-    """Answers the approval that waits. One that is closed without a yes ends the episode: nothing more is begun."""
+    """Return the approval that waits. One that is closed without a yes ends the episode: nothing more is begun."""
     command = await shared_approvals.approval_handler(state, runtime)
     update = _update_of(command)
     if command.goto != "Supervisor":
@@ -90,7 +90,7 @@ async def approval_handler(
 async def tools(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Interpreter", "AwaitApproval", "finalizer"]]:
-    """Runs the proposal, or finds out what became of it."""
+    """Run the proposal, or find out what became of it."""
     command = await shared_tools.tools(state, runtime)
     return Command(goto=_small_finalizer(command.goto), update=command.update)
 
@@ -98,7 +98,7 @@ async def tools(
 async def interpreter(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["tool_executor", "reasoner", "model", "sync", "critic"]]:
-    """Judges the result, takes it in, and goes on with the queue, or to whoever decides what comes next."""
+    """Judge the result, take it in, and go on with the queue, or to whoever decides what comes next."""
     command = await shared_interpreter.interpreter(state, runtime)
     update = _update_of(command)
     update.update(_taken_in(state, update))
@@ -123,7 +123,7 @@ def _repeats_the_request(state: ReactState) -> bool:
 
 
 def _begun(state: ReactState) -> dict[str, Any]:
-    """Answers the update that makes the next call the current step."""
+    """Return the update that makes the next call the current step."""
     selected, metadata = state["metadata"]["selected"], state["metadata"]
     if selected is None:
         waiting = first_pending(state)
@@ -146,7 +146,7 @@ def _begun(state: ReactState) -> dict[str, Any]:
 def next_step(
     state: ReactState, tool: str, args: dict[str, Any], text: str, *, offset: int = 0
 ) -> tuple[PlannedStep, StepState]:
-    """Answers the step of one call more, pending; offset counts those that were made before it in the same node."""
+    """Return the step of one call more, pending; offset counts those that were made before it in the same node."""
     number = state["budgets"]["step_numbers"] + 1 + offset
     step_id = f"s{number}"
     step = StepState(
@@ -162,7 +162,7 @@ def next_step(
 
 
 def _taken_in(state: ReactState, update: dict[str, Any]) -> dict[str, Any]:
-    """Answers what the episode keeps of a result: an artifact, its text as evidence, an error, a tool message."""
+    """Return what the episode keeps of a result: an artifact, its text as evidence, an error, a tool message."""
     result: ToolResult = update["last_tool_result"]
     step: StepState = update["steps"][str(state["current_step"])]
     key = f"{step['id']}.{result['tool_name']}"
@@ -193,7 +193,7 @@ def _taken_in(state: ReactState, update: dict[str, Any]) -> dict[str, Any]:
 
 
 def tool_message(state: ReactState, step_id: str, text: str, hint: str) -> ChatMessage:
-    """Answers what a model is shown of a call's result: data, whatever it says; hint is ours."""
+    """Return what a model is shown of a call's result: data, whatever it says; hint is ours."""
     content = quoted(tag_of(state["run_id"]), f"the result of step {step_id}", text)
     content = f"{content}\nNote: {hint}" if hint else content
     return ChatMessage(id=f"{step_id}.tool", role="tool", content=content, tool_call_id=f"call_{step_id}")
@@ -214,7 +214,7 @@ def _after_call(state: ReactState) -> tuple[AfterCall, dict[str, Any]]:
 
 
 def _next_in_queue(state: ReactState) -> tuple[AfterCall, dict[str, Any]]:
-    """Goes on with what the reply queued while there is room, then back to the model."""
+    """Go on with what the reply queued while there is room, then back to the model."""
     spent = room_for_a_call(state)
     if first_pending(state) is None:
         return "model", {}
@@ -224,7 +224,7 @@ def _next_in_queue(state: ReactState) -> tuple[AfterCall, dict[str, Any]]:
 
 
 def room_for_a_call(state: ReactState) -> str:
-    """Answers why no call may be begun any more, empty where there is room for one."""
+    """Return why no call may be begun any more, empty where there is room for one."""
     budgets = state["budgets"]
     return budget_spent(
         supersteps=budgets["supersteps"] + 1,

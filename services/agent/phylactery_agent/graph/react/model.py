@@ -44,7 +44,7 @@ _LANGUAGES: Final = {"es": "Spanish", "en": "English"}
 
 
 def system_hint(language: Language, tag: str) -> str:
-    """Answers the hint for a run; tag marks its data lines."""
+    """Return the hint for a run; tag marks its data lines."""
     return SYSTEM_HINT.replace("{language}", _LANGUAGES[language]).replace("{tag}", tag)
 
 
@@ -57,7 +57,7 @@ AfterModel = Literal["tool_executor", "model", "fallback", "sync"]
 
 
 def model_router(state: ReactState, draft: Draft) -> tuple[AfterModel, str]:
-    """Answers where a reply leads, and why the episode stops there; empty where it simply goes on.
+    """Return where a reply leads, and why the episode stops there; empty where it simply goes on.
 
     It closes once a tool has answered as often as it may, and when the steps are spent: a model that asks for ever gets
     no further call.
@@ -78,7 +78,7 @@ def model_router(state: ReactState, draft: Draft) -> tuple[AfterModel, str]:
 
 
 def asks_for_echo(user_query: str) -> bool:
-    """Says whether the prompt asks for echo, by the tool's own patterns or by its name."""
+    """Return whether the prompt asks for echo, by the tool's own patterns or by its name."""
     read = read_request(user_query).clauses
     return any(call.tool == ECHO.name for clause in read for call in clause) or _ECHO_WORD.match(user_query) is not None
 
@@ -86,7 +86,7 @@ def asks_for_echo(user_query: str) -> bool:
 async def model(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["tool_executor", "model", "reasoner", "fallback", "sync"]]:
-    """Asks the model once and takes its reply in. One that is away leaves the episode to the rules, and says so."""
+    """Ask the model once and take its reply in. One that is away leaves the episode to the rules, and says so."""
     context = runtime.context
     if state["step"] >= state["max_steps"]:
         return Command(goto="sync", update=ended(state, "failed", STEP_LIMIT, limit_note(state, STEP_LIMIT)))
@@ -114,7 +114,7 @@ async def fallback(
     state: ReactState,
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["tool_executor"]]:
-    """Has echo run once, deterministically, and marks the episode ready to answer (AGENT_LLM_FALLBACK)."""
+    """Have echo run once, deterministically, and mark the episode ready to answer (AGENT_LLM_FALLBACK)."""
     selected = await aside(state, lambda: echo_pass(state["user_query"]))
     changes = {"fallback": True, "ready_to_answer": True, "selected": selected}
     return Command(
@@ -126,7 +126,7 @@ async def sync(
     state: ReactState,
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["critic"]]:
-    """Copies what the tools answered into the working memory, raises the confidence and marks the episode ready."""
+    """Copy what the tools answered into the working memory, raise the confidence and mark the episode ready."""
     failed = {artifact["step_id"] for artifact in state["artifacts"] if artifact["error_code"]}
     found = {
         f"{result['step_id']}.{result['tool']}": result["text"]
@@ -144,7 +144,7 @@ async def sync(
 
 
 def _opened(state: ReactState) -> list[ChatMessage]:
-    """Answers the messages: ours first, then what is known, as data, then the person's. No tool message is dropped."""
+    """Return the messages: ours first, then what is known, as data, then the person's. No tool message is dropped."""
     if any(message["role"] == "system" for message in state["messages"]):
         return state["messages"]
     told = system_hint(state["language"], tag_of(state["run_id"]))
@@ -182,7 +182,7 @@ def _as_asked(message: ChatMessage) -> ModelMessage:
 async def _taken(
     state: ReactState, context: TurnContext, reply: ModelReply, draft: Draft, target: AfterModel
 ) -> dict[str, Any]:
-    """Answers what the episode keeps of a reply: its calls as a queue, its words, or what was wrong with it."""
+    """Return what the episode keeps of a reply: its calls as a queue, its words, or what was wrong with it."""
     metadata = state["metadata"]
     if target == "tool_executor":
         return await _queued(state, context, clean(reply.text), draft.steps)
@@ -237,7 +237,7 @@ def _corrected(state: ReactState, reply: ModelReply, problems: Sequence[str]) ->
 async def _without_model(
     state: ReactState, context: TurnContext, reason: str, update: dict[str, Any]
 ) -> Command[Literal["tool_executor", "model", "reasoner", "fallback", "sync"]]:
-    """Goes on by the rules where nothing was called yet. Otherwise the rules could do again what the model had done."""
+    """Go on by the rules where nothing was called yet. Otherwise the rules could do again what the model had done."""
     away = await went_away(state, context, reason)
     told = cast("ReactState", {**state, **away})
     if state["plan"]:

@@ -125,12 +125,12 @@ def episode(options: ReactOptions) -> dict[str, Any]:
 
 
 def new_run_input(turn: Turn, options: ReactOptions = ReactOptions()) -> dict[str, Any]:
-    """Answers the graph's input for a new run: every field of the run before is reset."""
+    """Return the graph's input for a new run: every field of the run before is reset."""
     return {**shared.new_run_input(turn), **episode(options)}
 
 
 def reentry_input(turn: Turn) -> dict[str, Any]:
-    """Answers the graph's input when a suspended run goes on: the episode stands as it was."""
+    """Return the graph's input when a suspended run goes on: the episode stands as it was."""
     return shared.reentry_input(turn)
 
 
@@ -139,7 +139,7 @@ TOOL_ROUND_LIMIT: Final = "TOOL_ROUND_LIMIT"
 
 
 def first_pending(state: ReactState) -> StepState | None:
-    """Answers the next call of the queue, in the order of the plan."""
+    """Return the next call of the queue, in the order of the plan."""
     steps = (state["steps"][planned["id"]] for planned in state["plan"])
     return next((step for step in steps if step["status"] == "pending"), None)
 
@@ -151,7 +151,7 @@ def ended(
     *notes: str,
     undone: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Answers the update that ends the episode, and tells what is left undone: what is queued, and undone."""
+    """Return the update that ends the episode, and tell what is left undone: what is queued, and undone."""
     steps = [state["steps"][planned["id"]] for planned in state["plan"]]
     left = [step["description"] for step in steps if step["status"] == "pending"] + [shortened(text) for text in undone]
     told = [say("not_done", state["language"], steps="; ".join(left))] if left else []
@@ -159,7 +159,7 @@ def ended(
 
 
 def failure(state: ReactState, step_id: str, code: str, told: str = "") -> ReactError:
-    """Answers an error of the episode; without a sentence of its own the code's is told."""
+    """Return an error of the episode; without a sentence of its own the code's is told."""
     step = state["steps"].get(step_id)
     tool = next((planned["tool"] for planned in state["plan"] if planned["id"] == step_id), "")
     if not told and step is not None:
@@ -169,7 +169,7 @@ def failure(state: ReactState, step_id: str, code: str, told: str = "") -> React
 
 
 def limit_note(state: ReactState, reason: str) -> str:
-    """Answers the sentence about a budget that is spent."""
+    """Return the sentence about a budget that is spent."""
     if reason == TOOL_CALL_LIMIT:
         return say("tool_limit", state["language"], limit=MAX_TOOL_CALLS)
     if reason == STEP_LIMIT:

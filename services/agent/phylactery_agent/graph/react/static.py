@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def passes(user_query: str) -> list[Selected]:
-    """Answers the calls of an episode in order: echo first, then what the rules read in the request."""
+    """Return the calls of an episode in order: echo first, then what the rules read in the request."""
     read = [
         Selected(tool=readings[0].tool, args=readings[0].args, text=readings[0].text)
         for readings in read_request(user_query).clauses
@@ -43,7 +43,7 @@ async def aside(state: ReactState, work: Callable[[], T]) -> T:
 
 
 def echo_pass(user_query: str) -> Selected:
-    """Answers the deterministic echo: what the request asks to be echoed, otherwise the request itself."""
+    """Return the deterministic echo: what the request asks to be echoed, otherwise the request itself."""
     asked = (call for clause in read_request(user_query).clauses for call in clause if call.tool == ECHO.name)
     found = next(asked, None)
     if found is not None:
@@ -59,7 +59,7 @@ async def reasoner(
     state: ReactState,
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["tool_selector", "critic"]]:
-    """Counts the step and decides whether to go on or to close."""
+    """Count the step and decide whether to go on or to close."""
     return await aside(state, lambda: _reasoned(state))
 
 
@@ -80,7 +80,7 @@ async def tool_selector(
     state: ReactState,
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["tool_executor"]]:
-    """Selects the next call of the episode."""
+    """Select the next call of the episode."""
     chosen = (await aside(state, lambda: passes(state["user_query"])))[len(state["plan"])]
     return Command(
         goto="tool_executor", update={"metadata": ReactMetadata(**{**state["metadata"], "selected": chosen})}
@@ -100,7 +100,7 @@ def _instead_of_a_call(state: ReactState, reading: Reading) -> list[str]:
 
 
 def _stopped(state: ReactState) -> dict[str, Any] | None:
-    """Answers how the episode stops: a call was not allowed or failed, or a budget is spent; None where it goes on."""
+    """Return how the episode stops: a call was not allowed or failed, or a budget is spent; None where it goes on."""
     whole = passes(state["user_query"])
     undone = [chosen["text"] for chosen in whole[len(state["plan"]) :]]
     last = state["steps"].get(str(state["current_step"]))

@@ -53,5 +53,5 @@ SECURED: Final = GraphSpec(
 
 
 def build_secured(checkpointer: BaseCheckpointSaver[Any]) -> CompiledGraph:
-    """Compiles the graph over a checkpointer. Invoke it with durability "sync" and a TurnContext as context."""
+    """Compile the graph over a checkpointer. Invoke it with durability "sync" and a TurnContext as context."""
     return SECURED.compile(checkpointer)

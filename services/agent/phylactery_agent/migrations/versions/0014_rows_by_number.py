@@ -40,7 +40,7 @@ def upgrade() -> None:
 
 
 def _lay_out(name: str, *columns: sa.Column[object]) -> None:
-    """Makes a table anew with what it holds."""
+    """Make a table anew with what it holds."""
     before = f"{name}_before"
     op.rename_table(name, before)
     op.create_table(name, *columns)

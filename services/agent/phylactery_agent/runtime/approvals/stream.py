@@ -25,27 +25,27 @@ class Listener:
     """Listens until it is ended; a stream that ends is opened again, at first soon and then ever later."""
 
     def __init__(self, approvals: Approvals, news: asyncio.Event) -> None:
-        """Begins at once; news is set whenever something is to be asked about."""
+        """Begin at once; news is set whenever something is to be asked about."""
         self._approvals, self._news = approvals, news
         self._asked: dict[str, float] = {}
         self._stands = False
         self._task = asyncio.create_task(self._run())
 
     def to_be_asked(self, approval_id: str) -> bool:
-        """Says whether an approval may have changed since it was asked about."""
+        """Return whether an approval may have changed since it was asked about."""
         at = self._asked.get(approval_id)
         return not self._stands or at is None or time.monotonic() - at >= ASK_ANYWAY_SECONDS
 
     def begin_asking(self, approval_id: str) -> None:
-        """Notes that RiskGate is about to be asked: what is told from now on is newer than its answer."""
+        """Note that RiskGate is about to be asked: what is told from now on is newer than its answer."""
         self._asked[approval_id] = time.monotonic()
 
     def not_answered(self, approval_id: str) -> None:
-        """Notes that there was no answer."""
+        """Note that there was no answer."""
         self._asked.pop(approval_id, None)
 
     async def end(self) -> None:
-        """Ends the stream."""
+        """End the stream."""
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
@@ -67,7 +67,7 @@ class Listener:
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _hear(self, approval_id: str) -> None:
-        """Takes a change in; an empty name says that the stream stands, and that what changed before was not told."""
+        """Take a change in; an empty name says that the stream stands, and that what changed before was not told."""
         if approval_id:
             self._asked.pop(approval_id, None)
         else:

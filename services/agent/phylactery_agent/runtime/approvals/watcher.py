@@ -61,11 +61,11 @@ class ApprovalWatcher:
         self._listeners: dict[Owner, Listener] = {}
 
     async def poll_once(self) -> int:
-        """Asks once about each; answers how many runs were woken. RiskGate being down wakes nothing."""
+        """Ask once about each; return how many runs were woken. RiskGate being down wakes nothing."""
         return await self._ask_about(await self._runs.awaiting_approval())
 
     async def run(self) -> None:
-        """Looks until cancelled: at once where something is heard, and every few seconds for what nobody tells.
+        """Look until cancelled: at once where something is heard, and every few seconds for what nobody tells.
 
         Of several processes over one database one looks, and another once it is gone.
         """
@@ -92,7 +92,7 @@ class ApprovalWatcher:
         return sum(await asyncio.gather(*(self._look(run) for run in suspended if self._due(run))))
 
     async def _listen(self, owners: Collection[Owner]) -> None:
-        """Listens for those whose runs wait, and for nobody else."""
+        """Listen for those whose runs wait, and for nobody else."""
         for owner in self._listeners.keys() - set(owners):
             await self._listeners.pop(owner).end()
         for owner in set(owners) - self._listeners.keys():
@@ -100,7 +100,7 @@ class ApprovalWatcher:
                 self._listeners[owner] = Listener(self._services.approvals(owner), self._news)
 
     def _due(self, run: StoredRun) -> bool:
-        """Says whether a run is to be asked about; one that was woken and suspended itself again waits ever longer."""
+        """Return whether a run is due to be polled; one that was woken and suspended again backs off."""
         woken, listener = self._woken.get(run.run_id), self._listeners.get(run.owner)
         if woken is not None and time.monotonic() < woken.not_before:
             return False
@@ -134,7 +134,7 @@ class ApprovalWatcher:
         return True
 
     async def _state_of(self, run: StoredRun) -> str:
-        """Answers the state of a run's approval, APPROVAL_NOT_FOUND among them; empty where RiskGate does not say."""
+        """Return the state of a run's approval, APPROVAL_NOT_FOUND among them; empty where RiskGate does not say."""
         listener, state = self._listeners.get(run.owner), ""
         if listener is not None:
             listener.begin_asking(run.approval_id)

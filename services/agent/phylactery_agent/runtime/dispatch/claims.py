@@ -113,9 +113,9 @@ class ClaimStore:
         self._database, self._clock, self._lease_seconds = database, clock, lease_seconds
 
     async def claim_next(self, thread_key: str, holder: str, *, waited: bool = False) -> Claim | None:
-        """Claims the thread's oldest unhandled turn, and tells that it began; None when there is none.
+        """Claim the thread's oldest unhandled turn, and tell that it began; None when there is none.
 
-        Raises HeldError while another process serves the thread, or it is not due yet, and Unavailable. waited says
+        Raise HeldError while another process serves the thread, or it is not due yet, and Unavailable. waited says
         that its pause was waited for, whatever the clock says, which may have been set back.
         """
 
@@ -134,7 +134,7 @@ class ClaimStore:
         return await self._write(work, thread_key)
 
     def claim_opened(self, connection: Connection, turn: StoredTurn, holder: str, now: int) -> Claim | None:
-        """Claims a turn in the transaction that takes it in and opens its run; None while its thread is held."""
+        """Claim a turn in the transaction that takes it in and open its run; None while its thread is held."""
         reach("agent.claim.before")
         try:
             return self._claim(connection, turn, holder, now)
@@ -142,9 +142,9 @@ class ClaimStore:
             return None
 
     async def claim_any(self, holder: str, *, but: Collection[str] = ()) -> Claim | None:
-        """Claims the oldest turn that nobody serves, of a user with as few runs under way as any; None where all are.
+        """Claim the oldest turn that nobody serves, of a user with as few runs under way as any; None where all are.
 
-        but names threads to leave alone. Raises Unavailable. It is for PostgreSQL: over SQLite nothing is left over.
+        but names threads to leave alone. Raise Unavailable. It is for PostgreSQL: over SQLite nothing is left over.
         """
 
         def work(connection: Connection) -> Claim | None:
@@ -167,10 +167,10 @@ class ClaimStore:
             return None
 
     async def give_back(self, claim: Claim, *, pause_seconds: float, counted: bool = True) -> None:
-        """Frees a claim that could not be served to its end, to be claimed again after a pause, by whomever.
+        """Free a claim that could not be served to its end, to be claimed again after a pause, by whomever.
 
         counted says that the attempt counts among those after which a turn is given up. Where somebody else has it by
-        now nothing changes. Raises Unavailable.
+        now nothing changes. Raise Unavailable.
         """
         lease, clock = claim.lease, self._clock
 
@@ -186,9 +186,9 @@ class ClaimStore:
         await self._database.write(work)
 
     async def settle(self, thread_keys: Collection[str]) -> None:
-        """Waits until every claim and every write of a run that is under way in these threads is durable, or is not.
+        """Wait until every claim and every write of a run that is under way in these threads is durable, or is not.
 
-        A claim that begins afterwards sees what was durable before. Raises Unavailable.
+        A claim that begins afterwards sees what was durable before. Raise Unavailable.
         """
         runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(tuple(thread_keys)), RUNS.c.status.in_(ACTIVE))
 
@@ -199,7 +199,7 @@ class ClaimStore:
         await self._database.write(work)
 
     async def served(self, thread_keys: Collection[str], holder: str) -> bool:
-        """Says whether another process than the holder has a live lease on a run of one of the threads."""
+        """Return whether another process than the holder has a live lease on a run of one of the threads."""
 
         def work(connection: Connection) -> bool:
             theirs = sa.select(RUNS.c.run_id).where(
@@ -213,7 +213,7 @@ class ClaimStore:
         return await self._database.read(work)
 
     async def release_all(self) -> int:
-        """Frees every lease: the folder's lock proves that whoever held them is dead. Answers how many there were.
+        """Free every lease: the folder's lock proves that whoever held them is dead. Return how many there were.
 
         It is for SQLite alone; over PostgreSQL the holders may well live: see lease.free_leases.
         """
@@ -238,7 +238,7 @@ class ClaimStore:
     def _claim(
         self, connection: Connection, turn: StoredTurn, holder: str, now: int, *, waited: bool = False
     ) -> Claim | None:
-        """Claims a turn that is locked; None where it needed no serving and was set aside. Raises HeldError."""
+        """Claim a turn that is locked; None where it needed no serving and was set aside. Raise HeldError."""
         runs = _active_runs(connection, turn.thread_key, now)
         thread = _THREAD.one(connection, {"of_thread": turn.thread_key})
         _require_unheld(connection, turn.thread_key)  # only now that the thread is locked: see settle
@@ -308,7 +308,7 @@ class ClaimStore:
 
 
 def _head_of(connection: Connection, thread_key: str) -> Record | None:
-    """Answers the thread's oldest unhandled turn, locked until the commit. Raises HeldError where another has it."""
+    """Return the thread's oldest unhandled turn, locked until the commit. Raise HeldError where another has it."""
     thread = {"of_thread": thread_key}
     head = _HEAD.one(connection, thread)
     if head is None and shared(connection) and (first := _FIRST.one(connection, thread)) is not None:
@@ -317,7 +317,7 @@ def _head_of(connection: Connection, thread_key: str) -> Record | None:
 
 
 def _any_head(now: sa.ColumnElement[int], but: Collection[str]) -> sa.Select[Any]:
-    """Answers the query for one turn to claim, the oldest of its thread, which it locks."""
+    """Return the query for one turn to claim, the oldest of its thread, which it locks."""
     older, theirs, held = INBOX.alias(), RUNS.alias(), DUTIES.alias()
     first = sa.select(sa.func.min(older.c.position)).where(
         older.c.thread_key == INBOX.c.thread_key, older.c.state == "waiting"
@@ -374,7 +374,7 @@ def _require_unheld(connection: Connection, thread_key: str) -> None:
 
 
 def _still_awaits(turn: StoredTurn, active: Record | None) -> bool:
-    """Says whether the run still stands where the decision found it, or is already being served for it."""
+    """Return whether the run still stands where the decision found it, or is already being served for it."""
     if active is None or active.run_id != turn.run_id:
         return False
     if active.status == "running":

@@ -87,7 +87,7 @@ class Runner:
         """What gives claims back, which nobody cancels: their own tasks are, also while they do it."""
 
     async def start(self) -> None:
-        """Takes over what a dead predecessor left: its turns go on.
+        """Take over what a dead predecessor left: its turns go on.
 
         Over SQLite its leases are free; over PostgreSQL those are that were freed before this, for their holder is
         proven dead, and every other once it ran out, for its holder may live.
@@ -103,9 +103,9 @@ class Runner:
             self.wake(thread_key)
 
     async def accept(self, incoming: Incoming) -> StoredTurn:
-        """Takes a message in and has it served; raises as InboxStore.accept.
+        """Take a message in and have it served; raise as InboxStore.accept.
 
-        Where this process could serve its thread at once, one commit takes it in and claims the run it opens.
+        Where this process could serve its thread at once, one commit takes it in and claim the run it opens.
         """
         await self.before_taking(incoming)
         thread_key = incoming.thread_key
@@ -140,7 +140,7 @@ class Runner:
         return turn, claim
 
     def wake(self, thread_key: str) -> None:
-        """Says that the thread has work."""
+        """Say that the thread has work."""
         if self._stopped or thread_key in self._held:
             return
         self._dirty.add(thread_key)
@@ -148,7 +148,7 @@ class Runner:
             self._begin(thread_key, None)
 
     def look(self) -> None:
-        """Says that another process may have left work."""
+        """Say that another process may have left work."""
         if self._stopped or not self.shared:
             return
         self._look_again = True
@@ -156,7 +156,7 @@ class Runner:
             self._looking = asyncio.get_running_loop().create_task(self._find(), context=self._context.copy())
 
     async def stop(self) -> None:
-        """Stops at once; turns that were being served go on at the next start, exactly where they stand."""
+        """Stop at once; turn that were being served go on at the next start, exactly where they stand."""
         self._stopped = True
         for timer in self._timers.values():
             timer.cancel()
@@ -170,9 +170,9 @@ class Runner:
             self.on_spare_work()
 
     async def hold(self, thread_keys: Collection[str], *, by: str, keep: bool = False) -> frozenset[str]:
-        """Serves none of these threads until whoever holds them released them, nor does any other process.
+        """Serve none of these threads until whoever holds them released them, nor does any other process.
 
-        What is being served stops where it stands. Answers those that were not held by that name before. Raises
+        What is being served stops where it stands. Return those that were not held by that name before. Raise
         Unavailable; then these are released again, unless keep: then this process goes on serving none of them. Only
         where it did not raise is a thread held, also one that was held before.
         """
@@ -188,7 +188,7 @@ class Runner:
         return fresh
 
     async def release(self, thread_keys: Collection[str], *, by: str) -> None:
-        """Lets these threads be served again where nobody else holds them.
+        """Let these threads be served again where nobody else holds them.
 
         Whoever held them wakes those that have work.
         """
@@ -202,13 +202,13 @@ class Runner:
         await self._duties.drop(*map(hold_of, free))
 
     def yield_thread(self, thread_key: str) -> None:
-        """Stops serving a thread that another process holds; a turn that was being served goes on later."""
+        """Stop serving a thread that another process holds; a turn that was being served goes on later."""
         task = self._working.get(thread_key)
         if task is not None:
             task.cancel()
 
     async def idle(self) -> None:
-        """Waits until no thread is being served."""
+        """Wait until no thread is being served."""
         while tasks := self._tasks():
             await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -232,12 +232,12 @@ class Runner:
         return [*self._working.values(), *looking, *self._returning]
 
     def _begin(self, thread_key: str, found: Claim | Taking | None) -> None:
-        """Begins to serve a thread, with a claim if there is one or may soon be: then a slot is taken already."""
+        """Begin to serve a thread, with a claim if there is one or may soon be: then a slot is taken already."""
         task = asyncio.get_running_loop().create_task(self._drain(thread_key, found), context=self._context.copy())
         self._working[thread_key] = task
 
         def never_began(done: asyncio.Task[None]) -> None:
-            """Forgets a task that was cancelled before its first step, of which nothing ran, its end neither."""
+            """Forget a task that was cancelled before its first step, of which nothing ran, its end neither."""
             if self._working.get(thread_key) is done:
                 del self._working[thread_key]
                 if found is not None:
@@ -249,7 +249,7 @@ class Runner:
         task.add_done_callback(never_began)
 
     async def _give_back(self, found: Claim | Taking, pause: float = 0, *, counted: bool = False) -> None:
-        """Gives a claim back as _return does, and ends with it: where this task is cancelled meanwhile, only then."""
+        """Give a claim back as _return does, and end with it: where this task is cancelled meanwhile, only then."""
         returning, cancelled = self._return(found, pause, counted=counted), None
         while not returning.done():
             try:
@@ -261,7 +261,7 @@ class Runner:
             raise cancelled
 
     def _return(self, found: Claim | Taking, pause: float = 0, *, counted: bool = False) -> asyncio.Task[None]:
-        """Begins to give a claim back in a task of its own, which a hold and the end wait for.
+        """Begin to give a claim back in a task of its own, which a hold and the end wait for.
 
         ``pause`` are seconds until it may be claimed again, ``counted`` says that this was an attempt at it.
         """
@@ -282,7 +282,7 @@ class Runner:
             self.on_return(claim)  # what was read for the turn is old by its next claim, given back or not
 
     async def _find(self) -> None:
-        """Claims what nobody serves, while there is room."""
+        """Claim what nobody serves, while there is room."""
         try:
             while self._look_again and not self._stopped:
                 self._look_again = False
@@ -344,7 +344,7 @@ class Runner:
                     self.look()  # where one was left over there may be more
 
     async def _serve_found(self, thread_key: str, found: Claim | Taking) -> None:
-        """Serves a claim, or what a message that is being taken in turns out to open.
+        """Serve a claim, or what a message that is being taken in turns out to open.
 
         Over SQLite nothing comes behind such a message of which this runner is not told: no other process is there.
         """
@@ -379,7 +379,7 @@ class Runner:
             return True
 
     async def _serve_claim(self, claim: Claim) -> None:
-        """Serves a claim to its end, or gives it back. Raises HeldError, which says when it is tried again."""
+        """Serve a claim to its end, or give it back. Raise HeldError, which says when it is tried again."""
         try:
             await self._serve(claim)
         except asyncio.CancelledError:
@@ -392,12 +392,12 @@ class Runner:
             raise HeldError(f"run {claim.lease.run_id} was interrupted by {type(error).__name__}", pause) from error
 
     def _doubt(self, thread_key: str) -> None:
-        """Looks at a thread a moment later: its message may be kept, though its caller was told that nobody knows."""
+        """Look at a thread a moment later: its message may be kept, though its caller was told that nobody knows."""
         if thread_key not in self._timers:
             self._later(thread_key, self._retry_seconds)
 
     def _later(self, thread_key: str, seconds: float) -> None:
-        """Tries the thread again after a pause: the store, or whoever holds the run, may need one."""
+        """Try the thread again after a pause: the store, or whoever holds the run, may need one."""
         if self._stopped:
             return
         loop = asyncio.get_running_loop()
@@ -414,6 +414,6 @@ class Runner:
 
 
 async def _taken(taking: Taking) -> tuple[StoredTurn | None, Claim | None]:
-    """Answers a message that was taken in and its claim; neither where it was not, of which its caller hears."""
+    """Return a message that was taken in and its claim; neither where it was not, of which its caller hears."""
     await asyncio.wait({taking})
     return (None, None) if taking.cancelled() or taking.exception() is not None else taking.result()

@@ -83,7 +83,7 @@ _RENEW = Update(
 
 
 def lease_now(connection: Connection, now_us: int) -> sa.ColumnElement[int]:
-    """Answers the time leases and pauses are judged by, in microseconds, for a statement.
+    """Return the time leases and pauses are judged by, in microseconds, for a statement.
 
     That is the database's own on PostgreSQL, and on SQLite now_us, the process'.
     """
@@ -91,19 +91,19 @@ def lease_now(connection: Connection, now_us: int) -> sa.ColumnElement[int]:
 
 
 def shared(connection: Connection) -> bool:
-    """Says whether other processes may serve this database."""
+    """Return whether other processes may serve this database."""
     return connection.dialect.name == "postgresql"
 
 
 def hold_of(thread_key: str) -> str:
-    """Answers the name of the duty under which one process keeps all others from serving a thread."""
+    """Return the name of the duty under which one process keeps all others from serving a thread."""
     return f"hold:{thread_key}"
 
 
 def require_lease(connection: Connection, lease: Lease, now_us: int) -> bool:
-    """Raises LeaseLostError unless the lease holds; on PostgreSQL the row stays locked until the commit.
+    """Raise LeaseLostError unless the lease holds; on PostgreSQL the row stays locked until the commit.
 
-    Answers whether the person cancelled the run, which nobody can any more before the commit.
+    Return whether the person cancelled the run, which nobody can any more before the commit.
     """
     row = _AUTHORITY.one(connection, {"of_run": lease.run_id, "lease_now_us": now_us})
     if row is None or (row.fence, row.lease_owner, row.status) != (lease.fence, lease.holder, "running"):
@@ -114,7 +114,7 @@ def require_lease(connection: Connection, lease: Lease, now_us: int) -> bool:
 
 
 def require_unheld(connection: Connection, thread_key: str) -> None:
-    """Raises LeaseLostError where another process keeps everybody from serving the thread."""
+    """Raise LeaseLostError where another process keeps everybody from serving the thread."""
     if not shared(connection):
         return
     if _HELD.one(connection, {"hold": hold_of(thread_key)}) is not None:
@@ -126,7 +126,7 @@ class RunCancelledError(Exception):
 
 
 def require_wanted(connection: Connection, run_id: str) -> None:
-    """Raises RunCancelledError where the run was cancelled."""
+    """Raise RunCancelledError where the run was cancelled."""
     row = _CANCELLED.one(connection, {"of_run": run_id})
     if row is not None and row.cancel_us:
         raise RunCancelledError(f"run {run_id} was cancelled")
@@ -140,13 +140,13 @@ class Leases:
 
     @property
     def heartbeat_seconds(self) -> float:
-        """Answers how often a lease is renewed."""
+        """Return how often a lease is renewed."""
         return self._seconds / HEARTBEATS
 
     async def renew(self, lease: Lease, *, active_us: int = 0) -> None:
-        """Prolongs the lease, and notes how long its run was served, where that is told.
+        """Prolong the lease, and note how long its run was served, where that is told.
 
-        Raises LeaseLostError: a lease that ran out is lost, even if nobody took it. It is one statement, and over
+        Raise LeaseLostError: a lease that ran out is lost, even if nobody took it. It is one statement, and over
         PostgreSQL it waits for no other write: where the way is long, a queue may take longer than a lease.
         """
         clock = self._clock
@@ -168,9 +168,9 @@ class Leases:
 
 
 def free_leases(database: Database, holders: Collection[str]) -> None:
-    """Frees every run and duty of holders that are known to be dead, so that others go on with them at once.
+    """Free every run and duty of holders that are known to be dead, so that others go on with them at once.
 
-    Raises Unavailable STORE_UNAVAILABLE.
+    Raise Unavailable STORE_UNAVAILABLE.
     """
 
     def work(connection: Connection) -> None:
@@ -183,5 +183,5 @@ def free_leases(database: Database, holders: Collection[str]) -> None:
 
 
 def lease_until(connection: Connection, now_us: int, seconds: float) -> sa.ColumnElement[int]:
-    """Answers when a lease taken or renewed now runs out, for a statement."""
+    """Return when a lease taken or renewed now runs out, for a statement."""
     return lease_now(connection, now_us) + round(seconds * MICROSECONDS)

@@ -52,18 +52,18 @@ class Duties:
     """Takes, keeps and gives up duties for one process."""
 
     def __init__(self, database: Database, clock: Clock, holder: str, *, seconds: float = LEASE_SECONDS) -> None:
-        """Takes the process' own name; a duty of a process that dies is free after so many seconds."""
+        """Take the process' own name; a duty of a process that dies is free after so many seconds."""
         self._database, self._clock, self._holder, self._seconds = database, clock, holder, seconds
         self.alone = database.dialect == "sqlite"
         """Says that no other process can serve the database."""
         self._until: dict[str, float] = {}
 
     def has(self, name: str) -> bool:
-        """Says whether the duty is this process' own for sure, by what it knows itself."""
+        """Return whether the duty is this process' own for sure, by what it knows itself."""
         return self.alone or self._until.get(name, 0.0) > time.monotonic()
 
     async def take(self, name: str) -> bool:
-        """Takes a duty, or keeps it; False where another process has it. Raises Unavailable."""
+        """Take a duty, or keep it; False where another process has it. Raise Unavailable."""
         if self.alone:
             return True
         until = time.monotonic() + self._seconds  # before the database is asked: its lease is over later than this
@@ -80,14 +80,14 @@ class Duties:
         return True
 
     async def take_patiently(self, name: str) -> None:
-        """Takes a duty as soon as nobody else has it. Raises Unavailable."""
+        """Take a duty as soon as nobody else has it. Raise Unavailable."""
         pause = _FIRST_PAUSE_SECONDS
         while not await self.take(name):
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     async def drop(self, *names: str) -> None:
-        """Gives duties up; where the database is away their leases run out."""
+        """Give duties up; where the database is away their leases run out."""
         mine = [name for name in names if self._until.pop(name, None) is not None]
         if not mine:
             return
@@ -101,7 +101,7 @@ class Duties:
 
     @asynccontextmanager
     async def doing(self, name: str, *, patient: bool = True) -> AsyncIterator[None]:
-        """Has the duty for the block: waits for it, or raises DutyTakenError where it is not patient."""
+        """Have the duty for the block: waits for it, or raise DutyTakenError where it is not patient."""
         if patient:
             await self.take_patiently(name)
         elif not await self.take(name):
@@ -112,7 +112,7 @@ class Duties:
             await self.drop(name)
 
     async def run(self) -> None:
-        """Keeps what this process has, and removes what dead ones left, until cancelled."""
+        """Keep what this process has, and remove what dead ones left, until cancelled."""
         while not self.alone:
             await asyncio.sleep(self._seconds / HEARTBEATS)
             try:

@@ -19,23 +19,23 @@ class ThreadNews:
         """Tells the other processes that serve the same database, where there are any."""
 
     def tell(self, key: str) -> None:
-        """Wakes everybody who listens to the thread or turn, in whichever process."""
+        """Wake everybody who listens to the thread or turn, in whichever process."""
         self.tell_here(key)
         self.relay(key)
 
     def tell_here(self, key: str) -> None:
-        """Wakes those who listen in this process."""
+        """Wake those who listen in this process."""
         for listener in self._listeners.get(key, ()):
             listener.set()
 
     def tell_all_here(self) -> None:
-        """Wakes everybody who listens in this process: what was told elsewhere may have been missed."""
+        """Wake everybody who listens in this process: what was told elsewhere may have been missed."""
         for key in self._listeners:
             self.tell_here(key)
 
     @contextmanager
     def listen(self, key: str) -> Iterator[asyncio.Event]:
-        """Listens for the block; clear the event before reading what it announces."""
+        """Listen for the block; clear the event before reading what it announces."""
         event = asyncio.Event()
         listeners = self._listeners.setdefault(key, set())
         listeners.add(event)

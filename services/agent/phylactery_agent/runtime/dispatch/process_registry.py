@@ -28,7 +28,7 @@ class Life:
     """One process among those that share a data folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Begins it. Raises OSError where the folder cannot be used."""
+        """Begin it. Raise OSError where the folder cannot be used."""
         self._folder = folder / LIVES
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._path, self._descriptor = self._begin()
@@ -44,7 +44,7 @@ class Life:
             os.close(descriptor)  # somebody was burying, and took the empty file for one that is left over
 
     def end(self) -> None:
-        """Ends it: from now on whatever this process still held is anybody's."""
+        """End it: from now on whatever this process still held is anybody's."""
         if self._descriptor >= 0:
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)
@@ -52,10 +52,10 @@ class Life:
             self._descriptor = -1
 
     def bury(self, free: Callable[[Collection[str]], None]) -> None:
-        """Hands every name a dead process held leases under to ``free``, and removes what those left in the folder.
+        """Hand every name a dead process held leases under to ``free``, and remove what those left in the folder.
 
         A process on another machine, or one whose file is not the one it locked, is never among them: its leases run
-        out. Raises OSError, and what ``free`` raises; then they are handed over another time.
+        out. Raise OSError, and what ``free`` raises; then they are handed over another time.
         """
         with contextlib.ExitStack() as files:
             left = [path for path in self._folder.iterdir() if path != self._path]
@@ -67,7 +67,7 @@ class Life:
 
 @contextmanager
 def _last_word(path: Path) -> Iterator[str | None]:
-    """Answers, locked meanwhile, what a dead process' name ends with; nothing of one that lives."""
+    """Return, locked meanwhile, what a dead process' name ends with; nothing of one that lives."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:  # somebody else buried it
@@ -88,7 +88,7 @@ def _locked(descriptor: int) -> bool:
 
 
 def _proof(descriptor: int) -> str:
-    """Answers what tells this file under this kernel from every other; nothing where the kernel has no name."""
+    """Return what tells this file under this kernel from every other; nothing where the kernel has no name."""
     try:
         kernel = _KERNEL.read_text(encoding="ascii").strip()
     except OSError:
@@ -110,7 +110,7 @@ class FolderLock:
     """A lock on a folder, held as long as the process lives: a dead holder's lock is free at once."""
 
     def __init__(self, folder: Path, *, shared: bool = False) -> None:
-        """Takes the lock, alone or beside others that share it. Raises FolderTakenError, OSError."""
+        """Take the lock, alone or beside others that share it. Raise FolderTakenError, OSError."""
         self._life: Life | None = None
         path = folder / LOCK_FILE
         self._held: list[int] = []
@@ -154,9 +154,9 @@ class FolderLock:
         self._held.append(descriptor)
 
     def bury(self, free: Callable[[Collection[str]], None]) -> None:
-        """Hands the names dead processes held leases under to ``free``, where others share the folder; see Life.bury.
+        """Hand the names dead processes held leases under to ``free``, where others share the folder; see Life.bury.
 
-        Raises what ``free`` raises. A folder that cannot be looked at costs time alone: leases run out.
+        Raise what ``free`` raises. A folder that cannot be looked at costs time alone: leases run out.
         """
         if self._life is None:
             return
@@ -168,7 +168,7 @@ class FolderLock:
             )
 
     def release(self) -> None:
-        """Gives the folder free."""
+        """Give the folder free."""
         if self._life is not None:
             self._life.end()
         while self._held:

@@ -24,7 +24,7 @@ class Replicas:
     """Connects one agent with the others. Over SQLite there are none, and this does nothing."""
 
     def __init__(self, url: str, holder: str, *, runner: Runner, news: ThreadNews, duties: Duties) -> None:
-        """Takes the database's URL and the parts of this agent that hear of the others'."""
+        """Take the database's URL and the parts of this agent that hear of the others'."""
         self._runner, self._news, self._duties = runner, news, duties
         self._notices = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -36,13 +36,13 @@ class Replicas:
             runner.on_hold = lambda key: notices.send(f"{_HOLD} {key}")
 
     async def start(self) -> None:
-        """Begins to listen, and to look for what nobody told."""
+        """Begin to listen, and to look for what nobody told."""
         if self._notices is not None:
             self._notices.start()
             self._tasks = [asyncio.create_task(self._duties.run()), asyncio.create_task(self._look_again())]
 
     async def stop(self) -> None:
-        """Tells what is still to be told, and ends."""
+        """Tell what is still to be told, and ends."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

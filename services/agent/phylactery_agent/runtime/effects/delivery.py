@@ -41,13 +41,13 @@ class Delivery:
         self._news = asyncio.Event()
 
     def wake(self) -> None:
-        """Says that something new waits."""
+        """Say that something new waits."""
         self._news.set()
 
     async def flush(self, kind: OutboxKind, thread_key: str, run_id: str = "", *, patient: bool = True) -> None:
-        """Delivers all that waits for one thread and destination, in order; of one run where it is named.
+        """Deliver all that waits for one thread and destination, in order; of one run where it is named.
 
-        Raises GateUnavailableError or MemoryUnavailableError; what was delivered until then stays delivered. Where
+        Raise GateUnavailableError or MemoryUnavailableError; what was delivered until then stay delivered. Where
         another process delivers it waits for that one, or raises DutyTakenError where it is not patient.
         """
         lane = self._lanes.setdefault((kind, thread_key), asyncio.Lock())
@@ -65,22 +65,22 @@ class Delivery:
                     parcels = await self._store.waiting(kind, thread_key, run_id) if full else ()
 
     async def waiting(self, kind: OutboxKind) -> frozenset[str]:
-        """Answers the threads for which something waits to be told to one destination."""
+        """Return the threads for which something waits to be told to one destination."""
         return frozenset(key for lane, key in await self._store.lanes() if lane == kind)
 
     async def refused(self, kind: OutboxKind, thread_key: str, run_id: str) -> bool:
-        """Says whether one destination refused something of a run for good."""
+        """Return whether one destination refused something of a run for good."""
         return await self._store.refused(kind, thread_key, run_id)
 
     async def quiet(self, thread_key: str) -> None:
-        """Waits until nothing of a thread is on its way; what was taken from the outbox before may still be."""
+        """Wait until nothing of a thread is on its way; what was taken from the outbox before may still be."""
         for kind in get_args(OutboxKind):
             lane = self._lanes.setdefault((kind, thread_key), asyncio.Lock())
             async with lane, self._duties.doing(_duty(kind, thread_key)):
                 continue
 
     async def flush_all(self) -> bool:
-        """Tries every lane once; answers whether nothing waits any more. A lane that fails does not hold up others."""
+        """Try every lane once; return whether nothing waits any more. A lane that fails does not hold up others."""
         complete = True
         for kind, thread_key in await self._store.lanes():
             try:
@@ -93,7 +93,7 @@ class Delivery:
         return complete
 
     async def run(self) -> None:
-        """Delivers whenever there is news, and retries what was not taken, until cancelled."""
+        """Deliver whenever there is news, and retry what was not taken, until cancelled."""
         while True:
             self._news.clear()
             try:
@@ -151,7 +151,7 @@ class Delivery:
         reach("agent.11")
 
     async def _remember(self, parcel: Parcel) -> None:
-        """Gives the write policy the person's words: after the transcript, whose message it looks them up in.
+        """Give the write policy the person's words: after the transcript, whose message it looks them up in.
 
         Their time goes along, so that words delivered twice do not retire what was said since.
         """
@@ -167,5 +167,5 @@ class Delivery:
 
 
 def _duty(kind: OutboxKind, thread_key: str) -> str:
-    """Answers the name of the duty to deliver one lane."""
+    """Return the name of the duty to deliver one lane."""
     return f"outbox:{kind}:{thread_key}"

@@ -90,7 +90,7 @@ class SqlLedger:
         self._keep_outputs = keep_outputs
 
     async def find(self, tool_call_id: str) -> LedgerRow | None:
-        """Answers the row of this proposal, if there is one."""
+        """Return the row of this proposal, if there is one."""
         lease = self._lease
 
         def work(connection: Connection) -> LedgerRow | None:
@@ -124,9 +124,9 @@ class SqlLedger:
         return await self._database.read_quickly(lambda connection: _READ.one(connection, at) is not None, one=True)
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
-        """Writes the proposal; the same one again changes nothing.
+        """Write the proposal; the same one again changes nothing.
 
-        Raises RunCancelledError: nothing more is begun; IllegalTransitionError where the id names another call.
+        Raise RunCancelledError: nothing more is begun; IllegalTransitionError where the id names another call.
         """
         lease = self._lease
 
@@ -148,13 +148,13 @@ class SqlLedger:
             metrics.tool_call(call.tool, "proposed")
 
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:
-        """Writes that it was blocked, rejected or expired."""
+        """Write that it was blocked, rejected or expired."""
         await self._move(tool_call_id, "denied", ("proposed", "denied"), error_code=error_code[:_MAX_WORD])
 
     async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
-        """Commits that the effect is about to be redeemed and run; a started row keeps its own execution_id.
+        """Commit that the effect is about to be redeemed and run; a started row keeps its own execution_id.
 
-        Raises RunCancelledError where the person wants nothing begun any more.
+        Raise RunCancelledError where the person wants nothing begun any more.
         """
         await self._move(
             tool_call_id,
@@ -176,7 +176,7 @@ class SqlLedger:
         output: str,
         error_code: str,
     ) -> None:
-        """Commits the result, and queues the report to RiskGate and the result itself in the same transaction."""
+        """Commit the result, and queue the report to RiskGate and the result itself in the same transaction."""
         result = Result(arguments_json, output, failed=status == "error")
         await self._move(
             tool_call_id,
@@ -192,7 +192,7 @@ class SqlLedger:
         )
 
     async def doubt(self, tool_call_id: str, *, error_code: str) -> None:
-        """Commits that nobody can say whether the effect happened, and queues that report."""
+        """Commit that nobody can say whether the effect happened, and queue that report."""
         await self._move(
             tool_call_id,
             "in_doubt",
@@ -203,7 +203,7 @@ class SqlLedger:
         )
 
     async def evicted(self, tool_call_id: str, *, pointer: str, size_chars: int) -> None:
-        """Notes that memory keeps the output now, and drops the ledger's own copy."""
+        """Note that memory keeps the output now, and drop the ledger's own copy."""
         await self._move(
             tool_call_id,
             "finished",
@@ -215,7 +215,7 @@ class SqlLedger:
         )
 
     async def check_fence(self) -> bool:
-        """Says whether the person still wants the run. Raises LeaseLostError unless this process still holds it."""
+        """Return whether the person still wants the run. Raise LeaseLostError unless this process still holds it."""
         return await self._writes.write(lambda _connection, _now: not self._writes.cancelled)
 
     async def _move(
@@ -254,7 +254,7 @@ class SqlLedger:
 
 
 def _require_same(row: Record, call: ProposedCall) -> None:
-    """Raises IllegalTransitionError where a row is about another call: the one would be run under the other's name.
+    """Raise IllegalTransitionError where a row is about another call: the one would be run under the other's name.
 
     Once a call has started its row holds the hash of the bound arguments, which may be others than those proposed.
     """
@@ -264,7 +264,7 @@ def _require_same(row: Record, call: ProposedCall) -> None:
 
 
 def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
-    """Marks in doubt what an ending run started and never finished: a fault of ours must not lose an effect."""
+    """Mark in doubt what an ending run started and never finished: a fault of ours must not lose an effect."""
     for row in _STARTED.all(connection, {"of_run": lease.run_id}):
         values = {"error_code": RUN_ENDED}
         doubted = {"state": "in_doubt", "fence": lease.fence, "updated_us": now, **values}
@@ -273,7 +273,7 @@ def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
 
 
 def deny_proposals(connection: Connection, lease: Lease, error_code: str, now: int) -> int:
-    """Denies what an ending run had proposed and nobody decided any more; says how many calls that were."""
+    """Deny what an ending run had proposed and nobody decided any more; say how many calls that were."""
     denied = {"state": "denied", "error_code": error_code, "fence": lease.fence, "updated_us": now}
     return _DENY.run(connection, lease.run_id, "proposed", **denied)
 

@@ -121,24 +121,24 @@ class Parcel:
 
 
 def queue_outcome(connection: Connection, lease: Lease, report: Mapping[str, Any], *, now_us: int) -> None:
-    """Queues a report for RiskGate, once per execution and outcome."""
+    """Queue a report for RiskGate, once per execution and outcome."""
     _queue(connection, lease, "outcome", f"{report['execution_id']}:{report['outcome']}", report, now_us=now_us)
 
 
 def queue_transcript(
     connection: Connection, lease: Lease, messages: Sequence[Mapping[str, Any]], *, now_us: int, once: str = ""
 ) -> None:
-    """Queues messages for memory's transcript; each has id, role, text and create_us. once is the turn's by itself."""
+    """Queue messages for memory's transcript; each has id, role, text and create_us. once is the turn's by itself."""
     _queue(connection, lease, "transcript", once or lease.turn_id, {"messages": list(messages)}, now_us=now_us)
 
 
 def queue_memory(connection: Connection, lease: Lease, said: Mapping[str, Any], *, now_us: int) -> None:
-    """Queues what the person said in a turn for memory's write policy: id, text and create_us, as the transcript's."""
+    """Queue what the person said in a turn for memory's write policy: id, text and create_us, as the transcript's."""
     _queue(connection, lease, "memory", lease.turn_id, said, now_us=now_us)
 
 
 def queue_observation(connection: Connection, lease: Lease, shown: Mapping[str, Any], *, now_us: int) -> None:
-    """Queues a tool's result for the task at RiskGate, once per call."""
+    """Queue a tool's result for the task at RiskGate, once per call."""
     _queue(connection, lease, "observation", _once_shown(shown), shown, now_us=now_us)
 
 
@@ -154,18 +154,18 @@ def _once_shown(shown: Mapping[str, Any]) -> str:
 def queue_task_end(
     connection: Connection, lease: Lease, task_id: str, *, now_us: int, keep_seconds: int = 0, once: str = ""
 ) -> None:
-    """Queues the end of a task at RiskGate; others may go on from it for keep_seconds. once is the task by itself."""
+    """Queue the end of a task at RiskGate; others may go on from it for keep_seconds. once is the task by itself."""
     end = {"task_id": task_id, "keep_seconds": keep_seconds}
     _queue(connection, lease, "task_end", once or task_id, end, now_us=now_us)
 
 
 def queue_withdrawal(connection: Connection, lease: Lease, *, now_us: int) -> None:
-    """Queues that nobody shall be asked any more about what a run wanted."""
+    """Queue that nobody shall be asked any more about what a run wanted."""
     _queue(connection, lease, "withdrawal", lease.run_id, {}, now_us=now_us)
 
 
 def queue_deletion(connection: Connection, lease: Lease, request_id: str, *, now_us: int) -> None:
-    """Queues that memory deletes a thread, and keeps of what waits for it what RiskGate must still be told.
+    """Queue that memory deletes a thread, and keep of what waits for it what RiskGate must still be told.
 
     It goes the way of the transcript, so it comes after what was said before it and before what is said since.
     """
@@ -212,7 +212,7 @@ def _parcel(  # noqa: PLR0917 - a row's columns in their order
 
 
 def _is_known_full(connection: Connection, parcel: Parcel) -> bool:
-    """Says whether memory refused a message of the thread for this before."""
+    """Return whether memory refused a message of the thread for this before."""
     refused = sa.select(OUTBOX.c.outbox_id).where(
         OUTBOX.c.state == "refused",
         OUTBOX.c.kind == parcel.kind,
@@ -223,7 +223,7 @@ def _is_known_full(connection: Connection, parcel: Parcel) -> bool:
 
 
 def _tell_full(connection: Connection, parcel: Parcel, now_us: int) -> None:
-    """Tells, in the thread itself, that what is said in it from this turn on is not kept by memory any more."""
+    """Tell, in the thread itself, that what is said in it from this turn on is not kept by memory any more."""
     turn_id = parcel.once.removeprefix(f"{parcel.kind}:")
     lease = Lease(parcel.run_id, turn_id, parcel.thread_id, parcel.owner, holder="", fence=0)
     told = {"reason": "TRANSCRIPT_FULL"}
@@ -237,7 +237,7 @@ class OutboxStore:
         self._database, self._clock = database, clock
 
     async def waiting(self, kind: OutboxKind, thread_key: str, run_id: str = "") -> Sequence[Parcel]:
-        """Answers what waits for one thread and destination, oldest first, a bounded page; or one run's."""
+        """Return what waits for one thread and destination, oldest first, a bounded page; or one run's."""
         query = _WAITING_OF_RUN if run_id else _WAITING
         values = {"kind": kind, "thread_key": thread_key, **({"run_id": run_id} if run_id else {})}
         return await self._database.read_quickly(
@@ -245,20 +245,20 @@ class OutboxStore:
         )
 
     async def refused(self, kind: OutboxKind, thread_key: str, run_id: str) -> bool:
-        """Says whether something of a run was refused for good."""
+        """Return whether something of a run was refused for good."""
         values = {"kind": kind, "thread_key": thread_key, "run_id": run_id}
         return await self._database.read_quickly(
             lambda connection: _REFUSED.one(connection, values) is not None, one=True
         )
 
     async def lanes(self) -> Sequence[tuple[OutboxKind, str]]:
-        """Answers every destination and thread for which something waits."""
+        """Return every destination and thread for which something waits."""
         return await self._database.read(
             lambda connection: [(kind, thread_key) for kind, thread_key in _LANES.all(connection, {})], one=True
         )
 
     async def note_not_redeemed(self, parcel: Parcel) -> bool:
-        """Takes RiskGate's word that it never saw the execution a report is about; says whether that settles it.
+        """Take RiskGate's word that it never saw the execution a report is about; say whether that settles it.
 
         It does for an effect that was given up because its run ended, was cancelled or met no RiskGate, and of which no
         person has spoken: nothing runs before it was redeemed, so nothing happened, and nothing can any more.
@@ -284,7 +284,7 @@ class OutboxStore:
         return True
 
     async def settle(self, parcel: Parcel, *, refusal: str = "") -> None:
-        """Writes that it was delivered, which drops its payload, or refused for good, which keeps it for a person.
+        """Write that it was delivered, which drops its payload, or refused for good, which keeps it for a person.
 
         What a tool answered is not kept even then: it stands in the ledger, or in memory.
         """

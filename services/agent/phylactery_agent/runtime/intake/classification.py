@@ -23,7 +23,7 @@ class Heard:
 
 
 def listen(claim: Claim) -> Heard:
-    """Answers language, intent and pathway: the client's language first, then the message's own.
+    """Return language, intent and pathway: the client's language first, then the message's own.
 
     An approval reply has two words of grammar and no language of its own, and a single word is too little to tell one
     by: the conversation's goes on.
@@ -35,7 +35,7 @@ def listen(claim: Claim) -> Heard:
 
 
 def hear(incoming: Incoming) -> Heard:
-    """Answers the same of a message that is not claimed yet, where it opens a run: that has its language."""
+    """Return the same of a message that is not claimed yet, where it opens a run: that has its language."""
     asked = _language(incoming.language)
     return _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), asked, asked)
 
@@ -58,7 +58,7 @@ def _own(text: str, language: Language, intent: str, before: Language | None) ->
 
 
 def asked_in(claim: Claim) -> str:
-    """Answers what the person asks for: their words without the wish that nothing of them be kept."""
+    """Return what the person asks for: their words without the wish that nothing of them be kept."""
     return _asked(claim.turn.text, do_not_store=claim.turn.do_not_store)
 
 

@@ -34,7 +34,7 @@ _BEHIND = Query(
 
 
 def together(connection: Connection, turn: StoredTurn, run_id: str, *, again: bool) -> StoredTurn:
-    """Answers the turn with the words of all that are answered with it; the first claim decides who they are."""
+    """Return the turn with the words of all that are answered with it; the first claim decides who they are."""
     behind_it = {"of_thread": turn.thread_key, "after": turn.position}
     waiting = [turn_of(row) for row in _BEHIND.all(connection, behind_it)]
     behind = [one for one in waiting if one.lead_turn == turn.turn_id] if again else _wanted(turn, waiting)
@@ -49,7 +49,7 @@ def together(connection: Connection, turn: StoredTurn, run_id: str, *, again: bo
 
 
 def as_one(parts: tuple[StoredTurn, ...]) -> StoredTurn:
-    """Answers the first of several turns with the words, and what is to be known of them, of all."""
+    """Return the first of several turns with the words, and what is to be known of them, of all."""
     language = next((one.language for one in reversed(parts) if one.language), "")
     return replace(
         parts[0],
@@ -63,7 +63,7 @@ def as_one(parts: tuple[StoredTurn, ...]) -> StoredTurn:
 
 
 def _wanted(turn: StoredTurn, waiting: Sequence[StoredTurn]) -> list[StoredTurn]:
-    """Answers the messages right behind a turn that ask to be answered with what waits before them, and can be."""
+    """Return the messages right behind a turn that ask to be answered with what waits before them, and can be."""
     found: list[StoredTurn] = []
     for one in waiting:
         if one.on_busy != "coalesce" or not _fit((turn, *found, one)):
@@ -73,7 +73,7 @@ def _wanted(turn: StoredTurn, waiting: Sequence[StoredTurn]) -> list[StoredTurn]
 
 
 def _fit(turns: tuple[StoredTurn, ...]) -> bool:
-    """Says whether these may be one: words of one credential that answer no approval, and not too many."""
+    """Return whether these may be one: words of one credential that answer no approval, and not too many."""
     first = turns[0]
     return (
         all(turn.kind == "message" and parse_reply(turn.text) is None for turn in turns)
@@ -89,7 +89,7 @@ def _text(turns: tuple[StoredTurn, ...]) -> str:
 
 
 def _findings(turns: tuple[StoredTurn, ...]) -> str:
-    """Answers what was found in all of them; nothing, which says that nobody looked, where one was not looked at."""
+    """Return what was found in all of them; nothing, which says that nobody looked, where one was not looked at."""
     if not all(turn.findings for turn in turns):
         return ""
     return json.dumps(sorted({kind for turn in turns for kind in json.loads(turn.findings)}))

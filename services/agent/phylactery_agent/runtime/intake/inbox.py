@@ -69,9 +69,9 @@ class InboxStore:
         self._database, self._clock = database, clock
 
     async def accept(self, incoming: Incoming) -> StoredTurn:
-        """Commits a message, or answers the one that came with this id before.
+        """Commit a message, or return the one that came with this id before.
 
-        Raises AlreadyExists REQUEST_CONFLICT (another body), ResourceExhausted TOO_MANY_QUEUED, FailedPrecondition
+        Raise AlreadyExists REQUEST_CONFLICT (another body), ResourceExhausted TOO_MANY_QUEUED, FailedPrecondition
         GRAPH_CONFLICT (another graph than the thread's) and THREAD_BUSY (where the message was not to wait).
         """
         return (await self.accept_and(incoming, lambda _connection, _turn, _now: None))[0]
@@ -79,9 +79,9 @@ class InboxStore:
     async def accept_and(
         self, incoming: Incoming, then: Callable[[Connection, StoredTurn, int], T]
     ) -> tuple[StoredTurn, T | None]:
-        """Does the same, and in the same transaction what is to be done with a turn that opened a run just now.
+        """Do the same, and in the same transaction what is to be done with a turn that opened a run just now.
 
-        That is given the time in microseconds; it may run twice, so it changes nothing but the database. Answers None
+        That is given the time in microseconds; it may run twice, so it changes nothing but the database. Return None
         beside a turn that opened none.
         """
         clock = self._clock
@@ -96,7 +96,7 @@ class InboxStore:
         return await self._write(work)
 
     async def find(self, owner: Owner, message_id: str, body_hash: str) -> StoredTurn | None:
-        """Answers the user's message that came with this id before, if one did. Raises AlreadyExists, as accept."""
+        """Return the user's message that came with this id before, if one did. Raise AlreadyExists, as accept."""
 
         def work(connection: Connection) -> StoredTurn | None:
             there = find_turn(connection, owner.tenant, owner.user_id, message_id)
@@ -105,7 +105,7 @@ class InboxStore:
         return await self._database.read_quickly(work, one=True)
 
     async def note_approval_decided(self, run: StoredRun, state: str) -> StoredTurn | None:
-        """Commits that a suspended run's approval left PENDING at RiskGate; None when the run moved on meanwhile.
+        """Commit that a suspended run's approval left PENDING at RiskGate; None when the run moved on meanwhile.
 
         The id holds the run's fence, so each return into the run is noted once, and a later one can be noted again.
         """
@@ -145,7 +145,7 @@ class InboxStore:
         return await self._write(work)
 
     async def get(self, turn_id: str) -> StoredTurn:
-        """Answers a turn that was accepted. Raises NotFound THREAD_NOT_FOUND where its user was erased since."""
+        """Return a turn that was accepted. Raise NotFound THREAD_NOT_FOUND where its user was erased since."""
 
         def work(connection: Connection) -> StoredTurn:
             row = _BY_ID.one(connection, {"of_turn": turn_id})
@@ -162,7 +162,7 @@ class InboxStore:
         raise Unavailable("STORE_UNAVAILABLE", "other processes write to this thread faster; try again in a moment")
 
     async def threads_with_work(self) -> Sequence[str]:
-        """Answers every thread in which something waits to be handled."""
+        """Return every thread in which something waits to be handled."""
 
         def work(connection: Connection) -> Sequence[str]:
             query = sa.select(INBOX.c.thread_key).where(INBOX.c.state == "waiting").distinct()
@@ -197,7 +197,7 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
 
 
 def _same_request(there: Record, body_hash: str) -> StoredTurn:
-    """Answers the turn a request came to before. Raises AlreadyExists REQUEST_CONFLICT where it had another body."""
+    """Return the turn a request came to before. Raise AlreadyExists REQUEST_CONFLICT where it had another body."""
     if there.body_hash != body_hash:
         raise AlreadyExists(
             "REQUEST_CONFLICT",
@@ -208,9 +208,9 @@ def _same_request(there: Record, body_hash: str) -> StoredTurn:
 
 
 def _open_thread(connection: Connection, incoming: Incoming, now: int) -> int:
-    """Opens the thread, or locks it until the commit: two messages at once see each other. Raises GRAPH_CONFLICT.
+    """Open the thread, or lock it until the commit: two messages at once see each other. Raise GRAPH_CONFLICT.
 
-    Answers the position of the message in it.
+    Return the position of the message in it.
     """
     key, graph = incoming.thread_key, incoming.graph or incoming.opens_graph
     there = _NEXT_POSITION.one(connection, {"of_thread": key, "now_us": now})
@@ -230,14 +230,14 @@ def _open_thread(connection: Connection, incoming: Incoming, now: int) -> int:
 
 
 def next_position(connection: Connection, thread_key: str, now: int) -> int:
-    """Answers the position of the next turn of a thread, which is there, and locks the thread until the commit."""
+    """Return the position of the next turn of a thread, which is there, and lock the thread until the commit."""
     there = _NEXT_POSITION.one(connection, {"of_thread": thread_key, "now_us": now})
     assert there is not None, "a run's thread is there as long as the run"
     return int(there.last_position)
 
 
 def _heed_busy(connection: Connection, incoming: Incoming, served: Record | None, *, waiting: bool, now: int) -> None:
-    """Does what the message wants where a turn waits or runs; a suspended run is not busy. Raises THREAD_BUSY.
+    """Do what the message wants where a turn waits or runs; a suspended run is not busy. Raise THREAD_BUSY.
 
     What a message is answered together with is decided when it is claimed; see joining.
     """

@@ -88,15 +88,15 @@ class Interpreter:
     """Asks the model of one turn."""
 
     def __init__(self, model: Model, offered: Offered, *, turn_id: str, seconds: float) -> None:
-        """Takes the run's model, the tools on offer, and how long a turn waits for it."""
+        """Take the run's model, the tools on offer, and how long a turn waits for it."""
         self._model, self._offered, self._turn_id, self._seconds = model, offered, turn_id, seconds
 
     async def read(self, words: str, earlier: Sequence[str] = ()) -> Interpretation | None:
-        """Return what the model reads in words, None where it does not tell in time, or tells what cannot be used.
+        """Return what the model reads in words, None where it does not tell in time, or tell what cannot be used.
 
         ``earlier`` are the person's messages before, oldest first: what they say may be what the newest means.
 
-        A turn goes on without it: RiskGate then understands by its rules alone. Raises LeaseLostError and
+        A turn goes on without it: RiskGate then understands by its rules alone. Raise LeaseLostError and
         RunCancelledError, as every call of a model does.
         """
         tools = [spec for spec in self._offered() if spec.contract.effect != "read"]
@@ -144,7 +144,7 @@ def read_reply(text: str, words: str, model: str, tools: frozenset[str], earlier
     """Return an answer as RiskGate takes it: every value at the place of the words where it stands.
 
     A value that the words do not hold is looked for in the ``earlier`` messages, the newest of them first.
-    Raises UnusableReplyError where it is no interpretation, or the words do not hold a value of it.
+    Raise UnusableReplyError where it is no interpretation, or the words do not hold a value of it.
     """
     try:
         reply = _Reply.model_validate_json(_bare(text))

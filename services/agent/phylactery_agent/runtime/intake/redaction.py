@@ -59,7 +59,7 @@ class Masked:
 
 
 def mask(text: str) -> Masked:
-    """Answers the text as it may be stored, and the code of a strict approval reply."""
+    """Return the text as it may be stored, and the code of a strict approval reply."""
     found = _STRICT.match(text.strip())
     if found is not None and not found.group(3).lower().startswith("ap_"):
         verb, approval_id, code = (found.group(number) for number in (1, 2, 3))
@@ -75,7 +75,7 @@ def mask(text: str) -> Masked:
 
 
 def _without_codes(text: str) -> str:
-    """Answers the text without words in the form of a code; ten small letters with no digit are a word like others."""
+    """Return the text without words in the form of a code; ten small letters with no digit are a word like others."""
     parts, end = [], 0
     for found in _SHAPE.finditer(text):
         word = found.group()
@@ -115,10 +115,10 @@ class Sanitizing:
         self._services, self._sealer = services, sealer
 
     async def take(self, owner: Owner, text: str, *, turn_id: str, also: Mapping[str, str] | None = None) -> Taken:
-        """Answers a text as it may be stored; also has the codes of other approvals that a reply answers, by id.
+        """Return a text as it may be stored; also has the codes of other approvals that a reply answers, by id.
 
-        Raises Unavailable RISKGATE_UNAVAILABLE where nobody can look at it: then nothing of it is kept, and the client,
-        which still holds it, sends it again. InvalidArgument INVALID_REQUEST for a text nobody can look at whole.
+        Raise Unavailable RISKGATE_UNAVAILABLE where nobody can look at it: then nothing of it is kept, and the client,
+        which still holds it, send it again. InvalidArgument INVALID_REQUEST for a text nobody can look at whole.
         """
         masked = mask(text)
         looked = await self._look(owner, masked.text)
@@ -135,7 +135,7 @@ class Sanitizing:
         )
 
     async def _look(self, owner: Owner, text: str) -> Inspected:
-        """Looks at a text, unless every word of it is one we know and there is nothing to find.
+        """Look at a text, unless every word of it is one we know and there is nothing to find.
 
         So a greeting costs no call, and it and an answer to an approval are taken in while RiskGate is away.
         """
@@ -156,14 +156,14 @@ class Sanitizing:
             ) from None
 
     def codes(self, turn: StoredTurn) -> tuple[str, Mapping[str, str]]:
-        """Return the code of a reply, and those of the other approvals it answers, by id. Raises SealError."""
+        """Return the code of a reply, and those of the other approvals it answers, by id. Raise SealError."""
         if turn.sealed_code is None:
             return "", {}
         code, *others = self._sealer.open(turn.sealed_code, turn_id=turn.turn_id).split(_CODES)
         return code, {name: other for name, _, other in (one.partition(":") for one in others)}
 
     def words(self, turn: StoredTurn) -> str:
-        """Answers what the person typed, codes masked; as it was stored where the seal cannot be opened any more."""
+        """Return what the person typed, codes masked; as it was stored where the seal cannot be opened any more."""
         return "\n".join(self._own(one) for one in (turn.parts or (turn,)))
 
     def _own(self, turn: StoredTurn) -> str:
@@ -177,12 +177,12 @@ class Sanitizing:
 
 
 def kinds_found(findings: str) -> Sequence[str]:
-    """Answers the kinds a message was found to hold; nothing where nobody looked."""
+    """Return the kinds a message was found to hold; nothing where nobody looked."""
     return [str(kind) for kind in json.loads(findings)] if findings else []
 
 
 def _words_of(turn_id: str) -> str:
-    """Answers what a turn's words are sealed to: a sealed code can never be taken for them."""
+    """Return what a turn's words are sealed to: a sealed code can never be taken for them."""
     return f"{turn_id}.words"
 
 

@@ -52,7 +52,7 @@ _ADD_TURN = RowInsert(INBOX, *(column.name for column in INBOX.columns if column
 
 
 def insert_run(connection: Connection, opening: Incoming | StoredTurn, now: int) -> str:
-    """Writes the queued run a message opens, and answers its id."""
+    """Write the queued run a message opens, and return its id."""
     run_id = new_id("run")
     thread_key, owner = opening.thread_key, opening.owner
     its = (run_id, thread_key, opening.thread_id, owner.tenant, owner.user_id, opening.language, opening.turn_id)
@@ -71,7 +71,7 @@ def insert_turn(
     approval_id: str,
     run_id: str,
 ) -> StoredTurn:
-    """Writes a turn at its position in its thread, and answers it."""
+    """Write a turn at its position in its thread, and return it."""
     turn = StoredTurn(
         turn_id=incoming.turn_id,
         owner=incoming.owner,
@@ -108,7 +108,7 @@ def insert_turn(
 
 
 def _row(turn: StoredTurn, message_id: str) -> tuple[Any, ...]:
-    """Answers a turn that waits as a row of the inbox, in the order of _ADD_TURN."""
+    """Return a turn that waits as a row of the inbox, in the order of _ADD_TURN."""
     return (
         turn.turn_id,
         turn.owner.tenant,
@@ -147,12 +147,12 @@ def _row(turn: StoredTurn, message_id: str) -> tuple[Any, ...]:
 
 
 def find_turn(connection: Connection, tenant: str, source: str, message_id: str) -> Record | None:
-    """Answers the row of a turn by the name its source gave it."""
+    """Return the row of a turn by the name its source gave it."""
     return _BY_NAME.one(connection, {"of_tenant": tenant, "of_source": source, "of_message": message_id})
 
 
 def turn_of(row: Row[Any] | Record) -> StoredTurn:
-    """Answers an inbox row as a value."""
+    """Return an inbox row as a value."""
     return StoredTurn(
         turn_id=row.turn_id,
         owner=Owner(row.tenant, row.user_id),

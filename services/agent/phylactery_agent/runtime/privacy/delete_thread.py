@@ -45,9 +45,9 @@ class DeletionStore:
         self._database, self._clock = database, clock
 
     async def begin(self, owner: Owner, thread_id: str) -> tuple[str, Sequence[str]]:
-        """Cancels what runs in the thread and removes what waits there and nobody began.
+        """Cancel what runs in the thread and remove what waits there and nobody began.
 
-        Answers the run that is being served, empty where none is, and the turns that are not there any more.
+        Return the run that is being served, empty where none is, and the turns that are not there any more.
         """
 
         def work(connection: Connection) -> tuple[str, Sequence[str]]:
@@ -71,20 +71,20 @@ class DeletionStore:
         return await self._database.write(work)
 
     async def is_served(self, run_id: str) -> bool:
-        """Says whether a run is still being served."""
+        """Return whether a run is still being served."""
         query = sa.select(RUNS.c.run_id).where(RUNS.c.run_id == run_id, RUNS.c.status == "running")
         return await self._database.read(lambda connection: connection.execute(query).first() is not None)
 
     async def effects(self, thread_key: str) -> Sequence[str]:
-        """Answers the keys of everything the thread's runs did or began outside."""
+        """Return the keys of everything the thread's runs did or began outside."""
         runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == thread_key)
         query = sa.select(TOOL_CALLS.c.effect_key).where(TOOL_CALLS.c.run_id.in_(runs), TOOL_CALLS.c.effect_key != "")
         return await self._database.read(lambda connection: list(connection.scalars(query.distinct())))
 
     async def remove(self, owner: Owner, thread_id: str) -> Sequence[str]:
-        """Removes everything of the thread and queues what others must be told, in one transaction.
+        """Remove everything of the thread and queue what others must be told, in one transaction.
 
-        Answers the turns that were not handled, for those who wait for them. The thread must be held.
+        Return the turns that were not handled, for those who wait for them. The thread must be held.
         """
 
         def work(connection: Connection) -> Sequence[str]:
@@ -112,7 +112,7 @@ class DeletionStore:
         return await self._database.write(work)
 
     async def forget_log(self) -> None:
-        """Empties SQLite's log, where removed rows still stand; a reader of old pages may keep some until later.
+        """Empty SQLite's log, where removed rows still stand; a reader of old pages may keep some until later.
 
         What stands in free space of the file goes with the next erasure, or when the agent starts.
         """
@@ -139,7 +139,7 @@ class Deletions:
         self._at_once = asyncio.Lock()
 
     async def delete(self, owner: Owner, thread_id: str) -> None:
-        """Removes a thread of the owner; one that is not there is no error. Raises Unavailable STORE_UNAVAILABLE."""
+        """Remove a thread of the owner; one that is not there is no error. Raise Unavailable STORE_UNAVAILABLE."""
         key = owner.thread_key(thread_id)
         served, gone = await self._t.store.begin(owner, thread_id)
         crashpoints.reach("agent.delete.begun")
@@ -164,7 +164,7 @@ class Deletions:
         _log.info("a thread was deleted", thread=key)
 
     async def _ended(self, key: str, run_id: str) -> None:
-        """Waits until the run is served no more, so that no effect is torn; for a bounded time."""
+        """Wait until the run is served no more, so that no effect is torn; for a bounded time."""
         try:
             async with asyncio.timeout(self._grace_seconds):
                 with self._t.news.listen(key) as news:

@@ -81,9 +81,9 @@ class Privacy:
         """Whether nothing that was removed still stands in the files, as far as this process knows."""
 
     async def erase(self, caller: Principal, subject: str, request_id: str) -> Erasure:
-        """Removes everything about the caller, or about a user of their tenant whom an operator names.
+        """Remove everything about the caller, or about a user of their tenant whom an operator names.
 
-        Answers once nothing of it is left in the files. Raises PermissionDenied, Unavailable RISKGATE_UNAVAILABLE or
+        Return once nothing of it is left in the files. Raise PermissionDenied, Unavailable RISKGATE_UNAVAILABLE or
         STORE_UNAVAILABLE; after those the service goes on by itself, and the same request_id answers what came of it.
         """
         user = whom(caller, subject)
@@ -106,9 +106,9 @@ class Privacy:
         return erasure
 
     async def get(self, caller: Principal, erasure_id: str) -> Erasure:
-        """Answers an erasure of the caller, or of their tenant for an operator.
+        """Return an erasure of the caller, or of their tenant for an operator.
 
-        Raises PermissionDenied, NotFound ERASURE_NOT_FOUND, Unavailable.
+        Raise PermissionDenied, NotFound ERASURE_NOT_FOUND, Unavailable.
         """
         caller.require(Role.CALLER)
         erasure = await self._t.store.get(erasure_id)
@@ -117,9 +117,9 @@ class Privacy:
         return erasure
 
     async def replay(self) -> None:
-        """Erases whoever the log says is gone and this database, restored or cut off, still holds; before any turn.
+        """Erase whoever the log says is gone and this database, restored or cut off, still holds; before any turn.
 
-        Who cannot be erased yet, because RiskGate is away, is not served; run() tries again. Raises StartError where
+        Who cannot be erased yet, because RiskGate is away, is not served; run() tries again. Raise StartError where
         the log is damaged, Unavailable.
         """
         await self.finish(keep_held=True)
@@ -129,7 +129,7 @@ class Privacy:
             _log.warning("old pages are still held", reason=error.reason)
 
     async def run(self) -> None:
-        """Finishes what was begun, again and again until it is done, until cancelled."""
+        """Finish what was begun, again and again until it is done, until cancelled."""
         while True:
             self._news.clear()
             try:
@@ -140,7 +140,7 @@ class Privacy:
             await pause(self._news, self._t.look_seconds if complete else self._t.retry_seconds)
 
     async def finish(self, *, keep_held: bool = False) -> bool:
-        """Carries out what the log holds and the database does not; answers whether nothing is left to do.
+        """Carry out what the log holds and the database does not; return whether nothing is left to do.
 
         keep_held leaves the threads of those who are left unserved, and what stands in the files to the caller.
         """
@@ -167,7 +167,7 @@ class Privacy:
         return not failures
 
     async def _forget(self) -> None:
-        """Leaves nothing of who was erased in the files; after a failure run() tries again. Raises Unavailable."""
+        """Leave nothing of who was erased in the files; after a failure run() tries again. Raise Unavailable."""
         self._forgotten = False
         await self._t.store.forget_removed()
         self._forgotten = True
@@ -182,7 +182,7 @@ class Privacy:
         return [*await self._t.store.users(), *(Owner(tenant, user_id) for tenant, user_id in kept)]
 
     async def _written_down(self, owner: Owner, key: str, *, by_operator: bool) -> Erasure:
-        """Answers the erasure a request asks for, from the log where it was begun before."""
+        """Return the erasure a request asks for, from the log where it was begun before."""
         begun = next((one for one in await self._missing() if one.request_hash == key), None)
         if begun is not None:
             return begun
@@ -200,7 +200,7 @@ class Privacy:
         return intent
 
     async def _erase(self, owner: Owner, intent: Erasure, *, keep_held: bool = False) -> Erasure:
-        """Carries an erasure out. Raises Unavailable; then the threads it held are served again, unless keep_held."""
+        """Carry an erasure out. Raise Unavailable; then the threads it held are served again, unless keep_held."""
         held: set[str] = set()
         fresh: set[str] = set()
         removed: Removed | None = None
@@ -230,7 +230,7 @@ class Privacy:
         return erasure
 
     async def _attempt(self, owner: Owner, intent: Erasure, held: Collection[str]) -> Removed | None:
-        """Closes what is open and removes the user's threads; None where a new thread came meanwhile."""
+        """Close what is open and remove the user's threads; None where a new thread came meanwhile."""
         await self._close(owner, held)
         await forget_noted(self._t.forget_effects, await self._t.store.effects(owner), of="user")
         if owner.user_id:  # an erasure that is replayed may name nobody who is here
@@ -243,7 +243,7 @@ class Privacy:
         return await self._t.store.erase(owner, held, done)
 
     async def _close(self, owner: Owner, held: Collection[str]) -> None:
-        """Withdraws approvals, and tells RiskGate of every effect, those in doubt included. Raises Unavailable."""
+        """Withdraw approvals, and tell RiskGate of every effect, those in doubt included. Raise Unavailable."""
         try:
             for key in await self._t.delivery.waiting("withdrawal"):
                 if key in held:
@@ -265,7 +265,7 @@ class Privacy:
             ) from None
 
     async def _release(self, held: Collection[str]) -> None:
-        """Serves the threads again; where the user is gone there is nothing to serve."""
+        """Serve the threads again; where the user is gone there is nothing to serve."""
         await self._t.runner.release(held, by=_DUTY)
         for key in await self._t.inbox.threads_with_work():
             if key in held:

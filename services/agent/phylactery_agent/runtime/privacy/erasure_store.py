@@ -62,7 +62,7 @@ class Erasure(ErasureRecord[ErasureCounts]):
 
     @classmethod
     def counts_of(cls, fields: dict[str, int]) -> ErasureCounts:
-        """Answers the agent's counts. Raises TypeError where they are none."""
+        """Return the agent's counts. Raise TypeError where they are none."""
         return ErasureCounts(**fields)
 
 
@@ -81,21 +81,21 @@ class ErasureStore:
         self._database, self._clock = database, clock
 
     async def find(self, request_hash: str) -> Erasure | None:
-        """Answers the erasure a request asked for."""
+        """Return the erasure a request asked for."""
         return await self._database.read(lambda connection: _first(connection, ERASURES.c.request_hash == request_hash))
 
     async def get(self, erasure_id: str) -> Erasure | None:
-        """Answers an erasure."""
+        """Return an erasure."""
         return await self._database.read(lambda connection: _first(connection, ERASURES.c.erasure_id == erasure_id))
 
     async def known(self) -> frozenset[str]:
-        """Answers the ids of the erasures this database has been through."""
+        """Return the ids of the erasures this database has been through."""
         return await self._database.read(
             lambda connection: frozenset(row.erasure_id for row in _KNOWN.all(connection, {})), one=True
         )
 
     async def users(self) -> Sequence[Owner]:
-        """Answers everybody who has a thread, or had one others must be told of: nothing is kept about anybody else."""
+        """Return everybody who has a thread, or had one others must be told of: nothing is kept about anybody else."""
 
         def work(connection: Connection) -> Sequence[Owner]:
             waiting = sa.select(OUTBOX.c.tenant, OUTBOX.c.user_id).where(OUTBOX.c.state == "waiting")
@@ -105,11 +105,11 @@ class ErasureStore:
         return await self._database.read(work)
 
     async def threads(self, owner: Owner) -> frozenset[str]:
-        """Answers the keys of the owner's threads, and of those that are deleted and others must be told of."""
+        """Return the keys of the owner's threads, and of those that are deleted and others must be told of."""
         return await self._database.read(lambda connection: _threads(connection, owner))
 
     async def open_runs(self, owner: Owner) -> frozenset[str]:
-        """Answers the owner's runs that may wait for something at RiskGate."""
+        """Return the owner's runs that may wait for something at RiskGate."""
 
         def work(connection: Connection) -> frozenset[str]:
             query = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(_keys(owner)), RUNS.c.status.in_(_BEGUN))
@@ -118,7 +118,7 @@ class ErasureStore:
         return await self._database.read(work)
 
     async def effects(self, owner: Owner) -> Sequence[str]:
-        """Answers the keys of everything the owner's runs did or began outside."""
+        """Return the keys of everything the owner's runs did or began outside."""
 
         def work(connection: Connection) -> Sequence[str]:
             runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(_keys(owner)))
@@ -130,7 +130,7 @@ class ErasureStore:
         return await self._database.read(work)
 
     async def give_up(self, owner: Owner) -> None:
-        """Marks in doubt what had begun and was not finished, reports included, and drops what others would be told.
+        """Mark in doubt what had begun and was not finished, report included, and drop what others would be told.
 
         The owner's threads must be held: nobody else may be serving them.
         """
@@ -155,7 +155,7 @@ class ErasureStore:
     async def erase(
         self, owner: Owner, held: Collection[str], done: Callable[[ErasureCounts], Erasure]
     ) -> Removed | None:
-        """Removes everything of the owner and keeps the record, in one transaction; answers once it is durable.
+        """Remove everything of the owner and keep the record, in one transaction; return once it is durable.
 
         None, and nothing is removed, where the owner has a thread that is not among those held.
         """
@@ -183,12 +183,12 @@ class ErasureStore:
         return await self._database.write(work)
 
     async def forget_removed(self) -> None:
-        """Leaves nothing of removed rows in SQLite's files. Raises Unavailable while its log is read."""
+        """Leave nothing of removed rows in SQLite's files. Raise Unavailable while its log is read."""
         await forget_erased(self._database)
 
 
 async def forget_noted(forget: Callable[[Iterable[str]], None], effects: Iterable[str], *, of: str) -> None:
-    """Drops what tools noted of effects, by their keys; ``of`` says whose. Raises Unavailable where that fails."""
+    """Drop what tools noted of effects, by their keys; ``of`` says whose. Raise Unavailable where that fails."""
     await remove_files(lambda: forget(effects), of=of)
 
 
@@ -205,7 +205,7 @@ async def remove_files(remove: Callable[[], None], *, of: str) -> None:
 
 
 def of_user(owner: Owner, keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
-    """Answers every table that holds something about a user: its name among the counts, and which rows are theirs.
+    """Return every table that holds something about a user: its name among the counts, and which rows are theirs.
 
     keys are the user's threads, all of them and locked: each statement sees what was committed before it, and a
     thread that is opened meanwhile must be in all of them or in none. What belongs to rows that are counted already has
@@ -221,7 +221,7 @@ def of_user(owner: Owner, keys: Collection[str]) -> Iterator[tuple[str, sa.Table
 
 
 def of_threads(keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
-    """Answers the same for threads, by their keys."""
+    """Return the same for threads, by their keys."""
     runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(keys))
     yield "tool_calls", TOOL_CALLS, TOOL_CALLS.c.run_id.in_(runs)
     yield "", MODEL_CALLS, MODEL_CALLS.c.run_id.in_(runs)
@@ -238,13 +238,13 @@ def of_threads(keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.Column
 
 
 def lock_threads(connection: Connection, *which: sa.ColumnElement[bool]) -> Sequence[str]:
-    """Locks threads until the commit, and answers their keys; over SQLite nobody else writes meanwhile."""
+    """Lock threads until the commit, and return their keys; over SQLite nobody else writes meanwhile."""
     query = sa.select(THREADS.c.thread_key).where(*which).order_by(THREADS.c.thread_key)
     return list(connection.scalars(query.with_for_update()))
 
 
 def remove_threads(connection: Connection, keys: Collection[str]) -> None:
-    """Removes everything of threads but what others are still to be told of them."""
+    """Remove everything of threads but what others are still to be told of them."""
     require_written(connection, None)  # a checkpoint that waits for the commit is known by its run, not by its thread
     for _, table, theirs in of_threads(keys):
         if table is not OUTBOX:

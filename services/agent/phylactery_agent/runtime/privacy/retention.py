@@ -32,11 +32,11 @@ class Retention:
     """Removes events that are older than some days, and delivered parcels; several processes may do so at once."""
 
     def __init__(self, database: Database, clock: Clock, *, days: int) -> None:
-        """Takes how many days events are kept, 0 for ever."""
+        """Take how many days events are kept, 0 for ever."""
         self._database, self._clock, self._days = database, clock, days
 
     async def run(self) -> None:
-        """Sweeps again and again until cancelled; a round that fails is made up for by the next."""
+        """Sweep again and again until cancelled; a round that fails is made up for by the next."""
         while True:
             try:
                 parcels = await self.prune()
@@ -49,11 +49,11 @@ class Retention:
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def prune(self) -> int:
-        """Removes parcels that were delivered a day ago and more, and answers how many.
+        """Remove parcels that were delivered a day ago and more, and return how many.
 
         One that waits stays, one that was refused, which is kept for a person, and every one of a live run, whose nodes
         may run once more. Nothing else is told a second time: what queues a parcel moves a row that moves once. Parcels
-        stand in the order they were queued in, so the first page of new ones ends it. Raises Unavailable.
+        stand in the order they were queued in, so the first page of new ones ends it. Raise Unavailable.
         """
         before_us, pruned, last = self._clock.now_us() - _DELIVERED_US, 0, 0
         while page := await self._parcels(last):
@@ -64,13 +64,13 @@ class Retention:
         return pruned
 
     async def _parcels(self, after: int) -> list[tuple[int, int]]:
-        """Answers the next parcels: their numbers, and when they were queued."""
+        """Return the next parcels: their numbers, and when they were queued."""
         query = sa.select(OUTBOX.c.outbox_id, OUTBOX.c.created_us).where(OUTBOX.c.outbox_id > after)
         page = query.order_by(OUTBOX.c.outbox_id).limit(_AT_ONCE)
         return await self._database.read(lambda connection: [(key, us) for key, us in connection.execute(page)])
 
     async def sweep(self) -> int:
-        """Removes what is too old and answers how many events that were. Raises Unavailable STORE_UNAVAILABLE."""
+        """Remove what is too old and return how many events that were. Raise Unavailable STORE_UNAVAILABLE."""
         if not self._days:
             return 0
         before_us, removed, after = self._clock.now_us() - self._days * _DAY_US, 0, ""
@@ -81,7 +81,7 @@ class Retention:
         return removed
 
     async def _old_threads(self, before_us: int, after: str) -> list[str]:
-        """Answers the next threads whose first event is too old."""
+        """Return the next threads whose first event is too old."""
         first = sa.and_(EVENTS.c.thread_key == THREADS.c.thread_key, EVENTS.c.sequence == THREADS.c.first_sequence)
         query = (
             sa.select(THREADS.c.thread_key)
@@ -100,7 +100,7 @@ class Retention:
 
 
 def _prune(connection: Connection, *, first: int, last: int, before_us: int) -> int:
-    """Removes the parcels between two numbers that may go; what another process removes is left to it."""
+    """Remove the parcels between two numbers that may go; what another process removes is left to it."""
     live = sa.select(RUNS.c.run_id).where(RUNS.c.run_id == OUTBOX.c.run_id, RUNS.c.status.in_(ACTIVE))
     over = sa.select(OUTBOX.c.outbox_id).where(
         OUTBOX.c.outbox_id.between(first, last),
@@ -113,7 +113,7 @@ def _prune(connection: Connection, *, first: int, last: int, before_us: int) -> 
 
 
 def _remove_some(connection: Connection, key: str, before_us: int) -> int:
-    """Removes some of the thread's old events and answers how many; a thread that is gone has none."""
+    """Remove some of the thread's old events and return how many; a thread that is gone has none."""
     thread = connection.execute(
         sa.select(THREADS.c.first_sequence, THREADS.c.last_sequence)
         .where(THREADS.c.thread_key == key)

@@ -59,7 +59,7 @@ NowOf = Callable[[Connection, int], int]
 
 
 def database_now(connection: Connection, now_us: int) -> int:
-    """Answers the time leases are judged by: the database's own where others may serve it, else the process'."""
+    """Return the time leases are judged by: the database's own where others may serve it, else the process'."""
     return int(connection.execute(sa.select(lease_now(connection, now_us))).scalar_one())
 
 
@@ -86,11 +86,11 @@ class Firing:
         self._forgot_us = 0
 
     def wake(self) -> None:
-        """Says that something new may be due."""
+        """Say that something new may be due."""
         self._asked.set()
 
     async def run(self) -> None:
-        """Fires what is due, again and again, until cancelled."""
+        """Fire what is due, again and again, until cancelled."""
         while True:
             self._asked.clear()
             try:
@@ -105,7 +105,7 @@ class Firing:
             await pause(self._asked, seconds)
 
     async def fire_due(self) -> int:
-        """Tells everything that is due now, and forgets what is long over; answers how many messages that were."""
+        """Tell everything that is due now, and forget what is long over; return how many messages that were."""
         fired = 0
         while due := await self._database.read(lambda connection: _due(connection, self._now(connection))):
             moved = 0
@@ -139,7 +139,7 @@ class Firing:
         return True
 
     async def _until_next(self) -> float:
-        """Answers how long to wait: what was due and could not be told is not gained by asking at once."""
+        """Return how long to wait: what was due and could not be told is not gained by asking at once."""
         query = sa.select(sa.func.min(SCHEDULES.c.due_us)).where(SCHEDULES.c.state == "active")
 
         def work(connection: Connection) -> float:
@@ -165,7 +165,7 @@ def _forget(connection: Connection, now: int) -> None:
 
 
 def _tell(connection: Connection, schedule_id: str, now: int) -> str | None:
-    """Moves a schedule on and tells it, in this transaction; answers its thread, None where it is not due any more."""
+    """Move a schedule on and tell it, in this transaction; return its thread, None where it is not due any more."""
     row = connection.execute(sa.select(SCHEDULES).where(SCHEDULES.c.schedule_id == schedule_id)).one_or_none()
     if row is None or row.state != "active" or row.due_us > now:
         return None

@@ -50,7 +50,7 @@ class TurnReminders:
         return self._shared.time_zone
 
     async def asked_us(self) -> int:
-        """Answers when the person said it: an approval that came later moves nothing."""
+        """Return when the person said it: an approval that came later moves nothing."""
         if self._asked_in == self._turn.turn_id:
             return self._turn.created_us
         query = sa.select(INBOX.c.created_us).where(INBOX.c.turn_id == self._asked_in)
@@ -58,9 +58,9 @@ class TurnReminders:
         return self._turn.created_us if found is None else int(found)
 
     async def create(self, wanted: WantedReminder, *, key: str) -> Reminder:
-        """Keeps a reminder, once per key.
+        """Keep a reminder, once per key.
 
-        Raises ReminderRefusedError with TOO_MANY_REMINDERS, LeaseLostError, Unavailable.
+        Raise ReminderRefusedError with TOO_MANY_REMINDERS, LeaseLostError, Unavailable.
         """
         shared, lease, language = self._shared, self._lease, self._language
 
@@ -98,14 +98,14 @@ class TurnReminders:
         return kept
 
     async def list(self, *, limit: int) -> Sequence[Reminder]:
-        """Answers the person's active reminders of all their threads, the next one first."""
+        """Return the person's active reminders of all their threads, the next one first."""
         owner = self._lease.owner
         return await self._shared.database.read(lambda connection: _active(connection, owner, limit))
 
     async def cancel(self, name: str, *, key: str) -> Reminder:
-        """Cancels one active reminder by its id, or by its text where that is one's alone.
+        """Cancel one active reminder by its id, or by its text where that is one's alone.
 
-        Raises ReminderRefusedError with REMINDER_NOT_FOUND or REMINDER_AMBIGUOUS, LeaseLostError, Unavailable.
+        Raise ReminderRefusedError with REMINDER_NOT_FOUND or REMINDER_AMBIGUOUS, LeaseLostError, Unavailable.
         """
         shared, lease, owner = self._shared, self._lease, self._lease.owner
 
@@ -131,7 +131,7 @@ class TurnReminders:
 
 
 def _require_room(connection: Connection, owner: Owner, most: int) -> None:
-    """Raises ReminderRefusedError where the person has as many as they may.
+    """Raise ReminderRefusedError where the person has as many as they may.
 
     Their threads are locked first, so that two that are written at once see each other.
     """
@@ -145,7 +145,7 @@ def _require_room(connection: Connection, owner: Owner, most: int) -> None:
 
 
 def _meant(reminders: Sequence[Reminder], name: str) -> Reminder:
-    """Answers the one reminder a name means: an id, a whole text, or a part of one."""
+    """Return the one reminder a name means: an id, a whole text, or a part of one."""
     wanted = fold(name)
     for fits in (
         [one for one in reminders if one.reminder_id == name],
@@ -178,7 +178,7 @@ def _get(connection: Connection, schedule_id: str) -> Reminder:
 
 
 def reminder_of(row: Row[Any]) -> Reminder:
-    """Answers a row as a value."""
+    """Return a row as a value."""
     return Reminder(
         reminder_id=row.schedule_id,
         text=to_text(row.text),

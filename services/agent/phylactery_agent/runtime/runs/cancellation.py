@@ -31,9 +31,9 @@ class Cancellations:
         self._database, self._clock = database, clock
 
     async def request(self, owner: Owner, run_id: str) -> None:
-        """Ends a run that waits, durably, or notes that one which is served shall end; a cancelled one stays so.
+        """End a run that waits, durably, or note that one which is served shall end; a cancelled one stays so.
 
-        Raises NotFound RUN_NOT_FOUND, and FailedPrecondition RUN_ENDED for one that has ended otherwise.
+        Raise NotFound RUN_NOT_FOUND, and FailedPrecondition RUN_ENDED for one that has ended otherwise.
         """
         clock = self._clock
 
@@ -54,7 +54,7 @@ class Cancellations:
 
 
 def ended(run_id: str, status: str) -> FailedPrecondition:
-    """Answers what is wrong with cancelling a run that has ended otherwise."""
+    """Return what is wrong with cancelling a run that has ended otherwise."""
     return FailedPrecondition(
         "RUN_ENDED",
         f"the run '{run_id}' is {status} already, so there is nothing to cancel",
@@ -63,7 +63,7 @@ def ended(run_id: str, status: str) -> FailedPrecondition:
 
 
 def end_now(connection: Connection, owner: Owner, row: Row[Any] | Record, now: int) -> None:
-    """Ends a run nobody serves: its effects settle, its questions are withdrawn, its state goes; the thread is told."""
+    """End a run nobody serves: its effects settle, its questions are withdrawn, its state goes; the thread is told."""
     lease = Lease(row.run_id, row.turn_id, row.thread_id, owner, holder="", fence=row.fence + 1)
     close_open_effects(connection, lease, now)
     deny_proposals(connection, lease, CANCELLED, now)
@@ -92,7 +92,7 @@ def end_now(connection: Connection, owner: Owner, row: Row[Any] | Record, now: i
 
 
 def _say(connection: Connection, lease: Lease, language: str, now: int) -> None:
-    """Tells the thread, and the transcript unless nothing of the run may be kept, that it was cancelled."""
+    """Tell the thread, and the transcript unless nothing of the run may be kept, that it was cancelled."""
     reply_id, said = f"{lease.turn_id}.cancelled", apology(CANCELLED, "en" if language == "en" else "es")
     text = with_asked(connection, lease, said)
     told = {"message_id": reply_id, "text": text}

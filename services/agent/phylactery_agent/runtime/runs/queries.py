@@ -26,7 +26,7 @@ class RunLists:
         self._database = database
 
     async def runs(self, owner: Owner, *, thread_id: str, status: str, size: int, token: str) -> Page[StoredRun]:
-        """Answers the owner's runs; an empty thread_id or status names all."""
+        """Return the owner's runs; an empty thread_id or status names all."""
         query = of_owner(owner)
         if thread_id:
             query = query.where(RUNS.c.thread_key == owner.thread_key(thread_id))
@@ -43,7 +43,7 @@ class RunLists:
         return await self._database.read(work)
 
     async def tool_calls(self, owner: Owner, *, state: str, size: int, token: str) -> Page[StoredToolCall]:
-        """Answers the ledger of all the owner's runs; an empty state names all."""
+        """Return the ledger of all the owner's runs; an empty state names all."""
         query = with_thread().where(TOOL_CALLS.c.tenant == owner.tenant, TOOL_CALLS.c.user_id == owner.user_id)
         if state:
             query = query.where(TOOL_CALLS.c.state == state)
@@ -59,7 +59,7 @@ class RunLists:
         return await self._database.read(work)
 
     async def steps(self, owner: Owner, run_id: str, *, size: int, token: str) -> Page[StoredStep]:
-        """Answers the nodes one of the owner's runs executed, oldest first. Raises NotFound RUN_NOT_FOUND."""
+        """Return the nodes one of the owner's runs executed, oldest first. Raise NotFound RUN_NOT_FOUND."""
         key = (STEPS.c.superstep, STEPS.c.position)
         query = sa.select(STEPS).where(STEPS.c.run_id == run_id)
         if token:
@@ -90,13 +90,13 @@ def _step_of(row: Row[Any]) -> StoredStep:
 
 
 def before(token: str, *columns: sa.Column[Any]) -> sa.ColumnElement[bool]:
-    """Answers the condition for rows after a place in an order that goes down: a time, then names."""
+    """Return the condition for rows after a place in an order that goes down: a time, then names."""
     parts = decode_token(token, int, *([str] * (len(columns) - 1)))
     return sa.tuple_(*columns) < sa.tuple_(*(sa.literal(part) for part in parts))
 
 
 def page_of(found: list[T], size: int, place: Any) -> Page[T]:
-    """Answers the page of what was found, one more than asked for where there is more; place says where a row is."""
+    """Return the page of what was found, one more than asked for where there is more; place says where a row is."""
     more = len(found) > size
     rows = found[:size]
     return Page(rows, encode_token(*place(rows[-1])) if more else "")
@@ -117,7 +117,7 @@ class ThreadStore:
         self._database = database
 
     async def get(self, owner: Owner, thread_id: str) -> StoredThread:
-        """Answers one of the owner's threads. Raises NotFound THREAD_NOT_FOUND."""
+        """Return one of the owner's threads. Raise NotFound THREAD_NOT_FOUND."""
 
         def work(connection: Connection) -> StoredThread:
             row = connection.execute(
@@ -130,7 +130,7 @@ class ThreadStore:
         return await self._database.read(work)
 
     async def page(self, owner: Owner, *, size: int, token: str) -> Page[ListedThread]:
-        """Answers some of the owner's threads, the newest opened first. Raises InvalidArgument for a foreign token."""
+        """Return some of the owner's threads, the newest opened first. Raise InvalidArgument for a foreign token."""
         query = sa.select(THREADS).where(THREADS.c.tenant == owner.tenant, THREADS.c.user_id == owner.user_id)
         if token:
             query = query.where(before(token, THREADS.c.created_us, THREADS.c.thread_key))
@@ -146,7 +146,7 @@ class ThreadStore:
 
 
 def no_thread(thread_id: str) -> NotFound:
-    """Answers what is wrong with a thread that is not there, or is another's."""
+    """Return what is wrong with a thread that is not there, or is another's."""
     return NotFound("THREAD_NOT_FOUND", f"there is no thread '{thread_id}' of yours", metadata={"thread_id": thread_id})
 
 

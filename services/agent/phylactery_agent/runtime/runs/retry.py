@@ -70,9 +70,9 @@ class Retries:
         self._database, self._clock = database, clock
 
     async def retry(self, request: RetryRequest) -> Retried:
-        """Commits the new run, queued, with its message; the same request_id answers the same run.
+        """Commit the new run, queued, with its message; the same request_id answers the same run.
 
-        Raises NotFound RUN_NOT_FOUND, FailedPrecondition RUN_NOT_RETRYABLE, AlreadyExists REQUEST_CONFLICT.
+        Raise NotFound RUN_NOT_FOUND, FailedPrecondition RUN_NOT_RETRYABLE, AlreadyExists REQUEST_CONFLICT.
         """
         clock = self._clock
         for _ in range(_TRIES):
@@ -115,7 +115,7 @@ def _retry(connection: Connection, request: RetryRequest, now: int) -> Retried:
 
 
 def _answered(connection: Connection, request: RetryRequest, there: Record) -> Retried:
-    """Answers what this request_id came to before. Raises AlreadyExists where it asked for something else."""
+    """Return what this request_id came to before. Raise AlreadyExists where it asked for something else."""
     if there.body_hash != _body_hash(request.run_id):
         raise AlreadyExists(
             "REQUEST_CONFLICT",
@@ -130,7 +130,7 @@ def _answered(connection: Connection, request: RetryRequest, there: Record) -> R
 def _checked(
     connection: Connection, request: RetryRequest, old: Record, effects: Sequence[StoredToolCall]
 ) -> StoredTurn:
-    """Answers the message to begin with. Raises FailedPrecondition RUN_NOT_RETRYABLE, and says what to do."""
+    """Return the message to begin with. Raise FailedPrecondition RUN_NOT_RETRYABLE, and says what to do."""
     run_id = old.run_id
     if old.status not in _RETRYABLE:
         raise _refusal("NOT_FAILED", f"the run '{run_id}' is {old.status}; only one that failed begins once more")
@@ -157,7 +157,7 @@ def _checked(
 
 
 def _narrowed(then: tuple[str, ...], today: tuple[str, ...]) -> tuple[str, ...]:
-    """Answers the tools both callers may use; a caller with none named is not narrowed, and takes none away."""
+    """Return the tools both callers may use; a caller with none named is not narrowed, and take none away."""
     return tuple(tool for tool in then if tool in today) if then and today else then or today
 
 
@@ -166,14 +166,14 @@ def _refusal(why: Why, message: str, **metadata: str) -> FailedPrecondition:
 
 
 def _told(effects: Sequence[StoredToolCall]) -> str:
-    """Answers what happened, by tool, call and state; arguments are for RiskGate to show."""
+    """Return what happened, by tool, call and state; arguments are for RiskGate to show."""
     named = [f"{call.tool} ('{call.tool_call_id}') is {call.state.replace('_', ' ')}" for call in effects[:_NAMED]]
     more = len(effects) - len(named)
     return ", ".join([*named, *([f"{more} more"] if more > 0 else [])])
 
 
 def _words(connection: Connection, run_id: str) -> StoredTurn | None:
-    """Answers the message that opened a run as one with those that were answered together with it."""
+    """Return the message that opened a run as one with those that were answered together with it."""
     row = connection.execute(
         sa.select(INBOX)
         .where(INBOX.c.run_id == run_id, INBOX.c.kind == "message", INBOX.c.resumed == sa.false())
@@ -187,7 +187,7 @@ def _words(connection: Connection, run_id: str) -> StoredTurn | None:
 
 
 def _busy(connection: Connection, thread_key: str) -> bool:
-    """Says whether the thread serves something, asked what the next message answers, or has enough runs that wait."""
+    """Return whether the thread is served, waits for an answer to a question, or has its bound of waiting runs."""
     suspended = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == thread_key, RUNS.c.status == "suspended")
     if len(connection.execute(suspended).all()) >= MAX_WAITING:
         return True
@@ -200,9 +200,9 @@ def _busy(connection: Connection, thread_key: str) -> bool:
 
 
 def _effects(connection: Connection, old: Record) -> Sequence[StoredToolCall]:
-    """Answers every call of a run, and of those it is a retry of, that changed something outside or may have.
+    """Return every call of a run, and of those it is a retry of, that changed something outside or may have.
 
-    One that failed counts: only a person knows that nothing of it happened. Reads never matter.
+    One that failed counts: only a person knows that nothing of it happened. Read never matter.
     """
     line, before = [old.run_id], old.retry_of
     while before and before not in line:
@@ -216,12 +216,12 @@ def _effects(connection: Connection, old: Record) -> Sequence[StoredToolCall]:
 
 
 def _only_reads(tool: str) -> bool:
-    """Says whether a tool changes nothing; one this process does not know may."""
+    """Return whether a tool changes nothing; one this process does not know may."""
     spec = TOOL_REGISTRY.get(tool)
     return spec is not None and spec.contract.effect == "read"
 
 
 def _body_hash(run_id: str) -> str:
-    """Answers what tells this request from a message with the same request_id."""
+    """Return what tells this request from a message with the same request_id."""
     body = json.dumps(["retry", run_id])
     return "sha256:" + hashlib.sha256(body.encode()).hexdigest()

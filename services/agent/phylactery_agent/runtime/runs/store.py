@@ -33,7 +33,7 @@ _SET = RowUpdate(RUNS, "run_id")
 
 
 def close_steps(connection: Connection, lease: Lease, now: int) -> None:
-    """Marks as failed every step of a run that ended while they were under way, and tells the thread.
+    """Mark as failed every step of a run that ended while they were under way, and tell the thread.
 
     What was never begun stays pending.
     """
@@ -90,11 +90,11 @@ class RunStore:
         self._database, self._clock, self._change_seconds = database, clock, change_seconds
 
     async def end_turn(self, writes: TurnWrites, turn: StoredTurn, ending: Ending, *, active_us: int) -> Ending:
-        """Ends a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
+        """End a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
 
         The sealed code goes with it, and of a run that ended its state: the next one begins with every field reset.
-        active_us is how long the run was served until now. Answers how it ended: a run that suspends itself may have
-        been cancelled. Raises LeaseLostError.
+        active_us is how long the run was served until now. Return how it ended: a run that suspends itself may have
+        been cancelled. Raise LeaseLostError.
         """
         if ending.status not in ACTIVE:
             writes.drop(lambda slot: isinstance(slot, Place))  # where the run stood goes with its end
@@ -109,21 +109,21 @@ class RunStore:
         return await writes.write(work)
 
     def begin_turn(self, writes: TurnWrites, *, trace_id: str, language: str, pathway: str) -> None:
-        """Notes the turn's trace, its pathway and the thread's language, with the turn's next write."""
+        """Note the turn's trace, its pathway and the thread's language, with the turn's next write."""
         _hold(writes, trace_id=trace_id, language=language, pathway=pathway)
 
     def note_version(self, writes: TurnWrites, graph_version: str) -> None:
-        """Notes in which version of its graph a run stands, with the turn's next write."""
+        """Note in which version of its graph a run stands, with the turn's next write."""
         _hold(writes, graph_version=graph_version)
 
     async def get(self, owner: Owner, run_id: str) -> StoredRun:
-        """Answers one of the owner's runs. Raises NotFound RUN_NOT_FOUND."""
+        """Return one of the owner's runs. Raise NotFound RUN_NOT_FOUND."""
         return await self._database.read_quickly(
             lambda connection: run_of(owned_run(connection, owner, run_id)), one=True
         )
 
     async def newest(self, owner: Owner, thread_id: str) -> StoredRun | None:
-        """Answers the run of the newest turn that has one, in one of the owner's threads; no clock is asked."""
+        """Return the run of the newest turn that has one, in one of the owner's threads; no clock is asked."""
 
         def work(connection: Connection) -> StoredRun | None:
             newest = of_owner(owner).where(RUNS.c.run_id == newest_run(owner, thread_id))
@@ -133,7 +133,7 @@ class RunStore:
         return await self._database.read(work)
 
     async def tool_calls(self, run_id: str) -> Sequence[StoredToolCall]:
-        """Answers the ledger of a run, oldest first."""
+        """Return the ledger of a run, oldest first."""
         return await self._database.read_quickly(
             lambda connection: [tool_call_of(row) for row in _CALLS.all(connection, {"of_run": run_id})], one=True
         )
@@ -144,14 +144,14 @@ class RunStore:
         return await self._database.read(lambda connection: [run_of(row) for row in connection.execute(query)])
 
     async def awaiting_approval(self) -> Sequence[StoredRun]:
-        """Answers every run that is suspended on an approval."""
+        """Return every run that is suspended on an approval."""
         return await self._database.read(
             lambda connection: [run_of(row) for row in _AWAITING.all(connection, {})], one=True
         )
 
 
 def _hold(writes: TurnWrites, **values: Any) -> None:
-    """Notes something in the run's row, with the turn's next write; what is noted before that goes along."""
+    """Note something in the run's row, with the turn's next write; what is noted before that goes along."""
     noted = {**(writes.held(_SLOT) or {}), **values}
     run_id = writes.lease.run_id
 
@@ -162,7 +162,7 @@ def _hold(writes: TurnWrites, **values: Any) -> None:
 
 
 def owned_run(connection: Connection, owner: Owner, run_id: str, *, lock: bool = False) -> Record:
-    """Answers the row of one of the owner's runs, locked until the commit if asked. Raises NotFound RUN_NOT_FOUND."""
+    """Return the row of one of the owner's runs, locked until the commit if asked. Raise NotFound RUN_NOT_FOUND."""
     query = _RUN_LOCKED if lock else _RUN
     row = query.one(connection, {"tenant": owner.tenant, "user_id": owner.user_id, "of_run": run_id})
     if row is None:
@@ -171,13 +171,13 @@ def owned_run(connection: Connection, owner: Owner, run_id: str, *, lock: bool =
 
 
 def newest_run(owner: Owner, thread_id: str) -> sa.ScalarSelect[str]:
-    """Answers the query for the run of the newest turn that has one, in one of the owner's threads."""
+    """Return the query for the run of the newest turn that has one, in one of the owner's threads."""
     turns = sa.select(INBOX.c.run_id).where(INBOX.c.thread_key == owner.thread_key(thread_id), INBOX.c.run_id != "")
     return turns.order_by(INBOX.c.position.desc()).limit(1).scalar_subquery()
 
 
 def of_owner(owner: Owner) -> sa.Select[Any]:
-    """Answers the query for an owner's runs."""
+    """Return the query for an owner's runs."""
     return sa.select(RUNS).where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
 
 
@@ -259,7 +259,7 @@ def with_asked(connection: Connection, lease: Lease, reply: str) -> str:
 
 
 def keeps_nothing(connection: Connection, run_id: str) -> bool:
-    """Says whether the person wished, in any turn of a run, that nothing of it is kept.
+    """Return whether the person wished, in any turn of a run, that nothing of it is kept.
 
     It holds for the turns after that one too, and where nobody can ask the graph, which knows it as well.
     """
@@ -267,7 +267,7 @@ def keeps_nothing(connection: Connection, run_id: str) -> bool:
 
 
 def _drop_words(connection: Connection, turn_ids: Sequence[str]) -> None:
-    """Drops what a person said who wants nothing of it kept: the keyed hash of the request stays."""
+    """Drop what a person said who wants nothing of it kept: the keyed hash of the request stays."""
     for turn_id in turn_ids:
         _SET_TURN.later(connection, turn_id, text=b"")
 
@@ -288,12 +288,12 @@ def _with_reason(connection: Connection, lease: Lease, ending: Ending) -> Ending
 
 
 def message_id(turn_id: str) -> str:
-    """Answers the id under which the transcript holds what the person said in a turn."""
+    """Return the id under which the transcript holds what the person said in a turn."""
     return f"{turn_id}.user"
 
 
 def said_in(turn: StoredTurn) -> Mapping[str, Any] | None:
-    """Answers what the person said, as the transcript takes it; None where no words opened the turn."""
+    """Return what the person said, as the transcript takes it; None where no words opened the turn."""
     if turn.kind != "message":
         return None
     return {"id": message_id(turn.turn_id), "role": "user", "text": turn.text, "create_us": turn.created_us}
@@ -312,7 +312,7 @@ def _transcript(turn: StoredTurn, ending: Ending, now: int) -> Sequence[Mapping[
 
 
 def run_of(row: Row[Any] | Record) -> StoredRun:
-    """Answers a run as its row says."""
+    """Return a run as its row says."""
     return StoredRun(
         run_id=row.run_id,
         thread_id=row.thread_id,
@@ -342,12 +342,12 @@ def run_of(row: Row[Any] | Record) -> StoredRun:
 
 
 def with_thread() -> sa.Select[Any]:
-    """Answers the query for rows of the ledger with the thread of their run."""
+    """Return the query for rows of the ledger with the thread of their run."""
     return _WITH_THREAD
 
 
 def tool_call_of(row: Row[Any] | Record) -> StoredToolCall:
-    """Answers a row of with_thread."""
+    """Return a row of with_thread."""
     return StoredToolCall(
         tool_call_id=row.tool_call_id,
         tool=row.tool,

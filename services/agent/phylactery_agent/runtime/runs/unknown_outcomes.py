@@ -23,9 +23,9 @@ class Resolutions:
         self._database, self._clock = database, clock
 
     async def resolve(self, owner: Owner, run_id: str, tool_call_id: str, resolution: Resolution) -> StoredToolCall:
-        """Commits what became of an effect, and queues the report in the same transaction; the same again is no error.
+        """Commit what became of an effect, and queue the report in the same transaction; the same again is no error.
 
-        Raises NotFound RUN_NOT_FOUND and TOOL_CALL_NOT_FOUND, FailedPrecondition NOT_IN_DOUBT.
+        Raise NotFound RUN_NOT_FOUND and TOOL_CALL_NOT_FOUND, FailedPrecondition NOT_IN_DOUBT.
         """
         clock = self._clock
 

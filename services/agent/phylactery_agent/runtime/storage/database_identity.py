@@ -21,10 +21,10 @@ _JOURNAL_FILE: Final = "journal.id"
 
 
 def require_same_folder(database: Database, folder: Path, sealer: Sealer) -> None:
-    """Notes which key and which journal of effects a shared database is used with, and that both are those noted.
+    """Note which key and which journal of effects a shared database is used with, and that both are those noted.
 
     Another key would refuse the same message as another, and could not open the codes of waiting replies; another
-    journal could not say whether a write was done. Over SQLite both lie beside the database. Raises StartError.
+    journal could not say whether a write was done. Over SQLite both lie beside the database. Raise StartError.
     """
     if database.dialect == "sqlite":
         return
@@ -44,7 +44,7 @@ def _different(path: Path, what: str, mark: str) -> str:
 
 
 def _journal_name(path: Path) -> str:
-    """Answers the name of the folder's journal, made on first use. Raises StartError."""
+    """Return the name of the folder's journal, made on first use. Raise StartError."""
     try:
         try:
             with path.open("x", encoding="ascii") as file:
@@ -57,7 +57,7 @@ def _journal_name(path: Path) -> str:
 
 
 def _noted(database: Database, name: str, value: str) -> str:
-    """Answers what is noted under a name, which is the value where nothing was."""
+    """Return what is noted under a name, which is the value where nothing was."""
 
     def work(connection: Connection) -> str:
         connection.execute(insert(MARKS).values(name=name, value=value).on_conflict_do_nothing())

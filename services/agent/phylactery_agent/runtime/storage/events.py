@@ -62,7 +62,7 @@ _ADD = RowInsert(
 def append_event(
     connection: Connection, lease: Lease, kind: str, payload: Mapping[str, Any], *, once: str, now_us: int
 ) -> int:
-    """Stores an event and answers its sequence; one that is already there (run, turn, once) keeps its own."""
+    """Store an event and return its sequence; one that is already there (run, turn, once) keeps its own."""
     there = _TOLD.one(connection, {"run_id": lease.run_id, "turn_id": lease.turn_id, "once": once})
     if there is not None:
         return int(there[0])
@@ -84,7 +84,7 @@ class ThreadEvents:
         self._writes = writes
 
     async def emit(self, *told: Told) -> None:
-        """Stores each event once, in order and in one commit, with the turn's next write; see runtime.writes."""
+        """Store each event once, in order and in one commit, with the turn's next write; see runtime.writes."""
         lease = self._writes.lease
 
         def work(connection: Connection, now: int) -> None:
@@ -101,12 +101,12 @@ class EventLog:
         self._database = database
 
     async def of_turn(self, turn_id: str, *, after: int = 0) -> Sequence[StoredEvent]:
-        """Answers a turn's events past a sequence, in order, a bounded page of them."""
+        """Return a turn's events past a sequence, in order, a bounded page of them."""
         of_it = {"of_turn": turn_id, "after": after}
         return await self._database.read_quickly(lambda connection: _page(_OF_TURN, connection, of_it), one=True)
 
     async def of_thread(self, thread_key: str, *, after: int) -> ThreadTail | None:
-        """Answers a thread's events past a sequence, a bounded page of them; None where there is no such thread."""
+        """Return a thread's events past a sequence, a bounded page of them; None where there is no such thread."""
 
         def work(connection: Connection) -> ThreadTail | None:
             of_it = {"of_thread": thread_key, "after": after}
@@ -119,7 +119,7 @@ class EventLog:
         return await self._database.read(work)
 
     async def newest(self, run_id: str, kind: str) -> StoredEvent | None:
-        """Answers a run's newest event of a kind."""
+        """Return a run's newest event of a kind."""
 
         def work(connection: Connection) -> StoredEvent | None:
             row = connection.execute(
@@ -134,7 +134,7 @@ class EventLog:
 
 
 def _page(query: Query, connection: Connection, values: Mapping[str, Any]) -> Sequence[StoredEvent]:
-    """Answers the next events, in order: some, or what is little enough of them, and one in any case."""
+    """Return the next events, in order: some, or what is little enough of them, and one in any case."""
     events: list[StoredEvent] = []
     left = _PAGE_CHARACTERS
     with contextlib.closing(query.each(connection, values)) as rows:

@@ -76,7 +76,7 @@ class TurnTimes:
 
     @classmethod
     def of(cls, clock: Clock, claim: Claim) -> TurnTimes:
-        """Answers those of a claimed turn."""
+        """Return those of a claimed turn."""
         return cls(
             clock,
             graph=claim.run.graph,
@@ -86,23 +86,23 @@ class TurnTimes:
         )
 
     def routed(self) -> None:
-        """Notes that a node has ended: the first one says how the turn is served."""
+        """Note that a node has ended: the first one says how the turn is served."""
         if not self._routed:
             self._routed = True
             _route_ms.record(self._since(self._created_us), {semconv.PATHWAY: self.pathway})
 
     def told(self) -> None:
-        """Notes that events of the turn can be sent: the first one shows the person that something happens."""
+        """Note that events of the turn can be sent: the first one shows the person that something happens."""
         if not self._told:
             self._told = True
             _typing_ms.record(self._since(self._created_us), {semconv.PATHWAY: self.pathway})
 
     def lease_lost(self) -> None:
-        """Notes that another process may be serving the run."""
+        """Note that another process may be serving the run."""
         _lease_losses.add(1, {semconv.GEN_AI_AGENT: self._graph})
 
     def ended(self, status: str, reason: str) -> None:
-        """Notes how the turn ended, durably."""
+        """Note how the turn ended, durably."""
         taken, pathway = self._since(self._created_us), {semconv.PATHWAY: self.pathway}
         about = {semconv.GEN_AI_AGENT: self._graph, semconv.RUN_STATUS: status}
         _turns.add(1, {**about, semconv.FINISH_REASON: reason})
@@ -114,24 +114,24 @@ class TurnTimes:
             _run_seconds.record(self._since(self._run_created_us) / 1_000, about)
 
     def _since(self, begun_us: int) -> float:
-        """Answers milliseconds; another process' clock may be ahead, and no time is less than none."""
+        """Return milliseconds; another process' clock may be ahead, and no time is less than none."""
         return max(0, self._clock.now_us() - begun_us) / 1_000
 
 
 def run_cancelled(graph: str, seconds: float) -> None:
-    """Counts a run that waited for a person and was ended without a turn."""
+    """Count a run that waited for a person and was ended without a turn."""
     about = {semconv.GEN_AI_AGENT: graph, semconv.RUN_STATUS: "cancelled"}
     _turns.add(1, {**about, semconv.FINISH_REASON: "CANCELLED"})
     _run_seconds.record(max(0.0, seconds), about)
 
 
 def run_retried(graph: str) -> None:
-    """Counts a run that was begun once more."""
+    """Count a run that was begun once more."""
     _run_retries.add(1, {semconv.GEN_AI_AGENT: graph})
 
 
 def tool_call(tool: str, state: str) -> None:
-    """Counts a tool call that came to stand in a state. A name nobody registered may be a model's own words."""
+    """Count a tool call that came to stand in a state. A name nobody registered may be a model's own words."""
     name = tool if tool in TOOL_REGISTRY else semconv.OTHER
     _tool_calls.add(1, {semconv.GEN_AI_TOOL: name, semconv.TOOL_CALL_STATE: state})
 
@@ -140,7 +140,7 @@ _watched: list[Database] = []
 
 
 def watch(database: Database) -> Callable[[], None]:
-    """Lets the gauges of what waits read this database, and answers what ends that.
+    """Let the gauges of what waits read this database, and return what ends that.
 
     Agents that share a database each tell the same numbers: look at their greatest, not at their sum.
     """
@@ -149,7 +149,7 @@ def watch(database: Database) -> Callable[[], None]:
 
 
 def _gauge(name: str, unit: str, description: str, read: Callable[[Connection], Iterable[Observation]]) -> None:
-    """Makes a gauge of what a read of each database answers."""
+    """Make a gauge of what a read of each database answers."""
 
     def observe(_options: CallbackOptions) -> Iterable[Observation]:
         found: list[Observation] = []
@@ -167,7 +167,7 @@ def _count(*conditions: sa.ColumnElement[bool]) -> Callable[[Connection], Iterab
 
 
 def _outbox(connection: Connection) -> Iterable[Observation]:
-    """Answers how much waits of each kind, those of which nothing waits included."""
+    """Return how much waits of each kind, those of which nothing waits included."""
     counted = sa.select(OUTBOX.c.kind, sa.func.count().label("depth"))
     query = counted.where(OUTBOX.c.state == "waiting").group_by(OUTBOX.c.kind)
     waiting = {row.kind: row.depth for row in connection.execute(query)}

@@ -29,7 +29,7 @@ class Owner:
     user_id: str
 
     def thread_key(self, thread_id: str) -> str:
-        """Answers what the runtime knows the owner's thread by: no choice of names of one user can meet another's."""
+        """Return what the runtime knows the owner's thread by: no choice of names of one user can meet another's."""
         return _thread_key(self.tenant, self.user_id, thread_id)
 
 
@@ -48,7 +48,7 @@ class OfThread:
 
     @property
     def thread_key(self) -> str:
-        """Answers the key of the thread."""
+        """Return the key of the thread."""
         return self.owner.thread_key(self.thread_id)
 
 
@@ -124,7 +124,7 @@ class StoredTurn(OfThread):
 
     @property
     def served_as(self) -> str:
-        """Answers the turn whose events and answer are this one's."""
+        """Return the turn whose events and answer are this one's."""
         return self.lead_turn or self.turn_id
 
 

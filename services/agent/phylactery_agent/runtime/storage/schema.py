@@ -280,10 +280,10 @@ MARKS = sa.Table(
 
 
 def to_bytes(text: str) -> bytes:
-    """Answers a text as the tables keep it; lone surrogates, which UTF-8 has no form for, survive."""
+    """Return a text as the tables keep it; lone surrogates, which UTF-8 has no form for, survive."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def to_text(data: bytes) -> str:
-    """Answers the text of a stored value."""
+    """Return the text of a stored value."""
     return data.decode("utf-8", "surrogatepass")

@@ -27,13 +27,13 @@ class Sealer:
     """Seals the codes of waiting approval replies, and hashes message bodies so that a hash tells nothing of them."""
 
     def __init__(self, secret: bytes) -> None:
-        """Takes 32 secret bytes; two keys are derived from them (HKDF, RFC 5869)."""
+        """Take 32 secret bytes; two keys are derived from them (HKDF, RFC 5869)."""
         self._aead = AESGCM(_derive(secret, b"phylactery agent: sealed codes"))
         self._mac_key = _derive(secret, b"phylactery agent: body hashes")
 
     @classmethod
     def from_folder(cls, folder: Path) -> Sealer:
-        """Reads <folder>/seal.key, or creates it with mode 0600. Raises SealError."""
+        """Read <folder>/seal.key, or create it with mode 0600. Raise SealError."""
         path = folder / KEY_FILE
         if not path.exists():
             _create(path)  # where another process was faster the key is its
@@ -46,23 +46,23 @@ class Sealer:
 
     @property
     def fingerprint(self) -> str:
-        """Answers what tells this key from another, and tells nothing else of it."""
+        """Return what tells this key from another, and tell nothing else of it."""
         return hmac.new(self._mac_key, b"phylactery agent: which key", hashlib.sha256).hexdigest()
 
     def seal(self, text: str, *, turn_id: str) -> bytes:
-        """Answers the text sealed to its turn."""
+        """Return the text sealed to its turn."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + self._aead.encrypt(nonce, text.encode(), turn_id.encode())
 
     def open(self, sealed: bytes, *, turn_id: str) -> str:
-        """Answers the text. Raises SealError."""
+        """Return the text. Raise SealError."""
         try:
             return self._aead.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], turn_id.encode()).decode()
         except InvalidTag:
             raise SealError(f"the code of turn {turn_id} cannot be unsealed; was {KEY_FILE} replaced?") from None
 
     def body_hash(self, body: bytes) -> str:
-        """Answers a keyed hash: a plain one of a short code could be searched."""
+        """Return a keyed hash: a plain one of a short code could be searched."""
         return "sha256:" + hmac.new(self._mac_key, body, hashlib.sha256).hexdigest()
 
 
@@ -71,7 +71,7 @@ def _derive(secret: bytes, purpose: bytes) -> bytes:
 
 
 def _create(path: Path) -> None:
-    """Writes a new key beside its place and moves it there whole, so that a crash leaves no half key.
+    """Write a new key beside its place and move it there whole, so that a crash leaves no half key.
 
     Of several processes that begin at once in one folder one writes it, and the others find it.
     """

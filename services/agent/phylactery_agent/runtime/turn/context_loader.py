@@ -25,7 +25,7 @@ from phylactery_agent.runtime.turn import canned_replies
 
 
 def drop(aside: asyncio.Task[Any]) -> None:
-    """Ends a task nobody waits for any more; what was wrong with it is nobody's fault then."""
+    """End a task nobody waits for any more; what was wrong with it is nobody's fault then."""
     if not aside.cancel() and not aside.cancelled():
         aside.exception()
 
@@ -48,7 +48,7 @@ class Hydrating:
     """Reads what turns should know."""
 
     def __init__(self, services: Services, delivery: Delivery) -> None:
-        """Takes memory, and what tells it of earlier turns first."""
+        """Take memory, and what tells it of earlier turns first."""
         self._services, self._delivery = services, delivery
         self._begun: dict[str, _Begun] = {}
         self._prepared: dict[str, Heard] = {}
@@ -66,7 +66,7 @@ class Hydrating:
         self._prepared[incoming.turn_id] = heard
 
     def begin(self, incoming: Incoming) -> None:
-        """Begins to read for a message on its way into the inbox, which opens a run there.
+        """Begin to read for a message on its way into the inbox, which opens a run there.
 
         Nothing of its thread may be under way, nor may another process serve it: what is read here must be all that the
         turns before it said.
@@ -79,13 +79,13 @@ class Hydrating:
             self._begun[incoming.turn_id] = _Begun(heard, reading)
 
     def forget(self, turn_id: str) -> None:
-        """Drops what was begun for a message that opened no run, or whose turn was given back."""
+        """Drop what was begun for a message that opened no run, or whose turn was given back."""
         begun = self._begun.pop(turn_id, None)
         if begun is not None:
             drop(begun.reading)
 
     async def heard(self, claim: Claim) -> Heard:
-        """Answers what a claimed message is."""
+        """Return what a claimed message is."""
         begun = self._begun.get(claim.lease.turn_id)
         if begun is not None:
             return in_language(begun.heard, claim)
@@ -93,7 +93,7 @@ class Hydrating:
         return await read_aside((owner.tenant, owner.user_id), claim.turn.text, partial(listen, claim))
 
     async def of(self, claim: Claim, heard: Heard) -> Hydration | None:
-        """Answers what the pathway reads, after memory was told every earlier turn of the thread.
+        """Return what the pathway reads, after memory was told every earlier turn of the thread.
 
         None where nothing is read: an answer to an approval goes on with what the run knows. Without memory the turn
         goes on degraded: no effect rests on what it holds, and what it must be told waits in the outbox.
@@ -106,7 +106,7 @@ class Hydrating:
         return await self._read(claim.lease, claim.turn.text, heard)
 
     async def _traced(self, incoming: Incoming, heard: Heard) -> Hydration:
-        """Reads within the trace of the message, whose turn has no span yet."""
+        """Read within the trace of the message, whose turn has no span yet."""
         parent = telemetry.extract({"traceparent": incoming.traceparent}) if incoming.traceparent else None
         with telemetry.span("hydrate", parent=parent):
             return await self._read(incoming, incoming.text, heard)
@@ -140,7 +140,7 @@ class TurnMemories:
     has_read: Callable[[], Awaitable[bool]]
 
     async def remember(self, text: str) -> Remembered:
-        """Keeps a text because it was asked for.
+        """Keep a text because it was asked for.
 
         The transcript takes the message first: memory believes a text as the person's only where a message of theirs
         holds its words, whatever a plan or a model makes of them. Once a tool answered, other words count as a text's.
@@ -160,5 +160,5 @@ class TurnMemories:
         )
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
-        """Answers what fits the words, best first; without words what was said last."""
+        """Return what fits the words, best first; without words what was said last."""
         return await self.services.memories(self.lease.owner).recall(query, limit=limit)

@@ -53,7 +53,7 @@ class TurnTask:
         interpreter: Interpreter | None = None,
         said_in: Callable[[str], Awaitable[str]] | None = None,
     ) -> None:
-        """Takes what the person said in this turn, nothing where it is an answer to an approval.
+        """Take what the person said in this turn, nothing where it is an answer to an approval.
 
         fresh says that nobody served the run before, so that it has no task. changes is the task of an earlier run that
         the words that open this one change, repeat or take back. interpreter reads the words before they open one; None
@@ -68,16 +68,16 @@ class TurnTask:
         self._finding: asyncio.Task[str] | None = None
 
     def expect(self) -> None:
-        """Says that a call will likely be asked about: the task is opened meanwhile, beside what comes before."""
+        """Say that a call will likely be asked about: the task is opened meanwhile, beside what comes before."""
         self._finding = self._finding or asyncio.get_running_loop().create_task(self._find())
 
     def close(self) -> None:
-        """Says that nothing more is asked about. What is still being opened for nothing RiskGate forgets by itself."""
+        """Say that nothing more is asked about. What is still being opened for nothing RiskGate forgets by itself."""
         if self._finding is not None:
             drop(self._finding)
 
     async def current(self) -> str:
-        """Answers the task's id, empty where there is none. Raises GateUnavailableError, GateRefusedError."""
+        """Return the task's id, empty where there is none. Raise GateUnavailableError, GateRefusedError."""
         if self._known is None:
             finding, self._finding = self._finding, None
             self._known = await (finding or self._find())
@@ -107,7 +107,7 @@ class TurnTask:
         return await self._interpreter.read(self._words, earlier)
 
     async def _begin(self, continues: str, chain: Sequence[OpenedTask]) -> str:
-        """Opens the task under a name that depends on run and turn alone: opened again, it is the same."""
+        """Open the task under a name that depends on run and turn alone: opened again, it is the same."""
         lease = self._lease
         request_id = lease.run_id if self._opens_run else f"{lease.run_id}:{lease.turn_id}"
         begin = partial(
@@ -135,7 +135,7 @@ class ReplacedFiles:
     async def show(self, call: ProposedCall, task: TurnTask) -> bool:
         """Queue what file_info answers about the file a call would replace; return whether there is one.
 
-        Raises GateUnavailableError, GateRefusedError, LeaseLostError.
+        Raise GateUnavailableError, GateRefusedError, LeaseLostError.
         """
         path = _replaced_path(call)
         found = await self._executor.file_to_replace(self._lease.owner.tenant, path) if path else None
@@ -177,13 +177,13 @@ class ReportingGate:
         self._replaced, self._changed_run = replaced, changed_run
 
     def expect(self) -> None:
-        """Says that a call will likely be asked about in this turn."""
+        """Say that a call will likely be asked about in this turn."""
         self._task.expect()
 
     async def open_task(self) -> None:
         """Open the turn's task though no call is asked about: its words take something back.
 
-        Raises GateUnavailableError. What RiskGate refuses is no reason not to go on: then nothing is left to take back.
+        Raise GateUnavailableError. What RiskGate refuses is no reason not to go on: then nothing is left to take back.
         """
         try:
             await self._task.current()
@@ -191,15 +191,15 @@ class ReportingGate:
             _log.info("nothing is left to take back", reason=error.reason)
 
     def close(self) -> None:
-        """Says that the turn is over."""
+        """Say that the turn is over."""
         self._task.close()
 
     async def evaluate(
         self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
     ) -> GateDecision:
-        """Reports and shows, then asks about a call of the turn's task.
+        """Report and shows, then ask about a call of the turn's task.
 
-        Raises GateUnavailableError when one of them does not work, GateRefusedError RESULT_NOT_SHOWN when RiskGate did
+        Raise GateUnavailableError when one of them does not work, GateRefusedError RESULT_NOT_SHOWN when RiskGate did
         not take a result of this run: it cannot judge by what it was not shown.
         """
         key = self._lease.thread_key
@@ -223,7 +223,7 @@ class ReportingGate:
     async def redeem(
         self, permit: str, call: ProposedCall, *, execution_id: str, thread_id: str, run_id: str
     ) -> Redeemed:
-        """Consumes the permit."""
+        """Consume the permit."""
         return await self._gate.redeem(permit, call, execution_id=execution_id, thread_id=thread_id, run_id=run_id)
 
     async def report_outcome(
@@ -235,27 +235,27 @@ class ReportingGate:
         result_size: int,
         error_code: str,
     ) -> None:
-        """Records how the execution ended."""
+        """Record how the execution ended."""
         await self._gate.report_outcome(
             execution_id, outcome=outcome, result_hash=result_hash, result_size=result_size, error_code=error_code
         )
 
     async def get_approval(self, approval_id: str) -> ApprovalInfo:
-        """Answers the approval."""
+        """Return the approval."""
         return await self._gate.get_approval(approval_id)
 
     async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
-        """Passes a person's yes on."""
+        """Pass a person's yes on."""
         return await self._gate.approve(approval_id, args_hash=args_hash, code=code, thread_id=thread_id)
 
     async def reject(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
-        """Passes a person's no on."""
+        """Pass a person's no on."""
         return await self._gate.reject(approval_id, reason=reason, thread_id=thread_id)
 
     async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
-        """Answers the public keys receipts verify with."""
+        """Return the public keys receipts verify with."""
         return await self._gate.public_keys(fresh=fresh)
 
     async def issuer(self) -> str:
-        """Answers the iss every receipt must carry."""
+        """Return the iss every receipt must carry."""
         return await self._gate.issuer()

@@ -70,7 +70,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Answers the tokens read and written."""
+        """Return the tokens read and written."""
         return self.prompt_tokens + self.completion_tokens
 
 
@@ -83,9 +83,9 @@ class ModelCallStore:
     async def begin(
         self, lease: Lease, key: str, request_hash: str, *, most: Usage, limits: RunLimits
     ) -> ModelReply | None:
-        """Answers what the call was answered before; else counts it, with the most it may take, and answers None.
+        """Return what the call was answered before; else counts it, with the most it may take, and return None.
 
-        A key that comes back with another request is a new call in the old one's row. Raises ModelBudgetError, and
+        A key that comes back with another request is a new call in the old one's row. Raise ModelBudgetError, and
         then nothing is counted; LeaseLostError, RunCancelledError.
         """
         clock = self._clock
@@ -111,9 +111,9 @@ class ModelCallStore:
     async def settle(
         self, lease: Lease, key: str, *, counted: Usage, took: Usage, reply: ModelReply | None, model: str = ""
     ) -> None:
-        """Replaces what was counted by what the call took, and keeps the reply where there is one to be kept.
+        """Replace what was counted by what the call took, and keep the reply where there is one to be kept.
 
-        Raises LeaseLostError: whoever holds the run now has counted, and will ask, for itself.
+        Raise LeaseLostError: whoever holds the run now has counted, and will ask, for itself.
         """
         clock = self._clock
 
@@ -141,17 +141,17 @@ class ModelCallStore:
         await self._database.write(work)
 
     async def require_wanted(self, lease: Lease) -> None:
-        """Raises RunCancelledError where the run was cancelled."""
+        """Raise RunCancelledError where the run was cancelled."""
         await self._database.read_quickly(lambda connection: require_wanted(connection, lease.run_id), one=True)
 
 
 def forget_replies(connection: Connection, run_id: str) -> None:
-    """Drops what models said in a run that has ended: nothing asks for it again, and what it took stays."""
+    """Drop what models said in a run that has ended: nothing asks for it again, and what it took stays."""
     _SET_OF_RUN.later(connection, run_id, reply=None)
 
 
 def _charge(connection: Connection, lease: Lease, most: Usage, limits: RunLimits) -> None:
-    """Counts a call. Raises ModelBudgetError where the run may not make it."""
+    """Count a call. Raise ModelBudgetError where the run may not make it."""
     used = _COUNTERS.one(connection, {"of_run": lease.run_id})
     assert used is not None, "a run whose lease was proved is there"
     if used.model_calls + most.calls > limits.calls:
@@ -175,7 +175,7 @@ def _to_bytes(reply: ModelReply) -> bytes:
 
 
 def reply_of(row: Row[Any] | Record) -> ModelReply:
-    """Answers the reply a row holds."""
+    """Return the reply a row holds."""
     kept = json.loads(row.reply)
     return ModelReply(
         text=kept["text"],

@@ -51,9 +51,9 @@ class ShownInspection:
         self._looked: dict[str, str] = {}
 
     async def checked(self, question: Question) -> Question:
-        """Answers the question as it may go out: our own instructions as they are, the rest without secrets.
+        """Return the question as it may go out: our own instructions as they are, the rest without secrets.
 
-        Costs one call for all parts that are new in the turn. Raises ModelUnavailableError MODEL_NOT_INSPECTED where
+        Costs one call for all parts that are new in the turn. Raise ModelUnavailableError MODEL_NOT_INSPECTED where
         RiskGate does not answer or does not take a part: then nothing of the question goes out.
         """
         new = list(dict.fromkeys(part for part in _parts(question.messages) if part not in self._looked))
@@ -67,7 +67,7 @@ class ShownInspection:
         return Question([self._message(message) for message in question.messages], question.tools)
 
     async def _look(self, parts: Sequence[str]) -> Mapping[str, str]:
-        """Answers each part without its secrets: together in one call, alone where that does not tell them apart."""
+        """Return each part without its secrets: together in one call, alone where that does not tell them apart."""
         if len(parts) > 1 and not any(_MARK in part for part in parts):
             try:
                 together = (await self._inspector.inspect(_BETWEEN.join(parts))).text.split(_BETWEEN)
@@ -103,7 +103,7 @@ def _parts(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _object(arguments: str) -> str:
-    """Answers arguments an endpoint takes: none, where what was taken out took the form of an object with it."""
+    """Return arguments an endpoint takes: none, where what was taken out took the form of an object with it."""
     try:
         return arguments if isinstance(json.loads(arguments), dict) else "{}"
     except ValueError:
@@ -135,7 +135,7 @@ class RunModels:
         self._away = Outages()
 
     def of(self, lease: Lease, inspector: Inspector, *, first: First = _nothing, keep: bool = True) -> RunModel:
-        """Answers the model of the run under this lease; without keep it stores no reply, whatever a call says.
+        """Return the model of the run under this lease; without keep it stores no reply, whatever a call says.
 
         ``inspector`` looks at what it is shown, for the lease's owner. ``first`` makes durable what led to a call,
         before it is counted: a node that runs again must ask the same.
@@ -196,7 +196,7 @@ class RunModel:
         on_text: OnText | None = None,
         keep: bool = True,
     ) -> ModelReply:
-        """Answers the conversation; see the port.
+        """Return the conversation; see the port.
 
         A call that is cut off by a crash or a cancellation stays counted with the most it may have taken: nobody knows
         what was paid.
@@ -232,7 +232,7 @@ class RunModel:
         return reply
 
     async def _ask(self, question: Question, spent: Spent, on_text: OnText | None) -> Answered:
-        """Asks while the run is wanted: who cancels it does not wait for a model. Raises RunCancelledError."""
+        """Ask while the run is wanted: who cancels it does not wait for a model. Raise RunCancelledError."""
         asking = asyncio.create_task(self._models.ask(question, spent, on_text, turn=self._lease.turn_id))
         try:
             while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
@@ -259,18 +259,18 @@ class RunModel:
         )
 
     def _call_id(self, key: str, request_hash: str, place: int) -> str:
-        """Answers an id that no other call of the run has: endpoints repeat theirs, and the ledger is keyed by it."""
+        """Return an id that no other call of the run has: endpoints repeat theirs, and the ledger is keyed by it."""
         name = json.dumps([self._lease.run_id, key, request_hash, place])
         return base64.b32encode(hashlib.sha256(name.encode()).digest()).decode().lower()[:_ID_LETTERS]
 
 
 def wire_question(messages: Sequence[ModelMessage], tools: Sequence[ModelTool]) -> Question:
-    """Answers a conversation as the wire has it."""
+    """Return a conversation as the wire has it."""
     return Question([_message(one) for one in messages], [_tool(one) for one in tools])
 
 
 def hash_of(question: Question) -> str:
-    """Answers what tells a request from another: the conversation and the tools, whichever model is asked."""
+    """Return what tells a request from another: the conversation and the tools, whichever model is asked."""
     body = json.dumps([question.messages, question.tools], sort_keys=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(body.encode()).hexdigest()
 
@@ -290,7 +290,7 @@ def _message(message: ModelMessage) -> Mapping[str, Any]:
 
 
 def _arguments(call: ModelCall) -> str:
-    """Answers the arguments as they are sent back: what is no object many endpoints refuse, from themselves too."""
+    """Return the arguments as they are sent back: what is no object many endpoints refuse, from themselves too."""
     return call.raw if call.arguments is not None and call.raw.strip() else "{}"
 
 

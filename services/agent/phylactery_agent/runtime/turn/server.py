@@ -77,11 +77,11 @@ class ActiveTime:
         self._begun_ns = time.monotonic_ns()
 
     def now_us(self) -> int:
-        """Answers how long the run was served until now, in microseconds."""
+        """Return how long the run was served until now, in microseconds."""
         return self._used_us + (time.monotonic_ns() - self._begun_ns) // 1_000
 
     def check(self) -> None:
-        """Raises ActiveTimeError where the time is up."""
+        """Raise ActiveTimeError where the time is up."""
         if self.now_us() > self._limit_us:
             raise ActiveTimeError
 
@@ -144,9 +144,9 @@ class TurnServer:
         self._heartbeat_seconds = heartbeat_seconds or tools.leases.heartbeat_seconds
 
     async def serve(self, claim: Claim) -> None:
-        """Serves a turn to its end.
+        """Serve a turn to its end.
 
-        Raises LeaseLostError or Unavailable when it could not be ended: then nothing more is written, and the turn
+        Raise LeaseLostError or Unavailable when it could not be ended: then nothing more is written, and the turn
         waits for whoever claims it next.
         """
         parent = telemetry.extract({"traceparent": claim.turn.traceparent}) if claim.turn.traceparent else None
@@ -177,14 +177,14 @@ class TurnServer:
         self.tell(claim)
 
     def tell(self, claim: Claim) -> None:
-        """Has whoever waits for the claim's turn look whether it has ended, and what its end leaves be delivered."""
+        """Have whoever waits for the claim's turn look whether it has ended, and what its end leaves be delivered."""
         self.hydrating.forget(claim.lease.turn_id)
         for turn_id in (claim.lease.turn_id, *claim.turn.joined):
             self._t.news.tell(turn_id)
         self._t.delivery.wake()
 
     def _written(self, claim: Claim, times: TurnTimes) -> Callable[[], None]:
-        """Answers what is done after each commit of a turn."""
+        """Return what is done after each commit of a turn."""
 
         def tell() -> None:
             times.told()
@@ -193,7 +193,7 @@ class TurnServer:
         return tell
 
     async def _under_lease(self, lease: Lease, active: ActiveTime, work: Coroutine[Any, Any, T]) -> T:
-        """Runs work while the lease is renewed beside it; a lost lease stops it at once."""
+        """Run work while the lease is renewed beside it; a lost lease stops it at once."""
         working = asyncio.create_task(work)
         beating = asyncio.create_task(self._beat(lease, active))
         try:
@@ -248,7 +248,7 @@ class TurnServer:
     async def _invoke(
         self, claim: Claim, heard: Heard, writes: TurnWrites, times: TurnTimes, active: ActiveTime
     ) -> TurnState:
-        """Answers the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
+        """Return the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
         graph, lease = self._t.graphs.get(claim.run.graph), claim.lease
         config: RunnableConfig = {"configurable": {"thread_id": lease.run_id}}
         snapshot = await graph.compiled.aget_state(config)
@@ -282,7 +282,7 @@ class TurnServer:
         return cast("TurnState", ended)
 
     def _require_version(self, claim: Claim, writes: TurnWrites, version: str, *, begun: bool) -> None:
-        """Raises GraphChangedError where the run stands in another version of its graph, or in one nobody noted."""
+        """Raise GraphChangedError where the run stands in another version of its graph, or in one nobody noted."""
         if claim.run.graph_version == version:
             return
         if begun:
@@ -352,7 +352,7 @@ class TurnServer:
         return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
 
     def _gate(self, claim: Claim, before: Mapping[str, Any], change: ThreadChange) -> ReportingGate:
-        """Answers RiskGate for this turn. Only what a person says opens a task; an answer to an approval opens none."""
+        """Return RiskGate for this turn. Only what a person says opens a task; an answer to an approval opens none."""
         turn, lease = claim.turn, claim.lease
         said = turn.kind == "message" and parse_reply(turn.text) is None
         words = self._t.sanitizing.words(turn) if said else ""
@@ -382,7 +382,7 @@ class TurnServer:
             return ""
 
     def _interpreter(self, claim: Claim, before: Mapping[str, Any]) -> Interpreter | None:
-        """Answers what reads the words of this turn, None in static mode and where it is switched off.
+        """Return what reads the words of this turn, None in static mode and where it is switched off.
 
         It has no part in the turn's own conversation, and is given nothing of it.
         """
@@ -403,7 +403,7 @@ class TurnServer:
         return Interpreter(model, offered, turn_id=turn.turn_id, seconds=seconds)
 
     def _codes(self, claim: Claim) -> tuple[str, Mapping[str, str]]:
-        """Answers the codes of an approval reply; without them, if the key was replaced, the graph asks again."""
+        """Return the codes of an approval reply; without them, if the key was replaced, the graph asks again."""
         try:
             return self._t.sanitizing.codes(claim.turn)
         except SealError as error:
@@ -412,7 +412,7 @@ class TurnServer:
 
 
 def _sorry(claim: Claim, reason: str, language: Language) -> Ending:
-    """Answers the ending of a turn the graph could not end: it has failed."""
+    """Return the ending of a turn the graph could not end: it has failed."""
     return Ending(
         status="failed",
         reason=reason,
@@ -422,7 +422,7 @@ def _sorry(claim: Claim, reason: str, language: Language) -> Ending:
 
 
 def _ending(claim: Claim, state: TurnState) -> Ending:
-    """Answers how the graph says the turn ends."""
+    """Return how the graph says the turn ends."""
     reply = state["reply"]
     status = state["run_status"]
     if status not in {"done", "suspended", "failed"}:
@@ -444,12 +444,12 @@ def _ending(claim: Claim, state: TurnState) -> Ending:
 
 
 def _tells_others(claim: Claim, ending: Ending) -> bool:
-    """Says whether the reply ends with what other runs ask; one that still waits as before has told it already."""
+    """Return whether the reply ends with what other runs ask; one that still waits as before has told it already."""
     return bool(claim.beside) and not (ending.approval_id and ending.approval_id == claim.run.approval_id)
 
 
 def _worth_remembering(claim: Claim, state: TurnState) -> bool:
-    """Says whether memory's write policy is asked about the person's words.
+    """Return whether memory's write policy is asked about the person's words.
 
     Not about an answer to an approval, and not about a request to remember: the tool serves that one, and what RiskGate
     or a person refuses there is not kept behind their back.

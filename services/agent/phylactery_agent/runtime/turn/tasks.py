@@ -59,7 +59,7 @@ class Result:
 def observation(task_id: str, run_id: str, tool: str, tool_call_id: str, result: Result) -> dict[str, Any]:
     """Return what RiskGate is shown of a run's result; result_json or result_text is missing where there is none.
 
-    A result too long is cut, says so, and is text whatever it was.
+    A result too long is cut, say so, and is text whatever it was.
     """
     shown: dict[str, Any] = {
         "task_id": task_id,
@@ -86,7 +86,7 @@ def _bounded(text: str) -> str:
 
 
 def _answers_json(tool: str, text: str) -> bool:
-    """Says whether a result is the JSON the tool's contract promises: what the text looks like counts for nothing."""
+    """Return whether a result is the JSON the tool's contract promises: what the text looks like counts for nothing."""
     spec = TOOL_REGISTRY.get(tool)
     if spec is None or spec.contract.answers != "json":
         return False
@@ -98,12 +98,12 @@ def _answers_json(tool: str, text: str) -> bool:
 
 
 def tasks_of(connection: Connection, run_id: str) -> Sequence[OpenedTask]:
-    """Answers the tasks of a run, oldest first."""
+    """Return the tasks of a run, oldest first."""
     return [OpenedTask(row.turn_id, row.task_id) for row in _OF_RUN.all(connection, {"of_run": run_id})]
 
 
 def task_of(connection: Connection, run_id: str) -> str:
-    """Answers the task a run is at now, empty where it has none."""
+    """Return the task a run is at now, empty where it has none."""
     opened = tasks_of(connection, run_id)
     return opened[-1].task_id if opened else ""
 
@@ -115,13 +115,13 @@ class TaskStore:
         self._database, self._clock = database, clock
 
     async def of_run(self, run_id: str) -> Sequence[OpenedTask]:
-        """Answers the tasks of a run, oldest first."""
+        """Return the tasks of a run, oldest first."""
         return await self._database.read_quickly(lambda connection: tasks_of(connection, run_id), one=True)
 
     async def show_before(self, lease: Lease, tool_call_id: str, shown: Mapping[str, Any]) -> None:
         """Commit, once, what RiskGate is to be shown before it is first asked about a call.
 
-        Nothing is added where the call has begun: what is found then may be its own doing. Raises LeaseLostError.
+        Nothing is added where the call has begun: what is found then may be its own doing. Raise LeaseLostError.
         """
         clock = self._clock
 
@@ -136,7 +136,7 @@ class TaskStore:
         reach("agent.looked")
 
     async def note(self, lease: Lease, task_id: str) -> None:
-        """Commits that the words of the lease's turn opened a task. Raises LeaseLostError."""
+        """Commit that the words of the lease's turn opened a task. Raise LeaseLostError."""
         clock = self._clock
 
         def work(connection: Connection) -> None:

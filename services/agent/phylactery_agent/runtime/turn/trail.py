@@ -61,15 +61,15 @@ class RunTrail:
         self._noted: list[tuple[Any, ...]] = []
 
     def begin(self) -> None:
-        """Says that a node begins. Raises what stops the run before it does."""
+        """Say that a node begins. Raise what stops the run before it does."""
         self._begins()
 
     def now_us(self) -> int:
-        """Answers the time, in microseconds since the epoch."""
+        """Return the time, in microseconds since the epoch."""
         return self._clock.now_us()
 
     def note(self, step: NodeStep) -> None:
-        """Takes a node that ended."""
+        """Take a node that ended."""
         if step.graph_step == self._graph_step:
             self._position += 1
         else:
@@ -91,7 +91,7 @@ class RunTrail:
         self._tell()
 
     def hold(self, writes: TurnWrites) -> None:
-        """Gives what was noted since the last time to the turn's writes, beside what of it waits there already."""
+        """Give what was noted since the last time to the turn's writes, beside what of it waits there already."""
         if not self._noted:
             return
         run_id, reached = self._lease.run_id, self._superstep
@@ -117,14 +117,14 @@ class TrailHolder:
         self._writes, self._trail = writes, trail
 
     def hold(self, work: Work[None], *, slot: object, kept: Any) -> None:
-        """Takes a checkpoint, and the nodes noted since the one before."""
+        """Take a checkpoint, and the nodes noted since the one before."""
         self._trail.hold(self._writes)
         self._writes.hold(work, slot=slot, kept=kept)
 
     def held(self, slot: object) -> Any:
-        """Answers what was given with the checkpoint that waits in a slot."""
+        """Return what was given with the checkpoint that waits in a slot."""
         return self._writes.held(slot)
 
     async def flush(self) -> None:
-        """Writes what is held."""
+        """Write what is held."""
         await self._writes.flush()

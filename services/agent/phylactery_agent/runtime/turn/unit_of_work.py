@@ -59,16 +59,16 @@ class TurnWrites:
 
     @property
     def cancelled(self) -> bool:
-        """Says, to a work that runs, whether the person cancelled the run; nobody can before its commit."""
+        """Say, to a work that runs, whether the person cancelled the run; nobody can before its commit."""
         return self._cancelled
 
     def require_wanted(self) -> None:
-        """Raises RunCancelledError, in a work that runs, where the person cancelled the run."""
+        """Raise RunCancelledError, in a work that runs, where the person cancelled the run."""
         if self._cancelled:
             raise RunCancelledError(f"run {self._lease.run_id} was cancelled")
 
     def hold(self, work: Work[None], *, slot: object = None, kept: Any = None) -> None:
-        """Takes a write that can wait. With a slot it takes the place of what was held there; see ``held``."""
+        """Take a write that can wait. With a slot it takes the place of what was held there; see ``held``."""
         name = object() if slot is None else slot
         self._held.pop(name, None)
         self._held[name] = _Held(work, kept)
@@ -76,19 +76,19 @@ class TurnWrites:
             self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._flush_soon)
 
     def held(self, slot: object) -> Any:
-        """Answers what was given as ``kept`` with the write that waits there; None where none does."""
+        """Return what was given as ``kept`` with the write that waits there; None where none does."""
         waiting = self._held.get(slot)
         return None if waiting is None else waiting.kept
 
     def drop(self, unwanted: Callable[[object], bool]) -> None:
-        """Forgets what waits in slots of which that is true."""
+        """Forget what waits in slots of which that is true."""
         for name in [name for name in self._held if unwanted(name)]:
             del self._held[name]
 
     async def write(self, work: Work[T]) -> T:
-        """Writes what is held and then this, in one transaction, and answers once it is durable.
+        """Write what is held and then this, in one transaction, and return once it is durable.
 
-        Raises LeaseLostError, Unavailable, and what the work raises; then nothing was written and all is held still.
+        Raise LeaseLostError, Unavailable, and what the work raises; then nothing was written and all is held still.
         After something held failed by itself, every write raises why: the turn is taken up again from what is stored.
         """
         async with self._one_at_a_time:
@@ -107,19 +107,19 @@ class TurnWrites:
         return answer
 
     async def flush(self) -> None:
-        """Writes what is held, if there is something. Raises LeaseLostError and Unavailable."""
+        """Write what is held, if there is something. Raise LeaseLostError and Unavailable."""
         if self._held:
             await self.write(lambda _connection, _now: None)
 
     async def close(self) -> None:
-        """Writes nothing more by itself; what is held was not worth a write, or its lease is lost."""
+        """Write nothing more by itself; what is held was not worth a write, or its lease is lost."""
         self._stop_timer()
         if self._flushing is not None:
             self._flushing.cancel()
             await asyncio.gather(self._flushing, return_exceptions=True)  # a fault of it has shown, or shows no more
 
     def _keep(self, waiting: dict[object, _Held], error: BaseException) -> None:
-        """Holds what was not written. Where more was held meanwhile, which rests on it, the turn cannot go on."""
+        """Hold what was not written. Where more was held meanwhile, which rests on it, the turn cannot go on."""
         if self._held:
             self._broken = error
         self._held = waiting | self._held
@@ -141,6 +141,6 @@ class TurnWrites:
         self._flushing = asyncio.get_running_loop().create_task(self._flush_quietly())
 
     async def _flush_quietly(self) -> None:
-        """Writes what is held; what is wrong shows at the next write that must last."""
+        """Write what is held; what is wrong shows at the next write that must last."""
         with contextlib.suppress(LeaseLostError, DomainError):
             await self.flush()

@@ -33,11 +33,11 @@ class _TenantFiles:
         self._tools: dict[str, tuple[FileTools, FolderTools]] = {}
 
     def of(self, invocation: Invocation) -> FileTools:
-        """Answers the tools over files of the invocation's tenant, made when they are first asked for."""
+        """Return the tools over files of the invocation's tenant, made when they are first asked for."""
         return self._of(invocation.tenant)[0]
 
     def folders_of(self, invocation: Invocation) -> FolderTools:
-        """Answers the tools over folders of the invocation's tenant."""
+        """Return the tools over folders of the invocation's tenant."""
         return self._of(invocation.tenant)[1]
 
     def _of(self, tenant: str) -> tuple[FileTools, FolderTools]:
@@ -57,7 +57,7 @@ async def _not_configured(_invocation: Invocation) -> str:
 def _outside(
     web: WebSettings | None, mail: MailSettings | None, journal: EffectJournal
 ) -> Mapping[str, Implementation]:
-    """Answers the tools that reach beyond this system, where settings say whereto."""
+    """Return the tools that reach beyond this system, where settings say whereto."""
     post = MailTools(mail, journal) if mail else None
     return {
         "http_get": Implementation(run=WebTools(web).http_get if web else _not_configured),

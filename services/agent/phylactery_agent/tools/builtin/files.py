@@ -309,7 +309,7 @@ def _name_of(error: OSError) -> str:
 
 
 def file_info(sandbox: Sandbox, path: str) -> str:
-    """Return what file_info answers about a path. Raises ToolFailedError as Sandbox.stat_file."""
+    """Return what file_info answers about a path. Raise ToolFailedError as Sandbox.stat_file."""
     found = sandbox.stat_file(path)
     told = (
         {"size": None, "modified": None} if found is None else {"size": found.st_size, "modified": modified_at(found)}

@@ -44,11 +44,11 @@ class EffectJournal:
 
     @staticmethod
     def name_of(effect_key: str) -> str:
-        """Answers the file name that stands for a key."""
+        """Return the file name that stands for a key."""
         return hashlib.sha256(effect_key.encode()).hexdigest()
 
     def read(self, effect_key: str) -> JournalNote | None:
-        """Answers the note of a key, None where nothing was about to happen."""
+        """Return the note of a key, None where nothing was about to happen."""
         with _journal_faults():
             try:
                 raw = (self._folder / self.name_of(effect_key)).read_bytes()
@@ -59,7 +59,7 @@ class EffectJournal:
         return JournalNote(**json.loads(raw))
 
     def write(self, effect_key: str, note: JournalNote) -> None:
-        """Makes the note durable, replacing the one before in one step."""
+        """Make the note durable, replacing the one before in one step."""
         with _journal_faults():
             write_durably(self._folder / self.name_of(effect_key), json.dumps(asdict(note)).encode())
 
@@ -74,7 +74,7 @@ class EffectJournal:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Holds the one write lock of this journal, across threads and processes."""
+        """Hold the one write lock of this journal, across threads and processes."""
         with _journal_faults():
             descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

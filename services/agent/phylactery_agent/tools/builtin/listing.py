@@ -60,7 +60,7 @@ class _Search:
 
     @property
     def over(self) -> bool:
-        """Says whether a bound is reached; then the answer is not complete."""
+        """Return whether a bound is reached; then the answer is not complete."""
         reached = (
             self.stopped.is_set()
             or self.searched + self.skipped >= MAX_FILES
@@ -73,7 +73,7 @@ class _Search:
         return False
 
     def answer(self) -> str:
-        """Answers the tool's JSON."""
+        """Return the tool's JSON."""
         return json.dumps(
             {
                 "matches": self.matches,
@@ -92,7 +92,7 @@ class FolderTools:
         self._sandbox = sandbox
 
     async def list_dir(self, invocation: Invocation) -> str:
-        """Answers a folder's entries by name: kind, size in bytes, time of the last change.
+        """Return a folder's entries by name: kind, size in bytes, time of the last change.
 
         Raises:
             ToolFailedError: NOT_FOUND, NOT_A_FOLDER, or as Sandbox says.
@@ -101,7 +101,7 @@ class FolderTools:
         return await asyncio.to_thread(self._list, args.path)
 
     async def search_files(self, invocation: Invocation) -> str:
-        """Answers the lines that match below a folder, in the order of the paths.
+        """Return the lines that match below a folder, in the order of the paths.
 
         Raises:
             ToolFailedError: PATTERN_INVALID, NOT_FOUND, NOT_A_FOLDER, or as Sandbox says.
@@ -144,7 +144,7 @@ class FolderTools:
                 search.complete = False
 
     def _look_into(self, folder: int, name: str, path: str, search: _Search) -> None:
-        """Adds a file's matching lines; what is no text, too large or not to be read is counted as skipped."""
+        """Add a file's matching lines; what is no text, too large or not to be read is counted as skipped."""
         try:
             data = self._sandbox.read_bytes(folder, name)
             path.encode()
@@ -183,7 +183,7 @@ def _compiled(args: SearchFilesArguments) -> _Expression:
 
 
 def _protected(name: str) -> bool:
-    """Says whether policies never let a file of this name be read: as RiskGate sees a path's segments.
+    """Return whether policies never let a file of this name be read: as RiskGate sees a path's segments.
 
     A backslash separates there, so a name that holds one is several.
     """
@@ -191,7 +191,7 @@ def _protected(name: str) -> bool:
 
 
 def _names(folder: int, limit: int) -> tuple[list[str], bool]:
-    """Answers the names that may be seen, in order, and whether they are all."""
+    """Return the names that may be seen, in order, and whether they are all."""
     scanned = 0
 
     def seen() -> Iterator[str]:

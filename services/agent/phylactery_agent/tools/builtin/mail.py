@@ -123,7 +123,7 @@ class MailTools:
         return message
 
     async def _open(self, client: aiosmtplib.SMTP, to: str) -> None:
-        """Goes as far as the recipient. Whatever fails, nothing was sent; no text of the server's is repeated."""
+        """Go as far as the recipient. Whatever fails, nothing was sent; no text of the server's is repeated."""
         settings = self._settings
         try:
             async with asyncio.timeout(settings.open_seconds):
@@ -188,7 +188,7 @@ class MailTools:
 
 
 def _admit_subject(subject: str) -> None:
-    """Refuses what a recipient would read otherwise than it stands here: what is decided about is what is sent.
+    """Refuse what a recipient would read otherwise than it stands here: what is decided about is what is sent.
 
     An encoded word (RFC 2047) is read as what it encodes, which can be a whole header, and nobody has looked into it.
 
@@ -206,7 +206,7 @@ class MailUnknownError(Exception):
 
 
 def _refusal(error: aiosmtplib.SMTPResponseException) -> ToolFailedError:
-    """Answers what a server's no comes to, without its text; one for the moment is no refusal."""
+    """Return what a server's no comes to, without its text; one for the moment is no refusal."""
     if error.code < _FOR_GOOD:
         return ToolFailedError("MAIL_UNAVAILABLE", f"the mail server takes nothing for the moment ({error.code})")
     if isinstance(error, aiosmtplib.SMTPRecipientRefused):

@@ -12,11 +12,11 @@ from phylactery_agent.tools.specs import RecallArguments, RememberArguments
 
 
 async def remember(invocation: Invocation) -> str:
-    """Keeps a text, and answers the memory's id.
+    """Keep a text, and return the memory's id.
 
     Raises:
         ToolFailedError: it holds a secret (SECRET_PASSWORD, SECRET_CARD, SECRET_KEY), memory refuses it (its own
-            reason) or does not answer (MEMORY_UNAVAILABLE).
+            reason) or do not answer (MEMORY_UNAVAILABLE).
     """
     args = arguments_of(invocation, RememberArguments)
     kept = await asked_of_memory(invocation.memories.remember(args.text))
@@ -26,12 +26,12 @@ async def remember(invocation: Invocation) -> str:
 
 
 async def recall(invocation: Invocation) -> str:
-    """Answers how many memories were found, and then one line for each: its day and its text.
+    """Return how many memories were found, and then one line for each: its day and its text.
 
     What a tool or the web said is marked and stands as one JSON string, so that no line of it can pass for another's.
 
     Raises:
-        ToolFailedError: memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
+        ToolFailedError: memory refuses it (its own reason) or do not answer (MEMORY_UNAVAILABLE).
     """
     args = arguments_of(invocation, RecallArguments)
     found = await asked_of_memory(invocation.memories.recall(args.query, limit=args.limit))

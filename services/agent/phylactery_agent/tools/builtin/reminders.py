@@ -15,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def create_reminder(invocation: Invocation) -> str:
-    """Keeps a reminder, once per effect; answers it.
+    """Keep a reminder, once per effect; return it.
 
     Raises:
         ToolFailedError: TIME_NOT_UNDERSTOOD, TIME_PAST, REPEAT_INVALID, TIME_ZONE_UNKNOWN, TOO_MANY_REMINDERS, or
@@ -45,7 +45,7 @@ async def create_reminder(invocation: Invocation) -> str:
 
 
 async def list_reminders(invocation: Invocation) -> str:
-    """Answers the person's active reminders, the next one first.
+    """Return the person's active reminders, the next one first.
 
     Raises:
         ToolFailedError: REMINDERS_UNAVAILABLE where nobody keeps any.
@@ -57,7 +57,7 @@ async def list_reminders(invocation: Invocation) -> str:
 
 
 async def cancel_reminder(invocation: Invocation) -> str:
-    """Cancels one reminder; answers it. The same effect again changes nothing.
+    """Cancel one reminder; return it. The same effect again changes nothing.
 
     Raises:
         ToolFailedError: REMINDER_NOT_FOUND, REMINDER_AMBIGUOUS, REMINDERS_UNAVAILABLE where nobody keeps any.
@@ -77,7 +77,7 @@ def _keeper(invocation: Invocation) -> Reminders:
 
 
 def _view(reminder: Reminder) -> dict[str, str]:
-    """Answers a reminder as the tools tell it, its time with the offset of its zone."""
+    """Return a reminder as the tools tell it, its time with the offset of its zone."""
     due = (_EPOCH + timedelta(microseconds=reminder.due_us)).astimezone(zone(reminder.time_zone))
     return {
         "id": reminder.reminder_id,

@@ -26,7 +26,7 @@ _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def split_path(path: str) -> tuple[str, ...]:
-    """Answers the components of a relative path.
+    """Return the components of a relative path.
 
     Raises:
         ToolFailedError: PATH_INVALID for an empty, too long or unprintable path, PATH_OUTSIDE_SANDBOX for an absolute
@@ -62,7 +62,7 @@ class Sandbox:
 
     @contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Opens the folder a path's last component is in; answers its descriptor and that component.
+        """Open the folder a path's last component is in; return its descriptor and that component.
 
         Raises:
             ToolFailedError: as split_path; NOT_FOUND for a missing folder, PATH_OUTSIDE_SANDBOX for a symlink.
@@ -73,7 +73,7 @@ class Sandbox:
 
     @contextmanager
     def folder(self, path: str) -> Iterator[int]:
-        """Opens a folder; an empty path, or ".", is the sandbox itself, and one "/" at the end is taken.
+        """Open a folder; an empty path, or ".", is the sandbox itself, and one "/" at the end is taken.
 
         Raises:
             ToolFailedError: as split_path; NOT_FOUND, NOT_A_FOLDER, PATH_OUTSIDE_SANDBOX for a symlink.
@@ -90,7 +90,7 @@ class Sandbox:
 
     @contextmanager
     def inner(self, folder: int, name: str) -> Iterator[int]:
-        """Opens a folder inside an open one. Raises ToolFailedError as parent does."""
+        """Open a folder inside an open one. Raise ToolFailedError as parent does."""
         try:
             descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
         except OSError as error:
@@ -102,7 +102,7 @@ class Sandbox:
 
     @contextmanager
     def _walked(self, folders: Sequence[str]) -> Iterator[int]:
-        """Opens one folder after the other, each from the one before."""
+        """Open one folder after the other, each from the one before."""
         descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for folder in folders:
@@ -117,7 +117,7 @@ class Sandbox:
             os.close(descriptor)
 
     def read_bytes(self, folder: int, name: str) -> bytes | None:
-        """Answers a regular file's bytes, None where there is none.
+        """Return a regular file's bytes, None where there is none.
 
         Raises:
             ToolFailedError: PATH_OUTSIDE_SANDBOX for a symlink, NOT_A_FILE, FILE_TOO_LARGE, ACCESS_DENIED.

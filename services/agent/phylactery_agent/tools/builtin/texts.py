@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 async def asked_of_memory(call: Awaitable[T]) -> T:
-    """Awaits a call to memory.
+    """Await a call to memory.
 
     Raises:
-        ToolFailedError: memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
+        ToolFailedError: memory refuses it (its own reason) or do not answer (MEMORY_UNAVAILABLE).
     """
     try:
         return await call
@@ -32,16 +32,16 @@ async def asked_of_memory(call: Awaitable[T]) -> T:
 
 
 async def echo(invocation: Invocation) -> str:
-    """Answers the text it was given."""
+    """Return the text it was given."""
     args = arguments_of(invocation, EchoArguments)
     return args.text
 
 
 async def read_output(invocation: Invocation) -> str:
-    """Answers a range of one of the user's stored outputs, under a line that says which range of how much.
+    """Return a range of one of the user's stored outputs, under a line that says which range of how much.
 
     Raises:
-        ToolFailedError: memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
+        ToolFailedError: memory refuses it (its own reason) or do not answer (MEMORY_UNAVAILABLE).
     """
     args = arguments_of(invocation, ReadOutputArguments)
     reading = invocation.outputs.read_output(args.pointer, offset=args.offset, limit=args.limit)
@@ -51,10 +51,10 @@ async def read_output(invocation: Invocation) -> str:
 
 
 async def rehydrate_output(invocation: Invocation) -> str:
-    """Answers the whole text of one of the user's stored outputs: it is never evicted again.
+    """Return the whole text of one of the user's stored outputs: it is never evicted again.
 
     Raises:
-        ToolFailedError: memory refuses it (OUTPUT_NOT_REHYDRATABLE where it is too long, or another reason) or does not
+        ToolFailedError: memory refuses it (OUTPUT_NOT_REHYDRATABLE where it is too long, or another reason) or do not
             answer (MEMORY_UNAVAILABLE).
     """
     args = arguments_of(invocation, RehydrateOutputArguments)
@@ -62,7 +62,7 @@ async def rehydrate_output(invocation: Invocation) -> str:
 
 
 async def search_output(invocation: Invocation) -> str:
-    """Answers the matching lines of one of the user's stored outputs as grep does, with their numbers.
+    """Return the matching lines of one of the user's stored outputs as grep does, with their numbers.
 
     The line above them says how many there are and which range of how much was searched; where it ends before the
     output does, the next search starts there. A line around a match stands with a dash.

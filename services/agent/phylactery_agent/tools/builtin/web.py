@@ -43,7 +43,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
-    """Answers every address the system knows of a name. Raises OSError."""
+    """Return every address the system knows of a name. Raise OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 
@@ -64,7 +64,7 @@ class WebTools:
         )
 
     async def http_get(self, invocation: Invocation) -> str:
-        """Answers a line with status, type and final URL, and below it the body as text.
+        """Return a line with status, type and final URL, and below it the body as text.
 
         Raises:
             ToolFailedError: URL_REFUSED, HOST_NOT_ALLOWED, ADDRESS_REFUSED, HTTP_UNREACHABLE, HTTP_STATUS,
@@ -95,7 +95,7 @@ class WebTools:
         return entry
 
     async def _addresses(self, entry: AllowedHost, url: Url) -> Sequence[str]:
-        """Answers the addresses to connect to, all of them judged; one that is refused refuses the host."""
+        """Return the addresses to connect to, all of them judged; one that is refused refuses the host."""
         try:
             found = [url.host] if address_of(url.host) else list(dict.fromkeys(await self._resolve(url.host, url.port)))
         except (OSError, UnicodeError):
@@ -106,7 +106,7 @@ class WebTools:
         return found
 
     async def _ask(self, url: Url, addresses: Sequence[str]) -> str | Url:
-        """Answers the page, or where it says to look. The next address is tried where one takes no connection."""
+        """Return the page, or where it says to look. The next address is tried where one takes no connection."""
         for address in addresses:
             try:
                 return await self._ask_at(url, address)
@@ -146,7 +146,7 @@ class WebTools:
         return f"[{response.status_code} {kind}; {url}]\n{text}"
 
     async def _body(self, response: httpx.Response) -> bytes:
-        """Answers the body, unpacked; both what came and what it unpacks to are bounded."""
+        """Return the body, unpacked; both what came and what it unpacks to are bounded."""
         packed = response.headers.get("content-encoding", "identity").lower()
         if packed not in {"identity", "gzip", "x-gzip", "deflate"}:
             raise ToolFailedError("CONTENT_TYPE_REFUSED", "it is packed in a way that is not understood")
@@ -160,7 +160,7 @@ class WebTools:
 
 
 async def _unpacked(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
-    """Answers what the parts unpack to, never more than a little past the bound at once."""
+    """Return what the parts unpack to, never more than a little past the bound at once."""
     unpacking, came = zlib.decompressobj(_GZIP_OR_ZLIB), 0
     async for part in parts:
         came += len(part)
@@ -177,7 +177,7 @@ async def _unpacked(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[byt
 
 
 def _type_of(response: httpx.Response) -> tuple[str, str]:
-    """Answers the type and the charset of a body that is text. Raises ToolFailedError for any other."""
+    """Return the type and the charset of a body that is text. Raise ToolFailedError for any other."""
     header = response.headers.get("content-type", "text/plain")
     kind, *parameters = [part.strip().lower() for part in header.split(";")]
     if not kind.isascii() or not (kind.startswith("text/") or kind in _TEXT_TYPES or kind.endswith(("+json", "+xml"))):

@@ -47,9 +47,9 @@ Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[Sess
 
 @asynccontextmanager
 async def process_streams(config: ServerConfig) -> AsyncIterator[Streams]:
-    """Starts a server's process and answers the streams of its messages; afterwards its whole group is ended.
+    """Start a server's process and return the streams of its messages; afterwards its whole group is ended.
 
-    The incoming stream ends when the process does, or says what no server says.
+    The incoming stream ends when the process does, or say what no server says.
 
     Raises:
         ServerFaultError: there is no such command or folder.
@@ -109,7 +109,7 @@ async def _begun(config: ServerConfig, stderr: IO[bytes] | int) -> Process:
 
 
 async def _read(process: Process, incoming: MemoryObjectSendStream[Incoming]) -> None:
-    """Passes messages on until the server ends; what is no message is passed over, until there is too much of it."""
+    """Pass messages on until the server ends; what is no message is passed over, until there is too much of it."""
     assert process.stdout is not None
     noise = 0
     with incoming, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -131,7 +131,7 @@ async def _write(
     outgoing: MemoryObjectReceiveStream[SessionMessage],
     incoming: MemoryObjectSendStream[Incoming],
 ) -> None:
-    """Writes messages; a server that reads no more is as good as gone, so its incoming stream ends, too."""
+    """Write messages; a server that reads no more is as good as gone, so its incoming stream ends, too."""
     assert process.stdin is not None
     with contextlib.suppress(anyio.ClosedResourceError):
         async for message in outgoing:
@@ -145,7 +145,7 @@ async def _write(
 
 
 async def _end(process: Process) -> None:
-    """Ends a server as the protocol says: its input closes; then its group is asked, then killed, and reaped."""
+    """End a server as the protocol says: its input closes; then its group is asked, then killed, and reaped."""
     assert process.stdin is not None
     with contextlib.suppress(OSError, RuntimeError):
         process.stdin.close()
@@ -161,7 +161,7 @@ async def _end(process: Process) -> None:
 
 
 async def _gone(process: Process, seconds: float) -> bool:
-    """Waits until the process has ended, at most so long. wait() would wait for its pipes, too."""
+    """Wait until the process has ended, at most so long. wait() would wait for its pipes, too."""
     ends = asyncio.get_running_loop().time() + seconds
     while process.returncode is None:
         if asyncio.get_running_loop().time() >= ends:

@@ -124,20 +124,20 @@ class ServerConfig(_Strict):
             raise ValueError("url is http:// to another machine: use https://, or say plain_http: true")
 
     def of(self, tool: str) -> ToolConfig:
-        """Answers what is known of one tool, by the server's own name."""
+        """Return what is known of one tool, by the server's own name."""
         return self.tools.get(tool, ToolConfig())
 
     def takes(self, tool: str) -> bool:
-        """Says whether a tool is wanted at all."""
+        """Return whether a tool is wanted at all."""
         return self.only is None or tool in self.only
 
     def environment(self) -> dict[str, str]:
-        """Answers what its process gets to see, and nothing else of the agent's. Raises McpConfigError."""
+        """Return what its process gets to see, and nothing else of the agent's. Raise McpConfigError."""
         given = {name: os.environ[name] for name in (*_PLAIN, *self.env) if name in os.environ}
         return given | {name: _secret(path) for name, path in self.env_files.items()}
 
     def headers(self) -> dict[str, str]:
-        """Answers the headers of its URL, read anew. Raises McpConfigError."""
+        """Return the headers of its URL, read anew. Raise McpConfigError."""
         return {name: _secret(path) for name, path in self.header_files.items()}
 
 
@@ -159,7 +159,7 @@ class McpTools:
 
 
 def load_config(value: str) -> McpConfig:
-    """Reads AGENT_MCP_SERVERS: JSON in place, or the path of a YAML file; empty names no server.
+    """Read AGENT_MCP_SERVERS: JSON in place, or the path of a YAML file; empty names no server.
 
     Raises:
         McpConfigError: it cannot be read or used.

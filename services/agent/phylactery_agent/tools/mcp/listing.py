@@ -11,7 +11,7 @@ from phylactery_agent.tools.mcp.session import open_session, why_of
 
 
 async def list_tools(config: ServerConfig) -> Mapping[str, Mapping[str, Any]]:
-    """Answers the tools a server offers and the configuration takes, by its own names, as what they are known by.
+    """Return the tools a server offers and the configuration takes, by its own names, as what they are known by.
 
     Raises:
         ServerFaultError: it cannot be spoken to, or its list cannot be used; the message is ours.

@@ -52,15 +52,15 @@ class Pins:
     servers: Mapping[str, Mapping[str, Pin]] = field(default_factory=dict)
 
     def of(self, server: str) -> Mapping[str, Pin]:
-        """Answers the pins of one server."""
+        """Return the pins of one server."""
         return self.servers.get(server, {})
 
 
 def known_by(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers what a tool is known by, of a definition as the protocol carries it; what is not said is left out.
+    """Return what a tool is known by, of a definition as the protocol carries it; what is not said is left out.
 
     Raises:
-        DefinitionError: it is too large, or holds what JSON does not carry exactly.
+        DefinitionError: it is too large, or hold what JSON does not carry exactly.
     """
     kept = {key: tool[key] for key in _KNOWN_BY if tool.get(key) is not None}
     try:
@@ -73,12 +73,12 @@ def known_by(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def definition_hash(definition: Mapping[str, Any]) -> str:
-    """Answers the SHA-256 over the RFC 8785 form of a definition."""
+    """Return the SHA-256 over the RFC 8785 form of a definition."""
     return "sha256:" + hashlib.sha256(rfc8785.dumps(dict(definition))).hexdigest()
 
 
 def load_pins(path: Path) -> Pins:
-    """Reads the pin file; one that is not there pins nothing.
+    """Read the pin file; one that is not there pins nothing.
 
     Raises:
         PinsError: it cannot be read, is none, or was altered: a hash does not fit its definition.
@@ -116,7 +116,7 @@ def _pin(path: Path, name: str, held: Mapping[str, Any]) -> Pin:
 
 
 def save_pins(path: Path, pins: Pins) -> None:
-    """Writes the pin file in one step: whoever reads it finds the old one or the new one. Raises OSError."""
+    """Write the pin file in one step: whoever reads it finds the old one or the new one. Raise OSError."""
     servers = {
         server: {
             "tools": {
@@ -150,7 +150,7 @@ class Change:
 
 
 def changes(pinned: Mapping[str, Pin], listed: Mapping[str, Mapping[str, Any]]) -> Iterator[Change]:
-    """Yields what is not as it was pinned, by name; listed holds definitions as known_by answers them."""
+    """Yield what is not as it was pinned, by name; listed holds definitions as known_by answers them."""
     for name in sorted({*pinned, *listed}):
         before = _readable(pinned[name].definition) if name in pinned else []
         after = _readable(listed[name]) if name in listed else []

@@ -18,7 +18,7 @@ _MAX_NAME_CHARS: Final = 300
 
 
 def text_of(result: types.CallToolResult, *, structured: bool, limit: int) -> str:
-    """Answers the text of a result; structured says that the tool promises JSON, which is then what it answers.
+    """Return the text of a result; structured says that the tool promises JSON, which is then what it answers.
 
     Raises:
         ToolFailedError: the tool says that it failed.
@@ -72,7 +72,7 @@ def _json(value: Any) -> str:
 
 
 def _bounded(text: str, limit: int) -> str:
-    """Answers at most so many characters; what was cut is said."""
+    """Return at most so many characters; what was cut is said."""
     if len(text) <= limit:
         return text
     end = f"\n[cut here: {limit} of {len(text)} characters]"

@@ -58,7 +58,7 @@ class McpServer:
     """A configured server and its pinned tools. begin() and end() come once each."""
 
     def __init__(self, name: str, config: ServerConfig, pins: Mapping[str, Pin]) -> None:
-        """Raises McpConfigError where a pinned tool does not fit what the configuration says of it."""
+        """Raise McpConfigError where a pinned tool does not fit what the configuration says of it."""
         self._name, self._config = name, config
         self._pins = {tool: pin for tool, pin in pins.items() if config.takes(tool)}
         self._specs = {tool: spec_of(name, config, pin) for tool, pin in self._pins.items()}
@@ -71,7 +71,7 @@ class McpServer:
         self._told = ""
 
     def register(self) -> Mapping[str, Implementation]:
-        """Registers the pinned tools, all switched off until the server is there, and answers what runs them.
+        """Register the pinned tools, all switched off until the server is there, and return what runs them.
 
         Raises:
             ToolRegistrationError: a name is taken.
@@ -82,12 +82,12 @@ class McpServer:
         return {spec.name: self._implementation(tool) for tool, spec in self._specs.items()}
 
     def begin(self) -> asyncio.Event:
-        """Begins to speak to the server, in the background; answers what is set once its tools can be called."""
+        """Begin to speak to the server, in the background; return what is set once its tools can be called."""
         self._life = asyncio.create_task(self._live(), name=f"mcp:{self._name}")
         return self._ready
 
     async def end(self) -> None:
-        """Ends the conversation, and the process with everything it started; the tools are taken away."""
+        """End the conversation, and the process with everything it started; the tools are taken away."""
         if self._life is not None:
             self._life.cancel()
             await asyncio.gather(self._life, return_exceptions=True)
@@ -114,7 +114,7 @@ class McpServer:
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _converse(self, session: McpSession) -> None:
-        """Holds the server against its pins, again and again, until it ends."""
+        """Hold the server against its pins, again and again, until it ends."""
         while not session.ended.is_set():
             self._look.clear()
             async with asyncio.timeout(self._config.start_seconds):
@@ -125,7 +125,7 @@ class McpServer:
             await self._next_look(session)
 
     async def _next_look(self, session: McpSession) -> None:
-        """Waits until it is time to look again; whoever says again and again that its tools changed waits a second."""
+        """Wait until it is time to look again; whoever says again and again that its tools changed waits a second."""
         waits = [asyncio.create_task(event.wait()) for event in (session.ended, self._look)]
         try:
             await asyncio.wait(waits, timeout=self._config.refresh_seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -137,7 +137,7 @@ class McpServer:
             await asyncio.sleep(1.0)
 
     def _suspend(self) -> None:
-        """Switches all off that are on, for nobody knows what they are now; the calls that come wait a moment."""
+        """Switch all off that are on, for nobody knows what they are now; the calls that come wait a moment."""
         self._session = None
         self._ready.clear()
         for spec in self._specs.values():
@@ -145,7 +145,7 @@ class McpServer:
                 object_to(spec.name, _BY, "SERVER_UNAVAILABLE")
 
     def _compare(self, listed: Mapping[str, Mapping[str, Any]]) -> None:
-        """Switches every pinned tool on that is as it was pinned, and off what is not."""
+        """Switch every pinned tool on that is as it was pinned, and off what is not."""
         for tool, spec in self._specs.items():
             now = listed.get(tool)
             if now is None:
@@ -167,7 +167,7 @@ class McpServer:
             object_to(spec.name, _BY, why)
 
     def _show_unpinned(self, offered: Mapping[str, Mapping[str, Any]]) -> None:
-        """Lets ListTools show what the server offers and nobody has agreed to."""
+        """Let ListTools show what the server offers and nobody has agreed to."""
         wanted = {tool: now for tool, now in offered.items() if self._config.takes(tool)}
         unregister(self._unpinned[tool].name for tool in self._unpinned.keys() - wanted.keys())
         known = {tool: spec for tool, spec in self._unpinned.items() if tool in wanted}
@@ -187,7 +187,7 @@ class McpServer:
         self._unpinned = known
 
     def _tell(self, event: str, why: str, *, good: bool = False) -> None:
-        """Logs what changed, once; a server that fails in the same way again and again is no news."""
+        """Log what changed, once; a server that fails in the same way again and again is no news."""
         if self._told != event + why:
             (_log.info if good else _log.warning)(event, server=self._name, why=why)
         self._told = event + why
@@ -198,7 +198,7 @@ class McpServer:
         return Implementation(run=lambda invocation: self._run(tool, invocation))
 
     async def _run(self, tool: str, invocation: Invocation) -> str:
-        """Calls the tool once; see tools.contract for what its errors mean.
+        """Call the tool once; see tools.contract for what its errors mean.
 
         What fails before the call was sent has done nothing, and is said so. Whatever fails after that leaves open what
         happened, which the executor judges by the tool's contract.
@@ -236,7 +236,7 @@ class McpServer:
 
     @contextlib.asynccontextmanager
     async def _slot(self, spec: ToolSpec) -> AsyncIterator[None]:
-        """Holds one of the server's places for the block."""
+        """Hold one of the server's places for the block."""
         try:
             async with asyncio.timeout(spec.contract.timeout_seconds / 2):
                 await self._slots.acquire()
@@ -248,7 +248,7 @@ class McpServer:
             self._slots.release()
 
     async def _standing(self, spec: ToolSpec) -> McpSession:
-        """Answers the conversation, after a moment where the server is about to be there."""
+        """Return the conversation, after a moment where the server is about to be there."""
         try:
             async with asyncio.timeout(min(_READY_SECONDS, spec.contract.timeout_seconds / 4)):
                 while True:
@@ -267,18 +267,18 @@ class McpServers:
     """The servers by name; end() comes after begin(), once."""
 
     def __init__(self, config: McpConfig, pins: Pins) -> None:
-        """Raises McpConfigError where a pinned tool does not fit the configuration."""
+        """Raise McpConfigError where a pinned tool does not fit the configuration."""
         self._servers = [McpServer(name, server, pins.of(name)) for name, server in config.servers.items()]
 
     def register(self) -> Mapping[str, Implementation]:
-        """Registers every pinned tool and answers what runs it. Raises ToolRegistrationError."""
+        """Register every pinned tool and return what runs it. Raise ToolRegistrationError."""
         found: dict[str, Implementation] = {}
         for server in self._servers:
             found.update(server.register())
         return found
 
     async def begin(self) -> None:
-        """Begins to speak to all of them, in the background; whoever is there soon is waited for."""
+        """Begin to speak to all of them, in the background; whoever is there soon is waited for."""
         waits = [asyncio.create_task(server.begin().wait()) for server in self._servers]
         if waits:
             await asyncio.wait(waits, timeout=_SOON_SECONDS)
@@ -286,5 +286,5 @@ class McpServers:
             wait.cancel()
 
     async def end(self) -> None:
-        """Ends all of them at once."""
+        """End all of them at once."""
         await asyncio.gather(*(server.end() for server in self._servers))

@@ -61,11 +61,11 @@ class _Unasked:
         self._left = MAX_UNASKED
 
     async def receive(self) -> SessionMessage | Exception:
-        """Answers the next message."""
+        """Return the next message."""
         return await self.__anext__()
 
     async def aclose(self) -> None:
-        """Closes the stream."""
+        """Close the stream."""
         await self._stream.aclose()
 
     def __aiter__(self) -> _Unasked:
@@ -111,10 +111,10 @@ class McpSession:
         """Set once the server says no more."""
 
     async def tools(self) -> dict[str, dict[str, Any]]:
-        """Answers every tool by its own name, as what it is known by.
+        """Return every tool by its own name, as what it is known by.
 
         Raises:
-            ServerFaultError: the list is too long, goes in a circle, or names one tool twice.
+            ServerFaultError: the list is too long, go in a circle, or name one tool twice.
             MCPError, OSError: the server does not answer it.
         """
         found: dict[str, dict[str, Any]] = {}
@@ -136,7 +136,7 @@ class McpSession:
     async def call(
         self, tool: str, arguments: Mapping[str, Any], effect_key: str, *, repeatable: bool = False
     ) -> types.CallToolResult:
-        """Calls a tool once and answers its result; what that holds is the server's word, checked by nobody.
+        """Call a tool once and return its result; what that holds is the server's word, checked by nobody.
 
         repeatable says that the tool may run twice. Only then is an error about arguments taken for a call that was not
         run: a tool can have done half of its work before another service refuses its arguments.
@@ -173,7 +173,7 @@ def _keep(found: dict[str, dict[str, Any]], tool: types.Tool) -> None:
 
 @contextlib.contextmanager
 def _unseen() -> Iterator[None]:
-    """Lets the SDK make no span: its spans hold what servers answer."""
+    """Let the SDK make no span: its spans hold what servers answer."""
     above = trace.get_current_span().get_span_context()
     # without a parent a span begins a trace of its own, which is kept; a parent that is not makes it one that is not
     unsampled = trace.SpanContext(above.trace_id or 1, above.span_id or 1, is_remote=False)
@@ -186,10 +186,10 @@ def _unseen() -> Iterator[None]:
 
 @asynccontextmanager
 async def open_session(config: ServerConfig, on_list_changed: Callable[[], None]) -> AsyncIterator[McpSession]:
-    """Opens a conversation with a server; on_list_changed is told when it says that its tools are others now.
+    """Open a conversation with a server; on_list_changed is told when it says that its tools are others now.
 
     Raises:
-        ServerFaultError: it cannot be started, or does not answer in time.
+        ServerFaultError: it cannot be started, or do not answer in time.
         McpConfigError, MCPError, OSError, ExceptionGroup: it cannot be spoken to.
     """
 
@@ -215,7 +215,7 @@ async def open_session(config: ServerConfig, on_list_changed: Callable[[], None]
 
 
 def why_of(error: BaseException) -> str:
-    """Answers why a conversation failed, in words of ours; what a server said is in none of them."""
+    """Return why a conversation failed, in words of ours; what a server said is in none of them."""
     for one in _leaves(error):
         if isinstance(one, ServerFaultError | McpConfigError):
             return visible(str(one))

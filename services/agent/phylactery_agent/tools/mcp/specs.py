@@ -29,7 +29,7 @@ class McpArguments(RootModel[dict[str, Any]]):
 
 
 def tool_name(server: str, tool: str) -> str:
-    """Answers our name of a server's tool: mcp_SERVER_TOOL, and a hash in it where its own name does not fit.
+    """Return our name of a server's tool: mcp_SERVER_TOOL, and a hash in it where its own name does not fit.
 
     A server's name holds no underscore, so no two servers' tools share one.
     """
@@ -42,7 +42,7 @@ def tool_name(server: str, tool: str) -> str:
 
 
 def spec_of(server: str, config: ServerConfig, pin: Pin) -> ToolSpec:
-    """Answers the specification of a pinned tool.
+    """Return the specification of a pinned tool.
 
     Raises:
         McpConfigError: what the configuration says of it does not fit it.
@@ -72,7 +72,7 @@ def spec_of(server: str, config: ServerConfig, pin: Pin) -> ToolSpec:
 
 
 def pinned_specs(config: McpConfig, pins: Pins, only: str = "") -> list[ToolSpec]:
-    """Answers the specification of every pinned tool that is taken, of one server or of all.
+    """Return the specification of every pinned tool that is taken, of one server or of all.
 
     Raises:
         McpConfigError: there is no such server, or what the configuration says of a tool does not fit it.
@@ -89,7 +89,7 @@ def pinned_specs(config: McpConfig, pins: Pins, only: str = "") -> list[ToolSpec
 
 
 def contract_of(config: ServerConfig, known: ToolConfig, definition: Mapping[str, Any]) -> Contract:
-    """Answers the contract: the configuration's, made worse where the server itself says that the tool is worse."""
+    """Return the contract: the configuration's, made worse where the server itself says that the tool is worse."""
     risk, effect = known.risk or config.risk, known.effect or config.effect
     idempotency = known.idempotency or config.idempotency
     said = definition.get("annotations")
@@ -112,7 +112,7 @@ def contract_of(config: ServerConfig, known: ToolConfig, definition: Mapping[str
 
 
 def _repeatable(idempotency: McpIdempotency, hints: Mapping[str, Any]) -> McpIdempotency:
-    """Answers how a tool that changes something is repeated: not at all where its server says that it must not be."""
+    """Return how a tool that changes something is repeated: not at all where its server says that it must not be."""
     if idempotency == "read_only" or hints.get("idempotentHint") is False:
         return "unsafe"
     return idempotency
@@ -123,7 +123,7 @@ def _worse(order: tuple[T, ...], one: T, other: T) -> T:
 
 
 def visible(text: str, limit: int = MAX_DESCRIPTION) -> str:
-    """Answers a text in one line without what nobody can see: marks of direction, joiners, tags, controls."""
+    """Return a text in one line without what nobody can see: marks of direction, joiners, tags, controls."""
     plain = "".join(char if char.isprintable() else " " for char in text[: 4 * limit])
     return " ".join(plain.split())[:limit].strip()
 

@@ -37,7 +37,7 @@ class _BoundedBody(httpx2.AsyncByteStream):
             yield chunk
 
     async def aclose(self) -> None:
-        """Closes the body."""
+        """Close the body."""
         await self._body.aclose()
 
 
@@ -48,7 +48,7 @@ class _Pace:
         self._left, self._at = float(MAX_STREAMS), asyncio.get_running_loop().time()
 
     def take(self) -> bool:
-        """Says whether one more may begin now."""
+        """Return whether one more may begin now."""
         now = asyncio.get_running_loop().time()
         self._left = min(MAX_STREAMS, self._left + (now - self._at) * STREAMS_PER_SECOND)
         self._at = now
@@ -70,7 +70,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
         self._pace = _Pace()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends a request."""
+        """Send a request."""
         if request.method == "GET" and not self._pace.take():
             raise httpx2.ConnectError("the server ends its stream of events too often")
         response = await self._transport.handle_async_request(request)
@@ -84,13 +84,13 @@ class _Bounded(httpx2.AsyncBaseTransport):
         return response
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self._transport.aclose()
 
 
 @asynccontextmanager
 async def http_streams(config: ServerConfig) -> AsyncIterator[Any]:
-    """Answers the streams of a server's messages.
+    """Return the streams of a server's messages.
 
     Raises:
         McpConfigError: a file of the configuration cannot be read.

@@ -50,7 +50,7 @@ class FileInfoArguments(Arguments):
 
 
 def _a_file(args: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Answers the arguments, None where they name a web page: without a tool for it nobody reads a file of its name."""
+    """Return the arguments, None where they name a web page: without a tool for it nobody reads a file of its name."""
     return None if "://" in args["path"] else dict(args)
 
 

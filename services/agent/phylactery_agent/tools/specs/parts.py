@@ -22,5 +22,5 @@ class Arguments(BaseModel):
 
 
 def object_schema(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
-    """Answers the JSON Schema of arguments with these properties and no others."""
+    """Return the JSON Schema of arguments with these properties and no others."""
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}

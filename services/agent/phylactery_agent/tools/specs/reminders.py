@@ -48,7 +48,7 @@ class CancelReminderArguments(Arguments):
 
 
 def _with_time(args: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Answers the arguments without the mark between the time and what follows; None where it is no time."""
+    """Return the arguments without the mark between the time and what follows; None where it is no time."""
     when = tidy(args["when"])
     return {**args, "when": when} if is_time(when) else None
 

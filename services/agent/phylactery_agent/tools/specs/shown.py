@@ -33,12 +33,12 @@ _MORE: Final[dict[Language, str]] = {"es": "… (Hay más.)", "en": "… (There 
 
 
 def printable(text: str) -> str:
-    """Answers the text with everything that is no letter, mark or space made visible: a name cannot begin a line."""
+    """Return the text with everything that is no letter, mark or space made visible: a name cannot begin a line."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
 def folder_shown(output: str, language: Language) -> str:
-    """Answers the entries of list_dir, one a line."""
+    """Return the entries of list_dir, one a line."""
     answer = json.loads(output)
     lines = [f"- {_entry(entry)}" for entry in answer["entries"]]
     return _whole(lines, language, complete=answer["complete"])
@@ -77,7 +77,7 @@ def undone_shown(output: str, language: Language) -> str:
 
 
 def matches_shown(output: str, language: Language) -> str:
-    """Answers the lines search_files found, one a line."""
+    """Return the lines search_files found, one a line."""
     answer = json.loads(output)
     lines = [f"- {printable(one['path'])}:{one['line']}: {printable(one['text'])}" for one in answer["matches"]]
     return _whole(lines, language, complete=answer["complete"])
@@ -90,12 +90,12 @@ def _whole(lines: list[str], language: Language, *, complete: bool) -> str:
 
 
 def created_shown(output: str, language: Language) -> str:
-    """Answers what create_reminder kept."""
+    """Return what create_reminder kept."""
     return _reminder(json.loads(output), language)
 
 
 def memories_shown(output: str, language: Language) -> str:
-    """Answers the memories of recall, one a line, without the count that a model is told."""
+    """Return the memories of recall, one a line, without the count that a model is told."""
     _, _, memories = output.partition("\n")
     return memories or EMPTY[language]
 
@@ -119,7 +119,7 @@ def _reminder(reminder: dict[str, str], language: Language) -> str:
 
 
 def _repeated(repeat: str, language: Language) -> str:
-    """Answers how it comes again; the weekdays by name, and a rule's end as it is written."""
+    """Return how it comes again; the weekdays by name, and a rule's end as it is written."""
     rule = parse_rule(repeat)
     one, many = _FREQUENCIES[language][rule.frequency]
     words = one if rule.interval == 1 else many.format(rule.interval)

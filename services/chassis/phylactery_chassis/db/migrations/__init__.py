@@ -24,9 +24,9 @@ class SchemaError(StartError):
 
 
 def upgrade(engine: Engine, package: str, *, apply: bool) -> None:
-    """Brings the schema to the newest revision of <package>.migrations in one transaction.
+    """Bring the schema to the newest revision of <package>.migrations in one transaction.
 
-    apply=False only compares. Raises SchemaError when the schema is older than the code then, or newer in any case.
+    apply=False only compares. Raise SchemaError when the schema is older than the code then, or newer in any case.
     """
     with as_file(files(package) / "migrations" / "versions") as versions, engine.begin() as connection:
         if connection.dialect.name == "postgresql":
@@ -52,7 +52,7 @@ def upgrade(engine: Engine, package: str, *, apply: bool) -> None:
 
 
 def newest_revision(versions: Path) -> str:
-    """Answers the newest revision in a folder: a revision is the number its file begins with, 0003 of 0003_logs.py."""
+    """Return the newest revision in a folder: a revision is the number its file begins with, 0003 of 0003_logs.py."""
     return max(_revisions(versions))
 
 
@@ -61,7 +61,7 @@ def _revisions(versions: Path) -> set[str]:
 
 
 def _current(connection: Connection, table: str) -> str | None:
-    """Answers the revision a database is at, None where it is at none."""
+    """Return the revision a database is at, None where it is at none."""
     if not sa.inspect(connection).has_table(table):
         return None
     return connection.execute(sa.select(sa.column("version_num")).select_from(sa.table(table))).scalar()

@@ -45,7 +45,7 @@ def upgrade() -> None:
 
 
 def _count_lines() -> None:
-    """Counts the lines of what is stored already."""
+    """Count the lines of what is stored already."""
     connection = op.get_bind()
     pointers = connection.scalars(sa.text("SELECT pointer FROM outputs")).all()
     for pointer in pointers:

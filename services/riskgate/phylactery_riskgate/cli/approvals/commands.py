@@ -40,12 +40,12 @@ class _Desk:
         self.say = self.view.say
 
     def get(self, approval_id: str, *, full: bool = False) -> types_pb2.Approval:
-        """Answers one approval, with ``full`` long values whole."""
+        """Return one approval, with ``full`` long values whole."""
         request = approval_pb2.GetApprovalRequest(approval_id=approval_id, full=full)
         return self._remote.ask(self._stub.GetApproval, request).approval
 
     def pages(self, **wanted: Any) -> Iterator[types_pb2.Approval]:
-        """Yields approvals newest first, for as long as they are asked for."""
+        """Yield approvals newest first, for as long as they are asked for."""
         token = ""
         while True:
             request = approval_pb2.ListApprovalsRequest(page_size=_PAGE, page_token=token, **wanted)
@@ -56,35 +56,35 @@ class _Desk:
                 return
 
     def approve(self, seen: types_pb2.Approval) -> types_pb2.Approval:
-        """Says yes to exactly what was seen."""
+        """Say yes to exactly what was seen."""
         request = approval_pb2.ApproveRequest(
             approval_id=seen.id, args_hash=seen.args_hash, code=seen.code, thread_id=seen.thread_id
         )
         return self._remote.ask(self._stub.Approve, request).approval
 
     def reject(self, approval_id: str, reason: str) -> types_pb2.Approval:
-        """Says no."""
+        """Say no."""
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason)
         return self._remote.ask(self._stub.Reject, request).approval
 
     def cancel(self, approval_id: str, reason: str) -> types_pb2.Approval:
-        """Withdraws."""
+        """Withdraw."""
         request = approval_pb2.CancelRequest(approval_id=approval_id, reason=reason)
         return self._remote.ask(self._stub.Cancel, request).approval
 
     def changes(self, token: str, *, thread: str) -> Iterator[approval_pb2.WatchApprovalsResponse]:
-        """Yields what is open and then every change; with a token, what came after it."""
+        """Yield what is open and then every change; with a token, what came after it."""
         request = approval_pb2.WatchApprovalsRequest(resume_token=token, snapshot=not token, thread_id=thread)
         return self._remote.stream(self._stub.WatchApprovals, request)
 
     def confirmed(self, seen: types_pb2.Approval, *, full: bool) -> bool:
-        """Shows everything, asks for the end of the hash, and says whether the person typed it."""
+        """Show everything, ask for the end of the hash, and say whether the person typed it."""
         self.view.whole(seen, full=full)
         question = self.say("confirm", count=CONFIRM_CHARACTERS)
         return _ask(question).strip().lower() == seen.args_hash[-CONFIRM_CHARACTERS:]
 
     def tell(self, approval: types_pb2.Approval, *, json_: bool) -> None:
-        """Says where an approval stands now."""
+        """Say where an approval stands now."""
         if json_:
             typer.echo(as_json(approval))
         elif state_of(approval) == "PENDING":
@@ -94,7 +94,7 @@ class _Desk:
             typer.echo(self.say("done", id=safe(approval.id), state=state_of(approval)))
 
     def nothing(self) -> typer.Exit:
-        """Says that nothing was changed; raise what it answers."""
+        """Say that nothing was changed; raise what it answers."""
         typer.echo(self.say("unchanged"), err=True)
         return typer.Exit(FAILED)
 
@@ -113,7 +113,7 @@ def approvals_list(
     limit: Annotated[int, typer.Option("--limit", min=1, help="how many at most")] = 100,
     as_json_: AsJson = False,
 ) -> None:
-    """Lists approvals you may see, newest first; ● marks those that wait for your own answer."""
+    """List approvals you may see, newest first; ● marks those that wait for your own answer."""
     wanted = state.upper()
     if wanted not in (*_STATES, _ALL):
         raise unusable(f"--state {safe(state)}: one of {', '.join(_STATES)} or {_ALL}")
@@ -152,7 +152,7 @@ def approvals_show(
     full: Full = False,
     as_json_: AsJson = False,
 ) -> None:
-    """Shows one approval: what would run, with which arguments, what changed, and who wants it approved."""
+    """Show one approval: what would run, with which arguments, what changed, and who wants it approved."""
     with connect(target, token_file, as_json=as_json_) as remote:
         desk = _Desk(remote)
         approval = desk.get(approval_id, full=full)
@@ -173,7 +173,7 @@ def approvals_approve(
     full: Full = False,
     as_json_: AsJson = False,
 ) -> None:
-    """Shows one approval and approves exactly what was shown. Exit code 1: refused, or not confirmed."""
+    """Show one approval and approve exactly what was shown. Exit code 1: refused, or not confirmed."""
     with connect(target, token_file, as_json=as_json_) as remote:
         desk = _Desk(remote)
         if yes and not args_hash:
@@ -203,7 +203,7 @@ def approvals_reject(
     reason: Reason = "",
     as_json_: AsJson = False,
 ) -> None:
-    """Rejects one approval. Exit code 1: refused."""
+    """Reject one approval. Exit code 1: refused."""
     with connect(target, token_file, as_json=as_json_) as remote:
         desk = _Desk(remote)
         desk.tell(desk.reject(approval_id, reason), json_=as_json_)
@@ -217,7 +217,7 @@ def approvals_cancel(
     reason: Reason = "",
     as_json_: AsJson = False,
 ) -> None:
-    """Withdraws an approval you asked for, also once it is approved. Exit code 1: refused."""
+    """Withdraw an approval you asked for, also once it is approved. Exit code 1: refused."""
     with connect(target, token_file, as_json=as_json_) as remote:
         desk = _Desk(remote)
         desk.tell(desk.cancel(approval_id, reason), json_=as_json_)
@@ -231,7 +231,7 @@ def approvals_watch(
     ask: Annotated[bool, typer.Option("--ask/--no-ask", help="let me answer what waits for me")] = True,
     as_json_: AsJson = False,
 ) -> None:
-    """Prints approvals as they arrive and change, and lets you answer those that wait for you. Ctrl-C ends."""
+    """Print approvals as they arrive and change, and let you answer those that wait for you. Ctrl-C ends."""
     with connect(target, token_file, as_json=as_json_) as remote:
         desk = _Desk(remote)
         asking = ask and not as_json_ and sys.stdin.isatty()
@@ -244,7 +244,7 @@ def approvals_watch(
 
 
 def _follow(desk: _Desk, thread: str, handle: Callable[[types_pb2.Approval], None]) -> None:
-    """Hands over every change, also those made while the connection was gone; raises what is no matter of waiting."""
+    """Hand over every change, also those made while the connection was gone; raise what is no matter of waiting."""
     token, quiet = "", False
     while True:
         try:
@@ -275,7 +275,7 @@ def _printing(desk: _Desk, *, as_json_: bool) -> Callable[[types_pb2.Approval], 
 
 
 def _answering(desk: _Desk) -> Callable[[types_pb2.Approval], None]:
-    """Answers what prints a change, and asks where it waits for this person."""
+    """Return what prints a change, and ask where it waits for this person."""
 
     def handle(change: types_pb2.Approval) -> None:
         desk.view.changed(change)
@@ -297,7 +297,7 @@ def _answering(desk: _Desk) -> Callable[[types_pb2.Approval], None]:
 
 
 def _answer(desk: _Desk, seen: types_pb2.Approval) -> None:
-    """Asks for one key and does what it says."""
+    """Ask for one key and do what it says."""
     match _ask(desk.say("ask")).strip().lower()[:1]:
         case "a":
             typed = _ask(desk.say("confirm", count=CONFIRM_CHARACTERS)).strip().lower()

@@ -27,23 +27,23 @@ _SHORT = 60
 
 
 def safe(text: str, longest: int = _LONGEST) -> str:
-    """Answers text that cannot move the cursor or pass for other text, wherever it came from."""
+    """Return text that cannot move the cursor or pass for other text, wherever it came from."""
     return make_visible(text, longest).text
 
 
 def console() -> Console:
-    """Answers a console that prints texts as they stand; without a terminal nothing is folded."""
+    """Return a console that prints texts as they stand; without a terminal nothing is folded."""
     width = None if sys.stdout.isatty() else _NO_TERMINAL_WIDTH
     return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
 def state_of(approval: types_pb2.Approval) -> str:
-    """Answers the state's name."""
+    """Return the state's name."""
     return types_pb2.ApprovalState.Name(approval.state).removeprefix("APPROVAL_STATE_")
 
 
 def as_json(approval: types_pb2.Approval) -> str:
-    """Answers an approval as one line of ASCII JSON; the code stays out, for output is kept and piped."""
+    """Return an approval as one line of ASCII JSON; the code stays out, for output is kept and piped."""
     facts = json_format.MessageToDict(approval, preserving_proto_field_name=True)
     facts.pop("code", None)
     return json.dumps(facts, sort_keys=True)
@@ -53,12 +53,12 @@ class ApprovalView:
     """Shows approvals in one language."""
 
     def __init__(self, out: Console) -> None:
-        """Takes the console to print on."""
+        """Take the console to print on."""
         self.say = Texts(TEXTS)
         self._out = out
 
     def table(self, approvals: list[types_pb2.Approval]) -> None:
-        """Prints approvals one a line, ids whole so that they can be pasted."""
+        """Print approvals one a line, ids whole so that they can be pasted."""
         say = self.say
         columns = [
             "",
@@ -84,7 +84,7 @@ class ApprovalView:
             self._out.print(Text(say("yours"), style="dim"))
 
     def whole(self, one: types_pb2.Approval, *, full: bool = False) -> None:
-        """Prints everything there is to know before an answer; ``full`` says that long values were asked for whole."""
+        """Print everything there is to know before an answer; ``full`` says that long values were asked for whole."""
         say = self.say
         head = Table.grid(padding=(0, 2))
         reason = f" ({safe(one.closed_reason)})" if one.closed_reason else ""
@@ -114,13 +114,13 @@ class ApprovalView:
             self._out.print(Text(note, style="bold red"), soft_wrap=True)
 
     def cut_note(self, one: types_pb2.Approval, *, full: bool = False) -> str:
-        """Answers that a value is not shown whole and what shows it, empty where all are."""
+        """Return that a value is not shown whole and what shows it, empty where all are."""
         if not any(types_pb2.ARGUMENT_MARK_CUT in argument.marks for argument in one.arguments):
             return ""
         return self.say("cut_in_full" if full else "cut", id=safe(one.id))
 
     def changed(self, one: types_pb2.Approval) -> None:
-        """Prints one change in one line."""
+        """Print one change in one line."""
         self._out.print(
             Text(
                 f"{time.strftime('%H:%M:%S')}  {safe(one.id)}  {state_of(one)}  {safe(one.tool)}  {safe(one.requester)}"
@@ -186,7 +186,7 @@ class ApprovalView:
 
 
 def _first(one: types_pb2.Approval) -> str:
-    """Answers the first argument in a few words: a control argument, where there is one."""
+    """Return the first argument in a few words: a control argument, where there is one."""
     if not one.arguments:
         return ""
     argument = one.arguments[0]

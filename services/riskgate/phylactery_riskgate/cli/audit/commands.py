@@ -73,7 +73,7 @@ def audit_export(  # noqa: PLR0917 - typer's options
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Writes the logs, their signed heads and the public keys to a file, also while the service runs.
+    """Write the logs, their signed heads and the public keys to a file, also while the service runs.
 
     From a RiskGate elsewhere it brings the records of your tenant; of every other entry the hash alone is in the file.
     """
@@ -117,7 +117,7 @@ def audit_verify(  # noqa: PLR0917 - typer's options
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Checks an export offline, or the database of a data folder with the keys and kept heads of this machine.
+    """Check an export offline, or the database of a data folder with the keys and kept heads of this machine.
 
     Exit code 1: an entry is altered, missing, out of order, foreign or unsigned. Exit code 3: none is, by the key that
     stands in the file itself; whoever wrote the file chose that key, so nothing is verified without --key.
@@ -155,7 +155,7 @@ def audit_verify(  # noqa: PLR0917 - typer's options
 
 
 def _verified(one: Verification, *, against_kept: bool) -> str:
-    """Says what was checked: what follows the newest head there is known to nobody who kept none."""
+    """Say what was checked: what follows the newest head there is known to nobody who kept none."""
     to = ", grown out of the head you kept" if against_kept else " up to the newest signed head there"
     hidden = f"; of {one.hidden} of them, which are others', the hash alone is in the file" if one.hidden else ""
     emptied = f"; {one.emptied} of them were emptied by retention, on record" if one.emptied else ""
@@ -163,7 +163,7 @@ def _verified(one: Verification, *, against_kept: bool) -> str:
 
 
 def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
-    """Answers a report for a machine; ``heads`` are the logs that a kept head was given of."""
+    """Return a report for a machine; ``heads`` are the logs that a kept head was given of."""
     return {
         "ok": found.ok,
         "against_kept_head": bool(found.logs) and heads.issuperset(one.origin for one in found.logs),
@@ -187,7 +187,7 @@ def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
 
 
 def _over_database(settings: RiskGateSettings, work: Callable[[Connection, Exporter], T], *, values: bool = False) -> T:
-    """Reads the service's database, one snapshot of it. Ends the command where there is none."""
+    """Read the service's database, one snapshot of it. End the command where there is none."""
     path = settings.data_dir / f"{settings.service}.db"
     if not settings.database_url and not path.exists():
         raise unusable(f"{path}: there is no database; name RiskGate's data folder with --data-dir")
@@ -209,14 +209,14 @@ def _over_database(settings: RiskGateSettings, work: Callable[[Connection, Expor
 
 
 def _snapshot(connection: Connection) -> Connection:
-    """Makes all reads of the transaction see one state; SQLite does so by itself."""
+    """Make all reads of the transaction see one state; SQLite does so by itself."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
     return connection
 
 
 def _shown(ring: KeyRing) -> ShownValues:
-    """Answers what opens the values of an entry for an export: those its own record does not call sensitive."""
+    """Return what opens the values of an entry for an export: those its own record does not call sensitive."""
     log = AuditLog("", vault=Vault(ring.data_key), data_key_id=ring.data_key_id, signer=lambda: ring.signer)
 
     def shown(connection: Connection, name: str, entry: StoredEntry) -> dict[str, Any]:
@@ -241,7 +241,7 @@ def _output_faults(out: Path) -> Iterator[None]:
 
 
 def _uncosigned(kept: list[str], witness: str) -> str:
-    """Answers which kept head the witness did not cosign, empty for none."""
+    """Return which kept head the witness did not cosign, empty for none."""
     if not kept:
         raise unusable("--witness is about heads you kept: give them with --checkpoint")
     try:
@@ -253,7 +253,7 @@ def _uncosigned(kept: list[str], witness: str) -> str:
 
 
 def _kept_notes(path: Path) -> list[str]:
-    """Reads a signed head that was kept, or the newest of a file in RiskGate's folder of kept heads."""
+    """Read a signed head that was kept, or the newest of a file in RiskGate's folder of kept heads."""
     text = _read_text(path)
     if not text.startswith("{"):
         return [text]
@@ -264,7 +264,7 @@ def _kept_notes(path: Path) -> list[str]:
 
 
 def _kept_here(settings: RiskGateSettings) -> list[str]:
-    """Answers the newest head that is kept of each log on this machine, where it is over anything.
+    """Return the newest head that is kept of each log on this machine, where it is over anything.
 
     A process that was killed while it began a log leaves a head of nothing, and no log.
     """
@@ -284,7 +284,7 @@ def _read_text(path: Path) -> str:
 
 
 def _public_keys(given: str) -> list[PublicKey | Verifier]:
-    """Reads a JWK, a JWK Set (`riskgate keys export`) or a vkey, from the argument itself or the file it names."""
+    """Read a JWK, a JWK Set (`riskgate keys export`) or a vkey, from the argument itself or the file it names."""
     text = given.strip()
     if (not text.startswith("{") and "+" not in text) or _is_file(text):
         try:

@@ -32,7 +32,7 @@ Log = Annotated[list[str] | None, typer.Option("--log", help="a log's name; agai
 
 
 def heads(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Compares the signed heads kept outside the database with the logs in it. Exit code 1: a log is another one."""
+    """Compare the signed heads kept outside the database with the logs in it. Exit code 1: a log is another one."""
     settings = settings_of(data_dir=data_dir)
     found = _over_database(settings, lambda connection: _compared(connection, settings))
     lines = [f"{'log':24}  {'entries':>10}  {'kept at':>10}  what holds"]
@@ -51,7 +51,7 @@ def adopt_logs(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Takes the logs named, or all that disagree, as the database holds them, whatever was signed of them before.
+    """Take the logs named, or all that disagree, as the database holds them, whatever was signed of them before.
 
     For a database that was restored from an older backup, or begun anew, on purpose. What was kept before stays in the
     files, and the adoption is recorded in the audit log.
@@ -84,7 +84,7 @@ def adopt_logs(
 
 
 def _compared(connection: Connection, settings: RiskGateSettings) -> list[dict[str, Any]]:
-    """Answers every log there is, in the database or among the kept heads, and what is wrong with it."""
+    """Return every log there is, in the database or among the kept heads, and what is wrong with it."""
     store = HeadStore(settings.heads_dir)
     kept = {name for name in store.names() if of_issuer(name, settings.issuer)}
     last = {name: store.last(name) for name in sorted(kept)}  # before the database, which goes on growing

@@ -68,7 +68,7 @@ def list_entries(
     limit: Annotated[int, typer.Option("--limit", min=0, help="so many at most; 0 is all")] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
 ) -> None:
-    """Lists your tenant's entries of all logs, newest first."""
+    """List your tenant's entries of all logs, newest first."""
     wanted = _filter(
         log=log,
         kind=kind,
@@ -104,7 +104,7 @@ def tail(
     count: Annotated[int, typer.Option("--count", min=0, help="end after so many entries; 0 goes on for ever")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
 ) -> None:
-    """Follows your tenant's entries as they come, over restarts of the server, until you stop it."""
+    """Follow your tenant's entries as they come, over restarts of the server, until you stop it."""
     wanted = _filter(
         log=log, kind=kind, subject=subject, run=run, thread=thread, tool=tool, decision=decision, since="", until=""
     )
@@ -118,7 +118,7 @@ def tail(
 def export(
     target: str, token_file: Path | None, out: Path, names: Sequence[str], *, values: bool, as_json: bool
 ) -> None:
-    """Writes an export of the logs of a running RiskGate to a file, whole or not at all."""
+    """Write an export of the logs of a running RiskGate to a file, whole or not at all."""
     done: list[str] = []
     with connect(target, token_file, as_json=as_json) as remote:
         logs = names or [one.name for one in remote.ask(_stub(remote).ListLogs, audit_pb2.ListLogsRequest()).logs]
@@ -137,7 +137,7 @@ def export(
 
 
 def _lines_of(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields the lines that parts of a file make."""
+    """Yield the lines that parts of a file make."""
     rest = b""
     for part in parts:
         *whole, rest = (rest + part).split(b"\n")
@@ -150,7 +150,7 @@ def checkpoint(
     log: OneLog = "",
     as_json: AsJson = False,
 ) -> None:
-    """Prints the signed head of a log. Keep it: `audit verify --checkpoint` shows later that nothing before it went."""
+    """Print the signed head of a log. Keep it: `audit verify --checkpoint` shows later that nothing before it went."""
     with connect(target, token_file, as_json=as_json) as remote:
         answer = remote.ask(_stub(remote).GetCheckpoint, audit_pb2.GetCheckpointRequest(log=log))
     facts = {"log": answer.log, "size": answer.size, "root": answer.root_hash.hex(), "note": answer.note}
@@ -170,7 +170,7 @@ def proof(
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetches a proof and checks it here. Exit code 1: it does not hold, or --key did not sign the head it leads to.
+    """Fetch a proof and check it here. Exit code 1: it does not hold, or --key did not sign the head it leads to.
 
     Exit code 3: the hashes hold, and without --key nobody knows who signed the head; nothing is proved.
     """
@@ -209,7 +209,7 @@ def erase(
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Erases argument values for ever; the records stay, and the log still verifies. Needs the role operator."""
+    """Erase argument values for ever; the records stay, and the log still verifies. Needs the role operator."""
     request = audit_pb2.EraseValuesRequest(reason=reason, entries=[_reference(one) for one in entry or ()])
     wanted = _filter(
         log=log, kind="", subject=subject, run=run, thread=thread, tool=tool, decision="", since=since, until=until
@@ -246,7 +246,7 @@ def follow(
     from_beginning: bool,
     at: Positions | None = None,
 ) -> Iterator[audit_pb2.AuditEntry]:
-    """Yield entries for ever; a server that went away is asked again, and goes on where it stood.
+    """Yield entries for ever; a server that went away is asked again, and go on where it stood.
 
     ``at`` says where to begin and, with each entry, how far the logs are.
     """
@@ -299,7 +299,7 @@ def _filter(
 
 
 def moment_of(given: str) -> datetime:
-    """Answers the time an option means."""
+    """Return the time an option means."""
     span = _SPAN.fullmatch(given)
     if span:
         return datetime.now(UTC) - timedelta(**{_UNITS[span[2]]: int(span[1])})
@@ -343,7 +343,7 @@ def _print_entry(entry: audit_pb2.AuditEntry, *, as_json: bool, first: bool) -> 
 
 
 def _result(record: dict[str, Any]) -> str:
-    """Answers what came of it; beside it, where the shadow decided otherwise, what it would have decided."""
+    """Return what came of it; beside it, where the shadow decided otherwise, what it would have decided."""
     result = str(next((record[name] for name in _RESULT if record.get(name)), ""))
     if not record.get("shadow_decision"):
         return result
@@ -410,7 +410,7 @@ def _told(log: str, hashes: Any, notes: list[str], problem: str, statement: str)
 
 
 def _head(note: str, size: int, key: str) -> tuple[str, Checkpoint | None]:
-    """Answers what is wrong with a signed head, and the head where it can be used."""
+    """Return what is wrong with a signed head, and the head where it can be used."""
     if not note:
         return f"no head was signed at size {size}; ask for a size of `riskgate audit checkpoint`", None
     try:

@@ -28,7 +28,7 @@ def retain_before(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Empties the records of calls that are older, for every tenant and for ever; the logs go on verifying.
+    """Empty the records of calls that are older, for every tenant and for ever; the logs go on verifying.
 
     Leaf hashes and signed heads stay. So does what an open approval, an effect in doubt or an open task needs. Each
     step is recorded; a run that is stopped goes on when it is called again, also while RiskGate serves.

@@ -87,7 +87,7 @@ def stream(
     tool: Tool = "",
     count: Annotated[int, typer.Option("--count", min=0, help="end after so many entries; 0 goes on for ever")] = 0,
 ) -> None:
-    """Delivers your tenant's entries to a SIEM, at least once and in the order of each log, until you stop it."""
+    """Deliver your tenant's entries to a SIEM, at least once and in the order of each log, until you stop it."""
     deliver = _destination(to, header_file)
     wanted = entry_filter(log=log, kind=kind, tool=tool)
     write = ocsf_event if form is Format.OCSF else entry_facts
@@ -298,7 +298,7 @@ class _Cursor:
     @classmethod
     @contextmanager
     def opened(cls, path: Path) -> Iterator[_Cursor]:
-        """Open a cursor for one run alone. Raises typer.Exit where another run has it or it cannot be read."""
+        """Open a cursor for one run alone. Raise typer.Exit where another run has it or it cannot be read."""
         try:
             lock = path.with_name(f"{path.name}.lock").open("ab")
         except OSError as error:

@@ -32,7 +32,7 @@ def witness(
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Has a witness cosign the current head of each log, and keeps the cosigned heads. Needs the role auditor.
+    """Have a witness cosign the current head of each log, and keep the cosigned heads. Needs the role auditor.
 
     Exit code 1: the witness saw another log, so that this one was rewritten or wound back, or RiskGate refuses. With
     --every it goes on, also where nobody answers, and ends then alone.
@@ -63,7 +63,7 @@ def _round(
     token_file: Path | None,
     as_json: bool,
 ) -> int:
-    """Has every log cosigned once, and answers the exit code."""
+    """Have every log cosigned once, and return the exit code."""
     code = 0
     with connect(target, token_file, as_json=as_json) as remote:
         stub = audit_pb2_grpc.AuditServiceStub(remote.channel)
@@ -81,7 +81,7 @@ def _round(
 
 
 def _cosigned(remote: Remote, asked: Witness, trusted: Sequence[Verifier], path: Path, name: str) -> dict[str, Any]:
-    """Has the current head of a log cosigned, and keeps it at the path."""
+    """Have the current head of a log cosigned, and keep it at the path."""
     stub = audit_pb2_grpc.AuditServiceStub(remote.channel)
     answer = remote.ask(stub.GetCheckpoint, audit_pb2.GetCheckpointRequest(log=name))
     if trusted:
@@ -102,7 +102,7 @@ def _cosigned(remote: Remote, asked: Witness, trusted: Sequence[Verifier], path:
 
 
 def _last_size(path: Path) -> int:
-    """Answers how many entries the witness had seen the last time; the witness itself has the last word."""
+    """Return how many entries the witness had seen the last time; the witness itself has the last word."""
     try:
         return Checkpoint.parse(path.read_text(encoding="utf-8").partition("\n\n")[0] + "\n").size
     except (OSError, UnicodeDecodeError, NoteError):

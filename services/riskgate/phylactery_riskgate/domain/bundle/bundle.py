@@ -177,7 +177,7 @@ def packaged_tools() -> Mapping[str, CatalogTool]:
 
 
 def load_bundle(folder: Path) -> Bundle:
-    """Loads and checks the bundle in a folder. Every file is read once, so what is hashed is what is used.
+    """Load and check the bundle in a folder. Every file is read once, so what is hashed is what is used.
 
     Raises:
         BundleError: the folder is no valid bundle; names every fault that was found, with file and line.
@@ -186,10 +186,10 @@ def load_bundle(folder: Path) -> Bundle:
 
 
 def read_bundle(files: BundleFiles) -> Bundle:
-    """Reads and checks a bundle.
+    """Read and check a bundle.
 
     Raises:
-        BundleError: it is no valid bundle; names every fault that was found, with file and line.
+        BundleError: it is no valid bundle; name every fault that was found, with file and line.
     """
     faults = Faults()
     settings = faults.catch(lambda: _settings(files))
@@ -244,13 +244,13 @@ def read_bundle(files: BundleFiles) -> Bundle:
 
 
 def with_tools(bundle: Bundle, tools: Mapping[str, CatalogTool]) -> Bundle:
-    """Answers the bundle with more tools in its catalog; its cases run under one."""
+    """Return the bundle with more tools in its catalog; its cases run under one."""
     everything = {**bundle.tools, **tools}
     return replace(bundle, tools=everything, schema=_schema(everything, bundle.classes, bundle.levels))
 
 
 def without_policy(bundle: Bundle, policy_id: str) -> Bundle:
-    """Answers the bundle as if one policy had been forgotten: a case must notice."""
+    """Return the bundle as if one policy had been forgotten: a case must notice."""
     return replace(bundle, policies=tuple(policy for policy in bundle.policies if policy.id != policy_id))
 
 
@@ -300,7 +300,7 @@ def _settled(
     tools: dict[str, CatalogTool] | None,
     cases: _Cases | None,
 ) -> tuple[dict[str, CatalogTool], _Cases] | None:
-    """Answers catalog and cases with what the settings say about tools, None where either could not be read."""
+    """Return catalog and cases with what the settings say about tools, None where either could not be read."""
     if tools is None or cases is None:
         return None
     budgets = read_budgets(_document(files, SETTINGS_FILE), parsed.budgets, {**tools, **cases[1]}, levels)
@@ -309,7 +309,7 @@ def _settled(
 
 
 def _classes(document: Document, parsed: SettingsFile) -> tuple[ApprovalClass, ...]:
-    """Reads the classes; who a class asks must not get weaker upwards, because a class satisfies every one below."""
+    """Read the classes; who a class asks must not get weaker upwards, because a class satisfies every one below."""
     classes: list[ApprovalClass] = []
     for rank, entry in enumerate(parsed.classes):
         place = ("classes", rank)
@@ -337,7 +337,7 @@ def _classes(document: Document, parsed: SettingsFile) -> tuple[ApprovalClass, .
 
 
 def _widens(below: frozenset[str], above: frozenset[str]) -> bool:
-    """Says whether what is asked above lets somebody in whom it keeps out below; an empty set lets everybody in."""
+    """Return whether what is asked above lets somebody in whom it keeps out below; an empty set lets everybody in."""
     return bool(below) and not (above and above <= below)
 
 
@@ -380,7 +380,7 @@ def _schema(
 def _check_policies(
     policies: tuple[Policy, ...], schema: cedarpy.Schema, levels: tuple[str, ...], faults: Faults
 ) -> None:
-    """Lets Cedar validate the policies: all at once, and each alone only where one of them does not fit."""
+    """Let Cedar validate the policies: all at once, and each alone only where one of them does not fit."""
     silent = silent_groups(levels)
     if silent:
         faults.add(BundleError(POLICIES_FOLDER, 0, f"policies over {', '.join(silent)} would never fire"))

@@ -32,18 +32,18 @@ class Mutant:
 
 
 def engine_for_cases(bundle: Bundle) -> DecisionEngine:
-    """Answers the engine the cases run under: the catalog, and the tools only they know."""
+    """Return the engine the cases run under: the catalog, and the tools only they know."""
     return DecisionEngine(with_tools(bundle, bundle.case_tools) if bundle.case_tools else bundle)
 
 
 def run_bundle_tests(bundle: Bundle) -> tuple[CaseResult, ...]:
-    """Runs every case in the bundle's tests/, in the order they are written."""
+    """Run every case in the bundle's tests/, in the order they are written."""
     engine = engine_for_cases(bundle)
     return tuple(CaseResult(case.name, _differences(engine, case)) for case in bundle.cases)
 
 
 def ask_case(case: BundleCase, engine: DecisionEngine) -> Verdict:
-    """Decides about the call of a case."""
+    """Decide about the call of a case."""
     user = case.user
     return engine.decide(
         RawCall(case.tool, "case", arguments_struct=case.arguments),
@@ -69,7 +69,7 @@ def _approved(case: BundleCase, bundle: Bundle) -> frozenset[str]:
 
 
 def covered(bundle: Bundle) -> dict[str, tuple[str, ...]]:
-    """Answers, for every policy, the cases in which it determined an answer to any question; none is empty."""
+    """Return, for every policy, the cases in which it determined an answer to any question; none is empty."""
     engine = engine_for_cases(bundle)
     found: dict[str, list[str]] = {policy.id: [] for policy in bundle.policies}
     for case in bundle.cases:
@@ -80,13 +80,13 @@ def covered(bundle: Bundle) -> dict[str, tuple[str, ...]]:
 
 
 def surviving(bundle: Bundle) -> Iterator[tuple[Mutant, bool]]:
-    """Answers every mutant of the bundle and whether it survives: whether all cases pass as if nothing had changed."""
+    """Return every mutant of the bundle and whether it survives: whether all cases pass as if nothing had changed."""
     for mutant in mutants(bundle):
         yield mutant, not _noticed(mutant.bundle)
 
 
 def mutants(bundle: Bundle) -> Iterator[Mutant]:
-    """Makes every policy forgotten once, turned around once, and each of its conditions forgotten once."""
+    """Make every policy forgotten once, turned around once, and each of its conditions forgotten once."""
     for index, policy in enumerate(bundle.policies):
         others = (bundle.policies[:index], bundle.policies[index + 1 :])
         yield Mutant(policy, "forgotten", replace(bundle, policies=(*others[0], *others[1])), whole=True)
@@ -110,7 +110,7 @@ def _changed(tree: pst.Template) -> Iterator[tuple[str, pst.Template]]:
 
 
 def _without_operand(node: pst.Expr) -> Iterator[tuple[str, pst.Expr]]:
-    """Answers a condition once without each operand of its || (an && keeps later operands from failing)."""
+    """Return a condition once without each operand of its || (an && keeps later operands from failing)."""
     if isinstance(node, pst.BinaryOp) and node.op == "or":
         yield "left of ||", node.right
         yield "right of ||", node.left

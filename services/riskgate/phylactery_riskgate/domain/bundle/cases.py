@@ -67,7 +67,7 @@ class CaseUsage(_Strict):
     new_recipients: Annotated[int, Field(ge=0)] | None = None
 
     def counters(self, recipients: int) -> Counters:
-        """Tells it as the records would, for a call with so many recipients."""
+        """Tell it as the records would, for a call with so many recipients."""
         new = recipients if self.new_recipients is None else self.new_recipients
         return Counters(self.calls, units_of(self.amount) or 0, self.recipients, new)
 
@@ -90,7 +90,7 @@ class CaseFacts(_Strict):
     from_text: bool = False
 
     def read(self, _tool: CatalogTool, bound: BoundCall) -> TaskFacts:
-        """Tells it as a task would."""
+        """Tell it as a task would."""
         if not self.shown:
             return UNSHOWN
         found = [Evidence(pointer((name,)), self.by.get(name, self.origin), _CASE) for name in bound.arguments]
@@ -128,7 +128,7 @@ class BundleCase(_Strict):
     expect: Expectation
 
     def read_usage(self, tool: CatalogTool, charge: Charge) -> dict[str, Counters]:
-        """Tells what the case says, as the records would."""
+        """Tell what the case says, as the records would."""
         told = {budget.name: self.usage.get(budget.name, CaseUsage()) for budget in tool.budgets}
         return {name: one.counters(len(charge.recipients)) for name, one in told.items()}
 
@@ -152,7 +152,7 @@ def read_cases(
     budgets: frozenset[str],
     classes: frozenset[str],
 ) -> tuple[tuple[BundleCase, ...], dict[str, CatalogTool]]:
-    """Reads every case and the tools only they know.
+    """Read every case and the tools only they know.
 
     Raises:
         BundleError: a file is not what it should be, a name is used twice, or a budget or class is not there.
@@ -189,12 +189,12 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
-        """Says whether what came out is what was expected."""
+        """Return whether what came out is what was expected."""
         return not self.differences
 
 
 def compare(expected: Expectation, actual: Mapping[str, Any]) -> tuple[str, ...]:
-    """Lists how the actual decision differs from the expected one."""
+    """List how the actual decision differs from the expected one."""
     wanted: dict[str, Any] = {"decision": expected.decision, "approval_class": expected.approval_class}
     if expected.policies is not None:
         wanted["policies"] = sorted(expected.policies)

@@ -28,13 +28,13 @@ class Change:
 
     @property
     def text(self) -> str:
-        """Answers it in one line."""
+        """Return it in one line."""
         sign = {"added": "+", "removed": "-"}.get(self.what, "~")
         return f"{sign} {self.part} {self.name}" + (f": {self.detail}" if self.detail else "")
 
 
 def diff(old: Bundle, new: Bundle) -> tuple[Change, ...]:
-    """Lists every difference, what is written first. The revision is none: it always differs."""
+    """List every difference, what is written first. The revision is none: it always differs."""
     policies = ({one.id: one for one in old.policies}, {one.id: one for one in new.policies})
     cases = ({one.name: one for one in old.cases}, {one.name: one for one in new.cases})
     users = tuple({f"{tenant}/{name}": one for (tenant, name), one in each.users.items()} for each in (old, new))
@@ -79,7 +79,7 @@ def _tool_fields(old: CatalogTool, new: CatalogTool) -> str:
 
 
 def _policy_parts(old: Policy, new: Policy) -> str:
-    """Names the parts that differ in meaning, or in what people read; where it stands is none of them."""
+    """Name the parts that differ in meaning, or in what people read; where it stands is none of them."""
     parts = {
         "effect": old.tree.effect != new.tree.effect,
         "scope": _scope(old.tree) != _scope(new.tree),
@@ -94,7 +94,7 @@ def _scope(tree: pst.Template) -> tuple[Any, ...]:
 
 
 def _decisions(old: Bundle, new: Bundle) -> Iterator[Change]:
-    """Decides about every case's call under both; a case of both bundles is asked as the new one writes it."""
+    """Decide about every case's call under both; a case of both bundles is asked as the new one writes it."""
     cases = {case.name: case for bundle in (old, new) for case in bundle.cases}
     tools = {**old.case_tools, **new.case_tools}
     engines = [DecisionEngine(with_tools(one, {**tools, **one.tools})) for one in (old, new)]

@@ -49,14 +49,14 @@ class BundleFiles:
     signature: str = ""
 
     def below(self, folder: str) -> Iterator[tuple[str, str]]:
-        """Answers the files of one folder, by name."""
+        """Return the files of one folder, by name."""
         for name in sorted(self.texts):
             if name.startswith(f"{folder}/"):
                 yield name, self.texts[name]
 
 
 def default_bundle_folder() -> Path:
-    """Answers the folder of the bundle that ships with RiskGate: the agent's built-in tools."""
+    """Return the folder of the bundle that ships with RiskGate: the agent's built-in tools."""
     return Path(__file__).parents[2] / "default_bundle"
 
 
@@ -66,7 +66,7 @@ def single_user_bundle_folder() -> Path:
 
 
 def read_folder(folder: Path) -> BundleFiles:
-    """Reads every file of a folder, once. Names that begin with "." or "__" are no part of a bundle.
+    """Read every file of a folder, once. Names that begin with "." or "__" are no part of a bundle.
 
     A folder with a base gets every file from there that it does not hold itself; the result is one bundle, and what is
     hashed, signed and kept is all of it.
@@ -84,7 +84,7 @@ def read_folder(folder: Path) -> BundleFiles:
 
 
 def _parts(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of every file of a folder by name. Raises BundleError, as read_folder."""
+    """Return the bytes of every file of a folder by name. Raise BundleError, as read_folder."""
     if not folder.is_dir():
         raise BundleError(str(folder), 0, "is no folder")
     faults = Faults()
@@ -103,10 +103,10 @@ def _parts(folder: Path) -> dict[str, bytes]:
 
 
 def read_parts(parts: Iterable[tuple[str, bytes]]) -> BundleFiles:
-    """Takes files that came as names and bytes.
+    """Take files that came as names and bytes.
 
     Raises:
-        BundleError: a name, a size or a text cannot be part of a bundle; tells every one.
+        BundleError: a name, a size or a text cannot be part of a bundle; tell every one.
     """
     faults = Faults()
     texts: dict[str, str] = {}
@@ -124,7 +124,7 @@ def read_parts(parts: Iterable[tuple[str, bytes]]) -> BundleFiles:
 
 
 def _walk(folder: Path, below: str, root: Path, depth: int) -> Iterator[tuple[str, Path]]:
-    """Finds the files below a folder in the order of their names, following links as long as they stay inside."""
+    """Find the files below a folder in the order of their names, following links as long as they stay inside."""
     try:
         with os.scandir(folder) as scan:
             entries = sorted(entry.name for entry, _ in zip(scan, range(MAX_FILES + 1), strict=False))
@@ -145,7 +145,7 @@ def _walk(folder: Path, below: str, root: Path, depth: int) -> Iterator[tuple[st
 
 
 def _read(name: str, path: Path) -> bytes:
-    """Reads a regular file; anything else could make the reader wait for ever."""
+    """Read a regular file; anything else could make the reader wait for ever."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -177,5 +177,5 @@ def _text(name: str, data: bytes, known: Mapping[str, str]) -> str:
 
 
 def _shown(name: str) -> str:
-    """Answers a name nobody has checked, safe to print."""
+    """Return a name nobody has checked, safe to print."""
     return ascii(name[:_MAX_SHOWN])[1:-1]

@@ -39,7 +39,7 @@ Literal = str | Decimal
 
 
 def impossible_literals(node: Any, contexts: list[RecordOf]) -> Iterator[str]:
-    """Answers a sentence for every literal that no tool the policy covers could ever have in its place."""
+    """Return a sentence for every literal that no tool the policy covers could ever have in its place."""
     if isinstance(node, pst.BinaryOp) and node.op in _COMPARES | _ASKS_SET:
         for fact, other in ((node.left, node.right), (node.right, node.left)):
             path = context_path(fact)
@@ -62,7 +62,7 @@ def _judged(path: tuple[str, ...], literal: Literal, contexts: list[RecordOf]) -
 
 
 def _scalars(path: tuple[str, ...] | None, contexts: list[RecordOf]) -> list[Scalar]:
-    """Answers what stands at a path, or is an element of what stands there, for every tool that has it."""
+    """Return what stands at a path, or is an element of what stands there, for every tool that has it."""
     found: list[Scalar] = []
     for context in contexts:
         fact: Any = context
@@ -120,7 +120,7 @@ class Finding:
 def lint(
     policies: Iterable[Policy], tools: Mapping[str, CatalogTool], classes: tuple[ApprovalClass, ...]
 ) -> tuple[Finding, ...]:
-    """Finds what is wrong, in the order of the policies; a critical tool that could slip through comes last.
+    """Find what is wrong, in the order of the policies; a critical tool that could slip through comes last.
 
     A finding about a missing safeguard names the first policy that would let the tool through.
     """
@@ -183,7 +183,7 @@ def _lint_one(policy: Policy, tools: Mapping[str, CatalogTool], elsewhere: Mappi
 
 
 def _approval_faults(node: Any, *, positive: bool) -> Iterator[str]:
-    """Walks and, or and not; ``positive`` says that more approvals can only turn the decision towards Allow here."""
+    """Walk and, or and not; ``positive`` says that more approvals can only turn the decision towards Allow here."""
     if isinstance(node, pst.BinaryOp) and node.op in {"and", "or"}:
         yield from _approval_faults(node.left, positive=positive)
         yield from _approval_faults(node.right, positive=positive)

@@ -48,7 +48,7 @@ class BundleFinding:
 
     @property
     def text(self) -> str:
-        """Answers it in one line, as compilers do."""
+        """Return it in one line, as compilers do."""
         place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: "
         return f"{place if self.file else ''}{self.severity}: {self.message}"
 
@@ -62,7 +62,7 @@ class BundleReport:
 
 
 def examine(files: BundleFiles, *, cases: bool = True) -> BundleReport:
-    """Reads a bundle and says all there is to say about it; with ``cases`` it runs them too."""
+    """Read a bundle and say all there is to say about it; with ``cases`` it runs them too."""
     try:
         bundle = read_bundle(files)
     except BundleError as error:
@@ -77,7 +77,7 @@ def examine(files: BundleFiles, *, cases: bool = True) -> BundleReport:
 
 
 def faults_of(error: BundleError) -> tuple[BundleFinding, ...]:
-    """Answers the faults of a bundle that could not be read."""
+    """Return the faults of a bundle that could not be read."""
     found = (BundleFinding(Severity.ERROR, one.file, one.line, one.message[:_MAX_MESSAGE]) for one in error.all)
     return tuple(dict.fromkeys(found))[:MAX_FINDINGS]
 

@@ -60,7 +60,7 @@ class ToolsFile(BaseModel):
 
 
 def compile_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
-    """Compiles a JSON Schema (2020-12) with linear-time regular expressions and every format checked.
+    """Compile a JSON Schema (2020-12) with linear-time regular expressions and every format checked.
 
     Raises:
         ValueError: it is no schema, a pattern needs backtracking, or a format is unknown.
@@ -76,10 +76,10 @@ def compile_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Val
 
 
 def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, CatalogTool]:
-    """Reads tools, each checked so that everything the catalog promises about it can be kept.
+    """Read tools, each checked so that everything the catalog promises about it can be kept.
 
     Raises:
-        BundleError: an entry cannot be used; names its line.
+        BundleError: an entry cannot be used; name its line.
     """
     tools: dict[str, CatalogTool] = {}
     for index, entry in enumerate(document.parse(ToolsFile).tools):
@@ -230,7 +230,7 @@ def _pointers(entry: ToolEntry) -> Iterator[tuple[str, int | None, str]]:
 
 
 def use_fault(field: str, part: Mapping[str, Any]) -> str:
-    """Says why a property cannot be used as a field of an entry says, or nothing."""
+    """Say why a property cannot be used as a field of an entry says, or nothing."""
     form, name, _ = one_form(part)
     if field == "paths" and part.get("type") != "string":
         return "is no text, so it is no file path"
@@ -249,7 +249,7 @@ def use_fault(field: str, part: Mapping[str, Any]) -> str:
 
 
 def schema_at(schema: Mapping[str, Any], tokens: tuple[str, ...]) -> Mapping[str, Any] | None:
-    """Finds the schema of a property, or None where there is no such property."""
+    """Find the schema of a property, or None where there is no such property."""
     part: Any = schema
     for token in tokens:
         part = part.get("properties", {}).get(token)

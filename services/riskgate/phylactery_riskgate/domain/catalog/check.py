@@ -59,7 +59,7 @@ class Said:
 
 
 def said(tool: CatalogTool) -> Said:
-    """Counts what an entry says."""
+    """Count what an entry says."""
     return Said(
         tool.name,
         "none" if tool.effectless else tool.effect,
@@ -72,7 +72,7 @@ def said(tool: CatalogTool) -> Said:
 
 
 def missing(tools: Mapping[str, CatalogTool], document: Document) -> tuple[Missing, ...]:
-    """Finds what a catalog leaves unsaid, tool by tool; ``document`` is the tools.yaml it was read from."""
+    """Find what a catalog leaves unsaid, tool by tool; ``document`` is the tools.yaml it was read from."""
     found: list[Missing] = []
     places = {entry["name"]: index for index, entry in enumerate(document.data["tools"])}
     for tool in tools.values():
@@ -97,7 +97,7 @@ def _examples(tool: CatalogTool, language: str) -> tuple[str, ...]:
 
 
 def _asking(tool: CatalogTool) -> Iterator[_Found]:
-    """Finds what is missing for telling that somebody asks for a tool."""
+    """Find what is missing for telling that somebody asks for a tool."""
     for language, name in LANGUAGES.items():
         phrases, examples = _phrases(tool, language), _examples(tool, language)
         if not phrases:
@@ -124,7 +124,7 @@ def _unasked_cost(tool: CatalogTool, name: str) -> str:
 
 
 def _reading(tool: CatalogTool) -> Iterator[_Found]:
-    """Finds what is missing for telling where a value comes from."""
+    """Find what is missing for telling where a value comes from."""
     for index, control in enumerate(tool.controls):
         if not _has_role(tool, control):
             cost = "it counts as an object: a recipient, an amount or a link is not weighed as one"
@@ -140,14 +140,14 @@ def _reading(tool: CatalogTool) -> Iterator[_Found]:
 
 
 def _has_role(tool: CatalogTool, control: str) -> bool:
-    """Says whether a control, or everything it covers as far as roles go, has a role."""
+    """Return whether a control, or everything it covers as far as roles go, have a role."""
     return any(
         control == role or control.startswith(f"{role}/") or role.startswith(f"{control}/") for role in tool.roles
     )
 
 
 def _shared(tools: Iterable[CatalogTool]) -> Iterator[tuple[str, Gap, _Place, str, str]]:
-    """Finds phrases that two tools claim, where asking for the one would let the other act."""
+    """Find phrases that two tools claim, where asking for the one would let the other act."""
     claimed: dict[tuple[str, ...], CatalogTool] = {}
     for tool in tools:
         for language in LANGUAGES:

@@ -14,7 +14,7 @@ _NULL_FORM = {"type": "null"}
 
 
 def record_type(schema: Mapping[str, Any]) -> RecordOf:
-    """Types the properties of an object schema; one with a default is always there once bound."""
+    """Type the properties of an object schema; one with a default is always there once bound."""
     fields: dict[str, Field] = {}
     required = schema.get("required", ())
     for name, part in schema.get("properties", {}).items():
@@ -26,7 +26,7 @@ def record_type(schema: Mapping[str, Any]) -> RecordOf:
 
 
 def argument_type(schema: Any) -> tuple[FactType | None, bool]:
-    """Answers the one type of a schema's values (None where there is not one) and whether they may be null."""
+    """Return the one type of a schema's values (None where there is not one) and whether they may be null."""
     form, name, nullable = one_form(schema)
     if name is None:
         return None, nullable
@@ -43,7 +43,7 @@ def argument_type(schema: Any) -> tuple[FactType | None, bool]:
 
 
 def _bounded(kind: Kind, form: Mapping[str, Any]) -> Scalar:
-    """Types a simple value with the bounds its schema gives; values without a place in them were refused before."""
+    """Type a simple value with the bounds its schema gives; values without a place in them were refused before."""
     listed = form.get("enum", [form["const"]] if "const" in form else None)
     values = None if listed is None else frozenset(map(_literal, filter(_comparable, listed)))
     if kind not in {Kind.LONG, Kind.DECIMAL}:
@@ -64,7 +64,7 @@ def _literal(value: str | float) -> str | Decimal:
 
 
 def one_form(schema: Any) -> tuple[Mapping[str, Any], str | None, bool]:
-    """Answers the one form a value has besides null.
+    """Return the one form a value has besides null.
 
     That is its schema, its type (None where there are several) and whether null is allowed too.
     """
@@ -84,7 +84,7 @@ def one_form(schema: Any) -> tuple[Mapping[str, Any], str | None, bool]:
 
 
 def unseen_arguments(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Lists, as JSON Pointers, what no policy can look at in ``context.args``.
+    """List, as JSON Pointers, what no policy can look at in ``context.args``.
 
     These are unions, lists of objects, and what an open object may hold beyond its named properties ("*").
     """

@@ -69,7 +69,7 @@ Fault = tuple[tuple[str | int, ...], str]
 
 
 def faults(entry: FactsEntry, schema_of: Callable[[str], Mapping[str, Any] | None]) -> Iterator[Fault]:
-    """Tells what is wrong with an entry; ``schema_of`` finds an argument's schema, None where there is none.
+    """Tell what is wrong with an entry; ``schema_of`` finds an argument's schema, None where there is none.
 
     It raises ValueError for what is no JSON Pointer.
     """
@@ -93,7 +93,7 @@ def faults(entry: FactsEntry, schema_of: Callable[[str], Mapping[str, Any] | Non
 
 
 def asks_of(entry: AsksEntry) -> Asks:
-    """Answers how people ask, each text with single spaces."""
+    """Return how people ask, each text with single spaces."""
     return Asks(
         phrases_en=_plain(entry.phrases.en),
         phrases_es=_plain(entry.phrases.es),

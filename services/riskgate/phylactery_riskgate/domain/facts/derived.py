@@ -62,7 +62,7 @@ class Plan:
 
 
 def plan(tool: CatalogTool) -> Plan:
-    """Works out what can be derived from a tool's arguments."""
+    """Work out what can be derived from a tool's arguments."""
     return _object(tool.schema, (), frozenset(parse(text) for text in tool.paths))
 
 
@@ -111,7 +111,7 @@ def _record(**fields: FactType) -> RecordOf:
 
 
 def _list(schema: Mapping[str, Any]) -> Plan:
-    """Derives what policies ask about a list: Cedar itself can only ask whether it holds one whole element."""
+    """Derive what policies ask about a list: Cedar itself can only ask whether it holds one whole element."""
     form, name, _ = one_form(schema.get("items"))
     summary = _summary(form, name)
     columns: dict[str, Plan] = {}
@@ -143,7 +143,7 @@ def _list(schema: Mapping[str, Any]) -> Plan:
 
 
 def _summary(form: Mapping[str, Any], name: str | None) -> Plan | None:
-    """Derives what can be said about many values of one simple type; nulls and absent ones are left out."""
+    """Derive what can be said about many values of one simple type; nulls and absent ones are left out."""
     if name in {"integer", "number"}:
         kind = Scalar(Kind.LONG if name == "integer" else Kind.DECIMAL)
         return Plan(_record(sum=kind, min=kind, max=kind), lambda items, _mentions, _here: _number_facts(items))
@@ -189,7 +189,7 @@ def _many_hosts(
 
 
 def host_of_uri(value: str) -> str:
-    """Answers the host of a URI in lower case, or "" where the URI has none (mailto:, data:).
+    """Return the host of a URI in lower case, or "" where the URI has none (mailto:, data:).
 
     Raises:
         ValueError: readers could disagree about the host: a backslash, an escape or a letter outside ASCII in it, or a
@@ -204,7 +204,7 @@ def host_of_uri(value: str) -> str:
 
 
 def host_of_email(value: str) -> str:
-    """Answers the domain of a mail address in lower case.
+    """Return the domain of a mail address in lower case.
 
     Raises:
         ValueError: there is none that every reader agrees on.
@@ -227,7 +227,7 @@ def _host(host: str) -> str:
 
 
 def domains_of(host: str) -> list[str]:
-    """Answers the host and every domain it lies in, the longest first; of an address the address alone."""
+    """Return the host and every domain it lies in, the longest first; of an address the address alone."""
     if not host:
         return []
     if ":" in host or host.rpartition(".")[2].isdigit():
@@ -240,9 +240,9 @@ _HOST_FINDERS: dict[str, Callable[[str], str]] = {"uri": host_of_uri, "email": h
 
 
 def path_facts(path: str) -> dict[str, Any]:
-    """Tells whether a file path leads outside or any segment is hidden, and every segment's suffix in lower case.
+    """Return whether a file path leads outside or any segment is hidden, and every segment's suffix in lower case.
 
-    Outside is what begins at a root, a home (~) or a drive (C:), on whichever system, or goes up (".."). A segment is
+    Outside is what begins at a root, a home (~) or a drive (C:), on whichever system, or go up (".."). A segment is
     hidden when it begins with a dot; "." alone names the same folder. It is key material where keys and passwords are
     called so, in a copy or a stream too. A backslash separates too, and spaces and dots at the end of a segment do not
     count, because some systems read them so; nor do look-alike letters and what prints as nothing.

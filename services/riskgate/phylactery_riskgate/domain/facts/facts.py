@@ -150,7 +150,7 @@ class ContextBuilder:
         self._asks_origins = origin is not None and origin.part("by") is not None
 
     def build(self, bound: BoundCall, task: TaskFacts, handed_in: Mapping[str, Any]) -> Json:
-        """Writes the context without ``approved``.
+        """Write the context without ``approved``.
 
         ``handed_in`` has the value of each family that has none itself, and that ``task`` does not tell.
 
@@ -168,12 +168,12 @@ class ContextBuilder:
 
 
 def approved_value(classes: tuple[str, ...]) -> list[Any]:
-    """Writes ``context.approved`` in Cedar's JSON."""
+    """Write ``context.approved`` in Cedar's JSON."""
     return [{"__entity": {"type": CLASS, "id": name}} for name in classes]
 
 
 def null_pointers(value: Any, place: tuple[str, ...] = ()) -> list[str]:
-    """Finds the nulls in an object and the objects below it, as JSON Pointers."""
+    """Find the nulls in an object and the objects below it, as JSON Pointers."""
     if value is None:
         return [pointer(place)]
     if not isinstance(value, dict):
@@ -182,7 +182,7 @@ def null_pointers(value: Any, place: tuple[str, ...] = ()) -> list[str]:
 
 
 def without_values(context: Any) -> Any:
-    """Describes a context by its shape: names stay, values become their type, sets their size."""
+    """Describe a context by its shape: names stay, values become their type, set their size."""
     kind = type(context)
     if kind is dict:
         if "__extn" in context:

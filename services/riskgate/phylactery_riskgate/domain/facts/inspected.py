@@ -38,13 +38,13 @@ _FOUND = {
 
 
 def inspection_type(tool: CatalogTool) -> RecordOf:
-    """Types the findings in all arguments, and ``by`` each argument the tool's schema names."""
+    """Type the findings in all arguments, and ``by`` each argument the tool's schema names."""
     by = RecordOf({name: Field(RecordOf(_FOUND), required=True) for name in tool.schema.get("properties", {})})
     return RecordOf({**_FOUND, _BY: Field(by, required=True)})
 
 
 def inspection_value(tool: CatalogTool, bound: BoundCall, mentions: Mentions) -> dict[str, Any]:
-    """Inspects the arguments some policy looks at, each once, and all of them where one looks at the whole."""
+    """Inspect the arguments some policy looks at, each once, and all of them where one looks at the whole."""
     by = mentions.part(_BY)
     whole = any(mentions.part(name) is not None for name in _FOUND)
     found = {
@@ -68,7 +68,7 @@ def _told(findings: tuple[Finding, ...]) -> dict[str, Any]:
 
 
 def _inspected(name: str, value: Any) -> tuple[Finding, ...]:
-    """Inspects one argument with everything inside it as one text, a line for each of its texts and numbers."""
+    """Inspect one argument with everything inside it as one text, a line for each of its texts and numbers."""
     text = "\n".join(_lines(name, value))
     return inspect(text) if text else ()
 

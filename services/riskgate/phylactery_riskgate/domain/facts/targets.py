@@ -57,20 +57,20 @@ class TargetsEntry(BaseModel):
 
 
 def allowing(tools: Mapping[str, CatalogTool], entry: TargetsEntry) -> dict[str, CatalogTool]:
-    """Answers the tools, each with what it may reach out to without being unlisted."""
+    """Return the tools, each with what it may reach out to without being unlisted."""
     allowed = frozenset(entry.allow)
     return {name: replace(tool, allowed_targets=allowed) for name, tool in tools.items()}
 
 
 def target_fault(schema: Mapping[str, Any]) -> str:
-    """Says why a property cannot be a target, or nothing."""
+    """Say why a property cannot be a target, or nothing."""
     form, name, _ = _text_form(schema)
     known = name == "string" and form.get("format") in _FINDERS
     return "" if known else "is neither a text of format uri or email nor a list of such texts"
 
 
 def targets_value(tool: CatalogTool, bound: BoundCall) -> dict[str, Any]:
-    """Tells how many different targets a call has, how many of them are listed, and where they lie.
+    """Tell how many different targets a call has, how many of them are listed, and where they lie.
 
     A target without a host (mailto:) is not listed.
 

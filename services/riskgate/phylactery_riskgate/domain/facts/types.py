@@ -42,7 +42,7 @@ class Scalar:
     folded: bool = False
 
     def can_be(self, value: str | Decimal) -> bool:
-        """Says whether a literal is a value this can have."""
+        """Return whether a literal is a value this can have."""
         if isinstance(value, str):
             return (self.values is None or value in self.values) and not (self.folded and value != value.lower())
         if self.values is not None and value not in self.values:
@@ -93,14 +93,14 @@ class Mentions:
     parts: dict[str, Mentions] = field(default_factory=dict)
 
     def add(self, path: tuple[str, ...], *, whole: bool) -> None:
-        """Adds one path; with ``whole`` everything below it is looked at, without only that it is there."""
+        """Add one path; with ``whole`` everything below it is looked at, without only that it is there."""
         node = self
         for name in path:
             node = node.parts.setdefault(name, Mentions())
         node.whole = node.whole or whole
 
     def part(self, name: str) -> Mentions | None:
-        """Answers what is looked at in a part, or None where nothing is."""
+        """Return what is looked at in a part, or None where nothing is."""
         return _EVERYTHING if self.whole else self.parts.get(name)
 
 
@@ -120,7 +120,7 @@ Writer = Callable[[Any], Any]
 
 
 def writer(fact: FactType, mentions: Mentions, place: tuple[str, ...] = ()) -> Writer:
-    """Works out once how values of a type are written, with only the attributes that are looked at.
+    """Work out once how values of a type are written, with only the attributes that are looked at.
 
     A null attribute is left out. ``place`` is where the value stands, and what the writer raises says it:
 
@@ -183,7 +183,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _decimal(value: Any, place: tuple[str, ...]) -> str:
-    """Writes a number as Cedar's decimal: four places after the point, 64 bits in all."""
+    """Write a number as Cedar's decimal: four places after the point, 64 bits in all."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise NotRepresentableError(place)
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
@@ -194,7 +194,7 @@ def _decimal(value: Any, place: tuple[str, ...]) -> str:
 
 
 def _datetime(value: Any, place: tuple[str, ...]) -> str:
-    """Writes an RFC 3339 date-time in UTC with milliseconds, Cedar's only form."""
+    """Write an RFC 3339 date-time in UTC with milliseconds, Cedar's only form."""
     if not isinstance(value, str):
         raise NotRepresentableError(place)
     digits = value.partition(".")[2]

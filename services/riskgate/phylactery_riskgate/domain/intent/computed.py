@@ -20,7 +20,7 @@ class computed(Generic[Value]):  # noqa: N801 - a decorator, as functools' own
         self.__doc__ = compute.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Learns under which name the value is kept."""
+        """Learn under which name the value is kept."""
         self._name = name
 
     @overload
@@ -30,7 +30,7 @@ class computed(Generic[Value]):  # noqa: N801 - a decorator, as functools' own
     def __get__(self, instance: object, owner: type) -> Value: ...
 
     def __get__(self, instance: object | None, owner: type) -> Self | Value:
-        """Answers the value, which stands in the instance from then on."""
+        """Return the value, which stands in the instance from then on."""
         if instance is None:
             return self
         value = instance.__dict__[self._name] = self._compute(instance)

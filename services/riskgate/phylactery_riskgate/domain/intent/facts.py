@@ -71,19 +71,19 @@ class IndexReader:
     """Answers the task whose words took back a call, or the ask it uses; empty where none did."""
 
     def __call__(self, tool: CatalogTool, bound: BoundCall) -> TaskFacts:
-        """Answers the facts of a call."""
+        """Return the facts of a call."""
         facts = task_facts(self.index, tool, bound, NO_USES if self.uses is None else self.uses(bound))
         by = "" if self.retracted_by is None else self.retracted_by(tool, bound, facts.ask)
         return facts if not by else replace(without_ask(facts), refused=True, retracted=by)
 
     @property
     def large(self) -> bool:
-        """Says whether that may take so long that others should not wait for it."""
+        """Return whether that may take so long that others should not wait for it."""
         return self.index.size > _SMALL_SIZE or sum(map(len, self.index.messages)) > _SHORT_MESSAGES
 
 
 def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, uses: Uses = NO_USES) -> TaskFacts:
-    """Works out the facts of a call; nothing of the call but its arguments is looked at."""
+    """Work out the facts of a call; nothing of the call but its arguments is looked at."""
     if index is None:
         return UNSHOWN
     leaves = {
@@ -122,12 +122,12 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
 
 
 def uses_ask(facts: TaskFacts, tool: CatalogTool) -> bool:
-    """Says whether a call that these facts allow has an effect that its ask is used up by."""
+    """Return whether a call that these facts allow has an effect that its ask is used up by."""
     return bool(facts.ask) and facts.understood_by != NOBODY and tool.effect != "read"
 
 
 def without_ask(facts: TaskFacts) -> TaskFacts:
-    """Answers facts as they would be of a call that no ask yields: what only the ask named comes from nowhere."""
+    """Return facts as they would be of a call that no ask yields: what only the ask named comes from nowhere."""
     arguments = tuple(replace(one, origin=FOREIGN) if one.place == BY_ASK else one for one in facts.arguments)
     worst = FOREIGN if arguments != facts.arguments else facts.worst
     return replace(facts, intent=0, understood_by=NOBODY, arguments=arguments, worst=worst)
@@ -174,7 +174,7 @@ def _is_called(index: TaskIndex, said: Sequence[str]) -> bool:
 
 
 def _reached(tool: CatalogTool, evidence: Sequence[Evidence]) -> int:
-    """Answers the origin of whom a call reaches."""
+    """Return the origin of whom a call reaches."""
     return max((one.origin for one in evidence if role_of(tool, one.path) in _REACHED), default=NAMED)
 
 
@@ -238,7 +238,7 @@ def _contents(tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[str
 
 
 def _leaves(value: Any, path: str, schema: Json) -> Iterator[_Leaf]:
-    """Answers the plain values of an argument; those of a list stand at the list's own path."""
+    """Return the plain values of an argument; those of a list stand at the list's own path."""
     waiting: list[tuple[str, Any, Json]] = [(path, value, schema)]
     count = 0
     while waiting and count < MAX_LEAVES:
@@ -267,12 +267,12 @@ def _items(schema: Json) -> Json:
 
 
 def is_covered(path: str, by: tuple[str, ...]) -> bool:
-    """Says whether a pointer leads to, below or above one of some."""
+    """Return whether a pointer leads to, below or above one of some."""
     return any(path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in by)
 
 
 def role_of(tool: CatalogTool, path: str) -> Role:
-    """Answers an argument's role: that of the longest pointer that covers it."""
+    """Return an argument's role: that of the longest pointer that covers it."""
     covering = [one for one in tool.roles if path == one or path.startswith(f"{one}/")]
     if covering:
         return tool.roles[max(covering, key=len)]

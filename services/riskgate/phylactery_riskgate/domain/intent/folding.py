@@ -54,26 +54,26 @@ _KEPT = _Kept()
 
 
 def fold(text: str) -> str:
-    """Folds case, width, style and accents, and takes out what prints as nothing."""
+    """Fold case, width, style and accents, and take out what prints as nothing."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).translate(_FOLDS)
 
 
 def written(text: str) -> str:
-    """Folds case, width and style and keeps accents: bob@acme.example is not bob@acmé.example."""
+    """Fold case, width and style and keep accents: bob@acme.example is not bob@acmé.example."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).translate(_KEPT)
 
 
 def tokens(folded: str) -> list[str]:
-    """Cuts folded text into whole values."""
+    """Cut folded text into whole values."""
     return (PLAIN_TOKEN if folded.isascii() else _TOKEN).findall(folded)
 
 
 def first_tokens(folded: str, most: int) -> list[str]:
-    """Cuts off as many whole values of folded text; the rest of a long one is not looked at."""
+    """Cut off as many whole values of folded text; the rest of a long one is not looked at."""
     if len(folded) <= 2 * most:  # it cannot have more, and all of them at once are read in half the time
         return tokens(folded)
     found = (PLAIN_TOKEN if folded.isascii() else _TOKEN).finditer(folded)
@@ -81,15 +81,15 @@ def first_tokens(folded: str, most: int) -> list[str]:
 
 
 def spans(folded: str) -> list[tuple[int, int]]:
-    """Answers where each token of folded text begins and ends."""
+    """Return where each token of folded text begins and ends."""
     return [match.span() for match in _TOKEN.finditer(folded)]
 
 
 def atoms(token: str) -> tuple[str, ...]:
-    """Cuts a token into runs of letters and digits."""
+    """Cut a token into runs of letters and digits."""
     return (token,) if token.isalnum() else tuple(part for part in _MARKS.split(token) if part)
 
 
 def atoms_of(folded: str) -> list[str]:
-    """Cuts folded text into runs of letters and digits."""
+    """Cut folded text into runs of letters and digits."""
     return [part for part in _MARKS.split(folded) if part]

@@ -89,27 +89,27 @@ class Result:
         return frozenset().union(*self.prints.values()) if len(self.prints) != 1 else next(iter(self.prints.values()))
 
     def first_with(self, wanted: Sequence[int], among: frozenset[int]) -> int | None:
-        """Answers an item whose text holds every print, one of some if there is such, None if there is none."""
+        """Return an item whose text holds every print, one of some if there is such, None if there is none."""
         if not wanted or not self.all_prints.issuperset(wanted):
             return None
         inside = (item for item in among if self.prints.get(item, _NO_PRINTS).issuperset(wanted))
         return next(chain(inside, self.items_with(wanted)), None)
 
     def items_with(self, wanted: Sequence[int]) -> Iterator[int]:
-        """Answers the items whose text holds every print."""
+        """Return the items whose text holds every print."""
         if wanted and self.all_prints.issuperset(wanted):
             for item, found in self.prints.items():
                 if found.issuperset(wanted):
                     yield item
 
     def within(self, item: int) -> Iterator[int]:
-        """Answers an item and all it stands in."""
+        """Return an item and all it stands in."""
         while item >= 0:
             yield item
             item = self.parents[item]
 
     def is_whole(self, value: Value) -> bool:
-        """Says whether a value is of the answer as a whole, and none of a list."""
+        """Return whether a value is of the answer as a whole, and none of a list."""
         return value.item == 0 and self._sizes[value.field] == 1
 
     @computed
@@ -156,7 +156,7 @@ class Result:
 
     @computed
     def is_asked_for(self) -> bool:
-        """Says whether it was read with what the user said."""
+        """Return whether it was read with what the user said."""
         return self.tool is PASTED or (not self.made and any(map(self._is_said, self.arguments)))
 
     def _is_said(self, value: str) -> bool:
@@ -210,7 +210,7 @@ class TaskIndex:
     """Everything shown of one task; unchangeable."""
 
     def __init__(self, pieces: Sequence[Piece], tasks: Sequence[str] = ()) -> None:
-        """Takes the pieces in their order, and the ids of the tasks whose words are among them, in theirs."""
+        """Take the pieces in their order, and the ids of the tasks whose words are among them, in theirs."""
         said = [piece for piece in pieces if piece["k"] == "words"]
         self.words = all_words(said)
         self.results = (
@@ -225,7 +225,7 @@ class TaskIndex:
         self.day = next((date.fromisoformat(piece["y"]) for piece in reversed(said) if piece.get("y")), None)
 
     def with_piece(self, piece: Piece) -> TaskIndex:
-        """Answers the index with one more piece."""
+        """Return the index with one more piece."""
         if piece["k"] == "words":
             return TaskIndex((*self._pieces, piece), self.tasks)
         more = copy.copy(self)
@@ -294,7 +294,7 @@ class TaskIndex:
         return tuple(found)
 
     def _is_told(self, pointed: Sequence[bool], result: Result) -> bool:
-        """Says whether a text the user pointed to holds a whole argument of a reading call."""
+        """Return whether a text the user pointed to holds a whole argument of a reading call."""
         return any(
             pointed[place] or item in other.meant
             for wanted in result.argument_prints
@@ -321,7 +321,7 @@ class TaskIndex:
         )
 
     def is_bound(self, place: int, value: Value, *, picks: bool) -> bool:
-        """Says whether a value is of what the user named, or picked where ``picks`` says so.
+        """Return whether a value is of what the user named, or picked where ``picks`` says so.
 
         Of an answer to what they said it is too, but none of a list: they named the list, and nothing in it. And what a
         text leads to, nobody named.
@@ -332,18 +332,18 @@ class TaskIndex:
         return self.asked_for[place] and result.tool is not PASTED and result.is_whole(value)
 
     def passes_over(self, place: int, item: int) -> bool:
-        """Says whether the user picked another item of the list, and spoke of no more than one."""
+        """Return whether the user picked another item of the list, and spoke of no more than one."""
         named, parents = self.results[place].named, self.results[place].parents
         if not named.picks or item in named.picks | named.items or not QUANTIFIERS.isdisjoint(self.words.token_places):
             return False
         return any(parents[one] == parents[item] for one in named.picks)
 
     def is_pointed(self, place: int, item: int) -> bool:
-        """Says whether the user pointed to the text of an item."""
+        """Return whether the user pointed to the text of an item."""
         return self.pointed[place] or item in self.results[place].meant
 
     def _identifies(self, value: str) -> bool:
-        """Says whether a value is the system's own for something the user named."""
+        """Return whether a value is the system's own for something the user named."""
         return any(
             one.kind[0] == "s" and one.item in result.meant
             for result in self.results

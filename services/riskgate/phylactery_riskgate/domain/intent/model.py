@@ -78,7 +78,7 @@ class TaskFacts:
         return not self.shown or FROM_TEXT in self.signal_reasons
 
     def to_json(self) -> dict[str, Any]:
-        """Writes the facts as JSON."""
+        """Write the facts as JSON."""
         return {
             "shown": self.shown,
             "intent": self.intent,
@@ -99,7 +99,7 @@ class TaskFacts:
 
     @staticmethod
     def from_json(value: Any) -> TaskFacts:
-        """Reads what ``to_json`` wrote."""
+        """Read what ``to_json`` wrote."""
         return TaskFacts(
             shown=value["shown"],
             intent=value["intent"],

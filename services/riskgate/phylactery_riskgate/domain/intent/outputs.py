@@ -37,7 +37,7 @@ class Place:
     )
 
     def __init__(self, kinds: _Kinds, registry: Sequence[_Tokens], kind: str) -> None:
-        """Takes what is left of the pointers that fit so far, and what stands here where none of them ends here."""
+        """Take what is left of the pointers that fit so far, and what stands here where none of them ends here."""
         here = [one for tokens, one in kinds if not tokens]
         self.kind = here[0] if here else kind
         self.registry = () in registry
@@ -58,7 +58,7 @@ class Place:
 
     @property
     def of_key(self) -> Place:
-        """Answers what the key is that leads here, where it is a value: what can be ordered or is private is below."""
+        """Return what the key is that leads here, where it is a value: what can be ordered or is private is below."""
         if self.kind not in _NOT_OF_KEYS:
             return self
         if self._of_key is None:
@@ -87,7 +87,7 @@ class Place:
         return _keyed(found, key) if key in self._fields else found
 
     def knows(self, key: str) -> bool:
-        """Says whether a key is a field's name: a pointer names it, or none says that any key may stand here.
+        """Return whether a key is a field's name: a pointer names it, or none says that any key may stand here.
 
         A key that is no field's name is a value itself, such as the name a map is keyed by; and an address or a name
         with a space is no field's.

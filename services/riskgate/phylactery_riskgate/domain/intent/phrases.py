@@ -22,7 +22,7 @@ _ENDINGS: Final = (
 
 
 def stem(atom: str) -> str:
-    """Cuts endings of Spanish and English words, so that forms of one word are equal; crude and always the same."""
+    """Cut endings of Spanish and English words, so that forms of one word are equal; crude and always the same."""
     cut = True
     while cut:
         cut = False

@@ -59,7 +59,7 @@ def read_result(
     failed: bool,
     unproven: bool = False,
 ) -> Reading:
-    """Reads what one call answered; ``is_text`` says that ``result`` is no JSON, so that all of it is free text.
+    """Read what one call answered; ``is_text`` says that ``result`` is no JSON, so that all of it is free text.
 
     Of a tool that is None, and of a call that failed, everything is free text. Where nothing proves that the call ran
     at all (``unproven``) it made nothing either, and was made with nothing.

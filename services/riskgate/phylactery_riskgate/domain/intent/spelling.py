@@ -44,7 +44,7 @@ _LONGEST: Final = 24
 
 
 def gaps_of(folded: str, places: Sequence[tuple[int, int]]) -> list[list[Any]]:
-    """Answers what stands before each token, and behind the last, where it is more than a space."""
+    """Return what stands before each token, and behind the last, where it is more than a space."""
     found: list[list[Any]] = []
     end = 0
     for place, (start, stop) in enumerate((*places, (len(folded), len(folded)))):
@@ -57,7 +57,7 @@ def gaps_of(folded: str, places: Sequence[tuple[int, int]]) -> list[list[Any]]:
 
 
 def accents_of(words: str, tokens: Sequence[tuple[int, str]]) -> list[list[Any]]:
-    """Answers the tokens that are written with accents; ``tokens`` are those that count, and which of all they are."""
+    """Return the tokens that are written with accents; ``tokens`` are those that count, and which of all they are."""
     if words.isascii():
         return []
     written = folding.tokens(folding.written(words))
@@ -82,29 +82,29 @@ class Spelled:
 
     @property
     def wild(self) -> bool:
-        """Says whether the value reaches more, or elsewhere, than its tokens say."""
+        """Return whether the value reaches more, or elsewhere, than its tokens say."""
         return _WILD.search(self.text) is not None
 
     @property
     def disguised(self) -> bool:
-        """Says whether an address or a host in it has accents."""
+        """Return whether an address or a host in it has accents."""
         return any(one != folding.fold(one) and ("@" in one or "." in one) for one in self.accented)
 
     @property
     def address(self) -> bool:
-        """Says whether it has an address in it."""
+        """Return whether it has an address in it."""
         return "@" in self.text
 
 
 def ways(value: str) -> list[Spelled]:
-    """Answers how a value is written, and, where it is encoded for an address of the web, what it says."""
+    """Return how a value is written, and, where it is encoded for an address of the web, what it says."""
     found = [spelled(value)]
     decoded = unquote(value)
     return found if decoded == value else [*found, spelled(decoded)]
 
 
 def spelled(value: str) -> Spelled:
-    """Reads how a value is written."""
+    """Read how a value is written."""
     text = _SPACE.sub(" ", folding.written(value)).strip()
     accented: list[str] = []
     gaps: list[str] = []
@@ -118,19 +118,19 @@ def spelled(value: str) -> Spelled:
 
 
 def said(words: Words, value: str, role: Role) -> int | None:
-    """Answers the origin of a value that decides what happens by how the user spelled it, None if they did not."""
+    """Return the origin of a value that decides what happens by how the user spelled it, None if they did not."""
     plain = role == "url" and "%" in _host(value)
     found = (said_as(words, way, role) for way in ([spelled(value)] if plain else ways(value)))
     return min((level for level in found if level is not None), default=None)
 
 
 def said_as(words: Words, value: Spelled, role: Role) -> int | None:
-    """Answers the same for a value as it is written, and not for what it says where it is encoded."""
+    """Return the same for a value as it is written, and not for what it says where it is encoded."""
     return min(_said(words, value, role), default=None)
 
 
 def ends_oddly(value: str) -> bool:
-    """Says whether a value has more white space around it than blanks: a line break, a tab."""
+    """Return whether a value has more white space around it than blanks: a line break, a tab."""
     return value.strip(" ") != value.strip()
 
 
@@ -167,7 +167,7 @@ def _said(words: Words, value: Spelled, role: Role) -> Iterator[int]:
 
 
 def bare(token: str) -> str:
-    """Answers a token without the ending of a possessive."""
+    """Return a token without the ending of a possessive."""
     return token.removesuffix(_POSSESSIVE)
 
 
@@ -181,7 +181,7 @@ def _atoms(tokens: Sequence[str]) -> list[str]:
 
 
 def _is_called(value: Spelled) -> bool:
-    """Says whether a value is an address behind a name: Ana Ruiz <ana@acme.example>."""
+    """Return whether a value is an address behind a name: Ana Ruiz <ana@acme.example>."""
     names, address = value.tokens[:-1], value.accented[-1]
     plain = all(gap == " " for gap in value.gaps[1:-2]) and not any("@" in name for name in names)
     called = value.gaps[-2:] in ((" <", ">"), (' "<', ">"), ('" <', ">"))
@@ -256,13 +256,13 @@ def _behind(words: Words, value: Spelled, place: int) -> int | None:
 
 
 def same(written: str, value: Spelled) -> bool:
-    """Says whether what a tool answered is spelled as a value of a call is."""
+    """Return whether what a tool answered is spelled as a value of a call is."""
     one, other = written.strip(_AROUND), value.text.strip(_AROUND)
     return one == other or ("@" not in one and one.replace(" ", "") == other.replace(" ", ""))
 
 
 def read_gaps(pieces: Sequence[Mapping[str, Any]], name: str) -> dict[int, str]:
-    """Puts the gaps, or the accents, of the words of a task behind one another."""
+    """Put the gaps, or the accents, of the words of a task behind one another."""
     found: dict[int, str] = {}
     first = 0
     for piece in pieces:

@@ -50,7 +50,7 @@ _JOINED, _SHORT_PART, _PARTS = 10, 6, 10
 
 
 def read_words(words: str, day: str = "", interpretation: Interpretation | None = None) -> Piece:
-    """Reads the user's own words.
+    """Read the user's own words.
 
     A piece holds the tokens, where a sentence begins ("b") or a pause ends ("c"), the tokens in quotes ("q"), those
     beside the sign of a currency ("m") or of percent ("%"), and apart from them the tokens of what was pasted ("p")
@@ -76,7 +76,7 @@ def read_words(words: str, day: str = "", interpretation: Interpretation | None 
 
 
 def _within(spans: Sequence[Span], regions: Sequence[Span]) -> set[int]:
-    """Answers which of some tokens begin in one of some regions, both in order."""
+    """Return which of some tokens begin in one of some regions, both in order."""
     found: set[int] = set()
     at = 0
     for number, (start, _) in enumerate(spans):
@@ -88,7 +88,7 @@ def _within(spans: Sequence[Span], regions: Sequence[Span]) -> set[int]:
 
 
 def _read(words: str, folded: str, spans: Sequence[Span], which: Sequence[int]) -> Piece:
-    """Reads some of the tokens of a text."""
+    """Read some of the tokens of a text."""
     breaks: list[int] = []
     money: list[int] = []
     percents: list[int] = []
@@ -122,14 +122,14 @@ _CURRENCY_SIGNS: Final = frozenset(_MONEY)
 
 
 def looks_literal(token: str) -> bool:
-    """Says whether a token is an address or an account number by its looks."""
+    """Return whether a token is an address or an account number by its looks."""
     if "@" in token:
         return True
     return len(token) >= _STRONG and token[-1].isdigit() and token.isalnum() and not token.isdigit()
 
 
 def is_value(token: str) -> bool:
-    """Says whether a token is an address, an account number or a file's name, and no word."""
+    """Return whether a token is an address, an account number or a file's name, and no word."""
     return looks_literal(token) or ("." in token and not token[0].isdigit() and not token.endswith("."))
 
 
@@ -192,7 +192,7 @@ class Words:
         return _places(self._plain_atoms)
 
     def hold_plain_atoms(self, wanted: Sequence[str]) -> bool:
-        """Says whether runs of letters and digits follow one another in the words, outside of addresses."""
+        """Return whether runs of letters and digits follow one another in the words, outside of addresses."""
         return follow(wanted, self._plain_atoms, self.plain_places)
 
     @computed
@@ -219,11 +219,11 @@ class Words:
         return ended or self.tokens[after] in SMALL or self.is_numbered(place)
 
     def is_numbered(self, place: int) -> bool:
-        """Says whether what stands before a number says that it is one: id 5, #5."""
+        """Return whether what stands before a number says that it is one: id 5, #5."""
         return self.tokens[place - 1 : place] in _NUMBERING or self.gaps.get(place, "").endswith("#")
 
     def counted(self, place: int) -> str:
-        """Answers the word a number stands behind, over the numbers before it: file 5; files 3 and 5."""
+        """Return the word a number stands behind, over the numbers before it: file 5; files 3 and 5."""
         place -= 1
         while place >= 0 and (self.tokens[place].isdigit() or self.tokens[place] in _AND):
             place -= 1
@@ -311,15 +311,15 @@ class Words:
         return frozenset(found)
 
     def hold_tokens(self, wanted: Sequence[str]) -> bool:
-        """Says whether whole values follow one another in the words."""
+        """Return whether whole values follow one another in the words."""
         return follow(wanted, self.tokens, self.token_places)
 
     def hold_atoms(self, wanted: Sequence[str]) -> bool:
-        """Says whether runs of letters and digits follow one another in the words."""
+        """Return whether runs of letters and digits follow one another in the words."""
         return follow(wanted, self.atoms, self.atom_places)
 
     def hold_date(self, date: str) -> bool:
-        """Says whether a day is named, with its year or without any."""
+        """Return whether a day is named, with its year or without any."""
         return date in self.dates or yearless(date) in self.dates
 
 
@@ -333,7 +333,7 @@ def _places(tokens: Iterable[str]) -> dict[str, list[int]]:
 
 
 def follow(wanted: Sequence[str], tokens: Sequence[str], places: dict[str, list[int]]) -> bool:
-    """Says whether some tokens follow one another; ``places`` tells where each stands."""
+    """Return whether some tokens follow one another; ``places`` tells where each stands."""
     if not wanted:
         return False
     target = tuple(wanted)
@@ -341,7 +341,7 @@ def follow(wanted: Sequence[str], tokens: Sequence[str], places: dict[str, list[
 
 
 def all_words(pieces: Sequence[Piece]) -> Words:
-    """Puts the words of a task and of those it continues behind one another."""
+    """Put the words of a task and of those it continues behind one another."""
     tokens: list[str] = []
     breaks: set[int] = set()
     quotes: list[Span] = []

@@ -58,7 +58,7 @@ class Question:
         }
 
     def ask(self, sets: PolicySets, context: Json, satisfied: tuple[str, ...] = ()) -> Answer:
-        """Asks about every policy of some sets; the answer names policies, never a group of them.
+        """Ask about every policy of some sets; the answer names policies, never a group of them.
 
         ``satisfied`` are the approval classes, which sets that do not ask the thread find in the context alone. A group
         that is silent says enough: each of its policies was looked at, and none of them spoke or failed.
@@ -85,7 +85,7 @@ class Question:
         return Answer(answer.allowed, tuple(sorted(named)), clean=True)
 
     def ask_once(self, policies: cedarpy.PolicySet, context: str, satisfied: tuple[str, ...] = ()) -> Answer:
-        """Asks about one set, with the context as JSON text.
+        """Ask about one set, with the context as JSON text.
 
         An error in any policy makes the answer unclean: Cedar skips such a policy and may then allow.
 
@@ -129,11 +129,11 @@ class _Answers:
         self._old: dict[_Asked, Answer] = {}
 
     def find(self, asked: _Asked) -> Answer | None:
-        """Answers what the same question was answered."""
+        """Return what the same question was answered."""
         return self._new.get(asked) or self._old.get(asked)
 
     def keep(self, asked: _Asked, answer: Answer) -> None:
-        """Keeps an answer; threads may do so at once, and then lose some."""
+        """Keep an answer; threads may do so at once, and then lose some."""
         if len(self._new) >= _MAX_ANSWERS:
             self._old, self._new = self._new, {}
         self._new[asked] = answer
@@ -148,7 +148,7 @@ def _hash(context: str) -> bytes:
 
 @lru_cache(maxsize=_MAX_SUBJECTS)
 def _entities_of(schema: cedarpy.Schema, subject: Subject, satisfied: tuple[str, ...]) -> cedarpy.Entities:
-    """Builds the entities, once for all calls of a subject: a handle never changes, and this is all it holds."""
+    """Build the entities, once for all calls of a subject: a handle never changes, and this is all it holds."""
     return cedarpy.Entities.from_json_str(json.dumps(_entities(subject, satisfied)), schema)
 
 
@@ -171,7 +171,7 @@ def _entities(subject: Subject, satisfied: tuple[str, ...]) -> list[Json]:
 
 
 def silent_groups(levels: tuple[str, ...]) -> tuple[str, ...]:
-    """Names the action groups over which a policy does not fire; there must be none.
+    """Name the action groups over which a policy does not fire; there must be none.
 
     It is asked as every call is asked, with the sentinel, which is in every group, in the place of a tool.
     """

@@ -40,7 +40,7 @@ class Binder:
         self.declared = declared_names(tool.schema)
 
     def bind(self, arguments: Json, canonical: bytes | None = None) -> BoundCall:
-        """Binds guarded arguments; binding bound arguments again changes nothing.
+        """Bind guarded arguments; binding bound arguments again changes nothing.
 
         The arguments must fit as they are, and again with the defaults in them, which a rule over several arguments
         could forbid. ``canonical`` is their RFC 8785 form, where it has been written already.
@@ -93,7 +93,7 @@ class _Defaults:
     fixed: int
 
     def written_into(self, value: Any) -> Any:
-        """Answers the value with every default it leaves out; the value itself where it leaves out none."""
+        """Return the value with every default it leaves out; the value itself where it leaves out none."""
         if isinstance(value, dict):
             written = {name: copy.deepcopy(default) for name, default in self.missing.items() if name not in value}
             for name, part in self.inside.items():
@@ -110,7 +110,7 @@ class _Defaults:
 
 
 def _defaults_of(schema: Any) -> _Defaults | None:
-    """Works out the defaults of a schema, None where it has none."""
+    """Work out the defaults of a schema, None where it has none."""
     if not isinstance(schema, Mapping):
         return None
     properties = schema.get("properties", {})

@@ -53,7 +53,7 @@ Budgets = Annotated[list[BudgetEntry], Field(max_length=32)]
 def read_budgets(
     document: Document, entries: Iterable[BudgetEntry], tools: Mapping[str, CatalogTool], levels: tuple[str, ...]
 ) -> tuple[Budget, ...]:
-    """Reads the budgets; ``tools`` are all that any of them may name.
+    """Read the budgets; ``tools`` are all that any of them may name.
 
     Raises:
         BundleError: a budget names what is not there, or limits what a tool it counts does not declare.
@@ -78,7 +78,7 @@ def read_budgets(
 
 
 def counted(tools: Mapping[str, CatalogTool], budgets: Iterable[Budget]) -> dict[str, CatalogTool]:
-    """Answers the tools, each with the budgets that count it."""
+    """Return the tools, each with the budgets that count it."""
     every = tuple(budgets)
     return {
         name: replace(tool, budgets=tuple(budget for budget in every if _counts(budget, tool)))

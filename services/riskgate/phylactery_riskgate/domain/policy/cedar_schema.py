@@ -37,7 +37,7 @@ def action_groups(tool: CatalogTool) -> frozenset[str]:
 
 
 def group_names(levels: Iterable[str]) -> tuple[str, ...]:
-    """Answers every action group there is."""
+    """Return every action group there is."""
     return (
         *(f"risk:{risk}" for risk in RISKS),
         *(f"effect:{effect}" for effect in EFFECTS),
@@ -77,7 +77,7 @@ def build_schema(
 
 
 def build_entity_schema(action: str, groups: Iterable[str], levels: tuple[str, ...]) -> cedarpy.Schema:
-    """Builds the part of the schema the entities of one action's requests are built with.
+    """Build the part of the schema the entities of one action's requests are built with.
 
     It brings the action with its groups and the entity types, and nothing of the other tools: building entities with a
     whole catalog of 200 tools takes twice as long. A thread has the approvals of a call in it, which no policy a bundle

@@ -25,7 +25,7 @@ class Approver:
 
 
 def may_approve(wanted: ApprovalClass, person: Approver, bundle: Bundle) -> bool:
-    """Says whether a person has what a class asks of its approvers, by their credential or by entities.json.
+    """Return whether a person has what a class asks of its approvers, by their credential or by entities.json.
 
     entities.json may also take the right away (``approver: false``), whatever a credential says.
     """
@@ -46,10 +46,10 @@ def enough(wanted: ApprovalClass, requester: str, said: Iterable[Approver], bund
 
 
 def same_person(one: str, other: str) -> bool:
-    """Says whether two names are one person's: a difference in case alone is none."""
+    """Return whether two names are one person's: a difference in case alone is none."""
     return one.casefold() == other.casefold()
 
 
 def people(subjects: Iterable[str]) -> int:
-    """Counts the different people among names."""
+    """Count the different people among names."""
     return len({subject.casefold() for subject in subjects})

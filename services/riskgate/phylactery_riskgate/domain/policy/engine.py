@@ -94,7 +94,7 @@ class DecisionEngine:
         return self._bundle
 
     def counts(self, tool: str) -> bool:
-        """Says whether a budget counts a tool, so that its calls are decided with what was counted."""
+        """Return whether a budget counts a tool, so that its calls are decided with what was counted."""
         prepared = self._prepared.get(tool)
         return prepared is not None and bool(prepared.tool.budgets)
 
@@ -108,7 +108,7 @@ class DecisionEngine:
         usage: UsageReader | None = None,
         task: TaskReader | None = None,
     ) -> Verdict:
-        """Decides about one call; a bad call is BLOCKED, never an exception.
+        """Decide about one call; a bad call is BLOCKED, never an exception.
 
         ``approved`` names the approval classes that people have really satisfied; each brings every class below it, and
         a name the bundle does not know brings nothing. ``usage`` tells what budgets have counted, and is asked only
@@ -148,7 +148,7 @@ class DecisionEngine:
     def decide_again(
         self, verdict: Verdict, caller: Caller, site: CallSite, *, approved: frozenset[str], usage: UsageReader
     ) -> Verdict:
-        """Decides again about the call a verdict is about, with what is approved, and what budgets counted, by now.
+        """Decide again about the call a verdict is about, with what is approved, and what budgets counted, by now.
 
         What its task told stays what it was. A verdict over a call that could not be bound stays as it is.
         """
@@ -209,14 +209,14 @@ class DecisionEngine:
         )
 
     def _told(self, prepared: Prepared, bound: BoundCall, task: TaskReader | None) -> TaskFacts:
-        """Answers what the task tells; where that cannot be worked out, the worst there is."""
+        """Return what the task tells; where that cannot be worked out, the worst there is."""
         try:
             return UNSHOWN if task is None else task(prepared.tool, bound)
         except Exception:  # noqa: BLE001 - whatever was shown is somebody else's, and no text may take a decision away
             return UNREADABLE
 
     def _ask(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Ruling:
-        """Asks with what is really approved, then with each class above it that the policies name, ascending.
+        """Ask with what is really approved, then with each class above it that the policies name, ascending.
 
         Without an approval the first question is left out where no permit could answer it with Allow.
         """
@@ -269,7 +269,7 @@ class DecisionEngine:
         return self._satisfied[known[-1].name] if known else ()
 
     def _subject(self, caller: Caller, site: CallSite) -> Subject:
-        """Takes level and groups from the user's own credential, or from the bundle where somebody else speaks."""
+        """Take level and groups from the user's own credential, or from the bundle where somebody else speaks."""
         entry = self._bundle.users.get((caller.tenant, caller.subject))
         groups = frozenset(entry.groups if entry else ())
         level = entry.level if entry else ""

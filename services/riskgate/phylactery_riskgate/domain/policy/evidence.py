@@ -59,7 +59,7 @@ _ORIGIN = _up_to(MAX_ORIGIN)
 
 
 def task_types(tool: CatalogTool) -> dict[str, FactType]:
-    """Types every family of the context that a task tells something for."""
+    """Type every family of the context that a task tells something for."""
     return {
         "task": _TASK_TYPE,
         "intent": _up_to(MAX_INTENT),
@@ -72,7 +72,7 @@ def task_types(tool: CatalogTool) -> dict[str, FactType]:
 
 
 def _origin_type(tool: CatalogTool) -> RecordOf:
-    """Types the worst origin, ``by`` that of each top-level argument with a control argument in it, if present.
+    """Type the worst origin, ``by`` that of each top-level argument with a control argument in it, if present.
 
     ``url`` is the worst of the arguments whose role is url, control arguments or not, and 0 where none is present.
     """
@@ -89,17 +89,17 @@ def _origin_type(tool: CatalogTool) -> RecordOf:
 
 
 def control_names(tool: CatalogTool) -> tuple[str, ...]:
-    """Names the top-level arguments that are control arguments or hold one, each once."""
+    """Name the top-level arguments that are control arguments or hold one, each once."""
     return tuple(dict.fromkeys(pointers.parse(text)[0] for text in tool.controls))
 
 
 def url_names(tool: CatalogTool) -> tuple[str, ...]:
-    """Names the top-level arguments that are an address or hold one, each once."""
+    """Name the top-level arguments that are an address or hold one, each once."""
     return tuple(dict.fromkeys(pointers.parse(text)[0] for text, role in tool.roles.items() if role == "url"))
 
 
 def task_values(facts: TaskFacts, origins: Mapping[str, int], url: int) -> dict[str, Any]:
-    """Answers the value of every family that a task tells something for; ``origins`` are those by argument."""
+    """Return the value of every family that a task tells something for; ``origins`` are those by argument."""
     return {
         "task": {"shown": facts.shown},
         "intent": facts.intent,
@@ -112,12 +112,12 @@ def task_values(facts: TaskFacts, origins: Mapping[str, int], url: int) -> dict[
 
 
 def origins_by_name(tool: CatalogTool, bound: BoundCall, facts: TaskFacts) -> dict[str, int]:
-    """Answers the worst origin in each argument that holds a control argument; what has no evidence is from nowhere."""
+    """Return the worst origin in each argument that holds a control argument; what has no evidence is from nowhere."""
     return _origins(control_names(tool), bound, facts)
 
 
 def url_origin(tool: CatalogTool, bound: BoundCall, facts: TaskFacts) -> int:
-    """Answers the worst origin in the arguments that hold an address, 0 where there is none."""
+    """Return the worst origin in the arguments that hold an address, 0 where there is none."""
     names = url_names(tool)
     return max(_origins(names, bound, facts).values(), default=0) if names else 0
 
@@ -131,5 +131,5 @@ def _origins(names: Collection[str], bound: BoundCall, facts: TaskFacts) -> dict
 
 
 def known(facts: TaskFacts) -> TaskReader:
-    """Answers what reads these facts, whatever the call."""
+    """Return what reads these facts, whatever the call."""
     return lambda _tool, _bound: facts

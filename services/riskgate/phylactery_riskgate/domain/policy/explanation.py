@@ -65,7 +65,7 @@ class _Imagining(DecisionEngine):
 def changes(
     engine: DecisionEngine, verdict: Verdict, tool: CatalogTool, ask: Callable[[DecisionEngine], Verdict]
 ) -> tuple[FactChange, ...]:
-    """Answers the facts that would each have changed a decision by itself, in the order in which they are shown.
+    """Return the facts that would each have changed a decision by itself, in the order in which they are shown.
 
     Without a task there is none: everything else counts as it is because of that.
     """
@@ -85,7 +85,7 @@ _Others = Iterator[tuple[int, TaskFacts]]
 
 
 def _facts(facts: TaskFacts, bound: BoundCall, tool: CatalogTool) -> Iterator[tuple[str, int, _Others]]:
-    """Answers every fact with its other values, and all facts as they are with it."""
+    """Return every fact with its other values, and all facts as they are with it."""
     yield "intent", facts.intent, ((n, replace(facts, intent=n)) for n in _nearest(facts.intent, MAX_INTENT, up=True))
     refused, foreign = int(facts.refused), int(facts.foreign)
     yield "refused", refused, ((n, replace(facts, refused=bool(n))) for n in _nearest(refused, 1))
@@ -118,7 +118,7 @@ def _with_origins(facts: TaskFacts, names: Collection[str], was: int) -> _Others
 
 
 def _nearest(was: int, high: int, *, up: bool = False) -> list[int]:
-    """Answers the other values up to a limit, the nearest first, and of two as near the one that opens more."""
+    """Return the other values up to a limit, the nearest first, and of two as near the one that opens more."""
     others = [value for value in range(high + 1) if value != was]
     return sorted(others, key=lambda value: (abs(value - was), (value < was) is up))
 
@@ -205,7 +205,7 @@ class _Tracing(DecisionEngine):
 
 
 def explain(engine: DecisionEngine, ask: Callable[[DecisionEngine], Verdict]) -> Explanation:
-    """Decides through ask, under an engine that notes what it does, and answers the verdict with all of it.
+    """Decide through ask, under an engine that notes what it does, and return the verdict with all of it.
 
     ask is asked once more for every fact of the task that could have been another: it must ask the same each time.
     """
@@ -239,7 +239,7 @@ def _subject_facts(tracing: _Tracing, bundle: Bundle) -> Iterator[ShownFact]:
 
 
 def _ask_facts(facts: TaskFacts) -> Iterator[ShownFact]:
-    """Says which ask a call uses, and how many effects of it were left; policies are not shown it."""
+    """Say which ask a call uses, and how many effects of it were left; policies are not shown it."""
     if facts.ask:
         yield _fact("ask", facts.ask, "the user's words")
         yield _fact("ask.used", facts.used, "calls that were redeemed by it")
@@ -265,7 +265,7 @@ def _context_facts(context: Json, tool: CatalogTool) -> Iterator[ShownFact]:
 
 
 def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Finds every value that is no record; extension values and entities are their text."""
+    """Find every value that is no record; extension values and entities are their text."""
     if not isinstance(value, dict):
         yield place, [_plain(item) for item in value] if isinstance(value, list) else value
     elif "__extn" in value or "__entity" in value:

@@ -49,7 +49,7 @@ class _Repeated(dict[str, Any]):
 
 
 def read_arguments(call: RawCall) -> Json:
-    """Reads the arguments of a call, with whole numbers as integers, whichever form they came in.
+    """Read the arguments of a call, with whole numbers as integers, whichever form they came in.
 
     Raises:
         GuardError: they are refused.
@@ -62,7 +62,7 @@ def read_arguments(call: RawCall) -> Json:
 
 
 def read_json(text: str) -> Json:
-    """Reads one JSON object from text.
+    """Read one JSON object from text.
 
     Raises:
         GuardError: the text is refused.
@@ -77,7 +77,7 @@ def read_json(text: str) -> Json:
 
 
 def read_struct(value: Any) -> Json:
-    """Reads one JSON object from Python values, as a google.protobuf.Struct gives them.
+    """Read one JSON object from Python values, as a google.protobuf.Struct gives them.
 
     Raises:
         GuardError: the value is refused.
@@ -102,7 +102,7 @@ def _check_size(text: str) -> None:
 
 
 def check_depth(text: str) -> None:
-    """Refuses what the recursive standard parser must not be given. Raises GuardError TOO_DEEP."""
+    """Refuse what the recursive standard parser must not be given. Raise GuardError TOO_DEEP."""
     if text.count("{") + text.count("[") <= MAX_DEPTH:
         return
     depth = 0
@@ -170,7 +170,7 @@ def _object(value: Any) -> Json:
 
 
 def _walk(value: Any, path: tuple[str | int, ...]) -> Any:
-    """Checks and copies one value; its own recursion ends at MAX_DEPTH."""
+    """Check and copy one value; its own recursion ends at MAX_DEPTH."""
     if isinstance(value, str):
         return _text(value, path)
     if value is None or isinstance(value, bool):
@@ -208,7 +208,7 @@ def _text(text: str, path: tuple[str | int, ...]) -> str:
 
 
 def _number(number: float, path: tuple[str | int, ...]) -> int | float:
-    """Makes 2 and 2.0 the one number they are; "not >" also refuses NaN, which no comparison holds for."""
+    """Make 2 and 2.0 the one number they are; "not >" also refuses NaN, which no comparison holds for."""
     if not abs(number) <= MAX_SAFE_INTEGER:
         raise GuardError("NUMBER_OUT_OF_RANGE", path)
     return int(number) if isinstance(number, float) and number.is_integer() else number

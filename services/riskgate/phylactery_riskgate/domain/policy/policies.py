@@ -23,7 +23,7 @@ _ASKS_SET = frozenset({"contains", "contains_all", "contains_any"})
 
 
 def context_path(node: Any) -> tuple[str, ...] | None:
-    """Answers the attributes of ``context.a.b``, or None where the node is something else."""
+    """Return the attributes of ``context.a.b``, or None where the node is something else."""
     attributes: list[str] = []
     while isinstance(node, pst.GetAttr):
         attributes.append(node.attr)
@@ -32,7 +32,7 @@ def context_path(node: Any) -> tuple[str, ...] | None:
 
 
 def approval_classes(node: Any) -> frozenset[str] | None:
-    """Answers the literal classes of ``context.approved.contains(…)`` and its kin, or None for anything else."""
+    """Return the literal classes of ``context.approved.contains(…)`` and its kin, or None for anything else."""
     if not isinstance(node, pst.BinaryOp) or node.op not in _ASKS_SET or context_path(node.left) != APPROVED_PATH:
         return None
     literals = node.right.elements if isinstance(node.right, pst.Set) else (node.right,)
@@ -45,7 +45,7 @@ def approval_classes(node: Any) -> frozenset[str] | None:
 
 
 def needs(node: Any, classes: frozenset[str]) -> bool:
-    """Says whether a condition can be true only with an approval of one of these classes."""
+    """Return whether a condition can be true only with an approval of one of these classes."""
     if isinstance(node, pst.BinaryOp) and node.op in {"and", "or"}:
         sides = (needs(node.left, classes), needs(node.right, classes))
         return any(sides) if node.op == "and" else all(sides)
@@ -56,7 +56,7 @@ def needs(node: Any, classes: frozenset[str]) -> bool:
 
 
 def permit_needs(tree: pst.Template, classes: frozenset[str]) -> bool:
-    """Says whether a permit can permit only with an approval of one of these classes."""
+    """Return whether a permit can permit only with an approval of one of these classes."""
     return any(isinstance(clause, pst.When) and needs(clause.expr, classes) for clause in tree.clauses)
 
 
@@ -72,7 +72,7 @@ _LOOSEST = frozenset({"||", "if", "then", "else"})
 
 
 def nesting(statement: str) -> int:
-    """Answers how deep the syntax tree can be, at most; it stops counting above MAX_NESTING.
+    """Return how deep the syntax tree can be, at most; it stops counting above MAX_NESTING.
 
     An operand of || lies one level below it, of && below every || before it, of any other operator below both; what
     stands in brackets lies below what stands around them, and what follows an if below that if.
@@ -120,11 +120,11 @@ class Policy:
 
     @property
     def forbids(self) -> bool:
-        """Says whether it is a forbid."""
+        """Return whether it is a forbid."""
         return self.tree.effect == "forbid"
 
     def covers(self, action: str, groups: frozenset[str]) -> bool:
-        """Says whether its scope reaches an action that is in these groups: exactly where Cedar would say so."""
+        """Return whether its scope reaches an action that is in these groups: exactly where Cedar would say so."""
         scope = self.tree.action
         if isinstance(scope, pst.ScopeAny):
             return True
@@ -134,10 +134,10 @@ class Policy:
 
 
 def parse_policies(file: str, text: str) -> tuple[Policy, ...]:
-    """Reads one .cedar file, each statement for itself so that every error knows its line.
+    """Read one .cedar file, each statement for itself so that every error knows its line.
 
     Raises:
-        BundleError: a statement is no policy, is a template, or lacks @id or @title; tells every such statement.
+        BundleError: a statement is no policy, is a template, or lacks @id or @title; tell every such statement.
     """
     faults = Faults()
     found = read_policies(file, text, faults)
@@ -146,7 +146,7 @@ def parse_policies(file: str, text: str) -> tuple[Policy, ...]:
 
 
 def read_policies(file: str, text: str, faults: Faults) -> tuple[Policy, ...]:
-    """Reads the good statements of one .cedar file and keeps what is wrong with the others; too many are a fault."""
+    """Read the good statements of one .cedar file and keep what is wrong with the others; too many are a fault."""
     found: list[Policy] = []
     for count, (line, statement) in enumerate(_statements(file, text, faults)):
         if count == MAX_POLICIES:
@@ -158,7 +158,7 @@ def read_policies(file: str, text: str, faults: Faults) -> tuple[Policy, ...]:
 
 
 def _statements(file: str, text: str, faults: Faults) -> Iterator[tuple[int, str]]:
-    """Cuts the text behind every ";" outside strings and comments; the line is that of the first word."""
+    """Cut the text behind every ";" outside strings and comments; the line is that of the first word."""
     line = 1
     first = 0
     pieces: list[str] = []
@@ -204,12 +204,12 @@ def named_tools(policy: Policy) -> Iterator[str]:
 
 
 def policy_handle(policies: Iterable[Policy]) -> cedarpy.PolicySet:
-    """Builds the set Cedar evaluates, in which a policy's id is its @id."""
+    """Build the set Cedar evaluates, in which a policy's id is its @id."""
     return policy_set(policy.tree for policy in policies)
 
 
 def policy_set(trees: Iterable[pst.Template]) -> cedarpy.PolicySet:
-    """Builds the set Cedar evaluates from syntax trees, each under its own id.
+    """Build the set Cedar evaluates from syntax trees, each under its own id.
 
     Raises:
         ValueError: Cedar refuses one of them.
@@ -221,7 +221,7 @@ def policy_set(trees: Iterable[pst.Template]) -> cedarpy.PolicySet:
 
 
 def mentioned(node: Any) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """Finds every path below ``context`` a tree looks at, and whether at its whole value or only whether it is there.
+    """Find every path below ``context`` a tree looks at, and whether at its whole value or only whether it is there.
 
     Bare ``context`` is the empty path.
     """
@@ -239,7 +239,7 @@ def mentioned(node: Any) -> Iterator[tuple[tuple[str, ...], bool]]:
 
 
 def children(node: Any) -> Iterator[Any]:
-    """Answers the nodes right below a node of a syntax tree."""
+    """Return the nodes right below a node of a syntax tree."""
     if isinstance(node, tuple):
         yield from node
     elif isinstance(node, dict):

@@ -161,14 +161,14 @@ _ANY_VIOLATION = ("Does not fit the tool's schema.", "No cumple el esquema de la
 
 
 def reason(code: str, *, path: str = "", **values: object) -> Reason:
-    """Builds the reason of a code; the values fill its texts."""
+    """Build the reason of a code; the values fill its texts."""
     english, spanish = _TEXTS[code]
     return Reason(code, _cut(english.format(**values)), _cut(spanish.format(**values)), path)
 
 
 @lru_cache(maxsize=4096)
 def policy_reason(code: str, policy_id: str, title: str, title_es: str, **values: object) -> Reason:
-    """Builds the reason of a policy that decided; its titles are the bundle's own words."""
+    """Build the reason of a policy that decided; its titles are the bundle's own words."""
     english, spanish = _TEXTS[code]
     return Reason(
         code,
@@ -179,19 +179,19 @@ def policy_reason(code: str, policy_id: str, title: str, title_es: str, **values
 
 
 def violation_reason(keyword: str, path: str, limit: object) -> Reason:
-    """Builds the reason of one schema violation; ``limit`` is what the schema says, never what the call held."""
+    """Build the reason of one schema violation; ``limit`` is what the schema says, never what the call held."""
     english, spanish = _VIOLATIONS.get(keyword, _ANY_VIOLATION)
     return Reason("SCHEMA_VIOLATION", _cut(english.format(limit=limit)), _cut(spanish.format(limit=limit)), path)
 
 
 def freeze_reason(scope: str) -> Reason:
-    """Builds the reason of a freeze: its code is always FROZEN, and ``scope`` says in its texts what is frozen."""
+    """Build the reason of a freeze: its code is always FROZEN, and ``scope`` says in its texts what is frozen."""
     code = f"FROZEN_{scope.upper()}"
     return replace(reason(code if code in _TEXTS else "FROZEN"), code="FROZEN")
 
 
 def budget_reason(budget: str, limit: str) -> Reason:
-    """Builds the reason of a budget that a call would pass; ``limit`` says which of its limits."""
+    """Build the reason of a budget that a call would pass; ``limit`` says which of its limits."""
     english, spanish = _BUDGETS[limit]
     return Reason("BUDGET_EXCEEDED", english.format(budget=budget), spanish.format(budget=budget))
 

@@ -75,7 +75,7 @@ class PolicySets:
 def policy_sets(
     trees: Iterable[pst.Template], *, many: int = MANY, group: int = GROUP, alike: int = ALIKE
 ) -> PolicySets:
-    """Builds the sets for policies whose scope reaches one action, whatever else it asks for; each has its own id.
+    """Build the sets for policies whose scope reaches one action, whatever else it asks for; each has its own id.
 
     Above ``alike`` policies of one effect and shape, and above ``many`` others, they are put together ``group`` by
     group.
@@ -106,7 +106,7 @@ def _grouped(trees: Sequence[pst.Template], many: int, group: int, alike: int) -
 
 
 def _put_together(same: Sequence[pst.Template], many: int, alike: int) -> list[Sequence[pst.Template]]:
-    """Picks the policies of one effect to be asked about in groups: lists of the same shape, and many others."""
+    """Pick the policies of one effect to be asked about in groups: lists of the same shape, and many others."""
     shallow = [one for one in same if _is_shallow(one)]
     by_shape: dict[Hashable, list[pst.Template]] = {}
     for one in shallow:
@@ -119,7 +119,7 @@ def _put_together(same: Sequence[pst.Template], many: int, alike: int) -> list[S
 
 
 def _shape(node: Any) -> Hashable:
-    """Answers what two trees have in common that differ in their literals, and in how many a set has, alone."""
+    """Return what two trees have in common that differ in their literals, and in how many a set has, alone."""
     kind = type(node).__name__
     if isinstance(node, _LITERALS):
         return kind
@@ -140,7 +140,7 @@ def _is_shallow(tree: pst.Template) -> bool:
 
 
 def _fits(node: Any, levels: int) -> bool:
-    """Says whether a tree has at most so many levels."""
+    """Return whether a tree has at most so many levels."""
     return levels >= 0 and all(_fits(child, levels - 1) for child in children(node))
 
 
@@ -151,7 +151,7 @@ def _as_one(name: str, members: Sequence[pst.Template]) -> pst.Template:
 
 
 def _condition(tree: pst.Template) -> pst.Expr:
-    """Writes all a policy asks for but its action as one condition, in the order Cedar looks at it."""
+    """Write all a policy asks for but its action as one condition, in the order Cedar looks at it."""
     parts = [
         *_scope("principal", tree.principal),
         *_scope("resource", tree.resource),
@@ -183,7 +183,7 @@ def _entity(entity: pst.EntityOrSlot) -> pst.EntityLit:
 
 
 def _asking_thread(trees: list[pst.Template]) -> tuple[list[pst.Template], bool]:
-    """Lets the policies ask the thread for approvals, where each asks only what can be asked of texts just as well."""
+    """Let the policies ask the thread for approvals, where each asks only what can be asked of texts just as well."""
     try:
         return [replace(one, clauses=_of_thread(one.clauses)) for one in trees], True
     except _NotTextError:
@@ -206,7 +206,7 @@ def _of_thread(node: Any) -> Any:
 
 
 def _needs_entities(node: Any) -> bool:
-    """Says whether a node is the context, its approvals, whether it has any, or the type of the classes."""
+    """Return whether a node is the context, its approvals, whether it has any, or the type of the classes."""
     path = context_path(node)
     if path is not None:
         return path[:1] in {(), (APPROVED,)}

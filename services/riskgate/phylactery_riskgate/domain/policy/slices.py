@@ -42,7 +42,7 @@ class PolicySlice:
     always_needs_approval: bool
 
     def thread_of(self, thread: str) -> str:
-        """Answers the thread, or what stands for it where no policy can tell it from others of its tenant.
+        """Return the thread, or what stands for it where no policy can tell it from others of its tenant.
 
         A policy tells one thread from another by its name alone: no fact is a thread, and a thread has no attribute a
         bundle knows. So the entities of a user are built once, and not for every new thread.
@@ -51,7 +51,7 @@ class PolicySlice:
 
 
 def slices_for(policies: Iterable[Policy], actions: Mapping[str, frozenset[str]]) -> dict[str, PolicySlice]:
-    """Picks for each action, given with the groups it is in, the policies that concern it and what they look at.
+    """Pick for each action, given with the groups it is in, the policies that concern it and what they look at.
 
     Actions that the same policies concern share one slice, because one of a thousand policies takes long to build.
     """
@@ -68,7 +68,7 @@ def slices_for(policies: Iterable[Policy], actions: Mapping[str, frozenset[str]]
 
 
 def without_task_policies(policies: Iterable[Policy]) -> tuple[Policy, ...]:
-    """Leaves out the policies that say nothing of a call without a task: the first they ask is ``context.task.shown``.
+    """Leave out the policies that say nothing of a call without a task: the first they ask is ``context.task.shown``.
 
     Such a policy neither decides nor fails about it, because a condition ends at the first part of an && that is false.
     Without them what they look at needs not be told, and a call without a task is decided as if there were no tasks.

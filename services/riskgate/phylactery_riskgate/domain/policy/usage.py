@@ -46,7 +46,7 @@ class NotCountableError(Exception):
 
 
 def charge_of(tool: CatalogTool, bound: BoundCall) -> Charge:
-    """Answers what a call adds. A negative amount would give a budget back, so it is none.
+    """Return what a call adds. A negative amount would give a budget back, so it is none.
 
     Raises:
         NotCountableError: the amount or its currency is missing, the amount is negative or not exact, or there are too
@@ -66,7 +66,7 @@ def charge_of(tool: CatalogTool, bound: BoundCall) -> Charge:
 
 
 def units_of(value: Any) -> int | None:
-    """Answers a number in ten-thousandths, None where it is none that can be counted."""
+    """Return a number in ten-thousandths, None where it is none that can be counted."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
@@ -77,13 +77,13 @@ def units_of(value: Any) -> int | None:
 
 
 def amount_text(units: int) -> str:
-    """Writes an amount as people do, for records: "12.5"."""
+    """Write an amount as people do, for records: "12.5"."""
     text = f"{units // 10**PLACES}.{units % 10**PLACES:0{PLACES}d}"
     return text.rstrip("0").removesuffix(".")
 
 
 def read_amount(text: str) -> int:
-    """Reads what amount_text wrote.
+    """Read what amount_text wrote.
 
     Raises:
         ValueError: it is no amount.
@@ -111,7 +111,7 @@ NO_USAGE = Usage()
 
 
 def read_usage(tool: CatalogTool, bound: BoundCall, reader: UsageReader | None) -> Usage:
-    """Reads what budgets have counted, and adds the call to it. Nothing is read for a tool that no budget counts.
+    """Read what budgets have counted, and add the call to it. Nothing is read for a tool that no budget counts.
 
     Raises:
         NotCountableError: the call cannot be counted, its sum cannot be held, or nobody can tell what was counted.
@@ -147,7 +147,7 @@ def _with_charge(tool: CatalogTool, before: Counters, charge: Charge) -> Counter
 
 
 def _exceeded(budget: Budget, after: Counters) -> str:
-    """Names the first limit of a budget that is passed, or nothing."""
+    """Name the first limit of a budget that is passed, or nothing."""
     limits = {"calls": budget.calls, "amount": budget.amount, "recipients": budget.recipients}
     return next((name for name, limit in limits.items() if limit is not None and getattr(after, name) > limit), "")
 

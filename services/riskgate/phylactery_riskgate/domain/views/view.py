@@ -27,7 +27,7 @@ class Abridged:
 
 
 def abridge(text: str, limit: int) -> Abridged:
-    """Makes a JSON text visible in at most ``limit`` characters, 60 or more; of a longer one the middle is left out.
+    """Make a JSON text visible in at most ``limit`` characters, 60 or more; of a longer one the middle is left out.
 
     Who writes a value chooses where in it something stands, so that its beginning alone tells nothing of its end. Each
     piece of JSON's own escapes is shown whole or not at all.
@@ -51,7 +51,7 @@ def abridge(text: str, limit: int) -> Abridged:
 
 
 def _escape_around(text: str, index: int) -> tuple[int, int]:
-    """Answers where the JSON escape begins and ends that a cut at ``index`` would part; ``index`` if it parts none."""
+    """Return where the JSON escape begins and end that a cut at ``index`` would part; ``index`` if it parts none."""
     begin = text.rfind("\\", max(0, index - 5), index)
     if begin < 0 or (begin - len(text[: begin + 1].rstrip("\\"))) % 2:  # a backslash that another one escapes
         return index, index
@@ -91,7 +91,7 @@ def call_view(
     room: int = ROOM,
     full: bool = False,
 ) -> CallView:
-    """Shows every bound argument, control arguments first, with nothing in it that could deceive a reader.
+    """Show every bound argument, control arguments first, with nothing in it that could deceive a reader.
 
     A control argument inside another argument gets a view of its own, so that no long neighbour pushes it out.
     ``previous`` is what was approved last, None where nothing was; ``task`` is what was known of the call when it was
@@ -110,7 +110,7 @@ def call_view(
 
 
 def _places(tool: CatalogTool, arguments: Json, previous: Json) -> list[tuple[Place, bool]]:
-    """Answers what is shown, in its order: control arguments, then the others, each with those that are gone last."""
+    """Return what is shown, in its order: control arguments, then the others, each with those that are gone last."""
     controls = [pointers.parse(text) for text in tool.controls]
     found = [(place, True) for place in controls if _at(arguments, place) is not _ABSENT]
     found += [(place, True) for place in controls if _gone(place, arguments, previous)]
@@ -142,7 +142,7 @@ class _Viewer:
     task: TaskFacts
 
     def view(self, place: Place, *, control: bool, limit: int) -> ArgumentView:
-        """Shows the argument at a place, where it is now, and where it was."""
+        """Show the argument at a place, where it is now, and where it was."""
         path = make_visible(pointers.pointer(place), pointers.MAX_POINTER)
         hidden = any(place[: len(above)] == above for above in self.sensitive)
         now, before = _at(self.arguments, place), _at(self.previous, place)
@@ -157,7 +157,7 @@ class _Viewer:
         )
 
     def _origin(self, place: Place) -> tuple[int | None, str]:
-        """Answers the worst that is known of a value or of any part of it; what has no evidence is from nowhere."""
+        """Return the worst that is known of a value or of any part of it; what has no evidence is from nowhere."""
         if not self.task.shown:
             return None, ""
         found = [one for one in self.task.arguments if _overlap(pointers.parse(one.path), place)]
@@ -177,7 +177,7 @@ class _Viewer:
         return replace(display, marks=display.marks | inside | escapes)
 
     def _without(self, value: Any, place: Place) -> Any:
-        """Answers the value with the sensitive ones inside it hidden."""
+        """Return the value with the sensitive ones inside it hidden."""
         if not isinstance(value, dict) or not any(hidden[: len(place)] == place for hidden in self.sensitive):
             return value
         return {
@@ -187,7 +187,7 @@ class _Viewer:
 
 
 def _overlap(one: Place, other: Place) -> bool:
-    """Says whether one of two places lies within the other."""
+    """Return whether one of two places lies within the other."""
     shared = min(len(one), len(other))
     return one[:shared] == other[:shared]
 
@@ -207,7 +207,7 @@ def _ordered(marks: frozenset[Mark]) -> tuple[Mark, ...]:
 
 
 def _escapes_controls(text: str) -> bool:
-    """Says whether JSON's own escapes hide a control character such as the escape of a terminal sequence."""
+    """Return whether JSON's own escapes hide a control character such as the escape of a terminal sequence."""
     index = text.find("\\")
     while index >= 0:
         if text[index + 1] not in _PLAIN_ESCAPES:

@@ -56,7 +56,7 @@ class VisibleText:
 
 
 def make_visible(text: str, limit: int) -> VisibleText:
-    """Writes everything that could deceive a reader as a backslash-u escape, and cuts at ``limit`` characters.
+    """Write everything that could deceive a reader as a backslash-u escape, and cut at ``limit`` characters.
 
     These are: control characters, bidirectional marks, zero-width and other invisible characters, piled-up marks,
     characters that are another form of an ASCII letter or digit, and letters of another script in, or posing as, a
@@ -74,7 +74,7 @@ def make_visible(text: str, limit: int) -> VisibleText:
 
 
 def escapes(text: str) -> Iterator[Escape]:
-    """Yields what is not shown as it is, first to last; a piece of the text is looked at when it is asked for."""
+    """Yield what is not shown as it is, first to last; a piece of the text is looked at when it is asked for."""
     for block in _blocks(text):
         posing = _posing_words(text, *block)
         for begin, end in _pieces(*block):
@@ -82,7 +82,7 @@ def escapes(text: str) -> Iterator[Escape]:
 
 
 def escapes_backwards(text: str) -> Iterator[Escape]:
-    """Yields the same last to first, with places counted from the end: that of the last character is 0."""
+    """Yield the same last to first, with places counted from the end: that of the last character is 0."""
     last = len(text) - 1
     for block in reversed([*_blocks(text)]):
         posing = _posing_words(text, *block)
@@ -92,7 +92,7 @@ def escapes_backwards(text: str) -> Iterator[Escape]:
 
 
 def fitting(found: Iterable[Escape], length: int, room: int) -> tuple[int, list[Escape]]:
-    """Answers how many of so many characters fit into a room, and the escapes among these.
+    """Return how many of so many characters fit into a room, and the escapes among these.
 
     It looks at no escape behind the first that does not fit.
     """
@@ -110,7 +110,7 @@ def fitting(found: Iterable[Escape], length: int, room: int) -> tuple[int, list[
 
 
 def written(text: str, found: Iterable[Escape]) -> str:
-    """Writes a text with its escapes."""
+    """Write a text with its escapes."""
     parts: list[str] = []
     at = 0
     for place, piece, _ in found:
@@ -120,7 +120,7 @@ def written(text: str, found: Iterable[Escape]) -> str:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yields where blocks begin and end; none parts a word, nor a backslash from what it escapes."""
+    """Yield where blocks begin and end; none parts a word, nor a backslash from what it escapes."""
     begin = 0
     while begin < len(text):
         found = _BREAK.search(text, begin + _BLOCK)
@@ -130,12 +130,12 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields where the pieces of a block begin and end: one, but where a long word makes it large."""
+    """Yield where the pieces of a block begin and end: one, but where a long word makes it large."""
     return ((at, min(at + 2 * _BLOCK, end)) for at in range(begin, end, 2 * _BLOCK))
 
 
 def _escapes_of(text: str, begin: int, end: int, words: list[_Posing]) -> list[Escape]:
-    """Answers the escapes of one piece. What a character is told by is worked out once for all of its kind."""
+    """Return the escapes of one piece. What a character is told by is worked out once for all of its kind."""
     piece = text[begin:end]
     if piece.isascii() and piece.isprintable():
         return []
@@ -161,14 +161,14 @@ def _escapes_of(text: str, begin: int, end: int, words: list[_Posing]) -> list[E
 
 
 def _piled_before(text: str, index: int) -> int:
-    """Counts the combining marks that end before a place, as far as it matters."""
+    """Count the combining marks that end before a place, as far as it matters."""
     before = text[max(0, index - _MAX_MARKS) : index]
     return sum(1 for _ in takewhile(unicodedata.combining, reversed(before)))
 
 
 @lru_cache(maxsize=_KINDS)
 def _mark(char: str) -> Mark | None:
-    """Answers why a character is not shown as it is, whatever stands around it."""
+    """Return why a character is not shown as it is, whatever stands around it."""
     if char.isascii():
         return None if char.isprintable() else Mark.CONTROL
     category = unicodedata.category(char)
@@ -189,7 +189,7 @@ def _mark(char: str) -> Mark | None:
 
 
 def _posing_words(text: str, begin: int, end: int) -> list[_Posing]:
-    """Finds words with letters that are not what their word makes of them: where each begins and ends, and which.
+    """Find words with letters that are not what their word makes of them: where each begins and ends, and which.
 
     These are: letters of another script in a word that has Latin ones, or in a word of scripts that pass for one
     another; digits of another script beside ASCII; words made only of letters that print like ASCII; and Latin letters
@@ -203,7 +203,7 @@ def _posing_words(text: str, begin: int, end: int) -> list[_Posing]:
 
 
 def _posing_in(chars: frozenset[str]) -> dict[str, Mark]:
-    """Answers which characters of a word pose in it, and how: which there are matters, not their order."""
+    """Return which characters of a word pose in it, and how: which there are matters, not their order."""
     letters = {char for char in chars if char.isalpha()}
     foreign = {char for char in letters if not _latin(char)}
     digits = {char for char in chars if _foreign_digit(char)}

@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Creates every table."""
+    """Create every table."""
     _audit()
     _decisions()
     _approvals()

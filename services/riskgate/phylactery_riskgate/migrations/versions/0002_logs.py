@@ -19,7 +19,7 @@ _ENTRIES = sa.table("audit_entries", *(sa.column(name) for name in ("log", "posi
 
 
 def upgrade() -> None:
-    """Adds the columns and fills them from the records themselves, which say everything twice."""
+    """Add the columns and fills them from the records themselves, which say everything twice."""
     for table in ("decisions", "redemptions", "outcomes"):
         op.add_column(table, sa.Column("audit_log", sa.String(128), nullable=False, server_default=""))
     for name, kind in (
@@ -57,7 +57,7 @@ def _fill(connection: sa.Connection) -> None:
 
 
 def _word(value: object) -> str:
-    """Answers a name that fits its column; nothing where somebody altered the record."""
+    """Return a name that fits its column; nothing where somebody altered the record."""
     return value if isinstance(value, str) and len(value) <= _MAX_WORD else ""
 
 
@@ -82,7 +82,7 @@ _FILL_ROW = {
 
 
 def _records(connection: sa.Connection) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Answers every record, some at a time; one that is no JSON object any more is left for the verifier to find."""
+    """Return every record, some at a time; one that is no JSON object any more is left for the verifier to find."""
     logs = connection.execute(sa.select(_ENTRIES.c.log).distinct().order_by(_ENTRIES.c.log)).scalars().all()
     for log in logs:
         last = -1

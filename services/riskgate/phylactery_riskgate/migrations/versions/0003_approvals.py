@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds columns and the table of changes. What changed before now is in no stream, for nobody watched."""
+    """Add columns and the table of changes. What changed before now is in no stream, for nobody watched."""
     op.add_column("approvals", sa.Column("version", sa.Integer, nullable=False, server_default="0"))
     op.create_index("approvals_by_call", "approvals", ["tenant", "requester", "tool", "decide_us"])
     op.create_index("approvals_by_asking", "approvals", ["tenant", "requester", "create_us"])

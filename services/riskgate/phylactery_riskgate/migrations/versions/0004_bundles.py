@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Creates both tables, and the two heads that activations lock."""
+    """Create both tables, and the two heads that activations lock."""
     op.create_table(
         "bundles",
         sa.Column("hash", sa.String(80), primary_key=True),

@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Creates the counters, empty, and lets a decision keep its pathway, so that Redeem decides with the same one."""
+    """Create the counters, empty, and let a decision keep its pathway, so that Redeem decides with the same one."""
     pathway = sa.Column("pathway", sa.String(32), nullable=False, server_default="unspecified")
     op.add_column("decisions", pathway)
     op.create_table(

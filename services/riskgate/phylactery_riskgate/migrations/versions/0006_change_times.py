@@ -9,5 +9,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the index."""
+    """Add the index."""
     op.create_index("approval_changes_by_time", "approval_changes", ["change_us", "tenant", "position"])

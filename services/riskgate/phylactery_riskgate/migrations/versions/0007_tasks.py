@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Creates both tables, empty."""
+    """Create both tables, empty."""
     op.create_table(
         "tasks",
         sa.Column("id", sa.String(128), primary_key=True),

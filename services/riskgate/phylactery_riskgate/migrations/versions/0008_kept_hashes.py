@@ -10,6 +10,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the columns, empty: the records of what was decided before hold the hash itself, and no commitment to it."""
+    """Add the columns, empty: the records of what was decided before hold the hash itself, and no commitment to it."""
     for table in ("decisions", "approvals"):
         op.add_column(table, sa.Column("args_commitment", sa.String(80), nullable=False, server_default=""))

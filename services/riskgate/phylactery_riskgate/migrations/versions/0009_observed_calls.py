@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the index, and the column, under which what was shown before counts as proven, as it did then."""
+    """Add the index, and the column, under which what was shown before counts as proven, as it did then."""
     op.create_index(
         "decisions_by_thread_call", "decisions", ["tenant", "subject", "thread_id", "tool_call_id", "create_us"]
     )

@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Creates both tables, empty: what was redeemed before used up nothing, and nothing was taken back."""
+    """Create both tables, empty: what was redeemed before used up nothing, and nothing was taken back."""
     op.create_table(
         "ask_uses",
         sa.Column("task_id", sa.String(128), primary_key=True),

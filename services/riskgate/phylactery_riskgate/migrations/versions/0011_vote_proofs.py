@@ -10,5 +10,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the column; votes from before get their proofs at the first start, where the audit log tells of them."""
+    """Add the column; votes from before get their proofs at the first start, where the audit log tells of them."""
     op.add_column("approval_votes", sa.Column("proof", sa.String(80), nullable=False, server_default=""))

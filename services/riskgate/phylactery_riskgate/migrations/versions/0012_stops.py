@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Creates the tables; of the bundles that decided before, only the one that decides now is known to have done so.
+    """Create the tables; of the bundles that decided before, only the one that decides now is known to have done so.
 
     A head counts its moves from now on, so that a replica tells a rollback from a database that was set back.
     """

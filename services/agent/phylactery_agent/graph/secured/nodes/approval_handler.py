@@ -32,7 +32,7 @@ _DIRECTIVES = {"REJECTED": "rejected", "EXPIRED": "expired", "CANCELLED": "cance
 async def approval_handler(
     state: AgentState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Tools", "Supervisor", "Finalizer"]]:
-    """Answers the approval that waits, if it is the one that was named."""
+    """Return the approval that waits, if it is the one that was named."""
     context = runtime.context
     reply, code = _reply_to(state, context)
     waiting = str(state["approval_id"])
@@ -62,7 +62,7 @@ def _reply_to(state: AgentState, context: TurnContext) -> tuple[ApprovalReply | 
 
 
 async def _answer(state: AgentState, context: TurnContext, reply: ApprovalReply | None, code: str) -> str:
-    """Answers the approval's state after the answer; "" where a yes came without its code and none is in yet."""
+    """Return the approval's state after the answer; "" where a yes came without its code and none is in yet."""
     waiting, thread_id = str(state["approval_id"]), state["thread_id"]
     if reply is not None and reply.verb == "reject":
         for other in context.also_answered:
@@ -127,7 +127,7 @@ async def _reject_too(state: AgentState, context: TurnContext, approval_id: str)
 
 
 async def _another(state: AgentState, context: TurnContext, reply: ApprovalReply) -> Outcome:
-    """Passes on an answer to another call of the card; the run goes on waiting for the first one."""
+    """Pass on an answer to another call of the card; the run goes on waiting for the first one."""
     ahead = next((one for one in state["asked_ahead"] if one["approval_id"] == reply.approval_id), None)
     if ahead is None:
         return await _wrong_id(state, context, reply.approval_id)
@@ -150,7 +150,7 @@ async def _another(state: AgentState, context: TurnContext, reply: ApprovalReply
 
 
 def _noted(state: AgentState, context: TurnContext, ahead: AskedAhead, answer: str) -> Outcome:
-    """Keeps that a call behind the first was answered, and tells what is left to answer."""
+    """Keep that a call behind the first was answered, and tell what is left to answer."""
     after = [AskedAhead(**{**one, "state": answer}) if one is ahead else one for one in state["asked_ahead"]]
     left = what_waits(cast("AgentState", {**state, "asked_ahead": after}), context)
     note = f"{say(f'ahead_{answer.lower()}', state['language'], tool=ahead['tool'])} {left}"
@@ -165,7 +165,7 @@ async def _wrong_id(state: AgentState, context: TurnContext, given: str) -> Outc
 
 
 async def _close(state: AgentState, context: TurnContext, directive: str) -> Outcome:
-    """Clears proposal, approval and flags, and tells Supervisor."""
+    """Clear proposal, approval and flags, and tell Supervisor."""
     tool = proposal(state)
     row = await context.ledger.find(tool["tool_call_id"])
     if row is None or row.state in {"proposed", "denied"}:

@@ -15,7 +15,7 @@ from phylactery_agent.ports import Told, TurnContext
 
 
 async def await_approval(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Finalizer"]]:
-    """Emits approval_required without code and argument values; whoever sends it to the requester adds them.
+    """Emit approval_required without code and argument values; whoever sends it to the requester adds them.
 
     What was asked ahead stands on the same card.
     """

@@ -36,7 +36,7 @@ CALL_INVALID = "MODEL_CALL_INVALID"
 
 
 async def executor(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["RiskGate", "Interpreter"]]:
-    """Proposes one call under an id that depends on run, step and try alone: proposed again, it is the same.
+    """Propose one call under an id that depends on run, step and try alone: proposed again, it is the same.
 
     The id of what a model is asked for here depends on the call too: a model asked again may want another one.
     """
@@ -51,7 +51,7 @@ async def executor(state: AgentState, runtime: Runtime[TurnContext]) -> Command[
 
 
 async def _asked(state: AgentState, context: TurnContext, planned: PlannedStep) -> Outcome:
-    """Asks the model for the calls of an open step; the first is proposed, the others wait in their order."""
+    """Ask the model for the calls of an open step; the first is proposed, the others wait in their order."""
     model = model_of(state, context)
     if model is None:
         return _uncalled(state, planned, error_code=STEP_NEEDS_MODEL)
@@ -122,7 +122,7 @@ def _uncalled(
     output: str = "",
     error_code: str = "",
 ) -> Outcome:
-    """Reports a step for which no call is proposed: it needs none, or none could be found. RiskGate is not asked."""
+    """Report a step for which no call is proposed: it needs none, or none could be found. RiskGate is not asked."""
     tool = _proposed(state, planned, planned["tool"], {}, "none")
     result: ToolResult = tool_result(
         tool, output=output, error_code=error_code, uncalled=True, final=error_code == STEP_NEEDS_MODEL
@@ -135,7 +135,7 @@ def _update(tool: ProposedTool, queue: list[ProposedTool]) -> dict[str, Any]:
 
 
 def _proposed(state: AgentState, planned: PlannedStep, name: str, args: dict[str, Any], place: str) -> ProposedTool:
-    """Answers a call as it may be proposed; canonical_args is empty where the arguments have no canonical form.
+    """Return a call as it may be proposed; canonical_args is empty where the arguments have no canonical form.
 
     place is where it stands in a model's reply; empty for a call of the plan, which is durable before it is proposed.
     """

@@ -23,7 +23,7 @@ _PLAIN_NAME = expression(r"^\pL[\pL .'-]{0,40}$")
 
 
 async def finalizer(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["__end__"]]:
-    """Writes the reply under an id that depends on run and turn alone, so that it is said once."""
+    """Write the reply under an id that depends on run and turn alone, so that it is said once."""
     running = state["run_status"] == "running"
     text, update = await _text(state, runtime.context)
     if state["memory_degraded"]:
@@ -47,7 +47,7 @@ async def finalizer(state: AgentState, runtime: Runtime[TurnContext]) -> Command
 
 
 async def _text(state: AgentState, context: TurnContext) -> tuple[str, dict[str, Any]]:
-    """Answers what is said and what changes by it: a model's words where it works, otherwise our own sentences."""
+    """Return what is said and what changes by it: a model's words where it works, otherwise our own sentences."""
     update: dict[str, Any] = {}
     words = ""
     model = model_of(state, context)
@@ -73,12 +73,12 @@ async def _text(state: AgentState, context: TurnContext) -> tuple[str, dict[str,
 
 
 def _is_talk(state: AgentState) -> bool:
-    """Says whether the turn is nothing but talk: nothing was planned, and nobody has anything to tell yet."""
+    """Return whether the turn is nothing but talk: nothing was planned, and nobody has anything to tell yet."""
     return not state["notes"]
 
 
 def _has_results(state: AgentState) -> bool:
-    """Says whether a model's plan is done and its results are to be put into words.
+    """Return whether a model's plan is done and its results are to be put into words.
 
     Whatever ended otherwise is told in our own sentences: a reason, a question or an approval is no matter of wording.
     """
@@ -88,7 +88,7 @@ def _has_results(state: AgentState) -> bool:
 
 
 def _talk(state: AgentState) -> tuple[str, bool]:
-    """Answers small talk, with help what the agent can do; and whether it quotes what we did not write."""
+    """Return small talk, with help what the agent can do; and whether it quotes what we did not write."""
     language = state["language"]
     kind = talk_kind(state["incoming"]["text"]) or "help"
     name = _name(state) if kind == "greeting" else ""
@@ -98,6 +98,6 @@ def _talk(state: AgentState) -> tuple[str, bool]:
 
 
 def _name(state: AgentState) -> str:
-    """Answers what the person wants to be called, empty where the profile does not say."""
+    """Return what the person wants to be called, empty where the profile does not say."""
     known = {fact["name"]: fact["value"] for fact in state["profile"]}
     return str(known.get("name.preferred") or known.get("name") or "")

@@ -45,7 +45,7 @@ _HINTS: Final[Mapping[str, str]] = {
 
 
 async def interpreter(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
-    """Reports to Supervisor, who owns the plan."""
+    """Report to Supervisor, who owns the plan."""
     context = runtime.context
     tool = proposal(state)
     result = state["last_tool_result"]
@@ -71,7 +71,7 @@ async def interpreter(state: AgentState, runtime: Runtime[TurnContext]) -> Comma
 
 
 def _told(result: ToolResult) -> list[Told]:
-    """Answers the event about the result of a call; a step that proposed none has no such event."""
+    """Return the event about the result of a call; a step that proposed none has no such event."""
     if result["metadata"].get("uncalled"):
         return []
     payload = {
@@ -95,7 +95,7 @@ class _Guard:
 
 
 def _guarded(state: AgentState, tool: ProposedTool, result: ToolResult, step: StepState) -> tuple[StepState, _Guard]:
-    """Answers the step after the guards: a loop blocks it, and Supervisor re-plans.
+    """Return the step after the guards: a loop blocks it, and Supervisor re-plans.
 
     They watch a model's calls. What the person's own words ask for three times is done three times: the rules plan it
     once, and the budgets bound it.
@@ -115,7 +115,7 @@ def _guarded(state: AgentState, tool: ProposedTool, result: ToolResult, step: St
 
 
 async def _shown(state: AgentState, context: TurnContext, result: ToolResult) -> list[ShownResult]:
-    """Answers the results a model is shown, with this one: a bounded part of it, without its secrets."""
+    """Return the results a model is shown, with this one: a bounded part of it, without its secrets."""
     metadata = result["metadata"]
     text = result["output"]
     if result["evicted"]:
@@ -136,7 +136,7 @@ async def _shown(state: AgentState, context: TurnContext, result: ToolResult) ->
 
 
 async def _evict(state: AgentState, context: TurnContext, result: ToolResult) -> ToolResult:
-    """Gives a large output to memory. Where memory does not take it, the original stays: nothing is lost."""
+    """Give a large output to memory. Where memory does not take it, the original stays: nothing is lost."""
     spec = TOOL_REGISTRY.get(result["tool_name"])
     evictable = (spec is None or spec.contract.evictable) and not state["do_not_store"]
     if result["status"] != "success" or not evictable or result["size_chars"] <= context.evict_over_chars:
@@ -173,7 +173,7 @@ async def _evict(state: AgentState, context: TurnContext, result: ToolResult) ->
 
 
 def _judge(state: AgentState, result: ToolResult) -> StepState:
-    """Answers the step after the result. What ran under an approval is not tried again: a person said yes to one.
+    """Return the step after the result. What ran under an approval is not tried again: a person said yes to one.
 
     While calls of the step wait in the queue it goes on running, and its try is not over.
     """
@@ -196,7 +196,7 @@ def _judge(state: AgentState, result: ToolResult) -> StepState:
 
 
 def _over(state: AgentState, result: ToolResult) -> bool:
-    """Says whether another try cannot fare better. Where a model chooses the step's call, it may choose another one."""
+    """Return whether another attempt cannot succeed. Where a model chooses the call, it may choose another one."""
     metadata, step_id = result["metadata"], proposal(state)["step_id"]
     if any(metadata.get(word) for word in _NOT_AGAIN):
         return True
@@ -205,7 +205,7 @@ def _over(state: AgentState, result: ToolResult) -> bool:
 
 
 def _notes(state: AgentState, tool: ProposedTool, result: ToolResult) -> list[tuple[str, str | None]]:
-    """Answers what the person is told now; a failure is told when the step is given up.
+    """Return what the person is told now; a failure is told when the step is given up.
 
     Beside each note stands what is said instead where it quotes what we did not write and nobody inspected it. What a
     model planned is quoted in any case: its arguments stand in the label.

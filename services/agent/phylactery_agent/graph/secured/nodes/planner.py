@@ -24,7 +24,7 @@ from phylactery_agent.tools.specs.shown import WEEKDAYS
 
 
 async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
-    """Plans, and hands the plan to Supervisor, who owns it. A model that went away leaves the request to the rules."""
+    """Plan, and hand the plan to Supervisor, who owns it. A model that went away leaves the request to the rules."""
     context = runtime.context
     update: dict[str, Any] = {}
     if (model := model_of(state, context)) is not None:
@@ -102,7 +102,7 @@ async def _time_told(state: AgentState, context: TurnContext) -> dict[str, Any] 
 
 
 def _replan(state: AgentState) -> dict[str, Any]:
-    """Replaces the failed step by the next reading of its clause that was not tried yet."""
+    """Replace the failed step by the next reading of its clause that was not tried yet."""
     stopped = ("failed", "blocked")
     failed = next(step for step in state["plan"] if state["steps"][step["id"]]["status"] in stopped)
     by_rules = state.get("planned_by", "rules") == "rules"  # a model's step stands for no clause

@@ -32,7 +32,7 @@ Outcome = Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpre
 async def risk_gate(
     state: AgentState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpreter", "Finalizer"]]:
-    """Evaluates. The permit an ALLOW brings goes to Tools beside the state: see nodes/tools.py."""
+    """Evaluate. The permit an ALLOW brings goes to Tools beside the state: see nodes/tools.py."""
     context, language = runtime.context, state["language"]
     tool = proposal(state)
     try:
@@ -75,7 +75,7 @@ async def _evaluate(state: AgentState, context: TurnContext, tool: ProposedTool)
 
 
 async def _asked(state: AgentState, context: TurnContext, decision: GateDecision, audit: dict[str, Any]) -> Outcome:
-    """Goes on with an answer that is there already, for the call was asked about ahead; otherwise asks the person."""
+    """Go on with an answer that is there already, for the call was asked about ahead; otherwise asks the person."""
     update, approval = {**audit, **approval_update(decision)}, decision.approval
     if approval is None:
         raise RuntimeError("AUTH_REQUIRED came without an approval")

@@ -49,7 +49,7 @@ _CLOSED: Final = {
 async def supervisor(
     state: AgentState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Planner", "Executor", "Finalizer"]]:
-    """Acts on what it is told, otherwise goes on with the plan."""
+    """Act on what it is told, otherwise goes on with the plan."""
     directive = state["directive"]
     if directive in _CLOSED:
         return await _closed(state, runtime.context, _CLOSED[directive])
@@ -57,7 +57,7 @@ async def supervisor(
 
 
 async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
-    """Takes the plan one step further."""
+    """Take the plan one step further."""
     steps = [state["steps"][planned["id"]] for planned in state["plan"]]
     stop = _stopped(state, steps)
     if stop is not None:
@@ -83,7 +83,7 @@ async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
 
 
 def _stopped(state: AgentState, steps: list[StepState]) -> Outcome | None:
-    """Answers how a plan with a blocked or failed step ends; None where it goes on."""
+    """Return how a plan with a blocked or failed step ends; None where it goes on."""
     blocked = _first(steps, "blocked")
     if blocked is not None and not (blocked["last_error"] == _REJECTED and _next(state, steps)):
         if blocked["last_error"] in LOOPS:
@@ -108,7 +108,7 @@ def _next(state: AgentState, steps: list[StepState]) -> StepState | None:
 
 
 def _spent(state: AgentState) -> Outcome | None:
-    """Answers how the turn ends where one call more would pass a budget; None where there is room."""
+    """Return how the turn ends where one call more would pass a budget; None where there is room."""
     budgets, language = state["budgets"], state["language"]
     spent = budget_spent(supersteps=budgets["supersteps"], tool_calls=budgets["tool_calls"], needed=1 + STEPS_OF_A_CALL)
     if not spent:
@@ -132,13 +132,13 @@ def _replan_or_ask(state: AgentState, *, reason: str = AWAITING_USER_INPUT) -> O
 
 
 def _ask_after_failure(state: AgentState, *, reason: str = AWAITING_USER_INPUT) -> Outcome:
-    """Tells what was done, what failed and why, and asks: a partial answer with a named reason."""
+    """Tell what was done, what failed and why, and asks: a partial answer with a named reason."""
     notes = [*_failures(state), *_not_done(state), say("ask_help", state["language"])]
     return _ask(state, notes, reason=reason)
 
 
 def _failures(state: AgentState) -> list[Note]:
-    """Answers what went wrong with the steps of the plan that are not done, and why."""
+    """Return what went wrong with the steps of the plan that are not done, and why."""
     steps = (state["steps"][planned["id"]] for planned in state["plan"])
     return [_failure(state, step) for step in steps if step["last_error"] is not None]
 
@@ -153,7 +153,7 @@ def _failure(state: AgentState, step: StepState) -> Note:
 
 
 async def _closed(state: AgentState, context: TurnContext, reason: str) -> Outcome:
-    """Ends after an approval that did not come: its step is blocked, and what may depend on it is not begun.
+    """End after an approval that did not come: its step is blocked, and what may depend on it is not begun.
 
     What stands on the same card does not depend on it: the person answers each call there for itself.
     """
@@ -171,7 +171,7 @@ async def _closed(state: AgentState, context: TurnContext, reason: str) -> Outco
 
 
 async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
-    """Takes the answer to what was asked: go on, something else to do, or just talk."""
+    """Take the answer to what was asked: go on, something else to do, or just talk."""
     text = state["incoming"]["text"]
     if state["intent"] == APPROVAL_DECIDED:
         return _ask(state, [say("nothing_waits_at_all", state["language"])])
@@ -189,7 +189,7 @@ async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
 
 
 def _answers_no_rule(text: str, context: TurnContext) -> bool:
-    """Says whether a yes or no may be meant for what another run asks: without a model nothing here asks for one."""
+    """Return whether a yes or no may be meant for what another run asks: without a model nothing here asks for one."""
     return bool(context.also_waiting) and context.model is None and read_answer(text) != "unclear"
 
 
@@ -198,7 +198,7 @@ async def _waiting(state: AgentState, context: TurnContext) -> Outcome:
 
 
 async def _explain_reply(state: AgentState, context: TurnContext) -> Outcome:
-    """Says why a strict reply is refused while nothing waits. It reads at RiskGate and changes nothing there."""
+    """Say why a strict reply is refused while nothing waits. It reads at RiskGate and changes nothing there."""
     reply, language = parse_reply(state["incoming"]["text"]), state["language"]
     if reply is None:
         note = say("answer_to_nothing", language)

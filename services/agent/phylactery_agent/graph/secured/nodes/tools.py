@@ -24,7 +24,7 @@ Outcome = Command[Literal["Interpreter", "AwaitApproval", "Finalizer"]]
 async def tools(
     state: AgentState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Interpreter", "AwaitApproval", "Finalizer"]]:
-    """Runs the proposal, or finds out what became of it."""
+    """Run the proposal, or find out what became of it."""
     effect = Effect(state, runtime.context)
     try:
         outcome = await effect.carry_out()

@@ -81,7 +81,7 @@ class Guess:
 
     @property
     def control(self) -> bool:
-        """Says whether it decides where the effect goes."""
+        """Return whether it decides where the effect goes."""
         return self.role in _DIRECTING
 
 
@@ -98,7 +98,7 @@ class _Tool:
 
 
 def guess_arguments(schema: Mapping[str, Any], name: tuple[str, ...], effect: Effect) -> tuple[Guess, ...]:
-    """Answers the arguments in the order of the schema, at most as many as an entry takes."""
+    """Return the arguments in the order of the schema, at most as many as an entry takes."""
     names = [words_of(one) for one in schema.get("properties", {})]
     tool = _Tool(
         effect=effect,
@@ -118,7 +118,7 @@ def guess_arguments(schema: Mapping[str, Any], name: tuple[str, ...], effect: Ef
 
 
 def uses(guesses: tuple[Guess, ...], effect: Effect) -> dict[str, Any]:
-    """Answers what else an entry says of its arguments: what to hide, where it reaches, what budgets count."""
+    """Return what else an entry says of its arguments: what to hide, where it reaches, what budgets count."""
     said: dict[str, Any] = {
         "controls": [one.path for one in guesses if one.control],
         "sensitive": [one.path for one in guesses if one.role == "secret"],
@@ -161,7 +161,7 @@ def _is_money(name: str, form: Mapping[str, Any]) -> bool:
 
 
 def _unknown(effect: Effect) -> Role:
-    """Answers the role of what nobody knows: where something is changed it may say what, so it counts as a control."""
+    """Return the role of what nobody knows: where something is changed it may say what, so it counts as a control."""
     return "content" if effect == "read" else "object"
 
 

@@ -40,12 +40,12 @@ class Draft:
     checks: dict[str, list[str]] = field(default_factory=dict)
 
     def check(self, name: str, what: str) -> None:
-        """Notes what somebody has to look at in a field."""
+        """Note what somebody has to look at in a field."""
         self.checks.setdefault(name, []).append(what)
 
 
 def draft(source: Source) -> Draft:
-    """Proposes the entry of one tool.
+    """Propose the entry of one tool.
 
     Raises:
         DraftError: there is none a catalog would take.
@@ -93,7 +93,7 @@ def _describe(source: Source, made: Draft) -> None:
 
 
 def _readable(text: str) -> str:
-    """Answers a text in one line, without what nobody can see."""
+    """Return a text in one line, without what nobody can see."""
     plain = "".join(char if char.isprintable() else " " for char in text[: 4 * MAX_DESCRIPTION])
     return " ".join(plain.split())[:MAX_DESCRIPTION].strip()
 
@@ -165,7 +165,7 @@ def _without_effect(source: Source, schema: dict[str, Any], made: Draft) -> bool
 
 
 def _risk(source: Source, guesses: tuple[Guess, ...], risk: Risk, effect: Effect, made: Draft) -> Risk:
-    """Answers the risk once the arguments are known: a secret, or an amount for somebody, makes a change a high one."""
+    """Return the risk once the arguments are known: a secret, or an amount for somebody, make a change a high one."""
     roles = {"amount" if one.money else one.role for one in guesses if one.money or one.role != "amount"}
     if effect == "read" and "url" in roles and not source.known.risk:
         made.check("risk", "medium, because it reaches out to an address")

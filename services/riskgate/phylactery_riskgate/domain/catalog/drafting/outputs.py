@@ -38,7 +38,7 @@ _TYPES: Final[dict[str, OutputKind]] = {"boolean": "system", "integer": "orderab
 
 
 def guess_outputs(schema: Any) -> dict[str, OutputKind]:
-    """Answers the kind of every field, by pointer, in the order of the schema; nothing where it says nothing.
+    """Return the kind of every field, by pointer, in the order of the schema; nothing where it says nothing.
 
     Raises:
         DraftError: its references cannot be written out.
@@ -70,7 +70,7 @@ def _below(form: Any) -> dict[str, Any]:
 
 
 def _kind(form: Any, kind: str | None, name: str) -> OutputKind:
-    """Answers the kind of one field; what nobody knows anybody may have written."""
+    """Return the kind of one field; what nobody knows anybody may have written."""
     if "enum" in form or "const" in form or kind == "boolean":
         return "system"
     words = tuple(singular(word) for word in words_of(name))

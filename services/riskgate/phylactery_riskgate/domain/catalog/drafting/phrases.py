@@ -28,17 +28,17 @@ from phylactery_riskgate.domain.intent.phrases import stem
 
 
 def written(phrase: str) -> tuple[str, ...]:
-    """Answers a phrase's words, folded, without gaps."""
+    """Return a phrase's words, folded, without gaps."""
     return tuple(folding.atoms_of(folding.fold(phrase)))
 
 
 def form(phrase: str) -> tuple[str, ...]:
-    """Answers a phrase without endings and with its gaps: phrases of one form are heard in the same requests."""
+    """Return a phrase without endings and with its gaps: phrases of one form are heard in the same requests."""
     return tuple(part for word in phrase.split() for part in ((word,) if word == ANY else map(stem, written(word))))
 
 
 def heard(phrase: str) -> tuple[str, ...]:
-    """Answers what is left of a phrase's words for telling whether somebody asks: neither small words nor endings."""
+    """Return what is left of a phrase's words for telling whether somebody asks: neither small words nor endings."""
     return tuple(stem(word) for word in written(phrase) if word not in SMALL)
 
 
@@ -136,7 +136,7 @@ def _things(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _said(thing: tuple[str, ...], language: int) -> Said:
-    """Answers what people call a thing; the last word of an English name says what it is."""
+    """Return what people call a thing; the last word of an English name says what it is."""
     found = THINGS.get(thing_named(thing))
     return found[language] if found else ()
 
@@ -163,7 +163,7 @@ def _joined(verbs: Said, things: Iterable[str], plural: Callable[[str], str]) ->
 
 
 def distinct(phrases: Iterable[str]) -> list[str]:
-    """Answers phrases without those that are heard as another is, that are too long, or that nobody says."""
+    """Return phrases without those that are heard as another is, that are too long, or that nobody says."""
     kept: dict[tuple[str, ...], str] = {}
     for phrase in phrases:
         if heard(phrase) and len(phrase) <= MAX_PHRASE:

@@ -28,7 +28,7 @@ class DraftError(Exception):
 
 
 def usable(schema: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Answers the schema as a catalog can hold it, and what is not as it was, in one sentence each.
+    """Return the schema as a catalog can hold it, and what is not as it was, in one sentence each.
 
     Raises:
         DraftError: it cannot be made one.
@@ -49,7 +49,7 @@ def usable(schema: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def without_references(schema: dict[str, Any]) -> dict[str, Any]:
-    """Answers the schema itself where it refers to nothing, and otherwise one with every reference written out.
+    """Return the schema itself where it refers to nothing, and otherwise one with every reference written out.
 
     Raises:
         DraftError: a reference leads nowhere, outside or in a circle, or the schema becomes too large.
@@ -58,7 +58,7 @@ def without_references(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def mapped(schema: Mapping[str, Any], change: Callable[[Any, Place], Any]) -> dict[str, Any]:
-    """Answers a schema with every schema directly in it changed; the place is within this schema.
+    """Return a schema with every schema directly in it changed; the place is within this schema.
 
     Raises:
         DraftError: a property has a name no catalog can hold.
@@ -100,7 +100,7 @@ class _Writer:
         self._parts = 0
 
     def whole(self) -> dict[str, Any]:
-        """Answers the schema without references and without what only they led to."""
+        """Return the schema without references and without what only they led to."""
         bare = {keyword: held for keyword, held in self._root.items() if keyword not in _DEFINITIONS}
         written: dict[str, Any] = self._written(bare, (), 0)
         return written
@@ -138,7 +138,7 @@ class _Writer:
 
 
 def _cleaned(schema: Any, place: Place, notes: list[str], *, reached: bool, depth: int) -> Any:
-    """Leaves out what a catalog refuses and a tool can do without; arguments are checked less, and a note says so."""
+    """Leave out what a catalog refuses and a tool can do without; arguments are checked less, and a note says so."""
     if not isinstance(schema, dict):
         return schema
     _check_depth(depth)

@@ -74,7 +74,7 @@ class Skipped:
 def read_sources(
     text: str, *, name: str = "", description: str = "", believed: bool = False, trusted: bool = False
 ) -> tuple[tuple[Source, ...], tuple[Skipped, ...]]:
-    """Reads a list of tools, or one schema of the tool ``name``; says too what is no tool.
+    """Read a list of tools, or one schema of the tool ``name``; say too what is no tool.
 
     ``believed`` takes the catalog's words in a list as they are, which is for the agent's own export alone.
     ``trusted`` lets the annotations of an MCP server make a tool laxer, too.
@@ -133,7 +133,7 @@ def _constant(literal: str) -> NoReturn:
 
 
 def _listed(value: Any) -> list[Any] | None:
-    """Answers the tools of a list in one of its usual forms, None where it is none."""
+    """Return the tools of a list in one of its usual forms, None where it is none."""
     if isinstance(value, list):
         return value
     if not isinstance(value, dict):

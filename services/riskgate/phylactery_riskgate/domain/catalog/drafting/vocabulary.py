@@ -39,7 +39,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def _rows(text: str) -> Iterator[tuple[list[str], Said, Said]]:
-    """Reads lines of names | English | Spanish; commas stand between phrases, and an indented line goes on."""
+    """Read lines of names | English | Spanish; commas stand between phrases, and an indented line goes on."""
     for line in text.strip().replace("\n ", " ").splitlines():
         names, english, spanish = line.split("|")
         yield names.split(), _said(english), _said(spanish)
@@ -426,7 +426,7 @@ GOALS: Final = frozenset(one for said in (*_BUYING, *_BOOKING) for one in said)
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """Cuts a name or a sentence into lower-case words: send_email, sendEmail and "Send email" alike."""
+    """Cut a name or a sentence into lower-case words: send_email, sendEmail and "Send email" alike."""
     pieces = (piece for part in _MARKS.split(name) for piece in _CAMEL.split(part))
     return tuple(piece.lower() for piece in pieces if piece)[:MAX_WORDS]
 
@@ -442,7 +442,7 @@ def tool_words(name: str) -> tuple[str, ...]:
 
 
 def singular(word: str) -> str:
-    """Answers an English word without the s of its plural or third person."""
+    """Return an English word without the s of its plural or third person."""
     if word.endswith("ies") and len(word) > _TOO_SHORT + 1:
         return word[:-3] + "y"
     if word.endswith(("ches", "shes", "sses", "xes")):
@@ -452,7 +452,7 @@ def singular(word: str) -> str:
 
 
 def verb_of(words: tuple[str, ...]) -> tuple[int, Verb] | None:
-    """Finds the first verb of a name and where it stands."""
+    """Find the first verb of a name and where it stands."""
     for place, word in enumerate(words):
         for form in (word, singular(word)):
             if form in VERBS and not (form in THINGS and thing_at(words, place)):
@@ -473,7 +473,7 @@ def thing_named(thing: tuple[str, ...]) -> str:
 
 
 def thing_of(words: tuple[str, ...], verb: int) -> tuple[str, ...]:
-    """Answers what a name says its verb acts upon: what follows it, up to a linking word, or what stands before it."""
+    """Return what a name says its verb acts upon: what follows it, up to a linking word, or what stands before it."""
     after = list(words[verb + 1 :])
     while after and LINKING.fullmatch(after[0]):
         del after[0]

@@ -27,7 +27,7 @@ HEAD: Final = """\
 
 
 def write(drafts: Iterable[Draft]) -> str:
-    """Writes entries as a whole tools.yaml."""
+    """Write entries as a whole tools.yaml."""
     entries = ["\n".join(_entry(one)) for one in drafts]
     return HEAD + ("tools:\n" + "\n\n".join(entries) if entries else "tools: []") + "\n"
 
@@ -44,7 +44,7 @@ def _entry(draft: Draft) -> Iterator[str]:
 
 
 def _field(lead: str, name: str, value: Any) -> Iterator[str]:
-    """Writes one key and its value: in one line where it fits, otherwise below it."""
+    """Write one key and its value: in one line where it fits, otherwise below it."""
     line = f"{lead}{scalar(name)}: {_flow(value)}"
     inner = " " * (len(lead) + 2)
     if len(line) <= _WIDTH or not isinstance(value, list | dict) or not value:
@@ -81,7 +81,7 @@ def _flow(value: Any) -> str:
 
 
 def scalar(value: Any) -> str:
-    """Writes one value so that a bundle's reader reads it as it is."""
+    """Write one value so that a bundle's reader reads it as it is."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int | float):
@@ -107,7 +107,7 @@ def _escaped(char: str) -> str:
 
 
 def _visible(text: str) -> str:
-    """Writes a comment: one line, and nothing in it that a terminal or YAML obeys."""
+    """Write a comment: one line, and nothing in it that a terminal or YAML obeys."""
     return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
@@ -116,7 +116,7 @@ _CLASSES: Final = (ApprovalClass("self", 1, "requester", 0),)
 
 
 def propose(sources: Iterable[Source]) -> tuple[str, tuple[Draft, ...], tuple[Skipped, ...]]:
-    """Answers a tools.yaml that loads, its entries, and the tools none can be proposed for.
+    """Return a tools.yaml that loads, its entries, and the tools none can be proposed for.
 
     Raises:
         SourceError: together they are more than a bundle's file holds.
@@ -138,7 +138,7 @@ def propose(sources: Iterable[Source]) -> tuple[str, tuple[Draft, ...], tuple[Sk
 
 
 def _tried(source: Source) -> tuple[Draft, str]:
-    """Answers a draft and what is written of it, once the catalog's own reader has read it."""
+    """Return a draft and what is written of it, once the catalog's own reader has read it."""
     made = draft(source)
     text = write([made])
     try:

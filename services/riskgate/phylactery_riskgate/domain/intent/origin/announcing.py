@@ -47,7 +47,7 @@ _CHAT = re.compile(
 
 
 def announced_in(folded: str) -> list[Span]:
-    """Answers where a text stands that may be somebody else's."""
+    """Return where a text stands that may be somebody else's."""
     starts = [found.start() for found in (_BEGIN.search(folded), _CHAT.search(folded)) if found is not None]
     starts.extend(_announced(folded))
     lines: dict[str, list[int]] = {}
@@ -58,7 +58,7 @@ def announced_in(folded: str) -> list[Span]:
 
 
 def _announced(folded: str) -> Iterator[int]:
-    """Answers where what the first sentence announces begins that announces anything."""
+    """Return where what the first sentence announces begins that announces anything."""
     begins = 0
     for number, found in enumerate(_BREAK.finditer(folded)):
         sentence, mark = folded[begins : found.start()], found[0][0]
@@ -80,7 +80,7 @@ def _announced(folded: str) -> Iterator[int]:
 
 
 def _announces(said: Sequence[str], mark: str, *, ended: bool, apart: bool) -> bool:
-    """Says whether a sentence announces what follows it.
+    """Return whether a sentence announces what follows it.
 
     ``mark`` is what ends it; ``ended`` says that a line ends there, ``apart`` that a paragraph does.
     """
@@ -98,12 +98,12 @@ def _announces(said: Sequence[str], mark: str, *, ended: bool, apart: bool) -> b
 
 
 def _names(token: str) -> bool:
-    """Says whether a sentence names what it is about: a file, an address."""
+    """Return whether a sentence names what it is about: a file, an address."""
     return "@" in token or ("." in token and not token[0].isdigit())
 
 
 def _renders(words: Sequence[str], *, pointing: bool) -> bool:
-    """Says whether somebody wants a text read, put otherwise or looked at that they do not name."""
+    """Return whether somebody wants a text read, put otherwise or looked at that they do not name."""
     wanted = RENDERING | LOOKING if pointing else RENDERING
     place = next((at for at, word in enumerate(words) if word in wanted), -1)
     if place < 0 or (not pointing and (not OWNERS.isdisjoint(words) or len(words) - place > _FEW + 1)):
@@ -112,7 +112,7 @@ def _renders(words: Sequence[str], *, pointing: bool) -> bool:
 
 
 def _is_told(words: Sequence[str], mark: str) -> bool:
-    """Says whether somebody's words are told: Eve sent me this, I got a message, me ha llegado, Eva escribe."""
+    """Return whether somebody's words are told: Eve sent me this, I got a message, me ha llegado, Eva escribe."""
     for at, word in enumerate(words):
         if word in GETTING:
             return True

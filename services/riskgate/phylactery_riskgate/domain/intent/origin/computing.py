@@ -21,12 +21,12 @@ _WEEK: Final = 7
 
 
 def asks_to_calculate(index: TaskIndex) -> bool:
-    """Says whether the user's words speak of a calculation."""
+    """Return whether the user's words speak of a calculation."""
     return not CALCULATING.isdisjoint(index.words.atom_places)
 
 
 def known_numbers(index: TaskIndex, field: str, *, bound: bool, picks: bool = False) -> list[float]:
-    """Answers the user's numbers, and those of a field of what they named, or of what was listed at all."""
+    """Return the user's numbers, and those of a field of what they named, or of what was listed at all."""
     found = dict.fromkeys(float(one) for one in sorted(index.words.numbers)[:_MAX_NUMBERS])
     for place, result in enumerate(index.results):
         for value, read in result.numbers:
@@ -39,7 +39,7 @@ def known_numbers(index: TaskIndex, field: str, *, bound: bool, picks: bool = Fa
 
 
 def is_calculated(wanted: float, numbers: Sequence[float], percents: Sequence[float]) -> bool:
-    """Says whether an amount is a sum, a difference, a share or a percentage of known ones, or two of these in turn."""
+    """Return whether an amount is a sum, difference, share or percentage of known ones, or two of these in turn."""
     terms = sorted({*numbers, *_steps(numbers, percents)})
     if _holds(terms, wanted):
         return True
@@ -67,7 +67,7 @@ def _holds(ordered: Sequence[float], wanted: float) -> bool:
 
 
 def is_relative_day(index: TaskIndex, day: str) -> bool | None:
-    """Says whether a day is the one the user's word for it means, None where nobody told what day it is."""
+    """Return whether a day is the one the user's word for it means, None where nobody told what day it is."""
     today = _today(index)
     wanted = _date(day)
     if today is None or wanted is None:

@@ -29,7 +29,7 @@ FARTHEST: Final = 4
 
 
 def number(value: Any) -> str:
-    """Writes a number in the form numbers are compared in, nothing for one too long to mean anything."""
+    """Write a number in the form numbers are compared in, nothing for one too long to mean anything."""
     if type(value) is int and -_PLAIN < value < _PLAIN:
         return str(value)
     try:
@@ -42,7 +42,7 @@ def number(value: Any) -> str:
 
 
 def grouped_numbers(tokens: Sequence[str]) -> Iterator[str]:
-    """Answers the numbers that are written with spaces: 10 000."""
+    """Return the numbers that are written with spaces: 10 000."""
     for place in range(len(tokens) - 1):
         if len(tokens[place]) <= _THOUSAND and tokens[place].isdigit():
             whole = tokens[place]
@@ -54,7 +54,7 @@ def grouped_numbers(tokens: Sequence[str]) -> Iterator[str]:
 
 
 def numbers_in(written: str) -> tuple[str, ...]:
-    """Answers what a text that is one written number can mean, nothing where it is none."""
+    """Return what a text that is one written number can mean, nothing where it is none."""
     if len(written) > _MAX_DIGITS or not written[:1].isdigit() or not written[-1:].isdigit():
         return ()
     plain = written.replace("'", "")
@@ -77,7 +77,7 @@ def numbers_in(written: str) -> tuple[str, ...]:
 
 
 def written_forms(norm: str) -> list[str]:
-    """Answers how people write a number."""
+    """Return how people write a number."""
     whole, _, part = norm.partition(".")
     sign, whole = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
     grouped, filled = f"{int(whole):,}", part.ljust(2, "0")
@@ -88,7 +88,7 @@ def written_forms(norm: str) -> list[str]:
 
 
 def dates_in_token(token: str) -> Iterator[str]:
-    """Answers the days a token in figures names, as year-month-day."""
+    """Return the days a token in figures names, as year-month-day."""
     if len(token) < _SHORTEST_DATE or not token[0].isdigit():
         return
     found = _ISO.match(token)
@@ -102,21 +102,21 @@ def dates_in_token(token: str) -> Iterator[str]:
 
 
 def dates_of(tokens: Sequence[str]) -> Iterator[str]:
-    """Answers every day the tokens of a text name, in figures or with the name of a month."""
+    """Return every day the tokens of a text name, in figures or with the name of a month."""
     yield from figured_dates(tokens)
     for date, _ in spoken_dates(tokens):
         yield date
 
 
 def figured_dates(tokens: Sequence[str]) -> Iterator[str]:
-    """Answers the days written in figures alone."""
+    """Return the days written in figures alone."""
     # A token begins with a letter or a digit, and digits sort before letters: the cheapest way to look at thousands.
     for token in [token for token in tokens if token < _LETTERS and len(token) >= _SHORTEST_DATE]:
         yield from dates_in_token(token)
 
 
 def spoken_dates(tokens: Sequence[str]) -> Iterator[tuple[str, set[int]]]:
-    """Answers the days written with the name of a month, without a year as --month-day, and the tokens they take."""
+    """Return the days written with the name of a month, without a year as --month-day, and the tokens they take."""
     if MONTHS.keys().isdisjoint(tokens):
         return
     for place, token in enumerate(tokens):
@@ -151,5 +151,5 @@ def _day(year: str, month: str, day: str) -> Iterator[str]:
 
 
 def yearless(date: str) -> str:
-    """Answers a day without its year."""
+    """Return a day without its year."""
     return f"--{date[-5:]}"

@@ -38,7 +38,7 @@ class Value(NamedTuple):
 
     @property
     def registry(self) -> bool:
-        """Says whether it is of a registry."""
+        """Return whether it is of a registry."""
         return self.kind.endswith("r")
 
 
@@ -62,7 +62,7 @@ class Named(NamedTuple):
 
 
 def named_items(values: Sequence[Value], parents: Sequence[int], words: Words) -> Named:
-    """Answers the items the words name."""
+    """Return the items the words name."""
     fields: dict[str, dict[int, float]] = defaultdict(dict)
     for value in values:
         strong = strength(value, words)
@@ -89,7 +89,7 @@ def _meant(chosen: Sequence[frozenset[int]]) -> frozenset[int]:
 
 
 def strength(value: Value, words: Words) -> float:
-    """Answers 0 for a value that names nothing, up to 1 for a part of one the words hold, 2 for the whole of it."""
+    """Return 0 for a value that names nothing, up to 1 for a part of one the words hold, 2 for the whole of it."""
     if looks_literal(value.norm):
         return _WHOLE if value.norm in words.token_places or value.norm in words.joined else 0
     if value.kind[0] != "n":
@@ -116,7 +116,7 @@ def _by_amount(values: Sequence[Value], words: Words) -> list[frozenset[int]]:
 
 
 def _dated(named: frozenset[int], values: Sequence[Value], words: Words) -> frozenset[int]:
-    """Keeps those of a day the user named, where there are such: of two meetings of one name, that day's."""
+    """Keep those of a day the user named, where there are such: of two meetings of one name, that day's."""
     if len(named) < _FEW or not words.dates:
         return named
     that_day = frozenset(

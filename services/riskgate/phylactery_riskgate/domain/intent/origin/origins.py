@@ -72,7 +72,7 @@ class Argument:
 
 
 def origin(index: TaskIndex, argument: Argument) -> Found:
-    """Answers where a value comes from: the best evidence there is, or that there is none."""
+    """Return where a value comes from: the best evidence there is, or that there is none."""
     value = argument.value
     if argument.default:
         return NAMED, _DEFAULT
@@ -89,7 +89,7 @@ def origin(index: TaskIndex, argument: Argument) -> Found:
 
 
 def _of_strict(index: TaskIndex, argument: Argument, value: str) -> Found:
-    """Answers where a text comes from that decides what happens: here its spelling counts, too."""
+    """Return where a text comes from that decides what happens: here its spelling counts, too."""
     if not value.strip():
         return NAMED, NOTHING
     if not _DISGUISES.isdisjoint(make_visible(value, _LOOKED_AT).marks):
@@ -107,7 +107,7 @@ def _of_strict(index: TaskIndex, argument: Argument, value: str) -> Found:
 
 
 def _of_name(index: TaskIndex, argument: Argument, ways: Sequence[Spelled], *, odd: bool) -> Iterator[Found]:
-    """Answers where the name of a thing comes from: tools take it as it is written, and may decode it or not."""
+    """Return where the name of a thing comes from: tools take it as it is written, and may decode it or not."""
     for way in ways:
         least = LISTED if odd or way is not ways[0] else NAMED
         said = spelling.said_as(index.words, way, argument.role)
@@ -127,7 +127,7 @@ def _settled(index: TaskIndex, argument: Argument, tokens: Sequence[str], found:
 
 
 def _is_doubted(index: TaskIndex, tokens: Sequence[str]) -> bool:
-    """Says whether a value stands where the user's words may be somebody else's."""
+    """Return whether a value stands where the user's words may be somebody else's."""
     words = index.words.doubted
     if words is None:
         return False
@@ -186,7 +186,7 @@ def _of_spelled(index: TaskIndex, argument: Argument, ways: Sequence[Spelled], s
 
 
 def _is_account(index: TaskIndex, squeezed: str) -> bool:
-    """Says whether the user wrote a number of an account, in groups or without."""
+    """Return whether the user wrote a number of an account, in groups or without."""
     plain = squeezed.replace("-", "")
     return plain in index.words.joined or (looks_literal(plain) and plain in index.words.token_places)
 
@@ -200,7 +200,7 @@ def _said(index: TaskIndex, tokens: Sequence[str]) -> bool:
 
 
 def _is_composed(index: TaskIndex, tokens: Sequence[str]) -> bool:
-    """Says whether a name is made of the user's words, or a folder was put before the one they gave."""
+    """Return whether a name is made of the user's words, or a folder was put before the one they gave."""
     atoms = [atom for atom in _atoms(tokens) if atom not in EXTENSIONS]
     # A name may be nothing but small words: todo.md of "a file called todo". But "a" is in every request.
     tells = telling(atoms) or list(filter(spelling.can_name, atoms))
@@ -226,7 +226,7 @@ def _of_day(index: TaskIndex, days: Sequence[str]) -> Iterator[Found]:
 
 
 def _of_values(index: TaskIndex, norm: str, argument: Argument, ways: Sequence[Spelled] = ()) -> Iterator[Found]:
-    """Answers what tools answered of a value; where ``ways`` are given, it names nothing spelled in none of them."""
+    """Return what tools answered of a value; where ``ways`` are given, it names nothing spelled in none of them."""
     for place, result in enumerate(index.results):
         for value in result.by_norm.get(norm, ()):
             if _fits(value, argument):
@@ -258,7 +258,7 @@ def _of_value(index: TaskIndex, place: int, value: Value, argument: Argument) ->
 
 
 def _is_meant(index: TaskIndex, value: Value, argument: Argument) -> bool:
-    """Says whether the user meant just this value of what they named.
+    """Return whether the user meant just this value of what they named.
 
     Whoever writes to the user, or invites them, stands beside what the user names, and is not whom they named: unless
     it is what they named it by, or of a registry, or they spoke of its field ("the same participants") and of no
@@ -290,7 +290,7 @@ def _of_prints(index: TaskIndex, wanted: Sequence[int], argument: Argument, norm
 
 
 def _is_system(result: Result, norm: str) -> bool:
-    """Says whether a value is the system's own for a thing of a list: a text that mentions it points to no thing."""
+    """Return whether a value is the system's own for a thing of a list: a text that mentions it points to no thing."""
     return any(value.kind[0] == "s" and not result.is_whole(value) for value in result.by_norm.get(norm, ()))
 
 
@@ -317,7 +317,7 @@ def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Foun
 
 
 def _is_id(index: TaskIndex, argument: Argument, norm: str) -> bool:
-    """Says whether a number stands where the user names a thing of this kind by it: file 5, but not at 5."""
+    """Return whether a number stands where the user names a thing of this kind by it: file 5, but not at 5."""
     words = index.words
     return any(
         words.is_numbered(place) or any(stem(atom) in argument.nouns for atom in folding.atoms(words.counted(place)))
@@ -347,7 +347,7 @@ def _of_calculation(index: TaskIndex, argument: Argument, wanted: float) -> Iter
 
 
 def _contradicts(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> bool:
-    """Says whether the user gave another value of this kind, with which neither this nor another call was made."""
+    """Return whether the user gave another value of this kind, with which neither this nor another call was made."""
     words = index.words
     if argument.role == "amount":
         unused = words.money - index.used - argument.beside
@@ -363,7 +363,7 @@ def _contradicts(index: TaskIndex, argument: Argument, tokens: Sequence[str]) ->
 
 
 def _quotes_another(index: TaskIndex, argument: Argument) -> bool:
-    """Says whether the user quoted texts for a call, and this call has none of them.
+    """Return whether the user quoted texts for a call, and this call has none of them.
 
     What was used already, a value, and what names a thing that was shown are no texts for a call. Who has it done as a
     text says it leaves to that text what they did not quote.

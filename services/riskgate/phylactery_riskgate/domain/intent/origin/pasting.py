@@ -36,12 +36,12 @@ _CLOSES = re.compile(r"`{3,}|~{3,}|\"{3,}|</[a-z][a-z0-9_-]{0,39}>")
 
 
 def pasted_in(folded: str) -> list[Span]:
-    """Answers where something pasted begins and ends."""
+    """Return where something pasted begins and ends."""
     return merged_spans(_pasted(folded))
 
 
 def doubted_in(folded: str) -> list[Span]:
-    """Answers what may be pasted: what is announced as a text, and what stands between two fenced ones."""
+    """Return what may be pasted: what is announced as a text, and what stands between two fenced ones."""
     return merged_spans((*announced_in(folded), *_between_fences(folded)))
 
 
@@ -88,7 +88,7 @@ def _without(folded: str, pasted: Sequence[Span], doubted: Sequence[Span]) -> bo
 
 
 def _pasted(folded: str) -> Iterator[Span]:
-    """Answers what stands in the words without being said: fences, tags, citations, forwarded mail, long quotes."""
+    """Return what stands in the words without being said: fences, tags, citations, forwarded mail, long quotes."""
     yield from _fenced(folded)
     closings: dict[str, int] = {}
     for tag in _TAG.finditer(folded):
@@ -114,7 +114,7 @@ def _fenced(folded: str) -> Iterator[Span]:
 
 
 def _between_fences(folded: str) -> Iterator[Span]:
-    """Answers what stands from the first to the last fence: a text that holds a fence ends behind its first one."""
+    """Return what stands from the first to the last fence: a text that holds a fence ends behind its first one."""
     for fence in _FENCES:
         places = [found.start() for found in fence.finditer(folded)]
         if len(places) > _PAIR:
@@ -122,7 +122,7 @@ def _between_fences(folded: str) -> Iterator[Span]:
 
 
 def _quotes(folded: str) -> Iterator[Span]:
-    """Answers what stands in quotes; an apostrophe within a word is none."""
+    """Return what stands in quotes; an apostrophe within a word is none."""
     opened, closing = -1, ""
     for place, char in enumerate(folded):
         if opened >= 0:
@@ -140,7 +140,7 @@ def _opens(folded: str, place: int) -> bool:
 
 
 def quoted_in(folded: str, places: Sequence[Span]) -> list[list[int]]:
-    """Answers the first token of each quote and the one behind it; ``places`` tells where the tokens stand."""
+    """Return the first token of each quote and the one behind it; ``places`` tells where the tokens stand."""
     found: list[list[int]] = []
     at = 0
     for start, stop in _quotes(folded):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def picked(values: Sequence[Value], parents: Sequence[int], orders: Collection[str]) -> Iterator[int]:
-    """Answers the items that stand first or last by an orderable field, where the words pick by such an order."""
+    """Return the items that stand first or last by an orderable field, where the words pick by such an order."""
     if not orders:
         return
     columns: dict[tuple[int, str], list[Value]] = defaultdict(list)

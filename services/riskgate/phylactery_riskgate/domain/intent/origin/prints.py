@@ -42,7 +42,7 @@ _AT_ONCE: Final = 64 * 1024
 
 
 def prints(tokens: Sequence[str]) -> list[int]:
-    """Answers the prints of a text: of every token, and of every two that follow one another."""
+    """Return the prints of a text: of every token, and of every two that follow one another."""
     ones = [crc32(token.encode()) for token in tokens]
     return [*ones, *_pairs(ones)]
 
@@ -54,12 +54,12 @@ def triples(tokens: Sequence[str]) -> Sequence[int]:
 
 
 def day_print(date: str) -> int:
-    """Answers the print of a day."""
+    """Return the print of a day."""
     return crc32(f"d:{date}".encode())
 
 
 def text_prints(folded: str, most: int) -> tuple[set[int], bool]:
-    """Answers the prints of the first tokens of a text and of the days they name, and whether it has more tokens."""
+    """Return the prints of the first tokens of a text and of the days they name, and whether it has more tokens."""
     read = next(cheap_prints([folded])) if most else None
     if read is not None and read[1] <= most:
         return read[0], False
@@ -75,7 +75,7 @@ def token_prints(tokens: Sequence[str], most: int) -> tuple[set[int], bool]:
 def cheap_prints(texts: Sequence[str]) -> Iterator[tuple[set[int], int, Sequence[int]] | None]:
     """Return the prints of each text, how many tokens it has, and its triples; None for what is not ASCII, or long.
 
-    Many are read at once: what is done for a text, and not for each token, takes longer than a short text does.
+    Many are read at once: what is done for a text, and not for each token, take longer than a short text does.
     """
     ends = accumulate(map(len, texts))
     for _, batch in groupby(zip(texts, ends, strict=True), lambda one: one[1] // _AT_ONCE):
@@ -113,14 +113,14 @@ def _ascii_prints(texts: Sequence[str]) -> list[tuple[set[int], int, Sequence[in
 
 
 def _may_speak_of_days(line: Sequence[bytes], ones: Sequence[int]) -> bool:
-    """Says whether a number stands near the name of a month: may, for one, is mostly no month."""
+    """Return whether a number stands near the name of a month: may, for one, is mostly no month."""
     months = [place for place, one in enumerate(ones) if one in _MONTHS]
     near = chain.from_iterable(line[max(place - FARTHEST, 0) : place + FARTHEST] for place in months)
     return any(word.lstrip(_WITHIN) < _LETTERS for word in near)
 
 
 def _spaced(texts: Sequence[str]) -> bytes:
-    """Answers texts with a space for everything that stands between tokens, and ``_END`` between each and the next.
+    """Return texts with a space for everything that stands between tokens, and ``_END`` between each and the next.
 
     What stands between two spaces is a token, but for marks at either end of it.
     """
@@ -131,7 +131,7 @@ def _spaced(texts: Sequence[str]) -> bytes:
 
 
 def _figured_days(words: Sequence[bytes], tokens: Sequence[bytes]) -> dict[bytes, list[int]]:
-    """Answers the words whose tokens name days in figures, and the prints of these."""
+    """Return the words whose tokens name days in figures, and the prints of these."""
     figures = [(word, token.decode()) for word, token in zip(words, tokens, strict=True) if token < _LETTERS]
     if not any(map(bool, figured_dates([token for _, token in figures]))):
         return {}

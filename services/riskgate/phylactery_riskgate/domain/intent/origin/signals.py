@@ -46,7 +46,7 @@ _MAX_RAREST: Final = 16
 
 
 def content_signals(index: TaskIndex, contents: Iterable[str], reached: int) -> Iterator[Signal]:
-    """Answers what is strange about the contents of a call; ``reached`` is the origin of whom it reaches."""
+    """Return what is strange about the contents of a call; ``reached`` is the origin of whom it reaches."""
     for content in contents:
         text = content[:MAX_CONTENT]
         if len(content) > MAX_CONTENT:
@@ -90,7 +90,7 @@ def _decoded(text: str) -> Iterator[str]:
 
 
 def _private(index: TaskIndex, tokens: list[str]) -> Iterator[Signal]:
-    """Looks for private values in a content, and whether the user asked for them by the name of their field."""
+    """Look for private values in a content, and whether the user asked for them by the name of their field."""
     content: _Content | None = None
     details = bool(DETAILS & index.words.atom_places.keys())
     for result in index.results:
@@ -116,7 +116,7 @@ class _Content:
         self._grams = frozenset(self._squeezed[at : at + _GRAM] for at in range(len(self._squeezed) - _GRAM + 1))
 
     def holds(self, wanted: Sequence[str]) -> int:
-        """Answers 2 for a value that stands there, 1 for one whose parts stand near one another, 0 for none."""
+        """Return 2 for a value that stands there, 1 for one whose parts stand near one another, 0 for none."""
         if wanted[0] in self._places and follow(wanted, self._tokens, self._places):
             return 2
         atoms = [atom for token in wanted for atom in folding.atoms(token)]
@@ -142,7 +142,7 @@ def _any_within(places: Sequence[int], first: int, last: int) -> bool:
 
 
 def _gives_away(index: TaskIndex, tokens: Sequence[str]) -> bool:
-    """Says whether a content holds several addresses or accounts of what the user did not name."""
+    """Return whether a content holds several addresses or accounts of what the user did not name."""
     unsaid = {token for token in tokens if looks_literal(token) and token not in index.words.token_places}
     return sum(_is_listed(index, token) for token in unsaid) >= _SEVERAL
 

@@ -49,7 +49,7 @@ _LONGEST: Final = 12
 
 
 def spoken_amounts(written: Sequence[str]) -> Iterator[str]:
-    """Answers the amounts that are said: number words before a currency, and figures with k, mil, thousand."""
+    """Return the amounts that are said: number words before a currency, and figures with k, mil, thousand."""
     tokens = [part for token in written for part in _parts(token)]
     place = 0
     while place < len(tokens):
