@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 NOBODY = "127.0.0.1:1"
 ASKING = {
-    "runs": [("list",), ("show", "r1"), ("doubts",), ("cancel", "r1", "--yes")],
+    "runs": [("list",), ("show", "r1"), ("unknown",), ("cancel", "r1", "--yes")],
     "graphs": [("list",), ("show",)],
     "threads": [("list",), ("show", "t1"), ("delete", "t1", "--yes")],
     "memory": [("list",), ("search", "té"), ("outputs",), ("profile",), ("erase", "--yes")],

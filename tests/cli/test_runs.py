@@ -70,7 +70,7 @@ def test_runs_are_listed_shown_and_cancelled(runs, target):
 
 
 def test_what_cannot_be_done_is_said_in_one_sentence(runs):
-    assert (runs("doubts").output, runs("doubts", language="es").output) == (
+    assert (runs("unknown").output, runs("doubts", language="es").output) == (  # doubts: its name before 0.2
         "Nothing is in doubt.\n",
         "Nada está en duda.\n",
     )

@@ -53,7 +53,7 @@ def word(language: Language, value: str) -> str:
     return _WORDS[language].get(value, value)
 
 
-app = group("Runs: list, show, cancel, retry, doubts, resolve.")
+app = group("Runs: list, show, cancel, retry, unknown, resolve.")
 
 _STEPS_AT_ONCE = 500
 _WHY_NOT = frozenset({"NOT_FAILED", "RETRIED", "WORDS_GONE", "NO_TOOLS", "THREAD_BUSY"})
@@ -148,8 +148,9 @@ def cancel(
 
 
 @app.command()
+@app.command("doubts", hidden=True)  # the name before 0.2
 @shared()
-def doubts(context: typer.Context, page: Page = "") -> None:
+def unknown(context: typer.Context, page: Page = "") -> None:
     """List the effects nobody can say the end of, over all runs."""
     caller = _caller(context)
 
