@@ -1,4 +1,4 @@
-"""What the runtime itself says when a turn cannot be served; everything else a person reads is the graph's."""
+"""Replies of the runtime for turns that cannot be served; all other texts a person reads come from the graph."""
 
 from __future__ import annotations
 

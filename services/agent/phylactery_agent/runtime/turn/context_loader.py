@@ -1,4 +1,4 @@
-"""What memory knows for a turn, read in one call; over one process already while its message is being taken in."""
+"""Loading of a turn's context from memory in one call, begun during intake if one process serves the database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from phylactery_agent.runtime.turn import canned_replies
 
 
 def drop(aside: asyncio.Task[Any]) -> None:
-    """End a task nobody waits for any more; what was wrong with it is nobody's fault then."""
+    """Cancel a background task whose result is no longer needed, and discard its exception."""
     if not aside.cancel() and not aside.cancelled():
         aside.exception()
 
@@ -38,38 +38,38 @@ _log = get_logger("hydrating")
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """What was begun for a message, and how it was understood."""
+    """A context read that was started for a message, and the message's classification."""
 
     heard: Heard
     reading: asyncio.Task[Hydration]
 
 
 class Hydrating:
-    """Reads what turns should know."""
+    """Loader of turn contexts from memory."""
 
     def __init__(self, services: Services, delivery: Delivery) -> None:
-        """Take memory, and what tells it of earlier turns first."""
+        """Take the services, and the delivery that must inform memory of earlier turns first."""
         self._services, self._delivery = services, delivery
         self._begun: dict[str, _Begun] = {}
         self._prepared: dict[str, Heard] = {}
         self._context = contextvars.copy_context()
-        """The context of who made this: a caller's deadline and identity must not leak into a turn."""
+        """The context at construction: a caller's deadline and identity must not leak into a turn."""
 
     async def prepare(self, incoming: Incoming) -> None:
-        """Find out what a long message is, away from the event loop, before begin() asks for it."""
+        """Classify a long message off the event loop, before begin() needs the result."""
         if len(incoming.text) <= SHORT_CHARACTERS:
             return
         owner = incoming.owner
         heard = await read_aside((owner.tenant, owner.user_id), incoming.text, partial(hear, incoming))
-        while len(self._prepared) >= _MOST_PREPARED:  # of messages that opened no run, so that nobody asked
+        while len(self._prepared) >= _MOST_PREPARED:  # left by messages that opened no run
             del self._prepared[next(iter(self._prepared))]
         self._prepared[incoming.turn_id] = heard
 
     def begin(self, incoming: Incoming) -> None:
-        """Begin to read for a message on its way into the inbox, which opens a run there.
+        """Start reading for a message that is on its way into the inbox and opens a run there.
 
-        Nothing of its thread may be under way, nor may another process serve it: what is read here must be all that the
-        turns before it said.
+        The thread must have no turn in progress, and no other process may serve it: the read must see everything that
+        earlier turns said.
         """
         heard = self._prepared.pop(incoming.turn_id, None) or hear(incoming)
         if heard.intent not in _ANSWERS_TO_APPROVALS:
@@ -79,13 +79,13 @@ class Hydrating:
             self._begun[incoming.turn_id] = _Begun(heard, reading)
 
     def forget(self, turn_id: str) -> None:
-        """Drop what was begun for a message that opened no run, or whose turn was given back."""
+        """Drop the read started for a message that opened no run, or whose turn was given back."""
         begun = self._begun.pop(turn_id, None)
         if begun is not None:
             drop(begun.reading)
 
     async def heard(self, claim: Claim) -> Heard:
-        """Return what a claimed message is."""
+        """Return the classification of a claimed message."""
         begun = self._begun.get(claim.lease.turn_id)
         if begun is not None:
             return in_language(begun.heard, claim)
@@ -93,10 +93,11 @@ class Hydrating:
         return await read_aside((owner.tenant, owner.user_id), claim.turn.text, partial(listen, claim))
 
     async def of(self, claim: Claim, heard: Heard) -> Hydration | None:
-        """Return what the pathway reads, after memory was told every earlier turn of the thread.
+        """Return the context the pathway needs, after memory has received every earlier turn of the thread.
 
-        None where nothing is read: an answer to an approval goes on with what the run knows. Without memory the turn
-        goes on degraded: no effect rests on what it holds, and what it must be told waits in the outbox.
+        Return None where nothing is read: an answer to an approval continues with the run's state. If memory is
+        unavailable the turn continues degraded: no effect depends on memory, and what memory must receive waits in the
+        outbox.
         """
         begun = self._begun.pop(claim.lease.turn_id, None)
         if begun is not None:
@@ -106,7 +107,7 @@ class Hydrating:
         return await self._read(claim.lease, claim.turn.text, heard)
 
     async def _traced(self, incoming: Incoming, heard: Heard) -> Hydration:
-        """Read within the trace of the message, whose turn has no span yet."""
+        """Read within the message's trace, because its turn has no span yet."""
         parent = telemetry.extract({"traceparent": incoming.traceparent}) if incoming.traceparent else None
         with telemetry.span("hydrate", parent=parent):
             return await self._read(incoming, incoming.text, heard)
@@ -127,9 +128,10 @@ class Hydrating:
 
 @dataclass(frozen=True, slots=True)
 class TurnMemories:
-    """ports.Memories of one turn. request_turn is the turn that brought the request, where it was an earlier one.
+    """Implementation of ports.Memories for one turn.
 
-    has_read tells whether a tool of the run answered anything yet.
+    request_turn is the turn that brought the request, if it was an earlier one. has_read returns whether a tool of the
+    run has returned anything yet.
     """
 
     services: Services
@@ -140,10 +142,11 @@ class TurnMemories:
     has_read: Callable[[], Awaitable[bool]]
 
     async def remember(self, text: str) -> Remembered:
-        """Keep a text because it was asked for.
+        """Store a text that the person asked to be remembered.
 
-        The transcript takes the message first: memory believes a text as the person's only where a message of theirs
-        holds its words, whatever a plan or a model makes of them. Once a tool answered, other words count as a text's.
+        The message is appended to the transcript first: memory attributes a text to the person only if a message of
+        theirs contains its words, whatever a plan or a model makes of them. Once a tool has returned something, other
+        words may come from its output.
         """
         lease = self.lease
         await self.delivery.flush("transcript", lease.thread_key)
@@ -160,5 +163,5 @@ class TurnMemories:
         )
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
-        """Return what fits the words, best first; without words what was said last."""
+        """Return the best matches for the query, best first; for an empty query, the most recent entries."""
         return await self.services.memories(self.lease.owner).recall(query, limit=limit)

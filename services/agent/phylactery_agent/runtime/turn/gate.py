@@ -1,4 +1,4 @@
-"""RiskGate as one turn uses it: what was run before is reported and shown before anything new is asked."""
+"""RiskGate for one turn: earlier outcomes and results are reported before a new call is evaluated."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from phylactery_agent.tools.executor import Executor
 from phylactery_agent.tools.specs import FILE_INFO, WRITE_FILE, WriteFileArguments
 
 MAX_CONTINUED: Final = 8
-"""How many messages of a run, one after the other, count as one conversation about one thing."""
+"""Maximum number of consecutive messages of a run that count as one conversation about one thing."""
 _log = get_logger("reporting")
 LOOKED: Final = ".info"
-"""What the id of a call is followed by in that of the look at the file it would replace."""
+"""Suffix, after a call's id, that forms the id of the look at the file the call would replace."""
 _NOT_SHOWN: Final = "RESULT_NOT_SHOWN"
 _OVER: Final = frozenset({"TASK_NOT_FOUND", "TASK_ENDED"})
 
 
 class TurnTask:
-    """The task of one turn: the one its words open, or, where it brings none, the one its run is at.
+    """The task of one turn: the one its words open or, without any, the current task of its run.
 
-    It is opened by the first call that is asked about, so that small talk opens none. A run is suspended to ask the
-    person something: what they answer continues the task of what was asked, a bounded number of times, for "yes, do it"
-    means what stands there.
+    The first evaluated call opens it, so that small talk opens none. A run is suspended to ask the person something:
+    their answer continues the task of the question, a bounded number of times, because "yes, do it" refers to what was
+    asked.
     """
 
     def __init__(
@@ -53,11 +53,12 @@ class TurnTask:
         interpreter: Interpreter | None = None,
         said_in: Callable[[str], Awaitable[str]] | None = None,
     ) -> None:
-        """Take what the person said in this turn, nothing where it is an answer to an approval.
+        """Take the person's words in this turn, empty for an answer to an approval.
 
-        fresh says that nobody served the run before, so that it has no task. changes is the task of an earlier run that
-        the words that open this one change, repeat or take back. interpreter reads the words before they open one; None
-        leaves them to RiskGate's rules. said_in returns the words of a turn before, which they continue.
+        fresh means that the run was never served before, so that it has no task. changes is the task of an earlier run
+        that the words that open this one change, repeat or take back. interpreter reads the words before they open a
+        task; None leaves them to RiskGate's rules. said_in returns the words of an earlier turn, which these words
+        continue.
         """
         self._said_in = said_in
         self._interpreter = interpreter
@@ -68,16 +69,16 @@ class TurnTask:
         self._finding: asyncio.Task[str] | None = None
 
     def expect(self) -> None:
-        """Say that a call will likely be asked about: the task is opened meanwhile, beside what comes before."""
+        """Open the task in the background because a call is likely to be evaluated."""
         self._finding = self._finding or asyncio.get_running_loop().create_task(self._find())
 
     def close(self) -> None:
-        """Say that nothing more is asked about. What is still being opened for nothing RiskGate forgets by itself."""
+        """End the turn's use of the task. RiskGate expires by itself a task that is still being opened."""
         if self._finding is not None:
             drop(self._finding)
 
     async def current(self) -> str:
-        """Return the task's id, empty where there is none. Raise GateUnavailableError, GateRefusedError."""
+        """Return the task's id, or an empty string if there is none. Raise GateUnavailableError, GateRefusedError."""
         if self._known is None:
             finding, self._finding = self._finding, None
             self._known = await (finding or self._find())
@@ -107,7 +108,7 @@ class TurnTask:
         return await self._interpreter.read(self._words, earlier)
 
     async def _begin(self, continues: str, chain: Sequence[OpenedTask]) -> str:
-        """Open the task under a name that depends on run and turn alone: opened again, it is the same."""
+        """Open the task under a request id derived from run and turn alone, so that opening it again is idempotent."""
         lease = self._lease
         request_id = lease.run_id if self._opens_run else f"{lease.run_id}:{lease.turn_id}"
         begin = partial(
@@ -122,18 +123,18 @@ class TurnTask:
         except GateRefusedError as error:
             if not continues or error.reason not in _OVER:
                 raise
-        # The person took longer to answer, or to correct, than RiskGate keeps a task: then their words stand alone.
+        # The answer or correction came after RiskGate had discarded the earlier task: use the new words alone.
         return await begin(continues="")
 
 
 class ReplacedFiles:
-    """The files that calls of a turn would replace: RiskGate is shown them before it is asked about the call."""
+    """Files that calls of a turn would replace: RiskGate is shown them before it evaluates the call."""
 
     def __init__(self, executor: Executor, store: TaskStore, lease: Lease) -> None:
         self._executor, self._store, self._lease = executor, store, lease
 
     async def show(self, call: ProposedCall, task: TurnTask) -> bool:
-        """Queue what file_info answers about the file a call would replace; return whether there is one.
+        """Queue the file_info result of the file a call would replace; return True if there is one.
 
         Raise GateUnavailableError, GateRefusedError, LeaseLostError.
         """
@@ -149,7 +150,10 @@ class ReplacedFiles:
 
 
 def _replaced_path(call: ProposedCall) -> str:
-    """Return the path a call would replace, empty where it appends or is no valid write: RiskGate refuses that one."""
+    """Return the path a call would replace, or an empty string if it appends or is not a valid write.
+
+    RiskGate refuses an invalid write.
+    """
     if call.tool != WRITE_FILE.name:
         return ""
     try:
@@ -160,7 +164,10 @@ def _replaced_path(call: ProposedCall) -> str:
 
 
 class ReportingGate:
-    """ports.Gate of one turn: delivers the thread's reports and results before each Evaluate (docs/effects.md, 11)."""
+    """Implementation of ports.Gate that delivers the thread's reports and results before each Evaluate.
+
+    See docs/effects.md, section 11.
+    """
 
     def __init__(
         self,
@@ -172,18 +179,19 @@ class ReportingGate:
         *,
         changed_run: str = "",
     ) -> None:
-        """changed_run is the earlier run whose request the turn's words change, empty for none."""
+        """Take the gate and its helpers; changed_run is the earlier run whose request the turn changes, or empty."""
         self._gate, self._delivery, self._lease, self._task = gate, delivery, lease, task
         self._replaced, self._changed_run = replaced, changed_run
 
     def expect(self) -> None:
-        """Say that a call will likely be asked about in this turn."""
+        """Open the task in the background because a call is likely to be evaluated in this turn."""
         self._task.expect()
 
     async def open_task(self) -> None:
-        """Open the turn's task though no call is asked about: its words take something back.
+        """Open the turn's task although no call is evaluated: its words take something back.
 
-        Raise GateUnavailableError. What RiskGate refuses is no reason not to go on: then nothing is left to take back.
+        Raise GateUnavailableError. A refusal by RiskGate does not stop the turn: it means that nothing is left to take
+        back.
         """
         try:
             await self._task.current()
@@ -191,20 +199,20 @@ class ReportingGate:
             _log.info("nothing is left to take back", reason=error.reason)
 
     def close(self) -> None:
-        """Say that the turn is over."""
+        """End the gate's use of the task at the end of the turn."""
         self._task.close()
 
     async def evaluate(
         self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
     ) -> GateDecision:
-        """Report and shows, then ask about a call of the turn's task.
+        """Deliver outstanding reports and results, then evaluate a call of the turn's task.
 
-        Raise GateUnavailableError when one of them does not work, GateRefusedError RESULT_NOT_SHOWN when RiskGate did
-        not take a result of this run: it cannot judge by what it was not shown.
+        Raise GateUnavailableError if any of these fails, GateRefusedError RESULT_NOT_SHOWN if RiskGate rejected a
+        result of this run: it cannot judge by what it was not shown.
         """
         key = self._lease.thread_key
         await self._delivery.flush("outcome", key)
-        for shown in filter(None, (self._changed_run, self._lease.run_id)):  # a task is one run's, or goes on from one
+        for shown in filter(None, (self._changed_run, self._lease.run_id)):  # a task may continue another run's
             await self._delivery.flush("observation", key, shown)
         if await self._replaced.show(call, self._task):
             await self._delivery.flush("observation", key, self._lease.run_id)
@@ -223,7 +231,7 @@ class ReportingGate:
     async def redeem(
         self, permit: str, call: ProposedCall, *, execution_id: str, thread_id: str, run_id: str
     ) -> Redeemed:
-        """Consume the permit."""
+        """Redeem the permit."""
         return await self._gate.redeem(permit, call, execution_id=execution_id, thread_id=thread_id, run_id=run_id)
 
     async def report_outcome(
@@ -235,7 +243,7 @@ class ReportingGate:
         result_size: int,
         error_code: str,
     ) -> None:
-        """Record how the execution ended."""
+        """Report the outcome of an execution."""
         await self._gate.report_outcome(
             execution_id, outcome=outcome, result_hash=result_hash, result_size=result_size, error_code=error_code
         )
@@ -245,17 +253,17 @@ class ReportingGate:
         return await self._gate.get_approval(approval_id)
 
     async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
-        """Pass a person's yes on."""
+        """Approve on behalf of the person."""
         return await self._gate.approve(approval_id, args_hash=args_hash, code=code, thread_id=thread_id)
 
     async def reject(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
-        """Pass a person's no on."""
+        """Reject on behalf of the person."""
         return await self._gate.reject(approval_id, reason=reason, thread_id=thread_id)
 
     async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
-        """Return the public keys receipts verify with."""
+        """Return the public keys that verify receipts."""
         return await self._gate.public_keys(fresh=fresh)
 
     async def issuer(self) -> str:
-        """Return the iss every receipt must carry."""
+        """Return the ``iss`` claim every receipt must carry."""
         return await self._gate.issuer()

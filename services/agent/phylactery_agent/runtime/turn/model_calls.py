@@ -1,7 +1,7 @@
-"""What models answered, kept so that a node that runs again pays once, and what a run has used of them.
+"""Stored model replies, so that a node that runs again pays only once, and each run's model usage.
 
-A call is counted, with the most it may take, before anybody is asked: a crash in the middle resets nothing. What it
-really took replaces that together with the reply, in one transaction, before the reply is used.
+A call is charged with its maximum cost before any model is called, so that a crash in between resets nothing. The
+actual cost replaces that charge together with the reply, in one transaction, before the reply is used.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _COUNT = Update(
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Calls, tokens and millionths of the currency."""
+    """Calls, tokens, and cost in millionths of the currency unit."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -70,7 +70,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Return the tokens read and written."""
+        """Return the number of prompt and completion tokens."""
         return self.prompt_tokens + self.completion_tokens
 
 
@@ -83,10 +83,10 @@ class ModelCallStore:
     async def begin(
         self, lease: Lease, key: str, request_hash: str, *, most: Usage, limits: RunLimits
     ) -> ModelReply | None:
-        """Return what the call was answered before; else counts it, with the most it may take, and return None.
+        """Return the stored reply of an earlier, identical call; otherwise charge the maximum and return None.
 
-        A key that comes back with another request is a new call in the old one's row. Raise ModelBudgetError, and
-        then nothing is counted; LeaseLostError, RunCancelledError.
+        A key reused with a different request is a new call that replaces the old row. Raise ModelBudgetError, in which
+        case nothing is charged; LeaseLostError; RunCancelledError.
         """
         clock = self._clock
 
@@ -111,9 +111,9 @@ class ModelCallStore:
     async def settle(
         self, lease: Lease, key: str, *, counted: Usage, took: Usage, reply: ModelReply | None, model: str = ""
     ) -> None:
-        """Replace what was counted by what the call took, and keep the reply where there is one to be kept.
+        """Replace the charged maximum by the actual usage, and store the reply if there is one to keep.
 
-        Raise LeaseLostError: whoever holds the run now has counted, and will ask, for itself.
+        Raise LeaseLostError: the process that holds the run now charges and makes the call itself.
         """
         clock = self._clock
 
@@ -141,17 +141,17 @@ class ModelCallStore:
         await self._database.write(work)
 
     async def require_wanted(self, lease: Lease) -> None:
-        """Raise RunCancelledError where the run was cancelled."""
+        """Raise RunCancelledError if the run was cancelled."""
         await self._database.read_quickly(lambda connection: require_wanted(connection, lease.run_id), one=True)
 
 
 def forget_replies(connection: Connection, run_id: str) -> None:
-    """Drop what models said in a run that has ended: nothing asks for it again, and what it took stays."""
+    """Drop the replies of a run that has ended: they are not needed again. The usage counters stay."""
     _SET_OF_RUN.later(connection, run_id, reply=None)
 
 
 def _charge(connection: Connection, lease: Lease, most: Usage, limits: RunLimits) -> None:
-    """Count a call. Raise ModelBudgetError where the run may not make it."""
+    """Charge a call. Raise ModelBudgetError if it would exceed the run's limits."""
     used = _COUNTERS.one(connection, {"of_run": lease.run_id})
     assert used is not None, "a run whose lease was proved is there"
     if used.model_calls + most.calls > limits.calls:
@@ -175,7 +175,7 @@ def _to_bytes(reply: ModelReply) -> bytes:
 
 
 def reply_of(row: Row[Any] | Record) -> ModelReply:
-    """Return the reply a row holds."""
+    """Return the reply stored in a row."""
     kept = json.loads(row.reply)
     return ModelReply(
         text=kept["text"],

@@ -1,4 +1,4 @@
-"""The model of one run: a call is counted and inspected before it is asked, and its reply durable before it is used."""
+"""The model of one run: calls are charged and inspected before they are made, replies durable before they are used."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 
 NOT_INSPECTED: Final = "MODEL_NOT_INSPECTED"
-"""Why a model was not asked: nobody looked at what it would have been shown."""
+"""Reason for not calling a model: RiskGate did not inspect the content it would have been shown."""
 
 _MARK: Final = "\x1e"
 _BETWEEN: Final = f"\n\n{_MARK}\n\n"
-"""Stands between the parts RiskGate looks at in one call, none of which has the mark in it."""
+"""Separator between the parts RiskGate inspects in one call; no part contains the mark."""
 _BLOCKS: Final = re.compile(r"\n\n(?=<data )")
-"""Where a block of quoted data begins: one that is new does not have the others looked at again."""
+"""Start of a block of quoted data. Splitting here keeps a new block from causing the others to be re-inspected."""
 _BLOCK: Final = "\n\n"
 
 _log = get_logger("models")
 
 
 class ShownInspection:
-    """Takes secrets out of what one turn shows to models. Lives as long as the turn, and so does what it knows."""
+    """Redaction of secrets from what one turn shows to models, with a cache of inspected parts for the turn."""
 
     def __init__(self, inspector: Inspector) -> None:
         self._inspector = inspector
         self._looked: dict[str, str] = {}
 
     async def checked(self, question: Question) -> Question:
-        """Return the question as it may go out: our own instructions as they are, the rest without secrets.
+        """Return the question as it may be sent: system messages unchanged, everything else without secrets.
 
-        Costs one call for all parts that are new in the turn. Raise ModelUnavailableError MODEL_NOT_INSPECTED where
-        RiskGate does not answer or does not take a part: then nothing of the question goes out.
+        Costs one call for all parts that are new in the turn. Raise ModelUnavailableError MODEL_NOT_INSPECTED if
+        RiskGate does not answer or rejects a part; nothing of the question is sent then.
         """
         new = list(dict.fromkeys(part for part in _parts(question.messages) if part not in self._looked))
         if new:
@@ -67,11 +67,11 @@ class ShownInspection:
         return Question([self._message(message) for message in question.messages], question.tools)
 
     async def _look(self, parts: Sequence[str]) -> Mapping[str, str]:
-        """Return each part without its secrets: together in one call, alone where that does not tell them apart."""
+        """Return each part without its secrets: inspected in one call, or one by one if the result cannot be split."""
         if len(parts) > 1 and not any(_MARK in part for part in parts):
             try:
                 together = (await self._inspector.inspect(_BETWEEN.join(parts))).text.split(_BETWEEN)
-            except GateRefusedError:  # too much at once
+            except GateRefusedError:  # too long when joined
                 together = []
             if len(together) == len(parts):
                 return dict(zip(parts, together, strict=True))
@@ -103,7 +103,7 @@ def _parts(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _object(arguments: str) -> str:
-    """Return arguments an endpoint takes: none, where what was taken out took the form of an object with it."""
+    """Return arguments that an endpoint accepts: "{}" if removing secrets left something other than a JSON object."""
     try:
         return arguments if isinstance(json.loads(arguments), dict) else "{}"
     except ValueError:
@@ -112,22 +112,22 @@ def _object(arguments: str) -> str:
 
 _MAX_KEY = 128
 _LOOK_SECONDS = 1.0
-"""How often it is looked whether a run that waits for a model is still wanted."""
+"""Interval, in seconds, of the check whether a run that waits for a model was cancelled."""
 _MAX_TOLD = 10_000
-"""Threads of which it is kept that their outage was told; it is told once more in one that was dropped."""
+"""Maximum number of threads whose reported outage is remembered; an evicted thread reports its outage again."""
 _ID_LETTERS = 9
-"""Letters and digits of a tool call's id: some endpoints take exactly nine, none refuses them."""
+"""Letters and digits of a tool call's id: some endpoints require exactly nine, and none rejects them."""
 
 OnText = Callable[[str], Awaitable[None]]
 First = Callable[[], Awaitable[None]]
 
 
 async def _nothing() -> None:
-    """Is what comes first where everything is durable already."""
+    """Do nothing: the default ``first`` where everything is durable already."""
 
 
 class RunModels:
-    """Makes the model of each run."""
+    """Factory for the model of each run."""
 
     def __init__(self, models: Models, database: Database, clock: Clock) -> None:
         self.models = models
@@ -135,23 +135,23 @@ class RunModels:
         self._away = Outages()
 
     def of(self, lease: Lease, inspector: Inspector, *, first: First = _nothing, keep: bool = True) -> RunModel:
-        """Return the model of the run under this lease; without keep it stores no reply, whatever a call says.
+        """Return the model of the run under this lease; without keep no reply is stored, whatever a call requests.
 
-        ``inspector`` looks at what it is shown, for the lease's owner. ``first`` makes durable what led to a call,
-        before it is counted: a node that runs again must ask the same.
+        ``inspector`` inspects what the model is shown, on behalf of the lease's owner. ``first`` makes durable what led
+        to a call, before it is charged: a node that runs again must send the same request.
         """
         shown = ShownInspection(inspector)
         return RunModel(self.models, self._store, lease, shown, self._away, first=first, keep=keep)
 
 
 class Outages:
-    """In which threads it was told that the model is away, as long as it stays so; of this process alone."""
+    """Threads in which an ongoing model outage was already reported, in this process only."""
 
     def __init__(self) -> None:
         self._told: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     def is_news(self, thread_key: str, reason: str, turn_id: str) -> bool:
-        """Return whether no other turn of the thread was told the same; from now on one was."""
+        """Return True unless another turn of the thread already reported the same outage; record this report."""
         before = self._told.get(thread_key)
         if before is not None and before[0] == reason and before[1] != turn_id:
             return False
@@ -161,12 +161,12 @@ class Outages:
         return True
 
     def end(self, thread_key: str) -> None:
-        """Note that the model answered in a thread."""
+        """Record that the model answered in a thread."""
         self._told.pop(thread_key, None)
 
 
 class RunModel:
-    """ports.Model of one run."""
+    """Implementation of ports.Model for one run."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class RunModel:
         self._first, self._keep = first, keep
 
     def is_news(self, reason: str) -> bool:
-        """Return whether the person was not told yet, in another turn of the thread, that the model is away."""
+        """Return True if the outage was not yet reported to the person in another turn of the thread."""
         return self._away.is_news(self._lease.thread_key, reason, self._lease.turn_id)
 
     async def reply(
@@ -196,10 +196,9 @@ class RunModel:
         on_text: OnText | None = None,
         keep: bool = True,
     ) -> ModelReply:
-        """Return the conversation; see the port.
+        """Return the model's reply to a conversation; see the port.
 
-        A call that is cut off by a crash or a cancellation stays counted with the most it may have taken: nobody knows
-        what was paid.
+        A call cut off by a crash or a cancellation stays charged with its maximum: what was actually billed is unknown.
         """
         if not 0 < len(key) <= _MAX_KEY:
             raise ValueError(f"a key of a model call has 1 to {_MAX_KEY} characters; this one has {len(key)}")
@@ -232,7 +231,10 @@ class RunModel:
         return reply
 
     async def _ask(self, question: Question, spent: Spent, on_text: OnText | None) -> Answered:
-        """Ask while the run is wanted: who cancels it does not wait for a model. Raise RunCancelledError."""
+        """Call the model, checking that the run is still wanted: cancelling does not wait for a model.
+
+        Raise RunCancelledError.
+        """
         asking = asyncio.create_task(self._models.ask(question, spent, on_text, turn=self._lease.turn_id))
         try:
             while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
@@ -259,18 +261,18 @@ class RunModel:
         )
 
     def _call_id(self, key: str, request_hash: str, place: int) -> str:
-        """Return an id that no other call of the run has: endpoints repeat theirs, and the ledger is keyed by it."""
+        """Return an id unique to this call within the run: endpoints repeat theirs, and the ledger is keyed by it."""
         name = json.dumps([self._lease.run_id, key, request_hash, place])
         return base64.b32encode(hashlib.sha256(name.encode()).digest()).decode().lower()[:_ID_LETTERS]
 
 
 def wire_question(messages: Sequence[ModelMessage], tools: Sequence[ModelTool]) -> Question:
-    """Return a conversation as the wire has it."""
+    """Return a conversation in its wire format."""
     return Question([_message(one) for one in messages], [_tool(one) for one in tools])
 
 
 def hash_of(question: Question) -> str:
-    """Return what tells a request from another: the conversation and the tools, whichever model is asked."""
+    """Return the identity of a request: a hash of the conversation and the tools, independent of the model."""
     body = json.dumps([question.messages, question.tools], sort_keys=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(body.encode()).hexdigest()
 
@@ -290,7 +292,7 @@ def _message(message: ModelMessage) -> Mapping[str, Any]:
 
 
 def _arguments(call: ModelCall) -> str:
-    """Return the arguments as they are sent back: what is no object many endpoints refuse, from themselves too."""
+    """Return the arguments to send back: many endpoints reject a non-object, even one they produced themselves."""
     return call.raw if call.arguments is not None and call.raw.strip() else "{}"
 
 

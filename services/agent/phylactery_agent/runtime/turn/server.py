@@ -1,4 +1,4 @@
-"""Serving one claimed turn: hydrate, invoke the graph exactly where it stands, and say how the turn ends."""
+"""Serving one claimed turn: hydration, graph invocation from the latest checkpoint, and the turn's ending."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ from phylactery_agent.tools.specs import REMEMBER
 
 
 class ActiveTimeError(Exception):
-    """The run was served as long as one may be; no further node of it begins."""
+    """The run has used up its active time limit, so no further node of it starts."""
 
 
 class ActiveTime:
-    """The active time of one run, counted on from what its row said when it was claimed.
+    """The active time of one run, continued from the value its row had when it was claimed.
 
-    A process that dies loses what passed since its last heartbeat, and nothing before it.
+    If the process dies, only the time since the last heartbeat is lost.
     """
 
     def __init__(self, used_us: int, *, limit_seconds: float) -> None:
@@ -77,30 +77,30 @@ class ActiveTime:
         self._begun_ns = time.monotonic_ns()
 
     def now_us(self) -> int:
-        """Return how long the run was served until now, in microseconds."""
+        """Return how long the run has been served so far, in microseconds."""
         return self._used_us + (time.monotonic_ns() - self._begun_ns) // 1_000
 
     def check(self) -> None:
-        """Raise ActiveTimeError where the time is up."""
+        """Raise ActiveTimeError if the limit is exceeded."""
         if self.now_us() > self._limit_us:
             raise ActiveTimeError
 
 
 T = TypeVar("T")
 _READ_AT_THE_END: Final = [*TurnState.__annotations__, "approval_state", "asked_ahead"]
-"""What is read of the state: LangGraph puts all it is asked for together after every superstep."""
+"""State keys read after the turn: LangGraph collects every output key it is given after each superstep."""
 
 MAX_ATTEMPTS = 10
-"""How often one turn is claimed before it is given up: a message that kills the process must not do so forever."""
+"""Claims of one turn before it is given up: a message that kills the process must not do so forever."""
 _MAX_REMEMBERED = 10_000
-"""Characters of a text memory takes; a longer one is a document, and nothing a person says of themselves."""
+"""Maximum length of a text offered to memory, in characters; a longer one is a document, not a personal statement."""
 
 _log = get_logger("turns")
 
 
 @dataclass(frozen=True, slots=True)
 class TurnTools:
-    """What serving a turn needs, made once per process."""
+    """Dependencies of TurnServer, created once per process."""
 
     database: Database
     clock: Clock
@@ -116,25 +116,25 @@ class TurnTools:
     evict_over_chars: int
     active_seconds: float
     models: RunModels | None = None
-    """None is static mode."""
+    """None in static mode."""
     reminding: Reminding | None = None
-    """None keeps no reminders."""
+    """None disables reminders."""
     changes: ThreadChanges | None = None
-    """None understands every message by itself."""
+    """None interprets every message without reference to earlier requests."""
     interpreter_seconds: float = 0.0
-    """How long a turn waits for what a model reads in its words; 0 asks none."""
+    """Maximum wait for the model's interpretation of the turn's words, in seconds; 0 disables it."""
 
 
 class StateLostError(Exception):
-    """A run that waited cannot go on: where it stood is not in the database any more."""
+    """A suspended run cannot resume: its state is no longer in the database."""
 
 
 class GraphChangedError(Exception):
-    """A run stands in another version of its graph: going on could do what nobody asked for."""
+    """A run was begun under another version of its graph: resuming it could do something that was not requested."""
 
 
 class TurnServer:
-    """Serves claimed turns."""
+    """Server of claimed turns, each to its end."""
 
     def __init__(self, tools: TurnTools, *, heartbeat_seconds: float | None = None) -> None:
         self._t = tools
@@ -146,8 +146,8 @@ class TurnServer:
     async def serve(self, claim: Claim) -> None:
         """Serve a turn to its end.
 
-        Raise LeaseLostError or Unavailable when it could not be ended: then nothing more is written, and the turn
-        waits for whoever claims it next.
+        Raise LeaseLostError or Unavailable if it could not be ended. Nothing more is written then, and the turn waits
+        for its next claim.
         """
         parent = telemetry.extract({"traceparent": claim.turn.traceparent}) if claim.turn.traceparent else None
         with telemetry.span(
@@ -177,14 +177,14 @@ class TurnServer:
         self.tell(claim)
 
     def tell(self, claim: Claim) -> None:
-        """Have whoever waits for the claim's turn look whether it has ended, and what its end leaves be delivered."""
+        """Notify those waiting for the end of the claim's turn, and wake delivery of what the turn queued."""
         self.hydrating.forget(claim.lease.turn_id)
         for turn_id in (claim.lease.turn_id, *claim.turn.joined):
             self._t.news.tell(turn_id)
         self._t.delivery.wake()
 
     def _written(self, claim: Claim, times: TurnTimes) -> Callable[[], None]:
-        """Return what is done after each commit of a turn."""
+        """Return the callback to run after each commit of a turn."""
 
         def tell() -> None:
             times.told()
@@ -193,13 +193,13 @@ class TurnServer:
         return tell
 
     async def _under_lease(self, lease: Lease, active: ActiveTime, work: Coroutine[Any, Any, T]) -> T:
-        """Run work while the lease is renewed beside it; a lost lease stops it at once."""
+        """Run work while renewing the lease concurrently; cancel the work as soon as the lease is lost."""
         working = asyncio.create_task(work)
         beating = asyncio.create_task(self._beat(lease, active))
         try:
             await asyncio.wait({working, beating}, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
-                beating.result()  # raises why the lease could not be renewed
+                beating.result()  # raises the reason why the lease could not be renewed
             return await working
         finally:
             for task in (working, beating):
@@ -239,8 +239,8 @@ class TurnServer:
             ending = _sorry(claim, canned_replies.ACTIVE_TIME_LIMIT, heard.language)
         except GraphRecursionError:
             ending = _sorry(claim, canned_replies.STEP_LIMIT, heard.language)
-        except Exception as error:  # noqa: BLE001 - a fault of ours ends the turn with an answer; its text may hold a value
-            writes.drop(lambda _slot: True)  # one of them may be the fault
+        except Exception as error:  # noqa: BLE001 - a bug ends the turn with a reply; the error's text may hold a value
+            writes.drop(lambda _slot: True)  # one of the deferred writes may be the cause
             _log.error("turn failed", run_id=claim.lease.run_id, error=type(error).__name__, error_id=new_id("err"))
             ending = _sorry(claim, canned_replies.INTERNAL_ERROR, heard.language)
         return ending
@@ -248,7 +248,10 @@ class TurnServer:
     async def _invoke(
         self, claim: Claim, heard: Heard, writes: TurnWrites, times: TurnTimes, active: ActiveTime
     ) -> TurnState:
-        """Return the state after the turn. A turn the checkpoint has taken in already goes on where it stopped."""
+        """Return the state after the turn.
+
+        A turn that the checkpoint already contains resumes where it stopped.
+        """
         graph, lease = self._t.graphs.get(claim.run.graph), claim.lease
         config: RunnableConfig = {"configurable": {"thread_id": lease.run_id}}
         snapshot = await graph.compiled.aget_state(config)
@@ -274,7 +277,7 @@ class TurnServer:
                 self._t.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
             )
             context = self._context(claim, heard, writes, trail, gate, before=snapshot.values)
-            # LANGSMITH_TRACING in the environment would send every argument away
+            # LANGSMITH_TRACING in the environment would send every argument to a third party
             with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):
                 ended = await graph.compiled.ainvoke(
                     given, config, context=context, durability="sync", output_keys=_READ_AT_THE_END
@@ -282,7 +285,7 @@ class TurnServer:
         return cast("TurnState", ended)
 
     def _require_version(self, claim: Claim, writes: TurnWrites, version: str, *, begun: bool) -> None:
-        """Raise GraphChangedError where the run stands in another version of its graph, or in one nobody noted."""
+        """Raise GraphChangedError if the run was begun under another graph version; record the version of a new run."""
         if claim.run.graph_version == version:
             return
         if begun:
@@ -352,12 +355,12 @@ class TurnServer:
         return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
 
     def _gate(self, claim: Claim, before: Mapping[str, Any], change: ThreadChange) -> ReportingGate:
-        """Return RiskGate for this turn. Only what a person says opens a task; an answer to an approval opens none."""
+        """Return the gate for this turn. Only a person's message opens a task; an answer to an approval does not."""
         turn, lease = claim.turn, claim.lease
         said = turn.kind == "message" and parse_reply(turn.text) is None
         words = self._t.sanitizing.words(turn) if said else ""
         gate = self._t.services.gate(lease.owner)
-        first_claim = lease.fence == 1  # not the attempt: one that is given back may count none
+        first_claim = lease.fence == 1  # not the attempt: a claim that was given back may not count as one
         interpreter = self._interpreter(claim, before) if words else None
         opens_run = not turn.resumed
         task = TurnTask(
@@ -375,16 +378,16 @@ class TurnServer:
         return ReportingGate(gate, self._t.delivery, lease, task, replaced, changed_run=change.run_id)
 
     async def _said_in(self, turn_id: str) -> str:
-        """Return what the person typed in a turn before, empty where it is gone."""
+        """Return what the person typed in an earlier turn, or an empty string if the turn no longer exists."""
         try:
             return self._t.sanitizing.words(await self._inbox.get(turn_id))
         except NotFound:
             return ""
 
     def _interpreter(self, claim: Claim, before: Mapping[str, Any]) -> Interpreter | None:
-        """Return what reads the words of this turn, None in static mode and where it is switched off.
+        """Return the interpreter of this turn's words, or None in static mode and where it is switched off.
 
-        It has no part in the turn's own conversation, and is given nothing of it.
+        It is not part of the turn's own conversation and is given none of it.
         """
         models, seconds, turn = self._t.models, self._t.interpreter_seconds, claim.turn
         if models is None or not seconds:
@@ -403,7 +406,10 @@ class TurnServer:
         return Interpreter(model, offered, turn_id=turn.turn_id, seconds=seconds)
 
     def _codes(self, claim: Claim) -> tuple[str, Mapping[str, str]]:
-        """Return the codes of an approval reply; without them, if the key was replaced, the graph asks again."""
+        """Return the codes of an approval reply.
+
+        If they cannot be unsealed because the key was replaced, return none; the graph then asks for approval again.
+        """
         try:
             return self._t.sanitizing.codes(claim.turn)
         except SealError as error:
@@ -412,7 +418,7 @@ class TurnServer:
 
 
 def _sorry(claim: Claim, reason: str, language: Language) -> Ending:
-    """Return the ending of a turn the graph could not end: it has failed."""
+    """Return the failed ending of a turn that the graph could not end."""
     return Ending(
         status="failed",
         reason=reason,
@@ -422,7 +428,7 @@ def _sorry(claim: Claim, reason: str, language: Language) -> Ending:
 
 
 def _ending(claim: Claim, state: TurnState) -> Ending:
-    """Return how the graph says the turn ends."""
+    """Return the turn's ending as given by the graph's final state."""
     reply = state["reply"]
     status = state["run_status"]
     if status not in {"done", "suspended", "failed"}:
@@ -444,15 +450,18 @@ def _ending(claim: Claim, state: TurnState) -> Ending:
 
 
 def _tells_others(claim: Claim, ending: Ending) -> bool:
-    """Return whether the reply ends with what other runs ask; one that still waits as before has told it already."""
+    """Return True if the reply should end with what other runs are waiting for.
+
+    A run that still waits for the same approval as before has already mentioned it.
+    """
     return bool(claim.beside) and not (ending.approval_id and ending.approval_id == claim.run.approval_id)
 
 
 def _worth_remembering(claim: Claim, state: TurnState) -> bool:
-    """Return whether memory's write policy is asked about the person's words.
+    """Return True if memory's write policy should be consulted about the person's words.
 
-    Not about an answer to an approval, and not about a request to remember: the tool serves that one, and what RiskGate
-    or a person refuses there is not kept behind their back.
+    Not for an answer to an approval, and not for a request to remember: the remember tool serves that one, and what
+    RiskGate or a person refuses there must not be stored behind their back.
     """
     text = claim.turn.text
     if state["do_not_store"] or not 0 < len(text.strip()) <= len(text) <= _MAX_REMEMBERED or parse_reply(text):

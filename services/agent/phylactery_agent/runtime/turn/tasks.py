@@ -1,4 +1,4 @@
-"""Tasks at RiskGate as the database knows them: which message opened one, and what is shown of a tool's result."""
+"""Stored links from turns to RiskGate tasks, and the tool results that RiskGate is shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from phylactery_agent.runtime.storage.schema import INBOX, TOOL_CALLS
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 MAX_RESULT_BYTES: Final = 1024 * 1024
-"""What RiskGate takes of one result."""
+"""Maximum size of a result that RiskGate accepts, in bytes."""
 _CUT: Final = "\n[cut here: {left} of {all} bytes were not shown]"
 
 _OF_RUN = Query(
@@ -49,7 +49,7 @@ class OpenedTask:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call came to: its bound arguments, what the tool answered, and whether it did not do what it was asked."""
+    """What a call led to: its bound arguments, the tool's output, and whether it failed."""
 
     arguments_json: str = field(repr=False)
     output: str = field(repr=False)
@@ -57,9 +57,9 @@ class Result:
 
 
 def observation(task_id: str, run_id: str, tool: str, tool_call_id: str, result: Result) -> dict[str, Any]:
-    """Return what RiskGate is shown of a run's result; result_json or result_text is missing where there is none.
+    """Return a result of a run in the form RiskGate is shown; without output it has no result_json or result_text.
 
-    A result too long is cut, say so, and is text whatever it was.
+    A result that is too long is cut, notes that, and is sent as text whatever it was.
     """
     shown: dict[str, Any] = {
         "task_id": task_id,
@@ -86,7 +86,7 @@ def _bounded(text: str) -> str:
 
 
 def _answers_json(tool: str, text: str) -> bool:
-    """Return whether a result is the JSON the tool's contract promises: what the text looks like counts for nothing."""
+    """Return True if a result is the JSON the tool's contract promises; what the text looks like is irrelevant."""
     spec = TOOL_REGISTRY.get(tool)
     if spec is None or spec.contract.answers != "json":
         return False
@@ -103,13 +103,13 @@ def tasks_of(connection: Connection, run_id: str) -> Sequence[OpenedTask]:
 
 
 def task_of(connection: Connection, run_id: str) -> str:
-    """Return the task a run is at now, empty where it has none."""
+    """Return the current task of a run, or an empty string if it has none."""
     opened = tasks_of(connection, run_id)
     return opened[-1].task_id if opened else ""
 
 
 class TaskStore:
-    """Which tasks the runs have."""
+    """Store for the tasks of runs."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
@@ -119,9 +119,9 @@ class TaskStore:
         return await self._database.read_quickly(lambda connection: tasks_of(connection, run_id), one=True)
 
     async def show_before(self, lease: Lease, tool_call_id: str, shown: Mapping[str, Any]) -> None:
-        """Commit, once, what RiskGate is to be shown before it is first asked about a call.
+        """Commit, once, what RiskGate must be shown before it first evaluates a call.
 
-        Nothing is added where the call has begun: what is found then may be its own doing. Raise LeaseLostError.
+        Nothing is added if the call has already begun: what is found then may be its own effect. Raise LeaseLostError.
         """
         clock = self._clock
 

@@ -1,4 +1,4 @@
-"""The nodes a run executed: written with the checkpoint they lead to, shown to people, read for nothing else."""
+"""The trail of executed nodes: written with the checkpoint they lead to, shown to people, used for nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from phylactery_agent.runtime.storage.schema import RUNS, STEPS
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites, Work
 
 MAX_KEPT: Final = 500
-"""Supersteps of one run that are kept: a run that goes on for months must not fill the disk with its trail."""
+"""Supersteps of one run that are kept: a run that continues for months must not fill the disk with its trail."""
 
 _MAX_WORD: Final = 64
 _SLOT: Final = "steps"
@@ -43,7 +43,7 @@ _DROP = Update(
 
 
 class RunTrail:
-    """ports.Trail of one turn. It counts on from what the run's row said when the turn was claimed."""
+    """Implementation of ports.Trail for one turn, counting on from the superstep its run had when it was claimed."""
 
     def __init__(
         self,
@@ -54,14 +54,14 @@ class RunTrail:
         begins: Callable[[], None] = lambda: None,
         noted: Callable[[], None] = lambda: None,
     ) -> None:
-        """``begins`` is called before each node, and may raise and so stop the run there; ``noted`` after each."""
+        """Call ``begins`` before each node, which may raise to stop the run there, and ``noted`` after each."""
         self._clock, self._lease, self._superstep = clock, lease, supersteps
         self._begins, self._tell = begins, noted
         self._position, self._graph_step = 0, -1
         self._noted: list[tuple[Any, ...]] = []
 
     def begin(self) -> None:
-        """Say that a node begins. Raise what stops the run before it does."""
+        """Announce that a node is about to begin. Raise if the run must stop before it does."""
         self._begins()
 
     def now_us(self) -> int:
@@ -69,7 +69,7 @@ class RunTrail:
         return self._clock.now_us()
 
     def note(self, step: NodeStep) -> None:
-        """Take a node that ended."""
+        """Record a node that ended."""
         if step.graph_step == self._graph_step:
             self._position += 1
         else:
@@ -91,7 +91,7 @@ class RunTrail:
         self._tell()
 
     def hold(self, writes: TurnWrites) -> None:
-        """Give what was noted since the last time to the turn's writes, beside what of it waits there already."""
+        """Add the steps noted since the last call to the turn's deferred writes, merged with those already deferred."""
         if not self._noted:
             return
         run_id, reached = self._lease.run_id, self._superstep
@@ -108,23 +108,24 @@ class RunTrail:
 
 
 class TrailHolder:
-    """saver.Holder: each checkpoint waits beside the nodes that led to it, so that one is never kept without the other.
+    """Implementation of saver.Holder that defers each checkpoint together with the nodes that led to it.
 
-    Where a checkpoint is dropped its nodes are too: then they run again, and are noted again.
+    Neither is ever kept without the other. If a checkpoint is dropped, so are its nodes: they run, and are noted,
+    again.
     """
 
     def __init__(self, writes: TurnWrites, trail: RunTrail) -> None:
         self._writes, self._trail = writes, trail
 
     def hold(self, work: Work[None], *, slot: object, kept: Any) -> None:
-        """Take a checkpoint, and the nodes noted since the one before."""
+        """Defer a checkpoint together with the nodes noted since the previous one."""
         self._trail.hold(self._writes)
         self._writes.hold(work, slot=slot, kept=kept)
 
     def held(self, slot: object) -> Any:
-        """Return what was given with the checkpoint that waits in a slot."""
+        """Return the value kept with the checkpoint deferred in a slot."""
         return self._writes.held(slot)
 
     async def flush(self) -> None:
-        """Write what is held."""
+        """Write everything deferred."""
         await self._writes.flush()

@@ -1,10 +1,10 @@
-"""What one turn writes: some of it must last before the next step is taken, the rest goes along with that.
+"""The durable and deferred writes of one turn.
 
-A proposal, a started effect, its result, a model's reply and the turn's end are durable before anything rests on them.
-A checkpoint, an event or a step of the projection rests on nothing outside: it is held, and written in the transaction
-of the next write that must last, before it and under the same proof of the lease, or a moment later by itself. So no
-row, no service and no client ever knows of a step that the checkpoints do not: a process that dies loses only steps
-nobody heard of, and takes them again under the same names.
+A proposal, a started effect, its result, a model's reply and the turn's end are durable before anything depends on
+them. A checkpoint, an event or a step of the projection has no external dependants: it is deferred, and written in the
+transaction of the next durable write, before that write and under the same proof of the lease, or by a timer shortly
+afterwards. So no row, service or client ever knows of a step that the checkpoints do not: a process that dies loses
+only steps that were never visible, and repeats them under the same names.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from phylactery_agent.runtime.storage.records import Lease
 
 T = TypeVar("T")
 Work = Callable[[Connection, int], T]
-"""Writes, given the time in microseconds. It may run twice, so it changes nothing but the database."""
+"""A write, given the connection and the time in microseconds. It may run twice, so it changes only the database."""
 
 HOLD_SECONDS: Final = 0.05
-"""How long something is held at most while nothing that must last is written: a client sees events no later."""
+"""Maximum time, in seconds, for which a write is deferred without a durable write; it bounds the delay of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class _Held:
 
 
 class TurnWrites:
-    """The writes of one turn under its lease, one after the other; every one proves the lease in its transaction."""
+    """The writes of one turn under its lease, serialised; each proves the lease in its own transaction."""
 
     def __init__(self, database: Database, clock: Clock, lease: Lease, *, written: Callable[[], None]) -> None:
-        """``written`` is called after each commit: something of the thread may be new."""
+        """Call ``written`` after each commit: something of the thread may have changed."""
         self._database, self._clock, self._lease, self._written = database, clock, lease, written
         self._held: dict[object, _Held] = {}
         self._one_at_a_time = asyncio.Lock()
@@ -54,21 +54,21 @@ class TurnWrites:
 
     @property
     def lease(self) -> Lease:
-        """The authority under which all of it is written."""
+        """The lease under which everything is written."""
         return self._lease
 
     @property
     def cancelled(self) -> bool:
-        """Say, to a work that runs, whether the person cancelled the run; nobody can before its commit."""
+        """Whether the person cancelled the run, for use within a running write; it cannot change before the commit."""
         return self._cancelled
 
     def require_wanted(self) -> None:
-        """Raise RunCancelledError, in a work that runs, where the person cancelled the run."""
+        """Raise RunCancelledError, within a running write, if the person cancelled the run."""
         if self._cancelled:
             raise RunCancelledError(f"run {self._lease.run_id} was cancelled")
 
     def hold(self, work: Work[None], *, slot: object = None, kept: Any = None) -> None:
-        """Take a write that can wait. With a slot it takes the place of what was held there; see ``held``."""
+        """Defer a write. With a slot it replaces the write deferred there; see ``held``."""
         name = object() if slot is None else slot
         self._held.pop(name, None)
         self._held[name] = _Held(work, kept)
@@ -76,20 +76,21 @@ class TurnWrites:
             self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._flush_soon)
 
     def held(self, slot: object) -> Any:
-        """Return what was given as ``kept`` with the write that waits there; None where none does."""
+        """Return the ``kept`` value of the write deferred in a slot, or None if there is none."""
         waiting = self._held.get(slot)
         return None if waiting is None else waiting.kept
 
     def drop(self, unwanted: Callable[[object], bool]) -> None:
-        """Forget what waits in slots of which that is true."""
+        """Discard the deferred writes in slots for which ``unwanted`` returns True."""
         for name in [name for name in self._held if unwanted(name)]:
             del self._held[name]
 
     async def write(self, work: Work[T]) -> T:
-        """Write what is held and then this, in one transaction, and return once it is durable.
+        """Commit all deferred writes followed by this one in a single transaction.
 
-        Raise LeaseLostError, Unavailable, and what the work raises; then nothing was written and all is held still.
-        After something held failed by itself, every write raises why: the turn is taken up again from what is stored.
+        Return once it is durable. Raise LeaseLostError, Unavailable, and whatever the work raises; nothing was written
+        then, and all deferred writes stay deferred. If they could not be written while others that depend on them were
+        deferred, every later write raises the same error: the turn then resumes from what is stored.
         """
         async with self._one_at_a_time:
             if self._broken is not None:
@@ -107,19 +108,19 @@ class TurnWrites:
         return answer
 
     async def flush(self) -> None:
-        """Write what is held, if there is something. Raise LeaseLostError and Unavailable."""
+        """Write everything deferred, if anything. Raise LeaseLostError and Unavailable."""
         if self._held:
             await self.write(lambda _connection, _now: None)
 
     async def close(self) -> None:
-        """Write nothing more by itself; what is held was not worth a write, or its lease is lost."""
+        """Stop the timer's writes. What is still deferred is discarded: it needed no write, or the lease is lost."""
         self._stop_timer()
         if self._flushing is not None:
             self._flushing.cancel()
-            await asyncio.gather(self._flushing, return_exceptions=True)  # a fault of it has shown, or shows no more
+            await asyncio.gather(self._flushing, return_exceptions=True)  # an error has surfaced or is irrelevant
 
     def _keep(self, waiting: dict[object, _Held], error: BaseException) -> None:
-        """Hold what was not written. Where more was held meanwhile, which rests on it, the turn cannot go on."""
+        """Defer again what was not written. If dependent writes were deferred meanwhile, the turn cannot continue."""
         if self._held:
             self._broken = error
         self._held = waiting | self._held
@@ -141,6 +142,6 @@ class TurnWrites:
         self._flushing = asyncio.get_running_loop().create_task(self._flush_quietly())
 
     async def _flush_quietly(self) -> None:
-        """Write what is held; what is wrong shows at the next write that must last."""
+        """Write everything deferred; an error surfaces at the next durable write."""
         with contextlib.suppress(LeaseLostError, DomainError):
             await self.flush()
