@@ -1,4 +1,4 @@
-"""Starts the agent: python -m phylactery_agent, configured by AGENT_… in the environment."""
+"""Entry point of the agent: ``python -m phylactery_agent``, configured by AGENT_… environment variables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from phylactery_agent.settings import AgentSettings
 
 
 def main() -> None:
-    """Serve until SIGINT or SIGTERM, or migrate where told to; a fault is one sentence and exit code 2."""
+    """Serve until SIGINT or SIGTERM, or migrate if requested; on failure exit with one sentence and code 2."""
     server.main(AgentSettings, build)
 
 

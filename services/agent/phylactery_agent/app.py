@@ -1,4 +1,4 @@
-"""Puts the agent together."""
+"""Composition root of the agent service."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from phylactery_agent.edges import Edges
 
 
 def registrations(edges: Edges, privacy: Privacy) -> list[Registration]:
-    """Return the agent's five services."""
+    """Return the registrations of the agent's five gRPC services."""
     return [
         registration(
             chat_pb2.DESCRIPTOR,
@@ -87,7 +87,7 @@ def registrations(edges: Edges, privacy: Privacy) -> list[Registration]:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A whole agent: what is served, and the parts a test reaches into."""
+    """A complete agent: its gRPC service, and the parts that tests access."""
 
     service: Service
     database: Database
@@ -106,14 +106,14 @@ class Agent:
 
 
 async def build(settings: AgentSettings) -> Service:
-    """Build an agent and return what is served. Raise StartError."""
+    """Build an agent and return its service. Raise StartError."""
     return (await build_agent(settings)).service
 
 
 async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Agent:
     """Build an agent on its data folder.
 
-    Raise StartError when the folder is taken, a key is unusable or a tool module is none.
+    Raise StartError if the folder is taken, a key is unusable, or a tool module cannot be loaded.
     """
     settings.prepare()
     if settings.graph not in GRAPH_NAMES:
@@ -139,7 +139,7 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
 
 
 async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.AsyncExitStack) -> Agent:
-    """Put the parts together; what has to be closed is, by the stack, the last that was opened first."""
+    """Assemble the parts; the stack closes what has to be closed, in reverse order of opening."""
     models = open_models(settings, clock)
     if models is not None:
         stack.push_async_callback(models.close)
@@ -179,7 +179,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
 
 
 async def _start_background(agent: Agent, settings: AgentSettings, closing: contextlib.AsyncExitStack) -> None:
-    """Start delivery, erasing, retention and, unless switched off, the approval watcher; all end before the rest."""
+    """Start delivery, erasure, retention and, unless disabled, the approval watcher; all are cancelled first."""
     jobs = [agent.delivery.run(), agent.privacy.run(), agent.retention.run(), agent.catalog.run(), agent.firing.run()]
     if settings.approval_poll_seconds:
         jobs.append(agent.watcher.run())

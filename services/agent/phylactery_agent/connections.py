@@ -1,4 +1,4 @@
-"""What an agent holds beside its parts: its folder, its key, its channels, its tools and its database."""
+"""External resources of an agent: its data folder, key, channels, tools and database."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Outside:
 
 
 def open_outside(settings: AgentSettings, stack: AsyncExitStack) -> Outside:
-    """Take the data folder, and open what lies in it and around it; the stack gives it back.
+    """Lock the data folder, and open the resources in it and around it; the stack releases them.
 
-    Raise StartError when the folder is taken or cannot be written, its key is unusable or a tool module is none.
+    Raise StartError if the folder is taken or not writable, its key is unusable, or a tool module cannot be loaded.
     """
     try:
         folder = FolderLock(settings.data_dir, shared=settings.shared)
@@ -66,10 +66,10 @@ def open_outside(settings: AgentSettings, stack: AsyncExitStack) -> Outside:
 
 
 async def open_database(settings: AgentSettings, outside: Outside, stack: AsyncExitStack) -> Database:
-    """Open the agent's database, brought up to date on SQLite and free of what dead agents held; the stack closes it.
+    """Open the agent's database, migrated on SQLite and freed of dead agents' leases; the stack closes it.
 
-    Raise StartError where it cannot be used, another agent works on it, its schema is not this version's, or it
-    belongs to another folder.
+    Raise StartError if it cannot be used, another agent uses it, its schema is not this version's, or it belongs to
+    another folder.
     """
     _hold_database_file(settings.url, outside.folder)
     _remove_former_states(settings.data_dir)
@@ -83,7 +83,7 @@ async def open_database(settings: AgentSettings, outside: Outside, stack: AsyncE
 
 
 def _hold_database_file(url: str, folder: FolderLock) -> None:
-    """Lock the file a database lies in, where it lies in one. Raise StartError."""
+    """Lock the database file, if the database is a file. Raise StartError."""
     parts = make_url(url)
     name = (parts.database or "").removeprefix("file:")
     if parts.get_backend_name() != "sqlite" or not name or name.startswith(":memory:"):
@@ -100,14 +100,14 @@ def _hold_database_file(url: str, folder: FolderLock) -> None:
 
 
 def _remove_former_states(folder: Path) -> None:
-    """Remove the file in which the state of runs lay before the database held it: it has words of users in it."""
+    """Remove the former file of run states, which the database now holds: it contains users' words."""
     for name in _FORMER_STATES:
         with contextlib.suppress(FileNotFoundError):
             (folder / name).unlink()
 
 
 def _connect(settings: AgentSettings) -> GrpcServices:
-    """Open the channels; a service that is away is noticed by the first call, not here."""
+    """Open the channels; an unavailable service is noticed by the first call, not here."""
     return GrpcServices(
         open_channel(settings.riskgate_target, token=settings.token_for_riskgate(), timeout=settings.call_seconds),
         open_channel(settings.memory_target, token=settings.token_for_memory(), timeout=settings.call_seconds),

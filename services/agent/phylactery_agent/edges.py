@@ -1,4 +1,4 @@
-"""The edges of an agent: what its servicers call, over the parts that serve its turns."""
+"""The edges of an agent: what its gRPC servicers call, built from the parts that serve its turns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """The edges of an agent, one a servicer or half of one."""
+    """The edges of an agent, one for each servicer or half of one."""
 
     chat: ChatEdge
     threads: ThreadEdge
@@ -42,7 +42,7 @@ class Edges:
 
 
 def make_edges(shared: Shared, runner: Runner, catalog: CatalogCheck) -> Edges:
-    """Return the edges."""
+    """Return the agent's edges."""
     threads, log = ThreadStore(shared.database), EventLog(shared.database)
     showing = Showing(shared.outside.services, log, shared.runs)
     return Edges(
@@ -108,7 +108,7 @@ def _runs(shared: Shared, runner: Runner) -> RunEdge:
 
 
 def _limits(settings: AgentSettings, models: Models | None) -> BudgetLimits:
-    """Return at how much a run stops."""
+    """Return the limits at which a run stops."""
     limits = BudgetLimits(active_us=round(settings.active_seconds * MICROSECONDS))
     if models is None:
         return limits

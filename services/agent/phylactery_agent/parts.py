@@ -1,4 +1,4 @@
-"""The parts of an agent that serve its turns: what they share, the turn server, the runner, and what erases."""
+"""The parts of an agent that serve its turns: shared parts, turn server, dispatcher, and erasure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the other parts are made of."""
+    """The parts that the other parts share."""
 
     settings: AgentSettings
     clock: Clock
@@ -48,7 +48,7 @@ class Shared:
     models: Models | None
     holder: str
     look_seconds: float | None
-    """How often to look for what another process left; None where there is no other."""
+    """Interval, in seconds, of the search for what another process left; None if there is no other process."""
     inbox: InboxStore
     runs: RunStore
     news: ThreadNews
@@ -61,7 +61,7 @@ class Shared:
 def make_shared(
     settings: AgentSettings, clock: Clock, database: Database, outside: Outside, models: Models | None
 ) -> Shared:
-    """Return what the other parts share."""
+    """Return the shared parts."""
     holder, look_seconds, news = outside.folder.holder, LOOK_SECONDS if settings.shared else None, ThreadNews()
     duties = Duties(database, clock, holder, seconds=settings.lease_seconds)
     delivery = Delivery(
@@ -90,9 +90,9 @@ def make_shared(
 
 
 def make_turns(shared: Shared) -> TurnServer:
-    """Return what serves a turn."""
+    """Return the turn server."""
     settings, clock, database = shared.settings, shared.clock, shared.database
-    saver = Checkpoints(database, keep_writes=False)  # no node of the graph runs beside another
+    saver = Checkpoints(database, keep_writes=False)  # graph nodes never run in parallel
     return TurnServer(
         TurnTools(
             database=database,
@@ -117,7 +117,7 @@ def make_turns(shared: Shared) -> TurnServer:
 
 
 def make_runner(shared: Shared, turns: TurnServer) -> Runner:
-    """Return what claims turns and have them served."""
+    """Return the dispatcher, which claims turns and has them served."""
     settings = shared.settings
     runner = Runner(
         shared.inbox,
@@ -137,7 +137,7 @@ def make_runner(shared: Shared, turns: TurnServer) -> Runner:
 
 
 def make_privacy(shared: Shared, runner: Runner, log: ErasureLog[Erasure]) -> Privacy:
-    """Return what erases a user."""
+    """Return the erasure of users."""
     return Privacy(
         PrivacyTools(
             store=ErasureStore(shared.database, shared.clock),

@@ -1,4 +1,4 @@
-"""What the agent can be told, as AGENT_… in the environment."""
+"""Settings of the agent, read from AGENT_… environment variables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _USUAL_PORTS = {"starttls": 587, "tls": 465, "none": 25}
 
 
 class OutsideSettings(ServiceSettings):
-    """Settings of the tools that reach beyond this system; without them those are switched off."""
+    """Settings of the tools that reach external systems; without them those tools are disabled."""
 
     http_allow: list[str] = Field(
         default_factory=list,
@@ -53,21 +53,21 @@ class OutsideSettings(ServiceSettings):
     @field_validator("http_allow")
     @classmethod
     def _readable_list(cls, value: list[str]) -> list[str]:
-        """Refuse an entry that readers could disagree about. Raise ValueError."""
+        """Reject an entry that parsers could interpret differently. Raise ValueError."""
         read_allowed(value)
         return value
 
     @field_validator("http_ca_file", "smtp_ca_file")
     @classmethod
     def _readable_file(cls, value: Path | None) -> Path | None:
-        """Refuse a file of certificates that is not there. Raise ValueError."""
+        """Reject a certificate file that does not exist. Raise ValueError."""
         if value is not None and not value.is_file():
             raise ValueError(f"there is no file {value}")
         return value
 
     @model_validator(mode="after")
     def _whole_mail(self) -> OutsideSettings:
-        """Refuse a mail server without a sender, and one that would be told secrets in the clear."""
+        """Reject a mail server without a sender, and one that would receive secrets unencrypted."""
         if not self.smtp_host:
             return self
         if not _is_host(self.smtp_host):
@@ -82,13 +82,13 @@ class OutsideSettings(ServiceSettings):
         return self
 
     def web(self) -> WebSettings | None:
-        """Return what http_get may do, None where it is switched off."""
+        """Return the settings of http_get, or None if it is disabled."""
         if not self.http_allow:
             return None
         return WebSettings(read_allowed(self.http_allow), self.http_max_bytes, self.http_seconds, self.http_ca_file)
 
     def mail(self) -> MailSettings | None:
-        """Return the mail server, None where there is none. Raise ValueError where its password cannot be read."""
+        """Return the mail server, or None if there is none. Raise ValueError if its password cannot be read."""
         if not self.smtp_host:
             return None
         password = read_secret(self.smtp_password_file, "AGENT_SMTP_PASSWORD_FILE")
@@ -197,13 +197,13 @@ class AgentSettings(OutsideSettings, ModelSettings):
 
     @property
     def shared(self) -> bool:
-        """Return whether other agents may serve the same database: over SQLite one process owns the folder."""
+        """Return True if other agents may serve the same database; over SQLite one process owns the folder."""
         return bool(self.database_url) and not self.database_url.startswith("sqlite")
 
     @field_validator("time_zone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
-        """Refuse what the system's time zones do not name. Raise ValueError."""
+        """Reject a name that is not in the system's time zones. Raise ValueError."""
         zone(value)
         return value
 
@@ -218,11 +218,11 @@ class AgentSettings(OutsideSettings, ModelSettings):
         return self.mcp_pins or self.data_dir / "mcp.json"
 
     def token_for_riskgate(self) -> str:
-        """Return the token, from its file where one is named. Raise ValueError."""
+        """Return the token, from its file if one is named. Raise ValueError."""
         return read_secret(self.riskgate_token_file, "AGENT_RISKGATE_TOKEN_FILE") or (
             self.riskgate_token.get_secret_value()
         )
 
     def token_for_memory(self) -> str:
-        """Return the token, from its file where one is named. Raise ValueError."""
+        """Return the token, from its file if one is named. Raise ValueError."""
         return read_secret(self.memory_token_file, "AGENT_MEMORY_TOKEN_FILE") or self.memory_token.get_secret_value()

@@ -1,7 +1,7 @@
-"""Listening to what becomes of one user's approvals at RiskGate, so that nobody has to ask again and again.
+"""A stream of changes to one user's approvals at RiskGate, which replaces frequent polling.
 
-A stream tells what changes from the moment it stands. So whatever waits is asked about once after that, and once more
-for every change that is told; what a stream loses without ending is found by asking now and then all the same.
+A stream reports only changes after it is connected. So each waiting approval is polled once after that, and once more
+for every reported change. Changes that a stream loses without ending are found by occasional polling.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.ports.services import Approvals
 
 ASK_ANYWAY_SECONDS = 60.0
-"""How long a stream is believed about an approval it said nothing of."""
+"""Maximum age of a poll, in seconds, while the stream reports nothing about the approval."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 30.0
 _log = get_logger("approvals")
 
 
 class Listener:
-    """Listens until it is ended; a stream that ends is opened again, at first soon and then ever later."""
+    """A listener on the approval stream that reopens it with exponential backoff until ended."""
 
     def __init__(self, approvals: Approvals, news: asyncio.Event) -> None:
-        """Begin at once; news is set whenever something is to be asked about."""
+        """Start at once; news is set whenever an approval should be polled."""
         self._approvals, self._news = approvals, news
         self._asked: dict[str, float] = {}
         self._stands = False
         self._task = asyncio.create_task(self._run())
 
     def to_be_asked(self, approval_id: str) -> bool:
-        """Return whether an approval may have changed since it was asked about."""
+        """Return True if an approval may have changed since it was last polled."""
         at = self._asked.get(approval_id)
         return not self._stands or at is None or time.monotonic() - at >= ASK_ANYWAY_SECONDS
 
     def begin_asking(self, approval_id: str) -> None:
-        """Note that RiskGate is about to be asked: what is told from now on is newer than its answer."""
+        """Record that RiskGate is about to be polled: changes reported from now on are newer than its response."""
         self._asked[approval_id] = time.monotonic()
 
     def not_answered(self, approval_id: str) -> None:
-        """Note that there was no answer."""
+        """Record that the poll failed or must be repeated."""
         self._asked.pop(approval_id, None)
 
     async def end(self) -> None:
@@ -59,7 +59,7 @@ class Listener:
                     pause = _FIRST_PAUSE_SECONDS
             except (GateUnavailableError, GateRefusedError) as error:
                 _log.info("approvals are asked about, not listened to", error=type(error).__name__)
-            except Exception as error:  # noqa: BLE001 - whatever fails, they are asked about, and the next stream may stand
+            except Exception as error:  # noqa: BLE001 - on any failure they are polled, and the next stream may succeed
                 _log.warning("approvals are asked about, not listened to", error=type(error).__name__)
             self._stands = False
             self._news.set()
@@ -67,7 +67,7 @@ class Listener:
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _hear(self, approval_id: str) -> None:
-        """Take a change in; an empty name says that the stream stands, and that what changed before was not told."""
+        """Process a change; an empty id means that the stream is connected and earlier changes were not reported."""
         if approval_id:
             self._asked.pop(approval_id, None)
         else:

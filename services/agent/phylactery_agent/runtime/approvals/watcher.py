@@ -1,6 +1,6 @@
-"""Approvals decided at RiskGate instead of in the chat: heard of or asked about, and the run goes on as if told here.
+"""Approvals decided at RiskGate instead of in the chat: their runs resume as if the decision had been given here.
 
-RiskGate is listened to for users whose runs wait, and asked about those it cannot be listened to for.
+RiskGate's stream is used for users whose runs wait, and polling for those it is not available for.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from phylactery_agent.runtime.storage.records import Owner, StoredRun
 _log = get_logger("approvals")
 _AT_ONCE = 8
 _LISTENERS = 64
-"""Users listened to at once; about the runs of others RiskGate is asked at every look."""
+"""Maximum number of users streamed at once; runs of other users are polled in every round."""
 _LONGEST_PAUSE_SECONDS = 60.0
 _DUTY = "approvals"
 
 
 @dataclass(frozen=True, slots=True)
 class _Woken:
-    """How often a run was woken for its approval, and until when it is left alone."""
+    """How often a run was woken for its approval, and until when it is not polled."""
 
     times: int
     not_before: float
 
 
 class ApprovalWatcher:
-    """Looks after every suspended run's approval, and wakes the runs whose approval left PENDING."""
+    """A watcher of suspended runs that wakes those whose approval is no longer PENDING."""
 
     def __init__(
         self,
@@ -61,13 +61,13 @@ class ApprovalWatcher:
         self._listeners: dict[Owner, Listener] = {}
 
     async def poll_once(self) -> int:
-        """Ask once about each; return how many runs were woken. RiskGate being down wakes nothing."""
+        """Poll each approval once; return the number of runs woken, which is 0 if RiskGate is unavailable."""
         return await self._ask_about(await self._runs.awaiting_approval())
 
     async def run(self) -> None:
-        """Look until cancelled: at once where something is heard, and every few seconds for what nobody tells.
+        """Watch until cancelled: at once on a reported change, and at intervals for changes that are not reported.
 
-        Of several processes over one database one looks, and another once it is gone.
+        Of several processes that share a database one watches, and another takes over once it is gone.
         """
         try:
             while True:
@@ -80,7 +80,7 @@ class ApprovalWatcher:
                     suspended = await self._runs.awaiting_approval()
                     await self._listen({run.owner for run in suspended})
                     await self._ask_about(suspended)
-                except Exception as error:  # noqa: BLE001 - the next look may work; without one no run would wake again
+                except Exception as error:  # noqa: BLE001 - the next round may work; else no run would wake again
                     _log.warning("approvals not looked after", error=type(error).__name__)
         finally:
             await self._listen(())
@@ -92,7 +92,7 @@ class ApprovalWatcher:
         return sum(await asyncio.gather(*(self._look(run) for run in suspended if self._due(run))))
 
     async def _listen(self, owners: Collection[Owner]) -> None:
-        """Listen for those whose runs wait, and for nobody else."""
+        """Listen for exactly these owners, ending all other listeners."""
         for owner in self._listeners.keys() - set(owners):
             await self._listeners.pop(owner).end()
         for owner in set(owners) - self._listeners.keys():
@@ -100,7 +100,7 @@ class ApprovalWatcher:
                 self._listeners[owner] = Listener(self._services.approvals(owner), self._news)
 
     def _due(self, run: StoredRun) -> bool:
-        """Return whether a run is due to be polled; one that was woken and suspended again backs off."""
+        """Return True if a run is due to be polled; one that was woken and suspended again backs off."""
         woken, listener = self._woken.get(run.run_id), self._listeners.get(run.owner)
         if woken is not None and time.monotonic() < woken.not_before:
             return False
@@ -118,11 +118,11 @@ class ApprovalWatcher:
         if state in {"", "PENDING"}:
             return False
         listener = self._listeners.get(run.owner)
-        if listener is not None:  # the run is not through with it before it waits no more
+        if listener is not None:  # poll it again, unless the run stops waiting for it
             listener.not_answered(run.approval_id)
         try:
             turn = await self._inbox.note_approval_decided(run, state)
-        except AnswerLost:  # it may stand, and no later look would note it again
+        except AnswerLost:  # the turn may be committed, and no later round would add it again
             self._wake(run.thread_key)
             raise
         if turn is None:
@@ -134,7 +134,7 @@ class ApprovalWatcher:
         return True
 
     async def _state_of(self, run: StoredRun) -> str:
-        """Return the state of a run's approval, APPROVAL_NOT_FOUND among them; empty where RiskGate does not say."""
+        """Return the state of a run's approval, or APPROVAL_NOT_FOUND; empty if RiskGate did not return a state."""
         listener, state = self._listeners.get(run.owner), ""
         if listener is not None:
             listener.begin_asking(run.approval_id)

@@ -1,7 +1,7 @@
-"""Claiming turns: each thread's oldest unhandled turn, under a lease with a growing fence, by one process at a time.
+"""Claims of turns: each thread's oldest unhandled turn, under a lease with a growing fence, by one process at a time.
 
-Over PostgreSQL several processes claim at once. Whoever claims locks the turn first and then its run, and waits for
-neither: what is locked is being claimed or ended by another at that moment, so there is something else to do.
+Over PostgreSQL several processes claim at once. A claim locks the turn first and then its run, and waits for neither: a
+locked row is being claimed or ended by another process at that moment, so there is other work to do.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from phylactery_agent.runtime.storage.records import Claim, Lease, StoredRun, St
 from phylactery_agent.runtime.storage.schema import ACTIVE, DUTIES, INBOX, IS_ACTIVE, RUNS, THREADS
 
 _BUSY_SECONDS = 0.05
-"""How soon to come back to what another process has locked: a transaction takes less."""
+"""Pause, in seconds, before retrying a row locked by another process: a transaction takes less."""
 _SET_ASIDE = 100
-"""Turns one claim looks at, at most, that need no serving any more."""
+"""Maximum number of turns that one claim sets aside because they no longer need to be served."""
 
 _THREAD = Query(
     sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == sa.bindparam("of_thread")).with_for_update()
@@ -52,7 +52,7 @@ _HEAD = Query(
     .where(*_IN_THREAD, INBOX.c.turn_id == _first.correlate(None).scalar_subquery())
     .with_for_update(skip_locked=True)
 )
-"""A thread's oldest unhandled turn, locked until the commit; none, too, where another process has it."""
+"""A thread's oldest unhandled turn, locked until the commit; no row either if another process has locked it."""
 _FIRST = Query(_first)
 _ANY = Query(sa.select(INBOX.c.turn_id).where(INBOX.c.state == "waiting").limit(1))
 _OF_THREAD = (RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
@@ -72,7 +72,7 @@ _ACTIVE_RUNS = Query(
     .where(*_OF_THREAD)
     .with_for_update(of=RUNS, skip_locked=True)
 )
-"""A thread's active runs, locked until the commit, and how many there are with those another process has locked."""
+"""A thread's active runs, locked until the commit, and their number including those locked by another process."""
 _ANY_ACTIVE_RUN = Query(sa.select(RUNS.c.run_id).where(*_OF_THREAD).limit(1))
 _TAKE_RUN = Change(
     sa.update(RUNS)
@@ -99,7 +99,7 @@ _log = get_logger("claiming")
 
 
 class HeldError(LeaseLostError):
-    """The thread's next turn cannot be claimed now; seconds says when to come back."""
+    """The thread's next turn cannot be claimed now; ``seconds`` is the time until a retry."""
 
     def __init__(self, what: str, seconds: float) -> None:
         super().__init__(what)
@@ -107,16 +107,16 @@ class HeldError(LeaseLostError):
 
 
 class ClaimStore:
-    """Hands out turns to serve, and takes back those that were not ended."""
+    """Store that hands out claims on turns and takes back those that were not ended."""
 
     def __init__(self, database: Database, clock: Clock, *, lease_seconds: float = LEASE_SECONDS) -> None:
         self._database, self._clock, self._lease_seconds = database, clock, lease_seconds
 
     async def claim_next(self, thread_key: str, holder: str, *, waited: bool = False) -> Claim | None:
-        """Claim the thread's oldest unhandled turn, and tell that it began; None when there is none.
+        """Claim the thread's oldest unhandled turn and append its run_started event; return None if there is none.
 
-        Raise HeldError while another process serves the thread, or it is not due yet, and Unavailable. waited says
-        that its pause was waited for, whatever the clock says, which may have been set back.
+        Raise HeldError while another process serves the thread or it is not due yet, and Unavailable. waited means that
+        the pause has elapsed regardless of the clock, which may have been set back.
         """
 
         def work(connection: Connection) -> Claim | None:
@@ -134,7 +134,7 @@ class ClaimStore:
         return await self._write(work, thread_key)
 
     def claim_opened(self, connection: Connection, turn: StoredTurn, holder: str, now: int) -> Claim | None:
-        """Claim a turn in the transaction that takes it in and open its run; None while its thread is held."""
+        """Claim a turn in the transaction that accepts it and opens its run; return None while its thread is held."""
         reach("agent.claim.before")
         try:
             return self._claim(connection, turn, holder, now)
@@ -142,9 +142,10 @@ class ClaimStore:
             return None
 
     async def claim_any(self, holder: str, *, but: Collection[str] = ()) -> Claim | None:
-        """Claim the oldest turn that nobody serves, of a user with as few runs under way as any; None where all are.
+        """Claim the oldest turn that no process serves, preferring users with the fewest runs in progress.
 
-        but names threads to leave alone. Raise Unavailable. It is for PostgreSQL: over SQLite nothing is left over.
+        Return None if every turn is being served. ``but`` names threads to skip. Raise Unavailable. For PostgreSQL
+        only: over SQLite nothing is left over.
         """
 
         def work(connection: Connection) -> Claim | None:
@@ -158,7 +159,7 @@ class ClaimStore:
                     return claim
             return None
 
-        # nothing waits most of the time: to see that takes one question, and no transaction
+        # usually nothing waits, which a single query without a transaction shows
         if not await self._database.read(lambda connection: _ANY.all(connection, {}), one=True):
             return None
         try:
@@ -167,10 +168,10 @@ class ClaimStore:
             return None
 
     async def give_back(self, claim: Claim, *, pause_seconds: float, counted: bool = True) -> None:
-        """Free a claim that could not be served to its end, to be claimed again after a pause, by whomever.
+        """Free a claim that could not be served to its end, so that any process may claim it again after a pause.
 
-        counted says that the attempt counts among those after which a turn is given up. Where somebody else has it by
-        now nothing changes. Raise Unavailable.
+        counted means that the attempt counts towards the limit at which a turn is given up. If another process holds it
+        by now, nothing changes. Raise Unavailable.
         """
         lease, clock = claim.lease, self._clock
 
@@ -186,7 +187,7 @@ class ClaimStore:
         await self._database.write(work)
 
     async def settle(self, thread_keys: Collection[str]) -> None:
-        """Wait until every claim and every write of a run that is under way in these threads is durable, or is not.
+        """Wait until every claim and run write in progress in these threads has been committed or rolled back.
 
         A claim that begins afterwards sees what was durable before. Raise Unavailable.
         """
@@ -199,7 +200,7 @@ class ClaimStore:
         await self._database.write(work)
 
     async def served(self, thread_keys: Collection[str], holder: str) -> bool:
-        """Return whether another process than the holder has a live lease on a run of one of the threads."""
+        """Return True if a process other than the holder has a live lease on a run of one of the threads."""
 
         def work(connection: Connection) -> bool:
             theirs = sa.select(RUNS.c.run_id).where(
@@ -213,9 +214,9 @@ class ClaimStore:
         return await self._database.read(work)
 
     async def release_all(self) -> int:
-        """Free every lease: the folder's lock proves that whoever held them is dead. Return how many there were.
+        """Free every lease, since the folder's lock proves that their holders are dead. Return how many there were.
 
-        It is for SQLite alone; over PostgreSQL the holders may well live: see lease.free_leases.
+        For SQLite only; over PostgreSQL the holders may be alive: see leases.free_leases.
         """
 
         def work(connection: Connection) -> int:
@@ -238,10 +239,10 @@ class ClaimStore:
     def _claim(
         self, connection: Connection, turn: StoredTurn, holder: str, now: int, *, waited: bool = False
     ) -> Claim | None:
-        """Claim a turn that is locked; None where it needed no serving and was set aside. Raise HeldError."""
+        """Claim a locked turn; return None if it needed no serving and was set aside. Raise HeldError."""
         runs = _active_runs(connection, turn.thread_key, now)
         thread = _THREAD.one(connection, {"of_thread": turn.thread_key})
-        _require_unheld(connection, turn.thread_key)  # only now that the thread is locked: see settle
+        _require_unheld(connection, turn.thread_key)  # only after the thread is locked: see settle
         if thread is None:
             _log.warning("what was left of a thread that is gone is removed", thread=turn.thread_key)
             remove_threads(connection, [turn.thread_key])
@@ -302,13 +303,13 @@ class ClaimStore:
         started = {"resumed": resumed, "graph": active.graph}
         append_event(connection, lease, "run_started", started, once="run_started", now_us=now)
         stored = replace(turn, run_id=active.run_id, resumed=resumed)
-        if again or not (resumed and active.approval_id):  # an answer, and nothing else, is for a run that waits for it
+        if again or not (resumed and active.approval_id):  # for a run awaiting an approval, only the answer itself
             stored = together(connection, stored, active.run_id, again=again)
         return Claim(stored, run_of(taken), lease, attempt, beside)
 
 
 def _head_of(connection: Connection, thread_key: str) -> Record | None:
-    """Return the thread's oldest unhandled turn, locked until the commit. Raise HeldError where another has it."""
+    """Return the thread's oldest unhandled turn, locked until the commit. Raise HeldError if another process has it."""
     thread = {"of_thread": thread_key}
     head = _HEAD.one(connection, thread)
     if head is None and shared(connection) and (first := _FIRST.one(connection, thread)) is not None:
@@ -354,9 +355,9 @@ def _any_head(now: sa.ColumnElement[int], but: Collection[str]) -> sa.Select[Any
 
 
 def _active_runs(connection: Connection, thread_key: str, now: int) -> list[Record]:
-    """Return the thread's runs that have not ended, locked until the commit, with what is left of lease and pause.
+    """Return the thread's unfinished runs, locked until the commit, with the remaining time of lease and pause.
 
-    Raise HeldError where another process has locked one, before anything it may wait for is locked here.
+    Raise HeldError if another process has locked one, before anything it may wait for is locked here.
     """
     thread = {"of_thread": thread_key, "lease_now_us": now}
     runs = _ACTIVE_RUNS.all(connection, thread)
@@ -374,7 +375,7 @@ def _require_unheld(connection: Connection, thread_key: str) -> None:
 
 
 def _still_awaits(turn: StoredTurn, active: Record | None) -> bool:
-    """Return whether the run still stands where the decision found it, or is already being served for it."""
+    """Return True if the run still waits for the approval that was decided, or is already being served for it."""
     if active is None or active.run_id != turn.run_id:
         return False
     if active.status == "running":

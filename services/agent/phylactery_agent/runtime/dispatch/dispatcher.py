@@ -1,4 +1,4 @@
-"""The runner: each thread's turns strictly in order, different threads side by side, bounded."""
+"""The dispatcher: serves each thread's turns strictly in order, and different threads concurrently up to a limit."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from phylactery_agent.runtime.turn.server import ServeTurn
 
 _LONGEST_PAUSE_SECONDS = 60.0
 _UNSERVED_SECONDS = 0.05
-"""How often to ask whether another process has let go of a thread."""
+"""Interval, in seconds, of the check whether another process has released a thread."""
 
 Taking = asyncio.Task[tuple[StoredTurn, Claim | None]]
-"""A message on its way into the inbox, with the claim that is made in the same commit where it opens a run."""
+"""A message being accepted into the inbox, with the claim made in the same commit if it opens a run."""
 
 _log = get_logger("runner")
 
 
 async def _nothing(_incoming: Incoming) -> None:
-    """Do nothing before a message is taken in."""
+    """Do nothing before a message is accepted."""
 
 
 class Runner:
-    """Serves whatever the inbox holds, for as long as the process lives.
+    """The dispatcher of the inbox's turns, for as long as the process lives.
 
-    Who takes a message in serves it, where there is room; over PostgreSQL others are told of what there is no room for,
-    and find what a process that died left behind.
+    The process that accepts a message serves it if it has capacity. Over PostgreSQL other processes are notified of
+    work beyond that capacity, and pick up what a dead process left.
     """
 
     def __init__(
@@ -51,19 +51,19 @@ class Runner:
         retry_seconds: float,
         shared: bool,
     ) -> None:
-        """Shared says that other processes may serve the same database."""
+        """Take the stores and limits; shared means that other processes may serve the same database."""
         self.shared = shared
         self.on_spare_work: Callable[[], None] = lambda: None
-        """Called where there is work this process has no room for."""
+        """Called when there is work beyond this process's capacity."""
         self.on_hold: Callable[[str], None] = lambda _key: None
         """Called with a thread that no other process may serve any more."""
         self.on_return: Callable[[Claim], None] = lambda _claim: None
-        """Called with a claim that was given back: its turn may have ended, by a commit whose answer was not heard."""
+        """Called with a claim that was given back: its turn may have ended in a commit whose outcome is unknown."""
         self.before_taking: Callable[[Incoming], Awaitable[None]] = _nothing
         self.on_taking: Callable[[Incoming], None] = lambda _incoming: None
-        """Called with a message that is about to be taken in, where its thread could be served at once."""
+        """Called with a message about to be accepted whose thread could be served at once."""
         self.on_unclaimed: Callable[[str], None] = lambda _turn_id: None
-        """Called with the turn of such a message where it was not taken in, or could not be claimed with that."""
+        """Called with the turn of such a message if it was not accepted, or could not be claimed in the same commit."""
         self._inbox, self._claims, self._serve, self._duties = inbox, claims, serve, duties
         self._holder, self._retry_seconds = holder, retry_seconds
         self._slots = asyncio.Semaphore(max_concurrent)
@@ -71,26 +71,26 @@ class Runner:
         self._dirty: set[str] = set()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._context = contextvars.copy_context()
-        """The context of who made the runner: a caller's deadline, identity and span must not leak into a turn."""
+        """The context at construction: a caller's deadline, identity and span must not leak into a turn."""
         self._stopped = False
         self._waited: set[str] = set()
         self._held: dict[str, set[str]] = {}
-        """By whom each thread is held: who lets go of it must not let go of it for the others."""
+        """The holders of each thread: one that releases it must not release it for the others."""
         self._looking: asyncio.Task[None] | None = None
         self._look_again = False
         self._found = asyncio.Event()
-        """Set while nothing is being looked for: a thread woken meanwhile might be what is found."""
+        """Set while no search for work is in progress: a search may claim a thread that is woken meanwhile."""
         self._found.set()
         self._given: dict[str, Claim] = {}
-        """Claims that were found for threads which were woken meanwhile: those serve them."""
+        """Claims found for threads that were woken meanwhile: the tasks of those threads serve them."""
         self._returning: set[asyncio.Task[None]] = set()
-        """What gives claims back, which nobody cancels: their own tasks are, also while they do it."""
+        """Tasks that give claims back. They are never cancelled, because the tasks that start them may be cancelled."""
 
     async def start(self) -> None:
-        """Take over what a dead predecessor left: its turns go on.
+        """Resume the turns that a dead predecessor left.
 
-        Over SQLite its leases are free; over PostgreSQL those are that were freed before this, for their holder is
-        proven dead, and every other once it ran out, for its holder may live.
+        Over SQLite all leases are freed. Over PostgreSQL the leases of holders proven dead were freed before this call;
+        every other lease must run out first, because its holder may be alive.
         """
         if self.shared:
             self.look()
@@ -103,9 +103,9 @@ class Runner:
             self.wake(thread_key)
 
     async def accept(self, incoming: Incoming) -> StoredTurn:
-        """Take a message in and have it served; raise as InboxStore.accept.
+        """Accept a message and have it served; raise as InboxStore.accept.
 
-        Where this process could serve its thread at once, one commit takes it in and claim the run it opens.
+        If this process can serve its thread at once, a single commit accepts it and claims the run it opens.
         """
         await self.before_taking(incoming)
         thread_key = incoming.thread_key
@@ -119,7 +119,7 @@ class Runner:
             if not turn.handled:
                 self.wake(thread_key)
             return turn
-        self.on_taking(incoming)  # before the slot is taken, which nobody would give back where this fails
+        self.on_taking(incoming)  # before a slot is taken: on an error here it would never be released
         await self._slots.acquire()
         taking = asyncio.get_running_loop().create_task(self._take_in(incoming))
         self._begin(thread_key, taking)
@@ -140,7 +140,7 @@ class Runner:
         return turn, claim
 
     def wake(self, thread_key: str) -> None:
-        """Say that the thread has work."""
+        """Notify the dispatcher that the thread has work."""
         if self._stopped or thread_key in self._held:
             return
         self._dirty.add(thread_key)
@@ -148,7 +148,7 @@ class Runner:
             self._begin(thread_key, None)
 
     def look(self) -> None:
-        """Say that another process may have left work."""
+        """Notify the dispatcher that another process may have left work."""
         if self._stopped or not self.shared:
             return
         self._look_again = True
@@ -156,7 +156,7 @@ class Runner:
             self._looking = asyncio.get_running_loop().create_task(self._find(), context=self._context.copy())
 
     async def stop(self) -> None:
-        """Stop at once; turn that were being served go on at the next start, exactly where they stand."""
+        """Stop at once; turns in progress resume from their latest checkpoint at the next start."""
         self._stopped = True
         for timer in self._timers.values():
             timer.cancel()
@@ -170,11 +170,11 @@ class Runner:
             self.on_spare_work()
 
     async def hold(self, thread_keys: Collection[str], *, by: str, keep: bool = False) -> frozenset[str]:
-        """Serve none of these threads until whoever holds them released them, nor does any other process.
+        """Stop serving these threads, in every process, until they are released.
 
-        What is being served stops where it stands. Return those that were not held by that name before. Raise
-        Unavailable; then these are released again, unless keep: then this process goes on serving none of them. Only
-        where it did not raise is a thread held, also one that was held before.
+        Turns in progress stop at their latest checkpoint. Return the threads not held under that name before. Raise
+        Unavailable, after releasing those again; with keep they stay held in this process instead. A thread counts as
+        held, even one held before, only if this did not raise.
         """
         fresh = frozenset(key for key in thread_keys if by not in self._held.get(key, ()))
         for key in thread_keys:
@@ -188,9 +188,9 @@ class Runner:
         return fresh
 
     async def release(self, thread_keys: Collection[str], *, by: str) -> None:
-        """Let these threads be served again where nobody else holds them.
+        """Release these threads; those without another holder may be served again.
 
-        Whoever held them wakes those that have work.
+        The caller wakes those that have work.
         """
         free = []
         for key in thread_keys:
@@ -202,7 +202,7 @@ class Runner:
         await self._duties.drop(*map(hold_of, free))
 
     def yield_thread(self, thread_key: str) -> None:
-        """Stop serving a thread that another process holds; a turn that was being served goes on later."""
+        """Stop serving a thread that another process holds; a turn in progress resumes later."""
         task = self._working.get(thread_key)
         if task is not None:
             task.cancel()
@@ -218,7 +218,7 @@ class Runner:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*self._returning, return_exceptions=True)
-        await self._found.wait()  # what was found of them meanwhile is given back by then
+        await self._found.wait()  # claims found meanwhile are given back by then
         if self.shared:
             for key in thread_keys:
                 await self._duties.take_patiently(hold_of(key))
@@ -232,12 +232,12 @@ class Runner:
         return [*self._working.values(), *looking, *self._returning]
 
     def _begin(self, thread_key: str, found: Claim | Taking | None) -> None:
-        """Begin to serve a thread, with a claim if there is one or may soon be: then a slot is taken already."""
+        """Start serving a thread, optionally with a present or pending claim, for which a slot is already taken."""
         task = asyncio.get_running_loop().create_task(self._drain(thread_key, found), context=self._context.copy())
         self._working[thread_key] = task
 
         def never_began(done: asyncio.Task[None]) -> None:
-            """Forget a task that was cancelled before its first step, of which nothing ran, its end neither."""
+            """Clean up after a task cancelled before its first step: none of its code ran, its cleanup included."""
             if self._working.get(thread_key) is done:
                 del self._working[thread_key]
                 if found is not None:
@@ -249,7 +249,7 @@ class Runner:
         task.add_done_callback(never_began)
 
     async def _give_back(self, found: Claim | Taking, pause: float = 0, *, counted: bool = False) -> None:
-        """Give a claim back as _return does, and end with it: where this task is cancelled meanwhile, only then."""
+        """Give a claim back as _return does and wait for it, deferring a cancellation of this task until then."""
         returning, cancelled = self._return(found, pause, counted=counted), None
         while not returning.done():
             try:
@@ -261,9 +261,10 @@ class Runner:
             raise cancelled
 
     def _return(self, found: Claim | Taking, pause: float = 0, *, counted: bool = False) -> asyncio.Task[None]:
-        """Begin to give a claim back in a task of its own, which a hold and the end wait for.
+        """Start giving a claim back in a separate task, which hold() and stop() wait for.
 
-        ``pause`` are seconds until it may be claimed again, ``counted`` says that this was an attempt at it.
+        ``pause`` is the time in seconds until it may be claimed again; ``counted`` means that this counts as an
+        attempt.
         """
         giving = self._return_claim(found, pause, counted=counted)
         task = asyncio.get_running_loop().create_task(giving, context=self._context.copy())
@@ -276,19 +277,19 @@ class Runner:
         if claim is None:
             return
         try:
-            with contextlib.suppress(*STORE_FAILED):  # then its lease runs out
+            with contextlib.suppress(*STORE_FAILED):  # otherwise its lease runs out
                 await self._claims.give_back(claim, pause_seconds=pause, counted=counted)
         finally:
-            self.on_return(claim)  # what was read for the turn is old by its next claim, given back or not
+            self.on_return(claim)  # data read for the turn is stale by its next claim, given back or not
 
     async def _find(self) -> None:
-        """Claim what nobody serves, while there is room."""
+        """Claim turns that no process serves, while there is capacity."""
         try:
             while self._look_again and not self._stopped:
                 self._look_again = False
                 while not self._slots.locked() and await self._find_one():
                     pass
-        except Exception as error:  # noqa: BLE001 - the next look may work; without one what others left stays
+        except Exception as error:  # noqa: BLE001 - the next search may work; without one what others left stays
             _log.warning("work is not looked for", error=type(error).__name__)
         finally:
             self._looking = None
@@ -299,11 +300,11 @@ class Runner:
         self._found.clear()
         try:
             claim = await self._claims.claim_any(self._holder, but=self._working.keys() | self._held.keys())
-            if claim is not None and claim.lease.thread_key in self._held:  # it was held here meanwhile
+            if claim is not None and claim.lease.thread_key in self._held:  # this process held it meanwhile
                 held, claim = claim, None
                 await self._give_back(held)
                 return True
-            if claim is not None and claim.lease.thread_key in self._working:  # it was woken here meanwhile
+            if claim is not None and claim.lease.thread_key in self._working:  # this process woke it meanwhile
                 self._given[claim.lease.thread_key] = claim
         finally:
             self._found.set()
@@ -330,13 +331,13 @@ class Runner:
                     pass
         except HeldError as error:
             self._later(thread_key, error.seconds)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the thread's turns must not wait for ever
+        except Exception as error:  # noqa: BLE001 - whatever it was, the thread's turns must not wait forever
             _log.warning("thread waits", thread=thread_key, error=type(error).__name__)
             self._later(thread_key, self._retry_seconds)
         finally:
             given = self._given.pop(thread_key, None)
             try:
-                if given is not None:  # it was not come to
+                if given is not None:  # the loop did not get to it
                     await self._give_back(given)
             finally:
                 self._working.pop(thread_key, None)
@@ -344,9 +345,9 @@ class Runner:
                     self.look()  # where one was left over there may be more
 
     async def _serve_found(self, thread_key: str, found: Claim | Taking) -> None:
-        """Serve a claim, or what a message that is being taken in turns out to open.
+        """Serve a claim, or the run that a message being accepted turns out to open.
 
-        Over SQLite nothing comes behind such a message of which this runner is not told: no other process is there.
+        Over SQLite this dispatcher is notified of everything that follows such a message: there is no other process.
         """
         if isinstance(found, Claim):
             self._dirty.add(thread_key)
@@ -379,7 +380,7 @@ class Runner:
             return True
 
     async def _serve_claim(self, claim: Claim) -> None:
-        """Serve a claim to its end, or give it back. Raise HeldError, which says when it is tried again."""
+        """Serve a claim to its end, or give it back. Raise HeldError, which says when to retry."""
         try:
             await self._serve(claim)
         except asyncio.CancelledError:
@@ -392,19 +393,19 @@ class Runner:
             raise HeldError(f"run {claim.lease.run_id} was interrupted by {type(error).__name__}", pause) from error
 
     def _doubt(self, thread_key: str) -> None:
-        """Look at a thread a moment later: its message may be kept, though its caller was told that nobody knows."""
+        """Recheck a thread a moment later: its message may be committed although the commit's outcome is unknown."""
         if thread_key not in self._timers:
             self._later(thread_key, self._retry_seconds)
 
     def _later(self, thread_key: str, seconds: float) -> None:
-        """Try the thread again after a pause: the store, or whoever holds the run, may need one."""
+        """Retry the thread after a pause, which the store or the holder of the run may need."""
         if self._stopped:
             return
         loop = asyncio.get_running_loop()
         earlier = self._timers.pop(thread_key, None)
         if earlier is not None:
             earlier.cancel()
-        seconds = min(seconds, _LONGEST_PAUSE_SECONDS)  # a clock that was set back would have it wait for hours
+        seconds = min(seconds, _LONGEST_PAUSE_SECONDS)  # if the clock was set back, it would wait for hours
         self._timers[thread_key] = loop.call_later(seconds, self._due, thread_key, context=self._context.copy())
 
     def _due(self, thread_key: str) -> None:
@@ -414,6 +415,6 @@ class Runner:
 
 
 async def _taken(taking: Taking) -> tuple[StoredTurn | None, Claim | None]:
-    """Return a message that was taken in and its claim; neither where it was not, of which its caller hears."""
+    """Return an accepted message and its claim; (None, None) if accepting failed, which its caller handles."""
     await asyncio.wait({taking})
     return (None, None) if taking.cancelled() or taking.exception() is not None else taking.result()

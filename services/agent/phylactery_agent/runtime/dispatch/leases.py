@@ -1,7 +1,7 @@
-"""Leases: who may execute a run. Every write of a run proves here, in its own transaction, that it still may.
+"""Leases: the authority to execute a run, which every write of a run proves in its own transaction.
 
-Over PostgreSQL several processes serve one database, and only the database's clock says when a lease is over: theirs
-may be hours apart. Over SQLite one process does, and its own clock says so.
+Over PostgreSQL several processes serve one database, and only the database's clock decides when a lease has expired:
+theirs may be hours apart. Over SQLite there is one process, and its own clock decides.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from phylactery_agent.runtime.storage.schema import DUTIES, RUNS
 
 LEASE_SECONDS = 30.0
 HEARTBEATS = 3
-"""How many heartbeats there are in a lease."""
+"""Number of heartbeats per lease."""
 
 _DATABASE_US = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * MICROSECONDS, sa.BigInteger)
 
 
 class _LeaseNow(sa.ColumnElement[int]):
-    """See LEASE_NOW."""
+    """The SQL element behind LEASE_NOW."""
 
     type = sa.BigInteger()
     inherit_cache = True
@@ -45,9 +45,9 @@ def _the_database_own(_element: _LeaseNow, compiler: Any, **options: Any) -> str
 
 
 LEASE_NOW: sa.ColumnElement[int] = _LeaseNow()
-"""The time leases and pauses are judged by, in microseconds, for a statement that is compiled once.
+"""The current time by which leases and pauses are judged, in microseconds, for statements compiled once.
 
-That is the database's own on PostgreSQL, and on SQLite the parameter lease_now_us, the process'.
+That is the database's clock on PostgreSQL, and on SQLite the parameter lease_now_us, from the process's clock.
 """
 _AUTHORITY = Query(
     sa.select(
@@ -83,27 +83,27 @@ _RENEW = Update(
 
 
 def lease_now(connection: Connection, now_us: int) -> sa.ColumnElement[int]:
-    """Return the time leases and pauses are judged by, in microseconds, for a statement.
+    """Return the current time by which leases and pauses are judged, in microseconds, as an SQL expression.
 
-    That is the database's own on PostgreSQL, and on SQLite now_us, the process'.
+    That is the database's clock on PostgreSQL, and on SQLite now_us, from the process's clock.
     """
     return _DATABASE_US if shared(connection) else sa.literal(now_us, sa.BigInteger)
 
 
 def shared(connection: Connection) -> bool:
-    """Return whether other processes may serve this database."""
+    """Return True if other processes may serve this database."""
     return connection.dialect.name == "postgresql"
 
 
 def hold_of(thread_key: str) -> str:
-    """Return the name of the duty under which one process keeps all others from serving a thread."""
+    """Return the name of the duty under which one process prevents all others from serving a thread."""
     return f"hold:{thread_key}"
 
 
 def require_lease(connection: Connection, lease: Lease, now_us: int) -> bool:
     """Raise LeaseLostError unless the lease holds; on PostgreSQL the row stays locked until the commit.
 
-    Return whether the person cancelled the run, which nobody can any more before the commit.
+    Return True if the person cancelled the run. This cannot change before the commit.
     """
     row = _AUTHORITY.one(connection, {"of_run": lease.run_id, "lease_now_us": now_us})
     if row is None or (row.fence, row.lease_owner, row.status) != (lease.fence, lease.holder, "running"):
@@ -114,7 +114,7 @@ def require_lease(connection: Connection, lease: Lease, now_us: int) -> bool:
 
 
 def require_unheld(connection: Connection, thread_key: str) -> None:
-    """Raise LeaseLostError where another process keeps everybody from serving the thread."""
+    """Raise LeaseLostError if another process prevents the thread from being served."""
     if not shared(connection):
         return
     if _HELD.one(connection, {"hold": hold_of(thread_key)}) is not None:
@@ -122,32 +122,33 @@ def require_unheld(connection: Connection, thread_key: str) -> None:
 
 
 class RunCancelledError(Exception):
-    """The person wants the run to end; nothing more of it is begun."""
+    """The person cancelled the run; nothing more of it is started."""
 
 
 def require_wanted(connection: Connection, run_id: str) -> None:
-    """Raise RunCancelledError where the run was cancelled."""
+    """Raise RunCancelledError if the run was cancelled."""
     row = _CANCELLED.one(connection, {"of_run": run_id})
     if row is not None and row.cancel_us:
         raise RunCancelledError(f"run {run_id} was cancelled")
 
 
 class Leases:
-    """Takes, renews and gives back leases."""
+    """Renewal of leases."""
 
     def __init__(self, database: Database, clock: Clock, *, seconds: float = LEASE_SECONDS) -> None:
         self._database, self._clock, self._seconds = database, clock, seconds
 
     @property
     def heartbeat_seconds(self) -> float:
-        """Return how often a lease is renewed."""
+        """Return the interval of lease renewals, in seconds."""
         return self._seconds / HEARTBEATS
 
     async def renew(self, lease: Lease, *, active_us: int = 0) -> None:
-        """Prolong the lease, and note how long its run was served, where that is told.
+        """Extend the lease and, if active_us is not 0, record how long its run was served.
 
-        Raise LeaseLostError: a lease that ran out is lost, even if nobody took it. It is one statement, and over
-        PostgreSQL it waits for no other write: where the way is long, a queue may take longer than a lease.
+        Raise LeaseLostError: an expired lease is lost even if no other process took it. This is a single statement, and
+        over PostgreSQL it does not queue behind other writes: on a slow connection the queue may take longer than a
+        lease.
         """
         clock = self._clock
         under = {
@@ -162,13 +163,13 @@ class Leases:
         def work(connection: Connection) -> None:
             if not _RENEW.run(connection, {**under, "lease_now_us": clock.now_us()}):
                 raise LeaseLostError(f"run {lease.run_id} is held by another process, or its lease ran out before this")
-            require_unheld(connection, lease.thread_key)  # held, maybe, while this waited for the row
+            require_unheld(connection, lease.thread_key)  # it may have been held while this waited for the row
 
         await self._database.write_beside(work)
 
 
 def free_leases(database: Database, holders: Collection[str]) -> None:
-    """Free every run and duty of holders that are known to be dead, so that others go on with them at once.
+    """Free all runs and duties of holders known to be dead, so that other processes can resume them at once.
 
     Raise Unavailable STORE_UNAVAILABLE.
     """
@@ -183,5 +184,5 @@ def free_leases(database: Database, holders: Collection[str]) -> None:
 
 
 def lease_until(connection: Connection, now_us: int, seconds: float) -> sa.ColumnElement[int]:
-    """Return when a lease taken or renewed now runs out, for a statement."""
+    """Return when a lease acquired or renewed now expires, as an SQL expression."""
     return lease_now(connection, now_us) + round(seconds * MICROSECONDS)

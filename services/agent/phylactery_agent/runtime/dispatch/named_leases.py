@@ -1,6 +1,6 @@
-"""Duties: what only one of the processes that share a database does at a time, each under a lease of its own.
+"""Cluster-wide singleton jobs ("duties"), each under a named lease.
 
-Over SQLite one process owns the folder, and every duty is its own.
+Over SQLite a single process owns the folder, so every duty belongs to it.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ _log = get_logger("duties")
 
 
 class DutyTakenError(Exception):
-    """Another process does it at this moment."""
+    """Another process holds the duty at this moment."""
 
 
 class Duties:
-    """Takes, keeps and gives up duties for one process."""
+    """The duties of one process: acquisition, renewal and release."""
 
     def __init__(self, database: Database, clock: Clock, holder: str, *, seconds: float = LEASE_SECONDS) -> None:
-        """Take the process' own name; a duty of a process that dies is free after so many seconds."""
+        """Take the process's name and the lease time; a dead process's duty is free after that many seconds."""
         self._database, self._clock, self._holder, self._seconds = database, clock, holder, seconds
         self.alone = database.dialect == "sqlite"
-        """Says that no other process can serve the database."""
+        """Whether no other process can serve the database."""
         self._until: dict[str, float] = {}
 
     def has(self, name: str) -> bool:
-        """Return whether the duty is this process' own for sure, by what it knows itself."""
+        """Return True if this process certainly holds the duty, judged by local state alone."""
         return self.alone or self._until.get(name, 0.0) > time.monotonic()
 
     async def take(self, name: str) -> bool:
-        """Take a duty, or keep it; False where another process has it. Raise Unavailable."""
+        """Acquire or renew a duty; return False if another process holds it. Raise Unavailable."""
         if self.alone:
             return True
-        until = time.monotonic() + self._seconds  # before the database is asked: its lease is over later than this
+        until = time.monotonic() + self._seconds  # before the query: the lease in the database ends later than this
         asked = {
             "the_name": name,
             "the_holder": self._holder,
@@ -80,14 +80,14 @@ class Duties:
         return True
 
     async def take_patiently(self, name: str) -> None:
-        """Take a duty as soon as nobody else has it. Raise Unavailable."""
+        """Acquire a duty as soon as no other process holds it. Raise Unavailable."""
         pause = _FIRST_PAUSE_SECONDS
         while not await self.take(name):
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     async def drop(self, *names: str) -> None:
-        """Give duties up; where the database is away their leases run out."""
+        """Release duties; if the database is unavailable their leases run out."""
         mine = [name for name in names if self._until.pop(name, None) is not None]
         if not mine:
             return
@@ -101,7 +101,7 @@ class Duties:
 
     @asynccontextmanager
     async def doing(self, name: str, *, patient: bool = True) -> AsyncIterator[None]:
-        """Have the duty for the block: waits for it, or raise DutyTakenError where it is not patient."""
+        """Hold the duty for the block: wait for it, or raise DutyTakenError if not patient."""
         if patient:
             await self.take_patiently(name)
         elif not await self.take(name):
@@ -112,7 +112,7 @@ class Duties:
             await self.drop(name)
 
     async def run(self) -> None:
-        """Keep what this process has, and remove what dead ones left, until cancelled."""
+        """Renew this process's duties and remove those that dead processes left, until cancelled."""
         while not self.alone:
             await asyncio.sleep(self._seconds / HEARTBEATS)
             try:

@@ -1,8 +1,9 @@
-"""Proof that an agent is dead: a file of its own that it keeps locked as long as it lives, beside the others'.
+"""Proof that an agent is dead: each agent keeps a file of its own locked for as long as it lives.
 
-Over PostgreSQL a lease says only how long its holder may be alive. The kernel says more: a lock of a file is free once
-the process that took it has ended, however it ended, and not before; one that stands still keeps it. So a holder's name
-says by which kernel and on which file it locked, and who finds that very file free under that very kernel knows.
+Over PostgreSQL a lease only says how long its holder may be alive. The kernel says more: a file lock is released when
+the process that took it ends, however it ends, and not before; a stalled process keeps it. So a holder's name encodes
+the kernel and the file it locked, and a process that finds that same file unlocked under that same kernel knows that
+the holder is dead.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.ids import new_id
 
 LIVES: Final = "agents"
-"""The folder, in the data folder, of the files of those that live, and of those nobody has buried yet."""
+"""The folder, in the data folder, with the lock files of live processes and of dead ones not yet reaped."""
 _KERNEL: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -28,12 +29,12 @@ class Life:
     """One process among those that share a data folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Begin it. Raise OSError where the folder cannot be used."""
+        """Create and lock the process's file. Raise OSError if the folder cannot be used."""
         self._folder = folder / LIVES
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._path, self._descriptor = self._begin()
         self.holder = f"{self._path.name}{_proof(self._descriptor)}"
-        """The name this process holds leases under."""
+        """The name under which this process holds leases."""
 
     def _begin(self) -> tuple[Path, int]:
         while True:
@@ -41,10 +42,10 @@ class Life:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             if _locked(descriptor) and path.exists():
                 return path, descriptor
-            os.close(descriptor)  # somebody was burying, and took the empty file for one that is left over
+            os.close(descriptor)  # another process was reaping, and took the empty file for a leftover
 
     def end(self) -> None:
-        """End it: from now on whatever this process still held is anybody's."""
+        """Remove and unlock the file: from now on other processes may take over what this process still held."""
         if self._descriptor >= 0:
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)
@@ -52,10 +53,10 @@ class Life:
             self._descriptor = -1
 
     def bury(self, free: Callable[[Collection[str]], None]) -> None:
-        """Hand every name a dead process held leases under to ``free``, and remove what those left in the folder.
+        """Pass every name under which a dead process held leases to ``free``, and remove the files of those processes.
 
-        A process on another machine, or one whose file is not the one it locked, is never among them: its leases run
-        out. Raise OSError, and what ``free`` raises; then they are handed over another time.
+        Never included are a process on another machine, or one whose file is not the one it locked: their leases run
+        out. Raise OSError and whatever ``free`` raises; the names are then passed another time.
         """
         with contextlib.ExitStack() as files:
             left = [path for path in self._folder.iterdir() if path != self._path]
@@ -67,10 +68,10 @@ class Life:
 
 @contextmanager
 def _last_word(path: Path) -> Iterator[str | None]:
-    """Return, locked meanwhile, what a dead process' name ends with; nothing of one that lives."""
+    """Yield the proof suffix of a dead process's name, with its file locked meanwhile, or None if it is alive."""
     try:
         descriptor = os.open(path, os.O_RDWR)
-    except FileNotFoundError:  # somebody else buried it
+    except FileNotFoundError:  # another process reaped it
         yield None
         return
     try:
@@ -88,7 +89,7 @@ def _locked(descriptor: int) -> bool:
 
 
 def _proof(descriptor: int) -> str:
-    """Return what tells this file under this kernel from every other; nothing where the kernel has no name."""
+    """Return an identifier of this file under this kernel, or an empty string if the kernel has no boot id."""
     try:
         kernel = _KERNEL.read_text(encoding="ascii").strip()
     except OSError:
@@ -103,14 +104,14 @@ _log = get_logger("folder")
 
 
 class FolderTakenError(RuntimeError):
-    """Another agent works on the same data folder."""
+    """Another agent uses the same data folder."""
 
 
 class FolderLock:
-    """A lock on a folder, held as long as the process lives: a dead holder's lock is free at once."""
+    """A lock on a folder, held for as long as the process lives: a dead holder's lock is free at once."""
 
     def __init__(self, folder: Path, *, shared: bool = False) -> None:
-        """Take the lock, alone or beside others that share it. Raise FolderTakenError, OSError."""
+        """Take the lock, exclusively or shared. Raise FolderTakenError, OSError."""
         self._life: Life | None = None
         path = folder / LOCK_FILE
         self._held: list[int] = []
@@ -126,13 +127,13 @@ class FolderLock:
                 self.release()
                 raise
         self.holder = self._life.holder if self._life is not None else new_id("agent")
-        """The name this process holds leases under: no other ever had it."""
+        """The name under which this process holds leases; no other process ever had it."""
 
     def hold_database(self, path: Path) -> None:
-        """Lock the database's own file as well, made where there is none. Raise FolderTakenError, OSError.
+        """Lock the database file as well, creating it if it does not exist. Raise FolderTakenError, OSError.
 
-        Call it before the database is opened in this process and release after it is closed: SQLite's own locks are
-        dropped by whoever closes the file in the same process.
+        Call it before the database is opened in this process, and release after it is closed: SQLite's own locks are
+        dropped when any descriptor of the file is closed in the same process.
         """
         self._hold(
             path,
@@ -154,9 +155,9 @@ class FolderLock:
         self._held.append(descriptor)
 
     def bury(self, free: Callable[[Collection[str]], None]) -> None:
-        """Hand the names dead processes held leases under to ``free``, where others share the folder; see Life.bury.
+        """Pass the names under which dead processes held leases to ``free``, if the folder is shared; see Life.bury.
 
-        Raise what ``free`` raises. A folder that cannot be looked at costs time alone: leases run out.
+        Raise whatever ``free`` raises. An unreadable folder costs only time: the leases run out.
         """
         if self._life is None:
             return
@@ -168,7 +169,7 @@ class FolderLock:
             )
 
     def release(self) -> None:
-        """Give the folder free."""
+        """Release the folder."""
         if self._life is not None:
             self._life.end()
         while self._held:

@@ -1,6 +1,6 @@
-"""Several agents over one PostgreSQL database: what they tell each other, and what each looks for when nobody tells.
+"""Coordination of several agents over one PostgreSQL database: notifications, and polling as a fallback.
 
-Every notice says only where to look, and a slow look stands behind all of them, so one that is lost costs time alone.
+Every notification only says where to look, and slow polling covers all of them, so a lost one costs only time.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from phylactery_agent.runtime.dispatch.named_leases import Duties
 from phylactery_agent.runtime.dispatch.notifier import ThreadNews
 
 LOOK_SECONDS: Final = 2.0
-"""How long a lost notice delays what it was about, at most."""
+"""Maximum delay, in seconds, caused by a lost notification."""
 _CHANNEL: Final = "phylactery_agent"
 _NEWS, _WORK, _HOLD = "news", "work", "hold"
 
 
 class Replicas:
-    """Connects one agent with the others. Over SQLite there are none, and this does nothing."""
+    """The connection of one agent to the others. Over SQLite there are none, and it does nothing."""
 
     def __init__(self, url: str, holder: str, *, runner: Runner, news: ThreadNews, duties: Duties) -> None:
-        """Take the database's URL and the parts of this agent that hear of the others'."""
+        """Take the database's URL and the parts of this agent that react to notifications."""
         self._runner, self._news, self._duties = runner, news, duties
         self._notices = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -36,13 +36,13 @@ class Replicas:
             runner.on_hold = lambda key: notices.send(f"{_HOLD} {key}")
 
     async def start(self) -> None:
-        """Begin to listen, and to look for what nobody told."""
+        """Start listening and polling."""
         if self._notices is not None:
             self._notices.start()
             self._tasks = [asyncio.create_task(self._duties.run()), asyncio.create_task(self._look_again())]
 
     async def stop(self) -> None:
-        """Tell what is still to be told, and ends."""
+        """Send the outstanding notifications and stop."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
