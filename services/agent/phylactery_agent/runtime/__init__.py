@@ -1,1 +1,1 @@
-"""The durable runtime: inbox, events, runs under leases, the ledger of effects, the outbox, and who drives them."""
+"""The durable runtime: inbox, events, runs under leases, the effect ledger, the outbox, and their dispatch."""

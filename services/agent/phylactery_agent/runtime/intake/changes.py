@@ -1,8 +1,9 @@
-"""What a message changes of those before it in its thread: no, I meant b.txt; and c.txt too; do it again; never mind.
+"""Changes that a message makes to earlier requests in its thread.
 
-The agent's own inbox alone says what came before, and a thread is one user's: nobody else's words are in it. What is
-found here is only planned. RiskGate is told which task the new words go on from, and puts them together by itself from
-the words it recorded.
+Examples are "no, I meant b.txt", "and c.txt too", "do it again" and "never mind". Only the agent's own inbox determines
+what came before, and a thread belongs to one user, so it contains no other user's words. The result is used for
+planning only: RiskGate receives the task that the new words continue, and combines them itself with the words it
+recorded.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.storage.schema import INBOX, to_text
 
 MAX_CHANGE_US: Final = 3_600 * MICROSECONDS
-"""The longest that a request can be changed after it was answered."""
+"""The longest time after its answer at which a request can be changed, in microseconds."""
 _LONGEST: Final = 400
-"""Characters of a message that may change another."""
+"""Maximum length, in characters, of a message that may change another."""
 _LONGEST_EARLIER: Final = 4_000
 _MOST: Final = 8
-"""Messages of which each may change the one before it."""
+"""Maximum number of messages in a chain in which each may change the one before it."""
 _LOOKED_AT: Final = 16
-"""Messages that are looked at for them: small talk and answers to approvals stand between."""
+"""Maximum number of messages searched for that chain: small talk and approval replies come in between."""
 
 _BEFORE = Query(
     sa.select(
@@ -57,10 +58,10 @@ _BEFORE = Query(
 
 @dataclass(frozen=True, slots=True)
 class ThreadChange:
-    """What a message changes.
+    """The change that a message makes.
 
-    meant is the request it makes of the one before it, empty where it makes none; takes_back says that it refuses what
-    was asked. task_id is the task at RiskGate that its words go on from, and run_id that task's run.
+    meant is the resulting request, or empty if there is none; takes_back means that the message retracts the earlier
+    request. task_id is the RiskGate task that its words continue, and run_id is that task's run.
     """
 
     meant: str = ""
@@ -82,14 +83,14 @@ class _Said:
 
 
 class ThreadChanges:
-    """Tells what messages change."""
+    """Detection of the changes that messages make."""
 
     def __init__(self, database: Database, clock: Clock, *, seconds: int) -> None:
-        """Seconds is how long after its answer a message can be changed; 0 never."""
+        """Take the database; seconds is how long after its answer a request can be changed, 0 for never."""
         self._database, self._clock, self._window_us = database, clock, seconds * MICROSECONDS
 
     async def of(self, claim: Claim) -> ThreadChange:
-        """Return what a claimed message changes. Only one that can change another costs a look at the database."""
+        """Return what a claimed message changes. Only a message that may change another costs a database read."""
         turn = claim.turn
         if not self._window_us or turn.kind != "message" or turn.do_not_store or len(turn.text) > _LONGEST:
             return NO_CHANGE
@@ -111,13 +112,13 @@ class ThreadChanges:
         return ThreadChange(meant, takes_back and not meant, newest.task_id, newest.run_id)
 
     async def _earlier(self, claim: Claim) -> Sequence[_Said]:
-        """Return what the user asked for before, the oldest first: a bounded number, back to what does not count."""
+        """Return the user's earlier requests, oldest first: a bounded number, back to the first that does not count."""
         values = {"of_thread": claim.lease.thread_key, "before": claim.turn.position}
         rows = await self._database.read_quickly(lambda connection: _BEFORE.all(connection, values), one=True)
         now_us, found = self._clock.now_us(), list[_Said]()
         for row in rows:
             if abs(now_us - row.handled_us) > self._window_us or row.do_not_store or row.lead_turn:
-                break  # yesterday's, not kept, or only a part of what was asked
+                break  # too old, not stored, or only a part of a request
             text = to_text(row.text)
             if row.kind != "message" or talk_kind(text) is not None or parse_reply(text) is not None:
                 continue
@@ -128,7 +129,7 @@ class ThreadChanges:
 
 
 def _meant(texts: Sequence[str], later: Request) -> str:
-    """Return the request that a message makes of those before it, empty where it makes none."""
+    """Return the request that results from applying a message to the earlier ones, or an empty string."""
     known = parse(texts[0])
     for text in texts[1:]:
         own = parse(text)

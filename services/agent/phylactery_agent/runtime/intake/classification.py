@@ -1,4 +1,4 @@
-"""What a claimed message is: language, intent and pathway, found out once, before the graph is entered."""
+"""Classification of a claimed message (language, intent, pathway), done once before the graph runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORD: Final = expression(r"\pL+")
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What was understood of a message."""
+    """The classification of a message."""
 
     language: Language
     intent: str
@@ -23,10 +23,10 @@ class Heard:
 
 
 def listen(claim: Claim) -> Heard:
-    """Return language, intent and pathway: the client's language first, then the message's own.
+    """Classify a claimed message; the client's language takes precedence over the message's own.
 
-    An approval reply has two words of grammar and no language of its own, and a single word is too little to tell one
-    by: the conversation's goes on.
+    An approval reply consists of two words of grammar and has no language of its own, and a single word is too little
+    to detect one: the conversation's language is kept.
     """
     asked, before = _language(claim.turn.language), _language(claim.run.language)
     if claim.turn.kind == "approval_decided":
@@ -35,7 +35,7 @@ def listen(claim: Claim) -> Heard:
 
 
 def hear(incoming: Incoming) -> Heard:
-    """Return the same of a message that is not claimed yet, where it opens a run: that has its language."""
+    """Classify a message before it is claimed, assuming that it opens a run, which then has the message's language."""
     asked = _language(incoming.language)
     return _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), asked, asked)
 
@@ -46,7 +46,7 @@ def _heard(text: str, asked: Language | None, before: Language | None) -> Heard:
 
 
 def in_language(heard: Heard, claim: Claim) -> Heard:
-    """Return what was understood of a message before it was claimed, in the language its conversation has."""
+    """Return the classification of a message made before its claim, with the language of its conversation."""
     asked, before = _language(claim.turn.language), _language(claim.run.language)
     text = asked_in(claim)
     return replace(heard, language=asked or _own(text, detect_language(text, before or "es"), heard.intent, before))
@@ -58,7 +58,7 @@ def _own(text: str, language: Language, intent: str, before: Language | None) ->
 
 
 def asked_in(claim: Claim) -> str:
-    """Return what the person asks for: their words without the wish that nothing of them be kept."""
+    """Return what the person requests: their words without the wish that nothing of them be stored."""
     return _asked(claim.turn.text, do_not_store=claim.turn.do_not_store)
 
 

@@ -1,6 +1,6 @@
-"""Messages that are answered together (on_busy COALESCE): whoever claims the first one takes those behind it along.
+"""Coalescing of messages (on_busy COALESCE): the claim of a message includes those behind it that may join it.
 
-It is decided by the claim, in its transaction, so a message is served once, alone or with others, whatever dies when.
+This is decided by the claim, in its transaction, so a message is served once, alone or with others, despite crashes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from phylactery_agent.runtime.storage.records import StoredTurn
 from phylactery_agent.runtime.storage.schema import INBOX
 
 MAX_TEXT: Final = 20_000
-"""Characters of all texts together, as many as one message may have."""
+"""Maximum length of all texts together, in characters: that of a single message."""
 
 _BEHIND = Query(
     sa.select(INBOX)
@@ -34,7 +34,7 @@ _BEHIND = Query(
 
 
 def together(connection: Connection, turn: StoredTurn, run_id: str, *, again: bool) -> StoredTurn:
-    """Return the turn with the words of all that are answered with it; the first claim decides who they are."""
+    """Return the turn with the words of all turns answered with it, which its first claim selects."""
     behind_it = {"of_thread": turn.thread_key, "after": turn.position}
     waiting = [turn_of(row) for row in _BEHIND.all(connection, behind_it)]
     behind = [one for one in waiting if one.lead_turn == turn.turn_id] if again else _wanted(turn, waiting)
@@ -49,7 +49,7 @@ def together(connection: Connection, turn: StoredTurn, run_id: str, *, again: bo
 
 
 def as_one(parts: tuple[StoredTurn, ...]) -> StoredTurn:
-    """Return the first of several turns with the words, and what is to be known of them, of all."""
+    """Merge several turns into the first, combining their words and flags."""
     language = next((one.language for one in reversed(parts) if one.language), "")
     return replace(
         parts[0],
@@ -63,7 +63,7 @@ def as_one(parts: tuple[StoredTurn, ...]) -> StoredTurn:
 
 
 def _wanted(turn: StoredTurn, waiting: Sequence[StoredTurn]) -> list[StoredTurn]:
-    """Return the messages right behind a turn that ask to be answered with what waits before them, and can be."""
+    """Return the messages directly behind a turn that ask to be coalesced and can be."""
     found: list[StoredTurn] = []
     for one in waiting:
         if one.on_busy != "coalesce" or not _fit((turn, *found, one)):
@@ -73,7 +73,7 @@ def _wanted(turn: StoredTurn, waiting: Sequence[StoredTurn]) -> list[StoredTurn]
 
 
 def _fit(turns: tuple[StoredTurn, ...]) -> bool:
-    """Return whether these may be one: words of one credential that answer no approval, and not too many."""
+    """Return True if these may be merged: messages of one credential, not approval replies, and not too long."""
     first = turns[0]
     return (
         all(turn.kind == "message" and parse_reply(turn.text) is None for turn in turns)
@@ -89,7 +89,7 @@ def _text(turns: tuple[StoredTurn, ...]) -> str:
 
 
 def _findings(turns: tuple[StoredTurn, ...]) -> str:
-    """Return what was found in all of them; nothing, which says that nobody looked, where one was not looked at."""
+    """Return the findings of all turns; empty, meaning not inspected, if any of them was not inspected."""
     if not all(turn.findings for turn in turns):
         return ""
     return json.dumps(sorted({kind for turn in turns for kind in json.loads(turn.findings)}))

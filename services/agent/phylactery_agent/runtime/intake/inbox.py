@@ -1,4 +1,4 @@
-"""The inbox: what came in, once, in each thread's order. Its commit is the moment a message cannot be lost any more."""
+"""The inbox: every incoming message once, in each thread's order. After its commit a message cannot be lost."""
 
 from __future__ import annotations
 
@@ -63,26 +63,26 @@ _INTERRUPT = Update(
 
 
 class InboxStore:
-    """Takes messages in and finds them again."""
+    """Store of incoming messages."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
     async def accept(self, incoming: Incoming) -> StoredTurn:
-        """Commit a message, or return the one that came with this id before.
+        """Commit a message, or return the earlier one with the same id.
 
         Raise AlreadyExists REQUEST_CONFLICT (another body), ResourceExhausted TOO_MANY_QUEUED, FailedPrecondition
-        GRAPH_CONFLICT (another graph than the thread's) and THREAD_BUSY (where the message was not to wait).
+        GRAPH_CONFLICT (another graph than the thread's) and THREAD_BUSY (on_busy is REJECT).
         """
         return (await self.accept_and(incoming, lambda _connection, _turn, _now: None))[0]
 
     async def accept_and(
         self, incoming: Incoming, then: Callable[[Connection, StoredTurn, int], T]
     ) -> tuple[StoredTurn, T | None]:
-        """Do the same, and in the same transaction what is to be done with a turn that opened a run just now.
+        """Do the same as accept, and call ``then`` in the same transaction for a turn that just opened a run.
 
-        That is given the time in microseconds; it may run twice, so it changes nothing but the database. Return None
-        beside a turn that opened none.
+        ``then`` receives the time in microseconds; it may run twice, so it must change nothing but the database. The
+        second value is its result, or None if the turn opened no run.
         """
         clock = self._clock
 
@@ -96,7 +96,7 @@ class InboxStore:
         return await self._write(work)
 
     async def find(self, owner: Owner, message_id: str, body_hash: str) -> StoredTurn | None:
-        """Return the user's message that came with this id before, if one did. Raise AlreadyExists, as accept."""
+        """Return the user's earlier message with this id, or None. Raise AlreadyExists, as accept."""
 
         def work(connection: Connection) -> StoredTurn | None:
             there = find_turn(connection, owner.tenant, owner.user_id, message_id)
@@ -105,9 +105,10 @@ class InboxStore:
         return await self._database.read_quickly(work, one=True)
 
     async def note_approval_decided(self, run: StoredRun, state: str) -> StoredTurn | None:
-        """Commit that a suspended run's approval left PENDING at RiskGate; None when the run moved on meanwhile.
+        """Commit that a suspended run's approval is no longer PENDING at RiskGate; return None if the run moved on.
 
-        The id holds the run's fence, so each return into the run is noted once, and a later one can be noted again.
+        The message id contains the run's fence, so each resumption of the run is recorded once, and a later one can be
+        recorded again.
         """
         clock = self._clock
 
@@ -145,7 +146,7 @@ class InboxStore:
         return await self._write(work)
 
     async def get(self, turn_id: str) -> StoredTurn:
-        """Return a turn that was accepted. Raise NotFound THREAD_NOT_FOUND where its user was erased since."""
+        """Return a turn that was accepted. Raise NotFound THREAD_NOT_FOUND if its user was erased since."""
 
         def work(connection: Connection) -> StoredTurn:
             row = _BY_ID.one(connection, {"of_turn": turn_id})
@@ -157,12 +158,12 @@ class InboxStore:
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         for _ in range(_TRIES):
-            with contextlib.suppress(IntegrityError):  # another process took in the same at that moment: now it shows
+            with contextlib.suppress(IntegrityError):  # another process accepted the same message; a retry sees it
                 return await self._database.write(work)
         raise Unavailable("STORE_UNAVAILABLE", "other processes write to this thread faster; try again in a moment")
 
     async def threads_with_work(self) -> Sequence[str]:
-        """Return every thread in which something waits to be handled."""
+        """Return every thread in which a turn waits to be handled."""
 
         def work(connection: Connection) -> Sequence[str]:
             query = sa.select(INBOX.c.thread_key).where(INBOX.c.state == "waiting").distinct()
@@ -177,7 +178,7 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
     if there is not None:
         return _same_request(there, incoming.body_hash)
     thread = {"of_thread": incoming.thread_key}
-    active = _ACTIVE_RUNS.all(connection, thread)  # before the thread: whoever ends a run locks them like this
+    active = _ACTIVE_RUNS.all(connection, thread)  # before the thread: the order used to end a run
     position = _open_thread(connection, incoming, now)
     counted = _WAITING.one(connection, thread)
     waiting = 0 if counted is None else int(counted.waiting)
@@ -189,7 +190,7 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
         )
     served = next((run for run in active if run.status in SERVED), None)
     _heed_busy(connection, incoming, served, waiting=waiting > 0, now=now)
-    # beside a run that waits for the person, whether this opens another is decided when it is claimed
+    # next to a run that waits for the person, the claim decides whether this message opens another
     run_id = "" if waiting or active else insert_run(connection, incoming, now)
     return insert_turn(
         connection, incoming, now, position=position, source=owner.user_id, approval_id="", run_id=run_id
@@ -197,7 +198,7 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
 
 
 def _same_request(there: Record, body_hash: str) -> StoredTurn:
-    """Return the turn a request came to before. Raise AlreadyExists REQUEST_CONFLICT where it had another body."""
+    """Return the turn of an earlier, identical request. Raise AlreadyExists REQUEST_CONFLICT if its body differs."""
     if there.body_hash != body_hash:
         raise AlreadyExists(
             "REQUEST_CONFLICT",
@@ -208,9 +209,9 @@ def _same_request(there: Record, body_hash: str) -> StoredTurn:
 
 
 def _open_thread(connection: Connection, incoming: Incoming, now: int) -> int:
-    """Open the thread, or lock it until the commit: two messages at once see each other. Raise GRAPH_CONFLICT.
+    """Open the thread, or lock it until the commit so that concurrent messages see each other.
 
-    Return the position of the message in it.
+    Return the message's position in it. Raise FailedPrecondition GRAPH_CONFLICT.
     """
     key, graph = incoming.thread_key, incoming.graph or incoming.opens_graph
     there = _NEXT_POSITION.one(connection, {"of_thread": key, "now_us": now})
@@ -230,16 +231,16 @@ def _open_thread(connection: Connection, incoming: Incoming, now: int) -> int:
 
 
 def next_position(connection: Connection, thread_key: str, now: int) -> int:
-    """Return the position of the next turn of a thread, which is there, and lock the thread until the commit."""
+    """Return the next position in an existing thread, and lock the thread until the commit."""
     there = _NEXT_POSITION.one(connection, {"of_thread": thread_key, "now_us": now})
     assert there is not None, "a run's thread is there as long as the run"
     return int(there.last_position)
 
 
 def _heed_busy(connection: Connection, incoming: Incoming, served: Record | None, *, waiting: bool, now: int) -> None:
-    """Do what the message wants where a turn waits or runs; a suspended run is not busy. Raise THREAD_BUSY.
+    """Apply on_busy if a turn waits or runs; a suspended run does not count as busy. Raise THREAD_BUSY.
 
-    What a message is answered together with is decided when it is claimed; see joining.
+    Which messages are coalesced is decided when they are claimed; see the coalescing module.
     """
     if incoming.on_busy == "reject" and (waiting or served is not None):
         raise FailedPrecondition(

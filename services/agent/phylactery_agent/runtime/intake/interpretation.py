@@ -1,8 +1,8 @@
-"""What a model reads in a person's words, before a task is opened with them.
+"""Interpretation of a person's words by a model, before a task is opened with them.
 
-It is shown the words and the tools on offer, never a result, a memory, a profile or a file: whoever wrote one of those
-must have no say in what a person asked for. What it answers is copied out of the words or is not used; RiskGate looks
-at every word of it again.
+The model is shown the words and the available tools, never a result, a memory, a profile or a file: the authors of
+those must not influence what a person asked for. Values in its reply must be copied from the words or are rejected;
+RiskGate checks every one of them again.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from phylactery_agent.ports.model import Model
 from phylactery_agent.tools.contract import ToolSpec
 
 PROMPT: Final = "interpret-2"
-"""The file of the prompt, and its version: another text gets another name."""
+"""The prompt's file name and version: a changed text gets a new name."""
 MAX_REPLY: Final = 16_000
-"""Characters of an answer that are read."""
+"""Maximum length of a reply that is parsed, in characters."""
 NOT_AN_INTERPRETATION: Final = "NOT_AN_INTERPRETATION"
 WORDS_NOT_THERE: Final = "WORDS_NOT_THERE"
 _MAX_CATALOG: Final = 40_000
-"""Characters of the tools a model is shown; those that do not fit are left out."""
+"""Maximum length of the tool list shown to the model, in characters; tools that do not fit are left out."""
 _MAX_DESCRIPTION: Final = 300
 _PASTED: Final = "[pasted text]"
 _FENCES: Final = ("```json", "```")
@@ -57,7 +57,7 @@ _log = get_logger("interpreter")
 
 
 class _Asked(BaseModel):
-    """One ask as a model writes it."""
+    """One request in the format the model writes."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     tool: _Name
@@ -70,14 +70,14 @@ class _Asked(BaseModel):
 
 
 class _Reply(BaseModel):
-    """A whole answer."""
+    """A complete reply."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     asks: Annotated[list[_Asked], Field(max_length=MAX_ASKS)]
 
 
 class UnusableReplyError(Exception):
-    """A model answered what is no interpretation, or words that the person did not write. Holds a stable reason."""
+    """The reply is not an interpretation, or contains words the person did not write. Holds a stable reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -85,19 +85,19 @@ class UnusableReplyError(Exception):
 
 
 class Interpreter:
-    """Asks the model of one turn."""
+    """The interpreter of one turn's words, which calls the turn's model."""
 
     def __init__(self, model: Model, offered: Offered, *, turn_id: str, seconds: float) -> None:
-        """Take the run's model, the tools on offer, and how long a turn waits for it."""
+        """Take the run's model, the available tools, and the maximum wait of a turn in seconds."""
         self._model, self._offered, self._turn_id, self._seconds = model, offered, turn_id, seconds
 
     async def read(self, words: str, earlier: Sequence[str] = ()) -> Interpretation | None:
-        """Return what the model reads in words, None where it does not tell in time, or tell what cannot be used.
+        """Return the model's interpretation, or None if it is not received in time or is unusable.
 
-        ``earlier`` are the person's messages before, oldest first: what they say may be what the newest means.
+        ``earlier`` are the person's earlier messages, oldest first: the newest may refer to what they say.
 
-        A turn goes on without it: RiskGate then understands by its rules alone. Raise LeaseLostError and
-        RunCancelledError, as every call of a model does.
+        A turn continues without it: RiskGate then understands the words by its rules alone. Raise LeaseLostError and
+        RunCancelledError, as every model call does.
         """
         tools = [spec for spec in self._offered() if spec.contract.effect != "read"]
         if len(words) > MAX_WORDS or not tools or read_answer(words) != "unclear":
@@ -121,7 +121,7 @@ class Interpreter:
 
 
 def without_pasted(words: str) -> str:
-    """Return words with what was pasted into them left out."""
+    """Return the words with pasted text replaced by a placeholder."""
     shown, place = "", 0
     for start, stop in pasted(words):
         shown, place = f"{shown}{words[place:start]}{_PASTED}", stop
@@ -129,7 +129,7 @@ def without_pasted(words: str) -> str:
 
 
 def _recent(words: str, earlier: Sequence[str]) -> Sequence[str]:
-    """Return the newest of the messages before, as many as RiskGate reads together."""
+    """Return the newest earlier messages, as many as RiskGate reads together."""
     found: list[str] = []
     room = MAX_WORDS - len(words)
     for one in [*earlier][: -MAX_BACK - 1 : -1]:
@@ -141,10 +141,10 @@ def _recent(words: str, earlier: Sequence[str]) -> Sequence[str]:
 
 
 def read_reply(text: str, words: str, model: str, tools: frozenset[str], earlier: Sequence[str] = ()) -> Interpretation:
-    """Return an answer as RiskGate takes it: every value at the place of the words where it stands.
+    """Parse a reply into RiskGate's form, with every value located at its position in the words.
 
-    A value that the words do not hold is looked for in the ``earlier`` messages, the newest of them first.
-    Raise UnusableReplyError where it is no interpretation, or the words do not hold a value of it.
+    A value that the words do not contain is looked up in the ``earlier`` messages, the newest of them first. Raise
+    UnusableReplyError if the reply is not an interpretation, or a value is in none of the messages.
     """
     try:
         reply = _Reply.model_validate_json(_bare(text))
@@ -156,12 +156,12 @@ def read_reply(text: str, words: str, model: str, tools: frozenset[str], earlier
 
 
 def _named(model: str) -> str:
-    """Return a model's name as RiskGate takes it, whatever its endpoint calls it."""
+    """Return a model's name in a form RiskGate accepts, whatever its endpoint calls it."""
     return "".join(one if one.isprintable() and not one.isspace() else "_" for one in model[:256]) or "unnamed"
 
 
 def _ask(asked: _Asked, messages: Sequence[str]) -> InterpretedAsk:
-    """Return an ask with its values at their places in messages, the newest first."""
+    """Return a request with its values located in the messages, the newest message first."""
     taken = [pasted(words) for words in messages]
 
     def place(value: str) -> Span:
@@ -172,7 +172,7 @@ def _ask(asked: _Asked, messages: Sequence[str]) -> InterpretedAsk:
                 return Span(value, start, back)
         raise UnusableReplyError(WORDS_NOT_THERE)
 
-    # The longest is looked for first: a short one stands in many places. How often it is may stand within the time.
+    # The longest is located first, because a short value occurs in many places. A recurrence may lie within the time.
     times = _listed(asked.time)
     said = [one for one in _values(asked) if one[0] == _TIME or not any(one[1] in time for time in times)]
     values = sorted(said, key=lambda one: -len(one[1]))
@@ -207,7 +207,7 @@ def _listed(value: str | list[str] | None) -> list[str]:
 
 
 def _place(words: str, value: str, taken: Sequence[tuple[int, int]]) -> int | None:
-    """Return where words hold a value: apart from what is taken, and first where it is no part of a longer word."""
+    """Return the position of a value in the words outside the taken ranges, preferring whole words."""
     places = [
         at
         for at in _all_places(words, value)
@@ -230,7 +230,7 @@ def _is_part(words: str, start: int, stop: int) -> bool:
 
 
 def _bare(text: str) -> str:
-    """Return an answer without the fence that some models put around JSON."""
+    """Return a reply without the code fence that some models put around JSON."""
     bare = text.strip()
     if bare.startswith("```") and bare.endswith("```"):
         bare = next(bare.removeprefix(fence) for fence in _FENCES if bare.startswith(fence))

@@ -1,7 +1,7 @@
-"""The edge, before anything is persisted: codes are taken out, secrets redacted, personal data named (ADR 26).
+"""Redaction at the edge, before anything is persisted: codes removed, secrets redacted, personal data named (ADR 26).
 
-What the person typed stays intact for evidence within the turn: where it differs from what is stored, it is sealed, as
-a code is, and goes when the turn ends.
+The person's original words stay available as evidence within the turn: where they differ from the stored text they are
+sealed, as a code is, and removed when the turn ends.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ from phylactery_agent.runtime.storage.records import Owner, StoredTurn
 from phylactery_agent.runtime.storage.sealing import Sealer, SealError
 
 MASK = "________"
-"""Eight underscores: the masked reply still has the form of a reply, so Router reads it as one."""
+"""Eight underscores: the masked reply keeps the form of a reply, so that Router recognises it as one."""
 
 _STRICT = expression(r"^(APROBAR|APPROVE)\s+([A-Za-z0-9_-]{6,})\s+([A-Za-z0-9_-]{6,})$")
-"""Seed 000's grammar."""
+"""The strict grammar of an approval reply."""
 
 _GROUPS = r"((?:[A-Za-z2-7]{2,8}[ \pZ-]{1,3}){1,4}[A-Za-z2-7]{2,8})"
 _IN_PARTS = expression(rf"^(APROBAR|APPROVE)\s+([A-Za-z0-9_-]{{6,}})\s+{_GROUPS}$")
-"""The same with the code in groups, as people read one out."""
+"""The same with the code in groups, as people read one aloud."""
 _TYPED = expression(rf"(?i)^(aprobar|approve)\s+(ap_[a-z2-7]{{26}})\s+({_GROUPS}|[a-z2-7]{{10}})$")
-"""The same in small letters: with a whole id and a whole code it can be nothing else."""
+"""The same in lower case: with a complete id and a complete code it is unambiguous."""
 _BETWEEN = expression(r"[^A-Za-z2-7]+")
 _CODE_CHARACTERS = 10
 
 _CLOSE = expression(
     r"(?i)\b(aprobar|apruebo|approve|approved)([\s\pZ:,;]+ap_[A-Za-z0-9_-]+)[\s\pZ:,;]+([A-Za-z0-9_-]{6,})"
 )
-"""A reply that misses the grammar is none, but what stands where the code would be is still not kept."""
+"""A near miss of the grammar: not a reply, but whatever is in the code's place must still not be stored."""
 
 _HINT = expression(r"(?i)(?:ap_[a-z2-7]{26}|\b(?:aprob|aprueb|approv))")
-"""What makes a text a reply somebody tried to give: an approval's id, or a word for yes."""
+"""Signs of an attempted reply: an approval id, or a word for yes."""
 
 _SHAPE = expression(r"(?i)\b[a-z2-7]{10}\b")
-"""A code as RiskGate writes it, in either case."""
+"""The form of RiskGate's codes, in either case."""
 
 _ALONE = expression(r"^[^\pL\pN]*[A-Za-z2-7]{10}[^\pL\pN]*$")
-"""Such a word and nothing else."""
+"""A single word in that form and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text without its code, and the code; code is empty where the text is no strict reply."""
+    """A text without its code, and the code, which is empty if the text is not a strict reply."""
 
     text: str
     code: str = field(default="", repr=False)
 
 
 def mask(text: str) -> Masked:
-    """Return the text as it may be stored, and the code of a strict approval reply."""
+    """Return the text in a form that may be stored, and the code of a strict approval reply."""
     found = _STRICT.match(text.strip())
     if found is not None and not found.group(3).lower().startswith("ap_"):
         verb, approval_id, code = (found.group(number) for number in (1, 2, 3))
@@ -75,7 +75,7 @@ def mask(text: str) -> Masked:
 
 
 def _without_codes(text: str) -> str:
-    """Return the text without words in the form of a code; ten small letters with no digit are a word like others."""
+    """Mask the words that have the form of a code; ten lower-case letters without a digit are an ordinary word."""
     parts, end = [], 0
     for found in _SHAPE.finditer(text):
         word = found.group()
@@ -86,19 +86,19 @@ def _without_codes(text: str) -> str:
 
 
 _REPLY: Final = expression(r"^(?:(?:APROBAR|APPROVE)\s+ap_[a-z2-7]{26}\s+_{8}|(?:RECHAZAR|REJECT)\s+ap_[a-z2-7]{26})$")
-"""A strict reply, masked, to an approval as RiskGate names them: no other word is in it."""
+"""A strict reply, masked, to an approval in RiskGate's naming: it contains no other words."""
 _TEXT_REFUSED: Final = frozenset({"INVALID_REQUEST", "TOO_MANY_FINDINGS"})
 _CODES: Final = " "
-"""Stands between the codes of one reply; no code and no id has it."""
+"""Separator between the codes of one reply; it occurs in no code and no id."""
 _log = get_logger("edge")
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A message as it may be stored, and sealed beside it what only its turn may use.
+    """A message in a form that may be stored, with the sealed values that only its turn may use.
 
-    findings is a JSON list of the kinds found, each after its category, as in "personal:email". It is never empty: an
-    empty one says that nobody looked.
+    findings is a JSON list of the kinds found, each prefixed with its category, as in "personal:email". An inspected
+    message has at least "[]": an empty string means that it was not inspected.
     """
 
     text: str
@@ -109,16 +109,17 @@ class Taken:
 
 
 class Sanitizing:
-    """Takes texts in."""
+    """Redaction of incoming texts."""
 
     def __init__(self, services: Services, sealer: Sealer) -> None:
         self._services, self._sealer = services, sealer
 
     async def take(self, owner: Owner, text: str, *, turn_id: str, also: Mapping[str, str] | None = None) -> Taken:
-        """Return a text as it may be stored; also has the codes of other approvals that a reply answers, by id.
+        """Return a text in a form that may be stored; ``also`` holds codes of other approvals a reply answers, by id.
 
-        Raise Unavailable RISKGATE_UNAVAILABLE where nobody can look at it: then nothing of it is kept, and the client,
-        which still holds it, send it again. InvalidArgument INVALID_REQUEST for a text nobody can look at whole.
+        Raise Unavailable RISKGATE_UNAVAILABLE if it cannot be inspected: nothing of it is stored then, and the client,
+        which still has it, sends it again. Raise InvalidArgument INVALID_REQUEST for a text that cannot be inspected as
+        a whole.
         """
         masked = mask(text)
         looked = await self._look(owner, masked.text)
@@ -135,9 +136,9 @@ class Sanitizing:
         )
 
     async def _look(self, owner: Owner, text: str) -> Inspected:
-        """Look at a text, unless every word of it is one we know and there is nothing to find.
+        """Inspect a text, unless all of its words are known and there is nothing to find.
 
-        So a greeting costs no call, and it and an answer to an approval are taken in while RiskGate is away.
+        So a greeting costs no call, and greetings and approval replies are accepted while RiskGate is unavailable.
         """
         if is_fixed_talk(text) or _REPLY.match(text.strip()) is not None:
             return Inspected(text)
@@ -163,7 +164,7 @@ class Sanitizing:
         return code, {name: other for name, _, other in (one.partition(":") for one in others)}
 
     def words(self, turn: StoredTurn) -> str:
-        """Return what the person typed, codes masked; as it was stored where the seal cannot be opened any more."""
+        """Return the person's words with codes masked; if they cannot be unsealed any more, the stored text."""
         return "\n".join(self._own(one) for one in (turn.parts or (turn,)))
 
     def _own(self, turn: StoredTurn) -> str:
@@ -177,12 +178,12 @@ class Sanitizing:
 
 
 def kinds_found(findings: str) -> Sequence[str]:
-    """Return the kinds a message was found to hold; nothing where nobody looked."""
+    """Return the kinds found in a message; empty if it was not inspected."""
     return [str(kind) for kind in json.loads(findings)] if findings else []
 
 
 def _words_of(turn_id: str) -> str:
-    """Return what a turn's words are sealed to: a sealed code can never be taken for them."""
+    """Return the sealing context of a turn's words, distinct from that of its code."""
     return f"{turn_id}.words"
 
 

@@ -1,4 +1,4 @@
-"""The inbox's rows: turns and the runs they open, written and read as values."""
+"""Conversion between inbox rows and values: turns, and the runs they open."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LANGUAGE_BEFORE = (
 _ADD_RUN = Update(
     sa.insert(RUNS).values(
         **{name: sa.bindparam(f"its_{name}") for name in _GIVEN_TO_RUN if name != "language"},
-        # a conversation goes on in the language of what was said last, until the person's words say otherwise
+        # a conversation keeps the language of its last run until the person's words say otherwise
         language=sa.func.coalesce(sa.func.nullif(sa.bindparam("its_language"), ""), _LANGUAGE_BEFORE, ""),
         graph=sa.select(THREADS.c.graph).where(THREADS.c.thread_key == sa.bindparam("of_thread")).scalar_subquery(),
         status="queued",
@@ -52,7 +52,7 @@ _ADD_TURN = RowInsert(INBOX, *(column.name for column in INBOX.columns if column
 
 
 def insert_run(connection: Connection, opening: Incoming | StoredTurn, now: int) -> str:
-    """Write the queued run a message opens, and return its id."""
+    """Insert the queued run that a message opens, and return its id."""
     run_id = new_id("run")
     thread_key, owner = opening.thread_key, opening.owner
     its = (run_id, thread_key, opening.thread_id, owner.tenant, owner.user_id, opening.language, opening.turn_id)
@@ -71,7 +71,7 @@ def insert_turn(
     approval_id: str,
     run_id: str,
 ) -> StoredTurn:
-    """Write a turn at its position in its thread, and return it."""
+    """Insert a turn at its position in its thread, and return it."""
     turn = StoredTurn(
         turn_id=incoming.turn_id,
         owner=incoming.owner,
@@ -108,7 +108,7 @@ def insert_turn(
 
 
 def _row(turn: StoredTurn, message_id: str) -> tuple[Any, ...]:
-    """Return a turn that waits as a row of the inbox, in the order of _ADD_TURN."""
+    """Return a waiting turn as an inbox row, in the column order of _ADD_TURN."""
     return (
         turn.turn_id,
         turn.owner.tenant,
@@ -147,12 +147,12 @@ def _row(turn: StoredTurn, message_id: str) -> tuple[Any, ...]:
 
 
 def find_turn(connection: Connection, tenant: str, source: str, message_id: str) -> Record | None:
-    """Return the row of a turn by the name its source gave it."""
+    """Return the row of a turn by the message id its source gave it, or None."""
     return _BY_NAME.one(connection, {"of_tenant": tenant, "of_source": source, "of_message": message_id})
 
 
 def turn_of(row: Row[Any] | Record) -> StoredTurn:
-    """Return an inbox row as a value."""
+    """Convert an inbox row to a StoredTurn."""
     return StoredTurn(
         turn_id=row.turn_id,
         owner=Owner(row.tenant, row.user_id),

@@ -1,7 +1,7 @@
-"""Runs of a thread that wait for a person's answer, and which run a message is for.
+"""Runs of a thread that wait for a person's answer, and the choice of the run that a message is for.
 
-A run that waits for an approval keeps its checkpoints under its own id, and its thread is free: a message that answers
-nothing opens a run of its own beside it. One run of a thread is executed at a time all the same.
+A run that waits for an approval keeps its checkpoints under its own id, and its thread is free: a message that is not
+an answer opens another run alongside it. Still, only one run of a thread is executed at a time.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from phylactery_agent.runtime.storage.records import StoredTurn
 from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, SERVED
 
 MAX_WAITING: Final = 8
-"""Runs of one thread that wait for an approval; where there are as many, a request opens no other one."""
+"""Maximum number of a thread's runs that wait for an approval; at that number a request opens no other one."""
 
 SPOKE_AT: Final = sa.select(INBOX.c.position).where(INBOX.c.turn_id == RUNS.c.turn_id).correlate(RUNS).scalar_subquery()
-"""The position in its thread of a run's last turn: the greatest of them is of the run that spoke last."""
+"""The position in its thread of a run's last turn; the run with the greatest one spoke last."""
 _BESIDE: Final = Query(
     sa.select(RUNS.c.approval_id, RUNS.c.card, SPOKE_AT.label("spoke_at")).where(
         RUNS.c.thread_key == sa.bindparam("of_thread"),
@@ -37,10 +37,10 @@ _BESIDE: Final = Query(
 
 
 def run_for(turn: StoredTurn, runs: Sequence[Any]) -> Any | None:
-    """Return the run a turn is served in, one of its thread's active ones; None where it opens a run.
+    """Return the active run of its thread in which a turn is served, or None if it opens a new run.
 
-    An answer is for the run it names, and one that names none for the run that spoke last. Other words are for a run
-    that asked the person something, otherwise for a run of their own, as long as not too many wait already.
+    An answer is for the run it names, and one that names none is for the run that spoke last. Other words are for a run
+    that asked the person something, otherwise for a new run, unless too many wait already.
     """
     served = next((run for run in runs if run.status in SERVED), None)
     if served is not None:
@@ -59,20 +59,20 @@ def run_for(turn: StoredTurn, runs: Sequence[Any]) -> Any | None:
 
 
 def asked_beside(connection: Connection, thread_key: str, run_id: str) -> tuple[Asked, ...]:
-    """Return what the other runs of a thread ask a person about, the oldest first."""
+    """Return what the other runs of a thread ask a person to approve, the oldest first."""
     rows = _BESIDE.all(connection, {"of_thread": thread_key, "but_run": run_id})
     rows.sort(key=lambda row: row.spoke_at or 0)
     return tuple(one for row in rows for one in card_of(row) if one.open)
 
 
 def card_of(row: Any) -> tuple[Asked, ...]:
-    """Return what a run asks about; a run that was suspended before cards were kept says no more than its approval."""
+    """Return a run's approval card; a run suspended before cards were stored has only its approval id."""
     card = tuple(Asked(*one) for one in json.loads(row.card))
     return card if card or not row.approval_id else (Asked(row.approval_id, "", "self"),)
 
 
 def card_json(card: Sequence[Asked]) -> str:
-    """Return a card as a run's row keeps it."""
+    """Return a card as stored in a run's row."""
     return json.dumps([[one.approval_id, one.tool, one.approval_class, one.open] for one in card])
 
 

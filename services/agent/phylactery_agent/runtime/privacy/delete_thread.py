@@ -1,7 +1,7 @@
-"""Deleting a thread: what runs there ends, what is open at RiskGate is closed, and everything kept of it goes.
+"""Deletion of a thread: its runs end, what is open at RiskGate is closed, and all stored data is removed.
 
-Until the last transaction nothing of it is gone, so whoever was interrupted asks again; from then on the outbox tells
-the other services, whenever they answer.
+Nothing is removed before the last transaction, so an interrupted request can simply be repeated. From then on the
+outbox notifies the other services as soon as they are available.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from phylactery_agent.runtime.storage.records import Lease, Owner
 from phylactery_agent.runtime.storage.schema import ACTIVE, INBOX, RUNS, THREADS, TOOL_CALLS
 
 GRACE_SECONDS: Final = 30.0
-"""How long an effect that has begun may take to its end before it is in doubt."""
+"""Time, in seconds, that a started effect is given to finish before its outcome counts as unknown."""
 _LOOK_SECONDS: Final = 1.0
 _HOLDER: Final = "deletions"
 
@@ -39,15 +39,15 @@ _log = get_logger("deleting")
 
 
 class DeletionStore:
-    """A thread's removal in SQL. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+    """SQL for the removal of a thread. Every method raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
     async def begin(self, owner: Owner, thread_id: str) -> tuple[str, Sequence[str]]:
-        """Cancel what runs in the thread and remove what waits there and nobody began.
+        """Cancel what runs in the thread and remove the waiting turns that were never begun.
 
-        Return the run that is being served, empty where none is, and the turns that are not there any more.
+        Return the run being served, or an empty string, and the turns removed.
         """
 
         def work(connection: Connection) -> tuple[str, Sequence[str]]:
@@ -71,20 +71,20 @@ class DeletionStore:
         return await self._database.write(work)
 
     async def is_served(self, run_id: str) -> bool:
-        """Return whether a run is still being served."""
+        """Return True if a run is still being served."""
         query = sa.select(RUNS.c.run_id).where(RUNS.c.run_id == run_id, RUNS.c.status == "running")
         return await self._database.read(lambda connection: connection.execute(query).first() is not None)
 
     async def effects(self, thread_key: str) -> Sequence[str]:
-        """Return the keys of everything the thread's runs did or began outside."""
+        """Return the keys of every effect that the thread's runs performed or began."""
         runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == thread_key)
         query = sa.select(TOOL_CALLS.c.effect_key).where(TOOL_CALLS.c.run_id.in_(runs), TOOL_CALLS.c.effect_key != "")
         return await self._database.read(lambda connection: list(connection.scalars(query.distinct())))
 
     async def remove(self, owner: Owner, thread_id: str) -> Sequence[str]:
-        """Remove everything of the thread and queue what others must be told, in one transaction.
+        """Remove everything of the thread and queue the notifications to other services, in one transaction.
 
-        Return the turns that were not handled, for those who wait for them. The thread must be held.
+        Return the unhandled turns, so that those waiting for them can be notified. The thread must be held.
         """
 
         def work(connection: Connection) -> Sequence[str]:
@@ -102,7 +102,7 @@ class DeletionStore:
                 sa.select(INBOX.c.task_id).where(
                     INBOX.c.thread_key == key, INBOX.c.task_id != "", INBOX.c.handled_us > now - MAX_CHANGE_US
                 )
-            ).all():  # what was kept of them for a correction goes too
+            ).all():  # what was kept of them for a correction is removed too
                 queue_task_end(connection, lease, task_id, now_us=now, once=f"{task_id}:deleted")
             queue_deletion(connection, lease, request_id, now_us=now)
             remove_threads(connection, [key])
@@ -112,34 +112,34 @@ class DeletionStore:
         return await self._database.write(work)
 
     async def forget_log(self) -> None:
-        """Empty SQLite's log, where removed rows still stand; a reader of old pages may keep some until later.
+        """Empty SQLite's log, which still contains removed rows; a reader of old pages may keep some until later.
 
-        What stands in free space of the file goes with the next erasure, or when the agent starts.
+        The contents of free pages in the file are removed by the next erasure, or when the agent starts.
         """
         await forget_log(self._database)
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionTools:
-    """What deleting a thread needs, made once per process."""
+    """Dependencies of Deletions, created once per process."""
 
     store: DeletionStore
     runner: Runner
     delivery: Delivery
     news: ThreadNews
     forget_effects: Callable[[Iterable[str]], None]
-    """Drops what tools noted of effects, by their keys. May raise OSError."""
+    """Drops what tools recorded about effects, by their keys. May raise OSError."""
 
 
 class Deletions:
-    """Deletes threads, one at a time."""
+    """Deletion of threads, one at a time."""
 
     def __init__(self, tools: DeletionTools, *, grace_seconds: float = GRACE_SECONDS) -> None:
         self._t, self._grace_seconds = tools, grace_seconds
         self._at_once = asyncio.Lock()
 
     async def delete(self, owner: Owner, thread_id: str) -> None:
-        """Remove a thread of the owner; one that is not there is no error. Raise Unavailable STORE_UNAVAILABLE."""
+        """Remove a thread of the owner; a missing one is not an error. Raise Unavailable STORE_UNAVAILABLE."""
         key = owner.thread_key(thread_id)
         served, gone = await self._t.store.begin(owner, thread_id)
         crashpoints.reach("agent.delete.begun")
@@ -155,7 +155,7 @@ class Deletions:
                 unhandled = await self._t.store.remove(owner, thread_id)
             finally:
                 await self._t.runner.release(held, by=_HOLDER)
-                self._t.runner.wake(key)  # what came meanwhile opens the thread anew
+                self._t.runner.wake(key)  # messages that arrived meanwhile open the thread again
         crashpoints.reach("agent.delete.removed")
         for name in (key, *unhandled):
             self._t.news.tell(name)
@@ -164,7 +164,7 @@ class Deletions:
         _log.info("a thread was deleted", thread=key)
 
     async def _ended(self, key: str, run_id: str) -> None:
-        """Wait until the run is served no more, so that no effect is torn; for a bounded time."""
+        """Wait, for a bounded time, until the run is no longer served, so that no effect is interrupted."""
         try:
             async with asyncio.timeout(self._grace_seconds):
                 with self._t.news.listen(key) as news:

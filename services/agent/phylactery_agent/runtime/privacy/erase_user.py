@@ -1,8 +1,9 @@
-"""What the agent does for a person's privacy: erase everything held about them, so that it stays erased.
+"""Erasure of a user: removes everything the agent holds about them, and keeps it removed.
 
-An erasure is written down in a file first. Then the user's threads are held, so that nothing is served in them; what is
-open at RiskGate is closed there; the states of their runs go; and everything else goes in one transaction, with the
-record of it. Until that transaction nothing of the database is gone, and whatever interrupts it, it is done again.
+An erasure is first recorded in a log file. Then the user's threads are held, so that nothing is served in them; what is
+open at RiskGate is closed there; the states of their runs are removed; and everything else is removed in one
+transaction, together with the record of the erasure. Before that transaction nothing in the database is gone, and an
+interrupted erasure is repeated.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ from phylactery_agent.runtime.storage.records import Owner
 _REASON: Final = "the user was erased"
 _DUTY: Final = "erasures"
 _NEW_THREADS: Final = 100
-"""How often an erasure begins again because its user opened another thread meanwhile."""
+"""Maximum number of restarts of an erasure because its user opened another thread meanwhile."""
 
 _log = get_logger("privacy")
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyTools:
-    """What erasing a user needs, made once per process."""
+    """Dependencies of Privacy, created once per process."""
 
     store: ErasureStore
     log: ErasureLog[Erasure]
@@ -59,32 +60,33 @@ class PrivacyTools:
     services: Services
     news: ThreadNews
     forget_effects: Callable[[Iterable[str]], None]
-    """Drops what tools noted of effects, by their keys. May raise OSError."""
+    """Drops what tools recorded about effects, by their keys. May raise OSError."""
     forget_files: Callable[[str, str], None]
-    """Removes the earlier versions of files kept of a tenant's user. May raise OSError."""
+    """Removes the earlier file versions kept for a tenant's user. May raise OSError."""
     kept_files: Callable[[], Sequence[tuple[str, str]]]
-    """Returns the tenants and users of whom there are such versions."""
+    """Returns the tenants and users that have such versions."""
     retry_seconds: float
     duties: Duties
     look_seconds: float | None = None
-    """How often to look for what another process began and did not finish; None where there is no other."""
+    """Interval, in seconds, of the search for erasures another process left unfinished; None if there is no other."""
 
 
 class Privacy:
-    """Erases users, one at a time, whichever process over the database does it."""
+    """Erasure of users, one at a time across all processes that share the database."""
 
     def __init__(self, tools: PrivacyTools) -> None:
         self._t = tools
         self._at_once = asyncio.Lock()
         self._news = asyncio.Event()
         self._forgotten = True
-        """Whether nothing that was removed still stands in the files, as far as this process knows."""
+        """Whether the files hold no removed data any more, as far as this process knows."""
 
     async def erase(self, caller: Principal, subject: str, request_id: str) -> Erasure:
-        """Remove everything about the caller, or about a user of their tenant whom an operator names.
+        """Remove everything about the caller, or about a user of their tenant named by an operator.
 
         Return once nothing of it is left in the files. Raise PermissionDenied, Unavailable RISKGATE_UNAVAILABLE or
-        STORE_UNAVAILABLE; after those the service goes on by itself, and the same request_id answers what came of it.
+        STORE_UNAVAILABLE; after the latter two the service continues by itself, and the same request_id returns the
+        result.
         """
         user = whom(caller, subject)
         owner = Owner(user.tenant, user.subject)
@@ -117,19 +119,19 @@ class Privacy:
         return erasure
 
     async def replay(self) -> None:
-        """Erase whoever the log says is gone and this database, restored or cut off, still holds; before any turn.
+        """Erase, before any turn, users whom the log lists as erased but whom a restored or interrupted database holds.
 
-        Who cannot be erased yet, because RiskGate is away, is not served; run() tries again. Raise StartError where
-        the log is damaged, Unavailable.
+        A user who cannot be erased yet because RiskGate is unavailable is not served; run() tries again. Raise
+        StartError if the log is damaged, Unavailable.
         """
         await self.finish(keep_held=True)
         try:
             await self._forget()
-        except STORE_FAILED as error:  # a backup may be reading, or there is no room; run() tries again
+        except STORE_FAILED as error:  # a backup may be reading, or the disk is full; run() tries again
             _log.warning("old pages are still held", reason=error.reason)
 
     async def run(self) -> None:
-        """Finish what was begun, again and again until it is done, until cancelled."""
+        """Finish outstanding erasures, retrying as needed, until cancelled."""
         while True:
             self._news.clear()
             try:
@@ -140,9 +142,9 @@ class Privacy:
             await pause(self._news, self._t.look_seconds if complete else self._t.retry_seconds)
 
     async def finish(self, *, keep_held: bool = False) -> bool:
-        """Carry out what the log holds and the database does not; return whether nothing is left to do.
+        """Carry out the erasures that are in the log but not in the database; return True if none is left.
 
-        keep_held leaves the threads of those who are left unserved, and what stands in the files to the caller.
+        keep_held leaves the threads of the remaining users unserved, and the data left in the files to the caller.
         """
         if not await self._missing():
             if not self._forgotten:
@@ -167,7 +169,7 @@ class Privacy:
         return not failures
 
     async def _forget(self) -> None:
-        """Leave nothing of who was erased in the files; after a failure run() tries again. Raise Unavailable."""
+        """Leave nothing of erased users in the files; after a failure run() tries again. Raise Unavailable."""
         self._forgotten = False
         await self._t.store.forget_removed()
         self._forgotten = True
@@ -177,12 +179,12 @@ class Privacy:
         return unfinished(written, await self._t.store.known())
 
     async def _users(self) -> Sequence[Owner]:
-        """Return everybody something is kept of, in the database or beside it."""
+        """Return all users about whom anything is stored, in the database or in files."""
         kept = await asyncio.to_thread(self._t.kept_files)
         return [*await self._t.store.users(), *(Owner(tenant, user_id) for tenant, user_id in kept)]
 
     async def _written_down(self, owner: Owner, key: str, *, by_operator: bool) -> Erasure:
-        """Return the erasure a request asks for, from the log where it was begun before."""
+        """Return the erasure that a request asks for, taken from the log if it was begun before."""
         begun = next((one for one in await self._missing() if one.request_hash == key), None)
         if begun is not None:
             return begun
@@ -200,7 +202,7 @@ class Privacy:
         return intent
 
     async def _erase(self, owner: Owner, intent: Erasure, *, keep_held: bool = False) -> Erasure:
-        """Carry an erasure out. Raise Unavailable; then the threads it held are served again, unless keep_held."""
+        """Carry an erasure out. Raise Unavailable, after which its threads are served again unless keep_held."""
         held: set[str] = set()
         fresh: set[str] = set()
         removed: Removed | None = None
@@ -230,10 +232,10 @@ class Privacy:
         return erasure
 
     async def _attempt(self, owner: Owner, intent: Erasure, held: Collection[str]) -> Removed | None:
-        """Close what is open and remove the user's threads; None where a new thread came meanwhile."""
+        """Close what is open and remove the user's threads; return None if a new thread was opened meanwhile."""
         await self._close(owner, held)
         await forget_noted(self._t.forget_effects, await self._t.store.effects(owner), of="user")
-        if owner.user_id:  # an erasure that is replayed may name nobody who is here
+        if owner.user_id:  # a replayed erasure may name a user unknown here
             await remove_files(lambda: self._t.forget_files(owner.tenant, owner.user_id), of="user")
         crashpoints.reach("agent.erase.forgotten")
 
@@ -243,7 +245,7 @@ class Privacy:
         return await self._t.store.erase(owner, held, done)
 
     async def _close(self, owner: Owner, held: Collection[str]) -> None:
-        """Withdraw approvals, and tell RiskGate of every effect, those in doubt included. Raise Unavailable."""
+        """Withdraw approvals, and report every effect to RiskGate, including unknown outcomes. Raise Unavailable."""
         try:
             for key in await self._t.delivery.waiting("withdrawal"):
                 if key in held:
@@ -265,7 +267,7 @@ class Privacy:
             ) from None
 
     async def _release(self, held: Collection[str]) -> None:
-        """Serve the threads again; where the user is gone there is nothing to serve."""
+        """Serve the threads again; if the user was erased there is nothing to serve."""
         await self._t.runner.release(held, by=_DUTY)
         for key in await self._t.inbox.threads_with_work():
             if key in held:

@@ -36,14 +36,14 @@ from phylactery_agent.runtime.storage.schema import (
 
 _KNOWN = Query(sa.select(ERASURES.c.erasure_id))
 _BEGUN = ("running", "suspended")
-"""Statuses of a run that may have asked RiskGate for something that is still open there."""
+"""Statuses of a run that may have an open request at RiskGate."""
 _SETTLED_BY_ERASURE = ("transcript", "memory", "observation", "task_end")
-"""What memory, and RiskGate of the user's tasks, still had to be told: they erase it instead, and tasks have an end."""
+"""Outbox kinds that erasure makes obsolete: memory and RiskGate erase the data themselves, and tasks end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureCounts:
-    """How much was removed; see the contract."""
+    """Numbers of removed rows; see the contract."""
 
     threads: int = 0
     runs: int = 0
@@ -62,40 +62,40 @@ class Erasure(ErasureRecord[ErasureCounts]):
 
     @classmethod
     def counts_of(cls, fields: dict[str, int]) -> ErasureCounts:
-        """Return the agent's counts. Raise TypeError where they are none."""
+        """Return the agent's counts. Raise TypeError if the fields are not counts."""
         return ErasureCounts(**fields)
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A user who is gone: the record, and the turns that were not handled yet, for those who wait for them."""
+    """An erased user: the record, and the unhandled turns, so that those waiting for them can be notified."""
 
     erasure: Erasure
     unhandled: Sequence[str]
 
 
 class ErasureStore:
-    """Erases users. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+    """Store for the erasure of users. Every method raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
     async def find(self, request_hash: str) -> Erasure | None:
-        """Return the erasure a request asked for."""
+        """Return the erasure a request asked for, or None."""
         return await self._database.read(lambda connection: _first(connection, ERASURES.c.request_hash == request_hash))
 
     async def get(self, erasure_id: str) -> Erasure | None:
-        """Return an erasure."""
+        """Return an erasure, or None."""
         return await self._database.read(lambda connection: _first(connection, ERASURES.c.erasure_id == erasure_id))
 
     async def known(self) -> frozenset[str]:
-        """Return the ids of the erasures this database has been through."""
+        """Return the ids of the erasures applied to this database."""
         return await self._database.read(
             lambda connection: frozenset(row.erasure_id for row in _KNOWN.all(connection, {})), one=True
         )
 
     async def users(self) -> Sequence[Owner]:
-        """Return everybody who has a thread, or had one others must be told of: nothing is kept about anybody else."""
+        """Return all users with a thread, or with outstanding messages about one: nothing is kept about any others."""
 
         def work(connection: Connection) -> Sequence[Owner]:
             waiting = sa.select(OUTBOX.c.tenant, OUTBOX.c.user_id).where(OUTBOX.c.state == "waiting")
@@ -105,7 +105,7 @@ class ErasureStore:
         return await self._database.read(work)
 
     async def threads(self, owner: Owner) -> frozenset[str]:
-        """Return the keys of the owner's threads, and of those that are deleted and others must be told of."""
+        """Return the keys of the owner's threads, and of deleted ones with outstanding messages."""
         return await self._database.read(lambda connection: _threads(connection, owner))
 
     async def open_runs(self, owner: Owner) -> frozenset[str]:
@@ -118,7 +118,7 @@ class ErasureStore:
         return await self._database.read(work)
 
     async def effects(self, owner: Owner) -> Sequence[str]:
-        """Return the keys of everything the owner's runs did or began outside."""
+        """Return the keys of every effect that the owner's runs performed or began."""
 
         def work(connection: Connection) -> Sequence[str]:
             runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(_keys(owner)))
@@ -130,9 +130,9 @@ class ErasureStore:
         return await self._database.read(work)
 
     async def give_up(self, owner: Owner) -> None:
-        """Mark in doubt what had begun and was not finished, report included, and drop what others would be told.
+        """Mark started but unfinished effects as in doubt, queue their reports, and drop obsolete outbox messages.
 
-        The owner's threads must be held: nobody else may be serving them.
+        The owner's threads must be held: no other process may be serving them.
         """
 
         def work(connection: Connection) -> None:
@@ -155,14 +155,14 @@ class ErasureStore:
     async def erase(
         self, owner: Owner, held: Collection[str], done: Callable[[ErasureCounts], Erasure]
     ) -> Removed | None:
-        """Remove everything of the owner and keep the record, in one transaction; return once it is durable.
+        """Remove everything of the owner and store the record, in one transaction; return once it is durable.
 
-        None, and nothing is removed, where the owner has a thread that is not among those held.
+        Return None, removing nothing, if the owner has a thread that is not among those held.
         """
 
         def work(connection: Connection) -> Removed | None:
             active = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(_keys(owner)), RUNS.c.status.in_(ACTIVE))
-            connection.execute(active.order_by(RUNS.c.run_id).with_for_update()).all()  # as whoever ends one does
+            connection.execute(active.order_by(RUNS.c.run_id).with_for_update()).all()  # lock order as when a run ends
             keys = lock_threads(connection, THREADS.c.tenant == owner.tenant, THREADS.c.user_id == owner.user_id)
             if not _threads(connection, owner) | set(keys) <= set(held):
                 return None
@@ -183,17 +183,17 @@ class ErasureStore:
         return await self._database.write(work)
 
     async def forget_removed(self) -> None:
-        """Leave nothing of removed rows in SQLite's files. Raise Unavailable while its log is read."""
+        """Leave nothing of removed rows in SQLite's files. Raise Unavailable while its log is being read."""
         await forget_erased(self._database)
 
 
 async def forget_noted(forget: Callable[[Iterable[str]], None], effects: Iterable[str], *, of: str) -> None:
-    """Drop what tools noted of effects, by their keys; ``of`` says whose. Raise Unavailable where that fails."""
+    """Drop what tools recorded about effects, by their keys; ``of`` names the scope. Raise Unavailable on failure."""
     await remove_files(lambda: forget(effects), of=of)
 
 
 async def remove_files(remove: Callable[[], None], *, of: str) -> None:
-    """Run what removes files that tools keep; ``of`` says whose. Raise Unavailable where that fails."""
+    """Run a removal of files that tools keep; ``of`` names the scope. Raise Unavailable on failure."""
     try:
         await asyncio.to_thread(remove)
     except OSError as error:
@@ -205,15 +205,15 @@ async def remove_files(remove: Callable[[], None], *, of: str) -> None:
 
 
 def of_user(owner: Owner, keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
-    """Return every table that holds something about a user: its name among the counts, and which rows are theirs.
+    """Yield each table with data about a user: its name among the counts, and the condition for the user's rows.
 
-    keys are the user's threads, all of them and locked: each statement sees what was committed before it, and a
-    thread that is opened meanwhile must be in all of them or in none. What belongs to rows that are counted already has
-    no name. Those that others are found by come last.
+    keys are all of the user's threads, locked: each statement sees what was committed before it, and a thread opened
+    meanwhile must be in all of them or in none. Tables whose rows belong to rows already counted have an empty name.
+    Tables through which others are found come last.
     """
     opened_since = _keys(owner).where(THREADS.c.thread_key.not_in(keys))
     for name, table, theirs in of_threads(keys):
-        if table is OUTBOX:  # what is to be told of a deleted thread outlives it
+        if table is OUTBOX:  # outbox messages about a deleted thread outlive it
             whose = table.c.tenant == owner.tenant, table.c.user_id == owner.user_id
             yield name, table, sa.and_(*whose, table.c.thread_key.not_in(opened_since))
         else:
@@ -221,7 +221,7 @@ def of_user(owner: Owner, keys: Collection[str]) -> Iterator[tuple[str, sa.Table
 
 
 def of_threads(keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.ColumnElement[bool]]]:
-    """Return the same for threads, by their keys."""
+    """Yield the same for threads, by their keys."""
     runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(keys))
     yield "tool_calls", TOOL_CALLS, TOOL_CALLS.c.run_id.in_(runs)
     yield "", MODEL_CALLS, MODEL_CALLS.c.run_id.in_(runs)
@@ -238,14 +238,14 @@ def of_threads(keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.Column
 
 
 def lock_threads(connection: Connection, *which: sa.ColumnElement[bool]) -> Sequence[str]:
-    """Lock threads until the commit, and return their keys; over SQLite nobody else writes meanwhile."""
+    """Lock threads until the commit, and return their keys; over SQLite there is no concurrent writer."""
     query = sa.select(THREADS.c.thread_key).where(*which).order_by(THREADS.c.thread_key)
     return list(connection.scalars(query.with_for_update()))
 
 
 def remove_threads(connection: Connection, keys: Collection[str]) -> None:
-    """Remove everything of threads but what others are still to be told of them."""
-    require_written(connection, None)  # a checkpoint that waits for the commit is known by its run, not by its thread
+    """Remove everything of threads except what is still to be sent to other services."""
+    require_written(connection, None)  # a checkpoint pending in this commit is known by its run, not by its thread
     for _, table, theirs in of_threads(keys):
         if table is not OUTBOX:
             connection.execute(sa.delete(table).where(theirs))

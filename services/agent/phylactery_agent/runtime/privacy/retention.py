@@ -1,6 +1,6 @@
-"""How long events, and what the outbox delivered, are kept; nothing of a live run ever goes.
+"""Retention of events and of delivered outbox messages; nothing of a live run is ever removed.
 
-What is left of a thread's events has no gap: first_sequence says where it begins, and it only ever grows.
+The remaining events of a thread have no gap: first_sequence is where they begin, and it only ever grows.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from phylactery_agent.runtime.storage.schema import ACTIVE, EVENTS, OUTBOX, RUNS
 SWEEP_SECONDS: Final = 3_600.0
 _THREADS_AT_ONCE: Final = 200
 _AT_ONCE: Final = 1_000
-"""Events removed in one transaction, so that no turn waits long behind it."""
+"""Events removed in one transaction, so that no turn waits long for it."""
 _DAY_US: Final = 86_400 * MICROSECONDS
 _DELIVERED_US: Final = _DAY_US
-"""How long a delivered parcel stays, which says no more than when it was: for whoever asks why something is missing."""
+"""Retention of a delivered message, in microseconds: it shows when it was delivered, to help explain a missing one."""
 
 _log = get_logger("retention")
 
 
 class Retention:
-    """Removes events that are older than some days, and delivered parcels; several processes may do so at once."""
+    """Removal of old events and delivered messages; several processes may run it at once."""
 
     def __init__(self, database: Database, clock: Clock, *, days: int) -> None:
-        """Take how many days events are kept, 0 for ever."""
+        """Take the number of days that events are kept; 0 keeps them forever."""
         self._database, self._clock, self._days = database, clock, days
 
     async def run(self) -> None:
-        """Sweep again and again until cancelled; a round that fails is made up for by the next."""
+        """Sweep repeatedly until cancelled; the next round makes up for one that fails."""
         while True:
             try:
                 parcels = await self.prune()
                 events = await self.sweep()
-            except Exception as error:  # noqa: BLE001 - the next round may work; without one nothing would ever go
+            except Exception as error:  # noqa: BLE001 - the next round may work; else nothing would be removed
                 _log.warning("old events and parcels wait", error=type(error).__name__)
             else:
                 if events or parcels:
@@ -49,11 +49,11 @@ class Retention:
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def prune(self) -> int:
-        """Remove parcels that were delivered a day ago and more, and return how many.
+        """Remove messages delivered a day ago or earlier, and return how many.
 
-        One that waits stays, one that was refused, which is kept for a person, and every one of a live run, whose nodes
-        may run once more. Nothing else is told a second time: what queues a parcel moves a row that moves once. Parcels
-        stand in the order they were queued in, so the first page of new ones ends it. Raise Unavailable.
+        Messages that wait stay, as do refused ones, which are kept for a person, and all of a live run, whose nodes may
+        run again. Nothing else is sent a second time: a message is queued together with a state change that happens
+        only once. Messages are in queueing order, so the first page with new ones is the last. Raise Unavailable.
         """
         before_us, pruned, last = self._clock.now_us() - _DELIVERED_US, 0, 0
         while page := await self._parcels(last):
@@ -64,13 +64,13 @@ class Retention:
         return pruned
 
     async def _parcels(self, after: int) -> list[tuple[int, int]]:
-        """Return the next parcels: their numbers, and when they were queued."""
+        """Return the next messages as pairs of id and queueing time."""
         query = sa.select(OUTBOX.c.outbox_id, OUTBOX.c.created_us).where(OUTBOX.c.outbox_id > after)
         page = query.order_by(OUTBOX.c.outbox_id).limit(_AT_ONCE)
         return await self._database.read(lambda connection: [(key, us) for key, us in connection.execute(page)])
 
     async def sweep(self) -> int:
-        """Remove what is too old and return how many events that were. Raise Unavailable STORE_UNAVAILABLE."""
+        """Remove events that are too old and return how many. Raise Unavailable STORE_UNAVAILABLE."""
         if not self._days:
             return 0
         before_us, removed, after = self._clock.now_us() - self._days * _DAY_US, 0, ""
@@ -100,7 +100,7 @@ class Retention:
 
 
 def _prune(connection: Connection, *, first: int, last: int, before_us: int) -> int:
-    """Remove the parcels between two numbers that may go; what another process removes is left to it."""
+    """Remove the removable messages between two ids; rows locked by another process are left to it."""
     live = sa.select(RUNS.c.run_id).where(RUNS.c.run_id == OUTBOX.c.run_id, RUNS.c.status.in_(ACTIVE))
     over = sa.select(OUTBOX.c.outbox_id).where(
         OUTBOX.c.outbox_id.between(first, last),
@@ -113,7 +113,7 @@ def _prune(connection: Connection, *, first: int, last: int, before_us: int) -> 
 
 
 def _remove_some(connection: Connection, key: str, before_us: int) -> int:
-    """Remove some of the thread's old events and return how many; a thread that is gone has none."""
+    """Remove some of the thread's old events and return how many; 0 if the thread no longer exists."""
     thread = connection.execute(
         sa.select(THREADS.c.first_sequence, THREADS.c.last_sequence)
         .where(THREADS.c.thread_key == key)

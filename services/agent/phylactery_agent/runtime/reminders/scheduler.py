@@ -1,11 +1,12 @@
-"""Firing: what is due is told, once, whoever looks and however often the process dies.
+"""The reminder scheduler: delivers each due reminder exactly once, across replicas and crashes.
 
-One transaction moves the schedule on, appends the message to the thread's log and queues it for the transcript. It is
-claimed by the time it was due, so of several replicas one moves it and the others find it moved. No run is touched:
-a suspended one stays as it is. What was missed while nobody looked is told in one late message.
+One transaction advances the schedule, appends the message to the thread's log and queues it for the transcript. The
+update is conditional on the previous due time, so of several replicas only one succeeds. No run is touched: a suspended
+one stays suspended. Occurrences missed while no process was running are reported in one late message.
 
-What is due next is counted from what was due, never from the clock: one that is set back tells nothing twice, and one
-that was an hour ahead told early, once. Over PostgreSQL it is the database's clock, whatever the replicas think.
+The next due time is computed from the last one, never from the clock: a clock that is set back causes no duplicates,
+and one that was an hour ahead delivers early, once. Over PostgreSQL the database's clock decides, whatever the
+replicas' clocks say.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from phylactery_agent.runtime.storage.schema import SCHEDULES, THREADS, to_text
 from phylactery_agent.timeparse.recurrence import Next, RuleError, next_after, to_local, zone
 
 LATE_US: Final = 60 * MICROSECONDS
-"""A message that comes later than this says when it was due."""
+"""Delay beyond which a message states when it was due, in microseconds."""
 KEPT_US: Final = 30 * 24 * 3_600 * MICROSECONDS
-"""How long a reminder that is over is kept, for an effect that comes back to it."""
+"""Retention of a finished reminder, in microseconds, for an effect that is repeated under the same key."""
 _FORGET_US: Final = 3_600 * MICROSECONDS
 _PAGE: Final = 100
 _SHOWN: Final = "%Y-%m-%d %H:%M"
@@ -59,12 +60,12 @@ NowOf = Callable[[Connection, int], int]
 
 
 def database_now(connection: Connection, now_us: int) -> int:
-    """Return the time leases are judged by: the database's own where others may serve it, else the process'."""
+    """Return the time by which leases are judged: the database's if other processes may serve it, else our own."""
     return int(connection.execute(sa.select(lease_now(connection, now_us))).scalar_one())
 
 
 class Firing:
-    """Tells what is due, in the background."""
+    """The background delivery of due reminders."""
 
     def __init__(
         self,
@@ -76,9 +77,9 @@ class Firing:
         poll_seconds: float,
         now_of: NowOf = database_now,
     ) -> None:
-        """poll_seconds is the longest a replica does not look: another one may have been given something new.
+        """Take the stores; poll_seconds bounds the sleep, since another replica may have accepted a new reminder.
 
-        now_of answers the time something is due by, from a connection and the process' own.
+        now_of returns the time by which reminders are due, given a connection and the process's own time.
         """
         self._database, self._clock, self._news, self._delivery = database, clock, news, delivery
         self._poll_seconds, self._now_of = poll_seconds, now_of
@@ -86,11 +87,11 @@ class Firing:
         self._forgot_us = 0
 
     def wake(self) -> None:
-        """Say that something new may be due."""
+        """Wake the scheduler because a new reminder may be due."""
         self._asked.set()
 
     async def run(self) -> None:
-        """Fire what is due, again and again, until cancelled."""
+        """Deliver due reminders until cancelled."""
         while True:
             self._asked.clear()
             try:
@@ -99,26 +100,26 @@ class Firing:
             except STORE_FAILED:
                 _log.warning("reminders wait for the store")
                 seconds = self._poll_seconds
-            except Exception as error:  # noqa: BLE001 - a fault of ours in one reminder must not end them all
+            except Exception as error:  # noqa: BLE001 - a bug in one reminder must not end them all
                 _log.error("reminders were not told", error=type(error).__name__)
                 seconds = self._poll_seconds
             await pause(self._asked, seconds)
 
     async def fire_due(self) -> int:
-        """Tell everything that is due now, and forget what is long over; return how many messages that were."""
+        """Deliver every due reminder and delete old finished ones; return the number of messages delivered."""
         fired = 0
         while due := await self._database.read(lambda connection: _due(connection, self._now(connection))):
             moved = 0
             for schedule_id in due:
                 moved += await self._fire(schedule_id)
             fired += moved
-            if not moved:  # others did it, or a row cannot be moved: neither is gained by asking at once
+            if not moved:  # other replicas delivered them, or a row cannot be advanced: retrying at once helps neither
                 break
         await self._forget_now_and_then()
         return fired
 
     async def _forget_now_and_then(self) -> None:
-        now = self._clock.now_us()  # a month, more or less
+        now = self._clock.now_us()  # the process's clock suffices: the retention time need not be exact
         if abs(now - self._forgot_us) >= _FORGET_US:
             await self._database.write(lambda connection: _forget(connection, now))
             self._forgot_us = now
@@ -139,7 +140,7 @@ class Firing:
         return True
 
     async def _until_next(self) -> float:
-        """Return how long to wait: what was due and could not be told is not gained by asking at once."""
+        """Return the seconds to wait; an overdue reminder that could not be delivered waits for the next poll."""
         query = sa.select(sa.func.min(SCHEDULES.c.due_us)).where(SCHEDULES.c.state == "active")
 
         def work(connection: Connection) -> float:
@@ -165,7 +166,7 @@ def _forget(connection: Connection, now: int) -> None:
 
 
 def _tell(connection: Connection, schedule_id: str, now: int) -> str | None:
-    """Move a schedule on and tell it, in this transaction; return its thread, None where it is not due any more."""
+    """Advance a schedule and queue its message in this transaction; return its thread, or None if no longer due."""
     row = connection.execute(sa.select(SCHEDULES).where(SCHEDULES.c.schedule_id == schedule_id)).one_or_none()
     if row is None or row.state != "active" or row.due_us > now:
         return None
@@ -185,7 +186,7 @@ def _tell(connection: Connection, schedule_id: str, now: int) -> str | None:
     reach("agent.schedule.claimed")
     message_id = f"{schedule_id}.{row.due_us}"
     text = _text(row, then, now)
-    # no run and no lease: the message is its own fact of the thread, whatever is being served there
+    # no run and no lease: the message is a fact of the thread, independent of any run in progress there
     firing = Lease("", message_id, row.thread_id, Owner(row.tenant, row.user_id), "", 0)
     append_event(connection, firing, "message", {"message_id": message_id, "text": text}, once="reminder", now_us=now)
     told = {"id": message_id, "role": "assistant", "text": text, "create_us": now}

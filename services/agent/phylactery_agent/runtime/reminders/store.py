@@ -1,4 +1,4 @@
-"""Schedules: reminders as rows, written once per effect, read and cancelled by their owner."""
+"""Stored reminders: created once per effect, listed and cancelled by their owner."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from phylactery_agent.runtime.storage.schema import INBOX, SCHEDULES, THREADS, t
 from phylactery_agent.timeparse.vocabulary import fold
 
 MAX_PER_USER: Final = 100
-"""Active reminders a person has at a time, where a setting does not say otherwise."""
+"""Default limit of active reminders per person."""
 _MAX_LOOKED_AT: Final = 1_000
-"""Active reminders one look reads: as many as the setting may allow."""
+"""Active reminders read in one lookup: the maximum that the setting allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reminding:
-    """What every turn's reminders share: the store, the most a person may have, and who hears of a new one."""
+    """Dependencies shared by all turns' reminders: the store, the limit per person, and the scheduler's wake-up."""
 
     database: Database
     clock: Clock
@@ -37,7 +37,7 @@ class Reminding:
 
 
 class TurnReminders:
-    """ports.Reminders of one turn. request_turn is the turn that brought the request, where it was an earlier one."""
+    """Implementation of ports.Reminders for one turn; request_turn is the turn that brought the request, if earlier."""
 
     def __init__(self, shared: Reminding, lease: Lease, turn: StoredTurn, language: str, request_turn: str) -> None:
         self._shared, self._lease, self._turn, self._language = shared, lease, turn, language
@@ -46,11 +46,11 @@ class TurnReminders:
 
     @property
     def time_zone(self) -> str:
-        """The zone of the setting."""
+        """The configured time zone."""
         return self._shared.time_zone
 
     async def asked_us(self) -> int:
-        """Return when the person said it: an approval that came later moves nothing."""
+        """Return when the person made the request; an approval that came later does not change it."""
         if self._asked_in == self._turn.turn_id:
             return self._turn.created_us
         query = sa.select(INBOX.c.created_us).where(INBOX.c.turn_id == self._asked_in)
@@ -58,7 +58,7 @@ class TurnReminders:
         return self._turn.created_us if found is None else int(found)
 
     async def create(self, wanted: WantedReminder, *, key: str) -> Reminder:
-        """Keep a reminder, once per key.
+        """Store a reminder, once per key.
 
         Raise ReminderRefusedError with TOO_MANY_REMINDERS, LeaseLostError, Unavailable.
         """
@@ -98,12 +98,12 @@ class TurnReminders:
         return kept
 
     async def list(self, *, limit: int) -> Sequence[Reminder]:
-        """Return the person's active reminders of all their threads, the next one first."""
+        """Return the person's active reminders in all their threads, the next due first."""
         owner = self._lease.owner
         return await self._shared.database.read(lambda connection: _active(connection, owner, limit))
 
     async def cancel(self, name: str, *, key: str) -> Reminder:
-        """Cancel one active reminder by its id, or by its text where that is one's alone.
+        """Cancel one active reminder by its id, or by its text if that matches only one.
 
         Raise ReminderRefusedError with REMINDER_NOT_FOUND or REMINDER_AMBIGUOUS, LeaseLostError, Unavailable.
         """
@@ -124,16 +124,16 @@ class TurnReminders:
                 .values(state="cancelled", cancel_key=key, updated_us=now)
             )
             if done.rowcount != 1:
-                raise _not_found()  # it came due, or went, at this very moment
+                raise _not_found()  # it became due or was removed at this moment
             return _get(connection, meant.reminder_id)
 
         return await shared.database.write(work)
 
 
 def _require_room(connection: Connection, owner: Owner, most: int) -> None:
-    """Raise ReminderRefusedError where the person has as many as they may.
+    """Raise ReminderRefusedError if the person has reached the limit.
 
-    Their threads are locked first, so that two that are written at once see each other.
+    Their threads are locked first, so that two concurrent writes see each other.
     """
     theirs = sa.select(THREADS.c.thread_key).where(THREADS.c.tenant == owner.tenant, THREADS.c.user_id == owner.user_id)
     connection.execute(theirs.order_by(THREADS.c.thread_key).with_for_update()).all()
@@ -145,7 +145,7 @@ def _require_room(connection: Connection, owner: Owner, most: int) -> None:
 
 
 def _meant(reminders: Sequence[Reminder], name: str) -> Reminder:
-    """Return the one reminder a name means: an id, a whole text, or a part of one."""
+    """Return the one reminder that a name identifies: by id, by its whole text, or by a part of it."""
     wanted = fold(name)
     for fits in (
         [one for one in reminders if one.reminder_id == name],
@@ -178,7 +178,7 @@ def _get(connection: Connection, schedule_id: str) -> Reminder:
 
 
 def reminder_of(row: Row[Any]) -> Reminder:
-    """Return a row as a value."""
+    """Convert a row to a Reminder."""
     return Reminder(
         reminder_id=row.schedule_id,
         text=to_text(row.text),

@@ -1,4 +1,4 @@
-"""Whose folder a database belongs to: what replicas must share beside it, and where they do not they do not start."""
+"""Verification that all replicas of a database share one data folder; without it an agent refuses to start."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _JOURNAL_FILE: Final = "journal.id"
 
 
 def require_same_folder(database: Database, folder: Path, sealer: Sealer) -> None:
-    """Note which key and which journal of effects a shared database is used with, and that both are those noted.
+    """Record, or verify, the key and the effect journal that a shared database is used with.
 
-    Another key would refuse the same message as another, and could not open the codes of waiting replies; another
-    journal could not say whether a write was done. Over SQLite both lie beside the database. Raise StartError.
+    With another key the same message would be rejected as different, and the codes of waiting replies could not be
+    unsealed; another journal could not tell whether a write was done. Over SQLite both are stored next to the database.
+    Raise StartError.
     """
     if database.dialect == "sqlite":
         return
@@ -44,7 +45,7 @@ def _different(path: Path, what: str, mark: str) -> str:
 
 
 def _journal_name(path: Path) -> str:
-    """Return the name of the folder's journal, made on first use. Raise StartError."""
+    """Return the name of the folder's journal, creating it on first use. Raise StartError."""
     try:
         try:
             with path.open("x", encoding="ascii") as file:
@@ -57,7 +58,7 @@ def _journal_name(path: Path) -> str:
 
 
 def _noted(database: Database, name: str, value: str) -> str:
-    """Return what is noted under a name, which is the value where nothing was."""
+    """Return the value recorded under a name, recording the given one if there was none."""
 
     def work(connection: Connection) -> str:
         connection.execute(insert(MARKS).values(name=name, value=value).on_conflict_do_nothing())

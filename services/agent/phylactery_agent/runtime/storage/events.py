@@ -19,9 +19,9 @@ from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 
 _PAGE = 50
 _PAGE_CHARACTERS = 64 * 1024
-"""How much is read at once: whoever reads a stream slowly, or not at all, has this held for them, or one event."""
+"""Maximum size of one page in characters, unless one event is longer: a slow reader keeps it in memory."""
 _NEVER_STORED = frozenset({"code", "arguments"})
-"""Fields of approval_required that are fetched when the event is sent, and are in no store."""
+"""Fields of approval_required that are fetched when the event is sent and never stored."""
 
 
 _TOLD = Query(
@@ -62,7 +62,7 @@ _ADD = RowInsert(
 def append_event(
     connection: Connection, lease: Lease, kind: str, payload: Mapping[str, Any], *, once: str, now_us: int
 ) -> int:
-    """Store an event and return its sequence; one that is already there (run, turn, once) keeps its own."""
+    """Store an event and return its sequence; one already stored under (run, turn, once) keeps its sequence."""
     there = _TOLD.one(connection, {"run_id": lease.run_id, "turn_id": lease.turn_id, "once": once})
     if there is not None:
         return int(there[0])
@@ -78,13 +78,13 @@ def append_event(
 
 
 class ThreadEvents:
-    """ports.Events for one turn, under its lease."""
+    """Implementation of ports.Events for one turn, under its lease."""
 
     def __init__(self, writes: TurnWrites) -> None:
         self._writes = writes
 
     async def emit(self, *told: Told) -> None:
-        """Store each event once, in order and in one commit, with the turn's next write; see runtime.writes."""
+        """Store each event once, in order and in one commit, with the turn's next write; see turn.unit_of_work."""
         lease = self._writes.lease
 
         def work(connection: Connection, now: int) -> None:
@@ -95,18 +95,18 @@ class ThreadEvents:
 
 
 class EventLog:
-    """Reads what was stored."""
+    """Reader of the stored events."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def of_turn(self, turn_id: str, *, after: int = 0) -> Sequence[StoredEvent]:
-        """Return a turn's events past a sequence, in order, a bounded page of them."""
+        """Return a page of a turn's events after a sequence, in order."""
         of_it = {"of_turn": turn_id, "after": after}
         return await self._database.read_quickly(lambda connection: _page(_OF_TURN, connection, of_it), one=True)
 
     async def of_thread(self, thread_key: str, *, after: int) -> ThreadTail | None:
-        """Return a thread's events past a sequence, a bounded page of them; None where there is no such thread."""
+        """Return a page of a thread's events after a sequence, or None if there is no such thread."""
 
         def work(connection: Connection) -> ThreadTail | None:
             of_it = {"of_thread": thread_key, "after": after}
@@ -119,7 +119,7 @@ class EventLog:
         return await self._database.read(work)
 
     async def newest(self, run_id: str, kind: str) -> StoredEvent | None:
-        """Return a run's newest event of a kind."""
+        """Return a run's newest event of a kind, or None."""
 
         def work(connection: Connection) -> StoredEvent | None:
             row = connection.execute(
@@ -134,7 +134,7 @@ class EventLog:
 
 
 def _page(query: Query, connection: Connection, values: Mapping[str, Any]) -> Sequence[StoredEvent]:
-    """Return the next events, in order: some, or what is little enough of them, and one in any case."""
+    """Return the next events in order: bounded by number and total size, but at least one."""
     events: list[StoredEvent] = []
     left = _PAGE_CHARACTERS
     with contextlib.closing(query.each(connection, values)) as rows:

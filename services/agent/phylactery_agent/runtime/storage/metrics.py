@@ -1,6 +1,6 @@
-"""What the agent tells about itself: how turns end and how long they take, what waits, what is lost and done again.
+"""Metrics of the agent: outcomes and durations of turns, queue depths, lost leases and retries.
 
-No attribute holds a text, an id or a name a person or a model chose: only words from lists of ours.
+No attribute holds a text, an id or a name that a person or a model chose: only words from fixed lists.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from phylactery_agent.runtime.storage.schema import ACTIVE, INBOX, OUTBOX, RUNS,
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 SLO_MS: Final = {"text_fast_path": 2_000.0}
-"""How long a turn may take end to end, by pathway; a turn that takes as long or longer counts."""
+"""Maximum end-to-end time of a turn in milliseconds, by pathway; a turn that reaches it is a violation."""
 
 _SECONDS: Final = (0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400)
-"""A run may wait for a person for a day."""
+"""Histogram boundaries, up to a day: a run may wait that long for a person."""
 
 _turns = meter().create_counter(
     semconv.AGENT_TURNS, unit="{turn}", description="turns that ended, by status and reason"
@@ -63,20 +63,20 @@ meter().create_observable_gauge(
 
 
 class TurnTimes:
-    """What one turn tells: made when it is claimed, told when it routes, is heard of, and ends."""
+    """Metrics of one turn, created at its claim and updated when it is routed, first becomes visible, and ends."""
 
     def __init__(self, clock: Clock, *, graph: str, created_us: int, run_created_us: int, attempt: int) -> None:
         self._clock, self._graph = clock, graph
         self._created_us, self._run_created_us = created_us, run_created_us
         self._routed = self._told = False
         self.pathway = "unknown"
-        """How the message is served, once that is known."""
+        """The message's pathway, once it is known."""
         if attempt > 1:
             _turn_retries.add(1, {semconv.GEN_AI_AGENT: graph})
 
     @classmethod
     def of(cls, clock: Clock, claim: Claim) -> TurnTimes:
-        """Return those of a claimed turn."""
+        """Return the metrics of a claimed turn."""
         return cls(
             clock,
             graph=claim.run.graph,
@@ -86,23 +86,23 @@ class TurnTimes:
         )
 
     def routed(self) -> None:
-        """Note that a node has ended: the first one says how the turn is served."""
+        """Record that a node ended: the first one decides how the turn is served."""
         if not self._routed:
             self._routed = True
             _route_ms.record(self._since(self._created_us), {semconv.PATHWAY: self.pathway})
 
     def told(self) -> None:
-        """Note that events of the turn can be sent: the first one shows the person that something happens."""
+        """Record that events of the turn can be sent: the first one is the first visible sign of progress."""
         if not self._told:
             self._told = True
             _typing_ms.record(self._since(self._created_us), {semconv.PATHWAY: self.pathway})
 
     def lease_lost(self) -> None:
-        """Note that another process may be serving the run."""
+        """Record that another process may be serving the run."""
         _lease_losses.add(1, {semconv.GEN_AI_AGENT: self._graph})
 
     def ended(self, status: str, reason: str) -> None:
-        """Note how the turn ended, durably."""
+        """Record how the turn ended, after that is durable."""
         taken, pathway = self._since(self._created_us), {semconv.PATHWAY: self.pathway}
         about = {semconv.GEN_AI_AGENT: self._graph, semconv.RUN_STATUS: status}
         _turns.add(1, {**about, semconv.FINISH_REASON: reason})
@@ -114,7 +114,7 @@ class TurnTimes:
             _run_seconds.record(self._since(self._run_created_us) / 1_000, about)
 
     def _since(self, begun_us: int) -> float:
-        """Return milliseconds; another process' clock may be ahead, and no time is less than none."""
+        """Return the elapsed milliseconds, at least 0: another process's clock may be ahead."""
         return max(0, self._clock.now_us() - begun_us) / 1_000
 
 
@@ -126,12 +126,12 @@ def run_cancelled(graph: str, seconds: float) -> None:
 
 
 def run_retried(graph: str) -> None:
-    """Count a run that was begun once more."""
+    """Count a retried run."""
     _run_retries.add(1, {semconv.GEN_AI_AGENT: graph})
 
 
 def tool_call(tool: str, state: str) -> None:
-    """Count a tool call that came to stand in a state. A name nobody registered may be a model's own words."""
+    """Count a tool call that entered a state. An unregistered name is not recorded: it may be a model's own words."""
     name = tool if tool in TOOL_REGISTRY else semconv.OTHER
     _tool_calls.add(1, {semconv.GEN_AI_TOOL: name, semconv.TOOL_CALL_STATE: state})
 
@@ -140,21 +140,21 @@ _watched: list[Database] = []
 
 
 def watch(database: Database) -> Callable[[], None]:
-    """Let the gauges of what waits read this database, and return what ends that.
+    """Include this database in the queue gauges, and return a function that removes it.
 
-    Agents that share a database each tell the same numbers: look at their greatest, not at their sum.
+    Agents that share a database each report the same numbers: aggregate by maximum, not by sum.
     """
     _watched.append(database)
     return lambda: _watched.remove(database)
 
 
 def _gauge(name: str, unit: str, description: str, read: Callable[[Connection], Iterable[Observation]]) -> None:
-    """Make a gauge of what a read of each database answers."""
+    """Create an observable gauge from a read of each watched database."""
 
     def observe(_options: CallbackOptions) -> Iterable[Observation]:
         found: list[Observation] = []
         for database in tuple(_watched):
-            with contextlib.suppress(DomainError):  # health tells that the store is away; nobody knows the number
+            with contextlib.suppress(DomainError):  # unknown while the store is unavailable, which health reports
                 found += database.read_sync(read)
         return found
 
@@ -167,7 +167,7 @@ def _count(*conditions: sa.ColumnElement[bool]) -> Callable[[Connection], Iterab
 
 
 def _outbox(connection: Connection) -> Iterable[Observation]:
-    """Return how much waits of each kind, those of which nothing waits included."""
+    """Return the number of waiting rows per kind, including kinds with none."""
     counted = sa.select(OUTBOX.c.kind, sa.func.count().label("depth"))
     query = counted.where(OUTBOX.c.state == "waiting").group_by(OUTBOX.c.kind)
     waiting = {row.kind: row.depth for row in connection.execute(query)}

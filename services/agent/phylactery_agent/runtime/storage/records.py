@@ -1,4 +1,4 @@
-"""What the runtime's stores hand out: rows as values, without SQL."""
+"""Value types returned by the runtime's stores, free of SQL."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ TurnKind = Literal["message", "approval_decided"]
 OnBusy = Literal["enqueue", "reject", "interrupt", "coalesce"]
 
 APPROVALS_SOURCE = "riskgate/approvals"
-"""The inbox source of approvals decided at RiskGate; no subject can hold a slash."""
+"""Inbox source of approvals decided at RiskGate; a subject cannot contain a slash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose a thread is: every query of a caller goes through one."""
+    """The owner of a thread; every query on behalf of a caller is scoped to one."""
 
     tenant: str
     user_id: str
 
     def thread_key(self, thread_id: str) -> str:
-        """Return what the runtime knows the owner's thread by: no choice of names of one user can meet another's."""
+        """Return the runtime's key for the owner's thread; names chosen by different users can never collide."""
         return _thread_key(self.tenant, self.user_id, thread_id)
 
 
-@lru_cache(maxsize=4_096)  # a turn asks some twenty times for its own
+@lru_cache(maxsize=4_096)  # a turn needs its own about twenty times
 def _thread_key(tenant: str, user_id: str, thread_id: str) -> str:
     name = json.dumps([tenant, user_id, thread_id], separators=(",", ":"))
     return hashlib.sha256(name.encode()).hexdigest()
 
 
 class OfThread:
-    """What belongs to a thread: thread_id is the owner's name for it, thread_key is whose it is as well."""
+    """Base of records that belong to a thread: thread_id is the owner's name for it, thread_key is globally unique."""
 
     __slots__ = ()
     owner: Owner
@@ -54,9 +54,9 @@ class OfThread:
 
 @dataclass(frozen=True, slots=True)
 class Incoming(OfThread):
-    """A checked message on its way into the inbox; body_hash is over the words as they came, codes included.
+    """A checked message on its way into the inbox; body_hash covers the words as received, codes included.
 
-    graph is the one the caller asks for, empty for the thread's own; a new thread then gets opens_graph.
+    graph is the one the caller requests, or empty for the thread's own; a new thread then gets opens_graph.
     """
 
     owner: Owner
@@ -70,7 +70,7 @@ class Incoming(OfThread):
     graph: str = ""
     opens_graph: str = "secured"
     findings: str = ""
-    """A JSON list of the kinds Inspect found in it; empty where nobody looked."""
+    """A JSON list of the kinds Inspect found in it; empty if it was not inspected."""
     do_not_store: bool = False
     allowed_tools: tuple[str, ...] = ()
     sealed_code: bytes | None = field(default=None, repr=False)
@@ -82,10 +82,10 @@ class Incoming(OfThread):
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn(OfThread):
-    """One inbox row: a message, or an approval decided elsewhere, and the answer once it was handled.
+    """One inbox row: a message, or an approval decided elsewhere, and the reply once it was handled.
 
-    lead_turn is the turn this message is answered with, empty where it is its own; joined are the turns answered with
-    this one, whose words its text holds once it is claimed.
+    lead_turn is the turn this message is answered with, or empty if it is answered alone; joined are the turns answered
+    with this one, whose words its text includes once it is claimed.
     """
 
     turn_id: str
@@ -115,7 +115,7 @@ class StoredTurn(OfThread):
     lead_turn: str = ""
     joined: tuple[str, ...] = ()
     parts: tuple[StoredTurn, ...] = ()
-    """The messages the text is made of, where they are several."""
+    """The messages the text is composed of, if there are several."""
     findings: str = ""
     do_not_store: bool = False
     allowed_tools: tuple[str, ...] = ()
@@ -124,20 +124,20 @@ class StoredTurn(OfThread):
 
     @property
     def served_as(self) -> str:
-        """Return the turn whose events and answer are this one's."""
+        """Return the turn whose events and reply are this one's."""
         return self.lead_turn or self.turn_id
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRun(OfThread):
-    """One run as its row says."""
+    """One run, as stored in its row."""
 
     run_id: str
     thread_id: str
     owner: Owner
     graph: str
     graph_version: str
-    """The version of the graph it stands in; empty before it was served."""
+    """The version of the graph it was begun with; empty before it was served."""
     language: str
     status: RunStatus
     reason: str
@@ -150,7 +150,7 @@ class StoredRun(OfThread):
     created_us: int
     updated_us: int
     retry_of: str = ""
-    """The run that failed and that this one began once more."""
+    """The failed run that this one retries."""
     supersteps: int = 0
     active_us: int = 0
     tool_calls: int = 0
@@ -158,12 +158,12 @@ class StoredRun(OfThread):
     tokens: int = 0
     cost_micros: int = 0
     card: tuple[Asked, ...] = ()
-    """What stands on the card of a run that waits for an approval, the call it waits for first."""
+    """The card of a run that waits for an approval; the call it waits for comes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredStep:
-    """One node a run executed."""
+    """One node that a run executed."""
 
     superstep: int
     position: int
@@ -178,7 +178,7 @@ class StoredStep:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """Some rows, and how to ask for those after them; the token is empty where there are none."""
+    """Some rows, and the token for the page after them; it is empty on the last page."""
 
     rows: Sequence[T]
     next_page_token: str
@@ -212,7 +212,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class ThreadTail:
-    """Some of a thread's events, in order, and where the thread stands; opened_us tells it from one of its name."""
+    """A page of a thread's events, in order, and its bounds; opened_us tells it from another thread of that name."""
 
     opened_us: int
     first_sequence: int
@@ -222,7 +222,7 @@ class ThreadTail:
 
 @dataclass(frozen=True, slots=True)
 class StoredToolCall:
-    """One row of the ledger as it is shown: no output, no arguments."""
+    """One row of the ledger as it is shown: without output or arguments."""
 
     tool_call_id: str
     tool: str
@@ -241,9 +241,9 @@ class StoredToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Lease(OfThread):
-    """The authority to execute one run: valid while the row's owner and fence are these and its time is not over.
+    """The authority to execute one run: valid while the row has this owner and fence and its time has not expired.
 
-    The run's checkpoints lie under its id.
+    The run's checkpoints are stored under its id.
     """
 
     run_id: str
@@ -258,14 +258,14 @@ class Lease(OfThread):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A turn to serve and the authority to do it; attempt counts the claims of this turn."""
+    """A turn to serve and the authority to do so; attempt counts the claims of this turn."""
 
     turn: StoredTurn
     run: StoredRun
     lease: Lease
     attempt: int
     beside: tuple[StoredRun, ...] = ()
-    """The other runs of the thread that wait for an approval: none can be added while this one is served."""
+    """The thread's other runs that wait for an approval: none can be added while this one is served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +278,12 @@ class Ending:
     reply_text: str
     approval_id: str = ""
     card: tuple[Asked, ...] = ()
-    """What is asked for together with that approval, itself first."""
+    """Everything that is to be approved together with that approval, itself first."""
     tells_others: bool = False
-    """Has the reply end with what other runs of the thread wait for, if any still do."""
+    """Append to the reply what other runs of the thread wait for, if any still do."""
     steps: tuple[Mapping[str, Any], ...] | None = None
-    """The plan after the turn; None keeps what the row holds."""
+    """The plan after the turn; None keeps the stored one."""
     do_not_store: bool = False
-    """Tells memory nothing of the turn, and drops what the person said in it."""
+    """Send memory nothing of the turn, and drop what the person said in it."""
     worth_remembering: bool = False
-    """Gives memory's write policy what the person said in this turn."""
+    """Submit what the person said in this turn to memory's write policy."""

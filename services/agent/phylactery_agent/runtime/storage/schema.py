@@ -1,6 +1,6 @@
 """The agent's tables. Times are microseconds since the epoch; texts a person or a tool wrote are UTF-8 bytes.
 
-Bytes, because PostgreSQL's text cannot hold NUL and both may.
+They are bytes because PostgreSQL's text type cannot hold NUL, which both may contain.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import sqlalchemy as sa
 METADATA = sa.MetaData()
 
 ACTIVE = ("queued", "running", "suspended")
-"""The statuses of a run that has not ended. Of a thread at most one is SERVED; several may wait for a person."""
+"""Statuses of a run that has not ended. At most one run per thread is SERVED; several may wait for a person."""
 SERVED = ("queued", "running")
-"""The statuses of a run that is executed, or is about to be: at most one of a thread."""
+"""Statuses of a run that is being executed or is about to be: at most one per thread."""
 
 _NAME = sa.String(128)
 _KEY = sa.String(64)
@@ -72,7 +72,7 @@ RUNS = sa.Table(
 )
 _active = RUNS.c.status.in_(ACTIVE)
 IS_ACTIVE = RUNS.c.status.in_([sa.literal_column(f"'{status}'") for status in ACTIVE])
-"""The same for statements, with its values as the index has them: where they are parameters no store uses it."""
+"""The same condition with literal values, as in the index: with bound parameters the partial index is not used."""
 sa.Index("agent_runs_active", RUNS.c.thread_key, sqlite_where=_active, postgresql_where=_active)
 _served = RUNS.c.status.in_(SERVED)
 sa.Index("agent_runs_one_served", RUNS.c.thread_key, unique=True, sqlite_where=_served, postgresql_where=_served)
@@ -280,10 +280,10 @@ MARKS = sa.Table(
 
 
 def to_bytes(text: str) -> bytes:
-    """Return a text as the tables keep it; lone surrogates, which UTF-8 has no form for, survive."""
+    """Encode a text as the tables store it; lone surrogates, which strict UTF-8 cannot represent, survive."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def to_text(data: bytes) -> str:
-    """Return the text of a stored value."""
+    """Decode a stored value."""
     return data.decode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Sealing what may not be readable in any store: AES-256-GCM under a key file that only the owner can read."""
+"""Sealing of values that must not be readable in any store: AES-256-GCM with a key file only its owner can read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SealError(RuntimeError):
 
 
 class Sealer:
-    """Seals the codes of waiting approval replies, and hashes message bodies so that a hash tells nothing of them."""
+    """Encryption for the codes of waiting approval replies, and keyed hashes that reveal nothing of message bodies."""
 
     def __init__(self, secret: bytes) -> None:
         """Take 32 secret bytes; two keys are derived from them (HKDF, RFC 5869)."""
@@ -36,7 +36,7 @@ class Sealer:
         """Read <folder>/seal.key, or create it with mode 0600. Raise SealError."""
         path = folder / KEY_FILE
         if not path.exists():
-            _create(path)  # where another process was faster the key is its
+            _create(path)  # if another process was faster, its key is used
         if path.stat().st_mode & 0o077:
             raise SealError(f"{path} can be read by others; run: chmod 600 {path}")
         secret = path.read_bytes()
@@ -46,11 +46,11 @@ class Sealer:
 
     @property
     def fingerprint(self) -> str:
-        """Return what tells this key from another, and tell nothing else of it."""
+        """Return an identifier of this key that reveals nothing else about it."""
         return hmac.new(self._mac_key, b"phylactery agent: which key", hashlib.sha256).hexdigest()
 
     def seal(self, text: str, *, turn_id: str) -> bytes:
-        """Return the text sealed to its turn."""
+        """Return the text encrypted and bound to its turn."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + self._aead.encrypt(nonce, text.encode(), turn_id.encode())
 
@@ -62,7 +62,7 @@ class Sealer:
             raise SealError(f"the code of turn {turn_id} cannot be unsealed; was {KEY_FILE} replaced?") from None
 
     def body_hash(self, body: bytes) -> str:
-        """Return a keyed hash: a plain one of a short code could be searched."""
+        """Return a keyed hash: a plain hash of a short code could be brute-forced."""
         return "sha256:" + hmac.new(self._mac_key, body, hashlib.sha256).hexdigest()
 
 
@@ -71,9 +71,9 @@ def _derive(secret: bytes, purpose: bytes) -> bytes:
 
 
 def _create(path: Path) -> None:
-    """Write a new key beside its place and move it there whole, so that a crash leaves no half key.
+    """Write a new key to a draft file and rename it, so that a crash never leaves a partial key.
 
-    Of several processes that begin at once in one folder one writes it, and the others find it.
+    Of several processes that start at once in one folder, one writes it and the others find it.
     """
     draft = path.with_name(path.name + ".new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT, 0o600)
