@@ -1,1 +1,1 @@
-"""The agent: plans, proposes, suspends, resumes; runs nothing without a receipt."""
+"""The agent service: plans, proposes, suspends and resumes; executes nothing without a receipt."""

@@ -179,7 +179,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
 
 
 async def _start_background(agent: Agent, settings: AgentSettings, closing: contextlib.AsyncExitStack) -> None:
-    """Start delivery, erasure, retention and, unless disabled, the approval watcher; all are cancelled first."""
+    """Start the background jobs, the approval watcher only if enabled; on close they are cancelled first."""
     jobs = [agent.delivery.run(), agent.privacy.run(), agent.retention.run(), agent.catalog.run(), agent.firing.run()]
     if settings.approval_poll_seconds:
         jobs.append(agent.watcher.run())

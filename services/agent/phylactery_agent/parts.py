@@ -137,7 +137,7 @@ def make_runner(shared: Shared, turns: TurnServer) -> Runner:
 
 
 def make_privacy(shared: Shared, runner: Runner, log: ErasureLog[Erasure]) -> Privacy:
-    """Return the erasure of users."""
+    """Return the Privacy part, which erases users."""
     return Privacy(
         PrivacyTools(
             store=ErasureStore(shared.database, shared.clock),

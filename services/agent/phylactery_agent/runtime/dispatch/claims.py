@@ -303,7 +303,7 @@ class ClaimStore:
         started = {"resumed": resumed, "graph": active.graph}
         append_event(connection, lease, "run_started", started, once="run_started", now_us=now)
         stored = replace(turn, run_id=active.run_id, resumed=resumed)
-        if again or not (resumed and active.approval_id):  # for a run awaiting an approval, only the answer itself
+        if again or not (resumed and active.approval_id):  # an answer to an approval is not coalesced
             stored = together(connection, stored, active.run_id, again=again)
         return Claim(stored, run_of(taken), lease, attempt, beside)
 

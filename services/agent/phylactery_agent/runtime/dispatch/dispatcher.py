@@ -56,7 +56,7 @@ class Runner:
         self.on_spare_work: Callable[[], None] = lambda: None
         """Called when there is work beyond this process's capacity."""
         self.on_hold: Callable[[str], None] = lambda _key: None
-        """Called with a thread that no other process may serve any more."""
+        """Called with a thread that this process has just held, so that other processes stop serving it."""
         self.on_return: Callable[[Claim], None] = lambda _claim: None
         """Called with a claim that was given back: its turn may have ended in a commit whose outcome is unknown."""
         self.before_taking: Callable[[Incoming], Awaitable[None]] = _nothing
@@ -156,7 +156,7 @@ class Runner:
             self._looking = asyncio.get_running_loop().create_task(self._find(), context=self._context.copy())
 
     async def stop(self) -> None:
-        """Stop at once; turns in progress resume from their latest checkpoint at the next start."""
+        """Stop at once; at the next start, turns in progress resume from their latest checkpoint."""
         self._stopped = True
         for timer in self._timers.values():
             timer.cancel()
@@ -172,7 +172,7 @@ class Runner:
     async def hold(self, thread_keys: Collection[str], *, by: str, keep: bool = False) -> frozenset[str]:
         """Stop serving these threads, in every process, until they are released.
 
-        Turns in progress stop at their latest checkpoint. Return the threads not held under that name before. Raise
+        Turns in progress are cancelled. Return the threads not held under that name before. Raise
         Unavailable, after releasing those again; with keep they stay held in this process instead. A thread counts as
         held, even one held before, only if this did not raise.
         """
@@ -342,7 +342,7 @@ class Runner:
             finally:
                 self._working.pop(thread_key, None)
                 if found is not None or given is not None:
-                    self.look()  # where one was left over there may be more
+                    self.look()  # a leftover claim suggests that there are more
 
     async def _serve_found(self, thread_key: str, found: Claim | Taking) -> None:
         """Serve a claim, or the run that a message being accepted turns out to open.

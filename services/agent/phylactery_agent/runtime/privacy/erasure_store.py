@@ -1,4 +1,4 @@
-"""Everything the database holds about one user: what of it is open, and its removal in one transaction."""
+"""All data that the database holds about a user: queries for what is open, and removal in one transaction."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class ThreadTail:
-    """A page of a thread's events, in order, and its bounds; opened_us tells it from another thread of that name."""
+    """A page of a thread's events, in order, and its bounds; opened_us distinguishes threads of one name."""
 
     opened_us: int
     first_sequence: int

@@ -50,12 +50,12 @@ class Sealer:
         return hmac.new(self._mac_key, b"phylactery agent: which key", hashlib.sha256).hexdigest()
 
     def seal(self, text: str, *, turn_id: str) -> bytes:
-        """Return the text encrypted and bound to its turn."""
+        """Return the text, encrypted and bound to its turn."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + self._aead.encrypt(nonce, text.encode(), turn_id.encode())
 
     def open(self, sealed: bytes, *, turn_id: str) -> str:
-        """Return the text. Raise SealError."""
+        """Return the text sealed to a turn. Raise SealError."""
         try:
             return self._aead.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], turn_id.encode()).decode()
         except InvalidTag:

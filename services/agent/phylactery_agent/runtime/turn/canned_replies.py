@@ -73,5 +73,5 @@ _TEXTS: Final[dict[str, dict[Language, str]]] = {
 
 
 def apology(reason: str, language: Language) -> str:
-    """Return the sentence for one of the reasons above."""
+    """Return the reply text for one of the reasons above."""
     return _TEXTS[reason][language]

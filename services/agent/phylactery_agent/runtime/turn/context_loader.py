@@ -1,4 +1,4 @@
-"""Loading of a turn's context from memory in one call, begun during intake if one process serves the database."""
+"""Loading of a turn's context from memory in one call; with a single process it begins during intake."""
 
 from __future__ import annotations
 

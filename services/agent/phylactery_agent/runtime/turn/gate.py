@@ -73,7 +73,7 @@ class TurnTask:
         self._finding = self._finding or asyncio.get_running_loop().create_task(self._find())
 
     def close(self) -> None:
-        """End the turn's use of the task. RiskGate expires by itself a task that is still being opened."""
+        """End the turn's use of the task; a task opened in vain expires at RiskGate by itself."""
         if self._finding is not None:
             drop(self._finding)
 
