@@ -172,9 +172,9 @@ class Runner:
     async def hold(self, thread_keys: Collection[str], *, by: str, keep: bool = False) -> frozenset[str]:
         """Stop serving these threads, in every process, until they are released.
 
-        Turns in progress are cancelled. Return the threads not held under that name before. Raise
-        Unavailable, after releasing those again; with keep they stay held in this process instead. A thread counts as
-        held, even one held before, only if this did not raise.
+        Turns in progress are cancelled. Return the threads not held under that name before. Raise Unavailable, after
+        releasing those again; with keep they stay held in this process instead. A thread counts as held, even one held
+        before, only if this did not raise.
         """
         fresh = frozenset(key for key in thread_keys if by not in self._held.get(key, ()))
         for key in thread_keys:
