@@ -119,10 +119,10 @@ class Privacy:
         return erasure
 
     async def replay(self) -> None:
-        """Erase, before any turn, users whom the log lists as erased and a restored or interrupted database still holds.
+        """Erase, before any turn is served, users listed as erased in the log whom this database still holds.
 
-        A user who cannot be erased yet because RiskGate is unavailable is not served; run() tries again. Raise
-        StartError if the log is damaged, Unavailable.
+        It may have been restored, or the erasure interrupted. A user who cannot be erased yet because RiskGate is
+        unavailable is not served; run() tries again. Raise StartError if the log is damaged, Unavailable.
         """
         await self.finish(keep_held=True)
         try:
