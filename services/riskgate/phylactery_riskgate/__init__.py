@@ -1,1 +1,1 @@
-"""RiskGate: the deterministic gate every tool call passes."""
+"""RiskGate: the deterministic gate for every tool call."""

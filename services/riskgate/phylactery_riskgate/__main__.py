@@ -1,4 +1,4 @@
-"""Starts RiskGate: python -m phylactery_riskgate."""
+"""Entry point: starts RiskGate with `python -m phylactery_riskgate`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from phylactery_riskgate.settings import RiskGateSettings
 
 
 def serve(*, workers: int = 1, **options: Any) -> None:
-    """Run until SIGINT or SIGTERM; whatever keeps it from starting is one sentence and exit code 2.
+    """Serve until SIGINT or SIGTERM; report a failed start in one sentence and exit with code 2.
 
-    workers are processes behind one port, each with an audit log of its own. options are settings that go before the
-    environment.
+    workers is the number of processes behind one port, each with its own audit log. options are settings that take
+    precedence over the environment.
     """
     if workers > 1:
         server.run_workers(RiskGateSettings, workers, **options)
@@ -23,7 +23,7 @@ def serve(*, workers: int = 1, **options: Any) -> None:
 
 
 def main() -> None:
-    """Serve, or migrate where told to."""
+    """Serve, or run the migrations, as the command line says."""
     server.main(RiskGateSettings, build)
 
 

@@ -1,4 +1,4 @@
-"""Puts RiskGate together for a server: bundle, keys, database, servicers, and the task that signs heads in time."""
+"""Composition root of RiskGate: bundle, keys, database, servicers and the periodic maintenance task."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ from phylactery_riskgate.settings import RiskGateSettings
 
 PACKAGE = "phylactery_riskgate"
 _LOG_PAGES = 1_000
-"""How long the log of a file grows (4 MB): a hundred records, each of which waits for a twentieth more until then."""
+"""Size of the WAL in pages (4 MB) before a checkpoint: about a hundred records, each up to 5 % slower by then."""
 
 _log = get_logger("riskgate")
 
 
 async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Service:
-    """Return the service ready to be served.
+    """Return the service, ready to be served.
 
-    Raise StartError where bundle, keys, schema or log cannot be used; the message says which and what to do.
+    Raise StartError if bundle, keys, schema or log cannot be used; the message says which, and what to do.
     """
     settings.prepare()
     try:
@@ -65,7 +65,7 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
         keys = LiveKeys.open(settings.keys_dir, settings.signing_key_file)
     except KeysError as error:
         raise StartError(str(error)) from None
-    # nearly every call of RiskGate makes a record, of a dozen pages
+    # nearly every RPC of RiskGate writes a record of about a dozen pages
     database = Database(settings.url, company=running_calls, log_pages=_LOG_PAGES)
     try:
         await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
@@ -78,7 +78,10 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
 
 
 def find_bundle(settings: RiskGateSettings) -> tuple[LiveBundle, BundleError | None]:
-    """Return the bundle of the folder, or why it holds none: the one that was accepted last may go on then."""
+    """Return the bundle of the folder and None, or an empty live bundle and the error.
+
+    With an error, the bundle that was accepted last may stay active.
+    """
     try:
         return LiveBundle(DecisionEngine(load_bundle(settings.bundle))), None
     except BundleError as error:
@@ -86,7 +89,7 @@ def find_bundle(settings: RiskGateSettings) -> tuple[LiveBundle, BundleError | N
 
 
 def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings) -> Service:
-    """Return the service over a RiskGate that is open."""
+    """Return the service over an open RiskGate."""
     signing: list[asyncio.Task[None]] = []
 
     async def begin() -> None:
@@ -168,9 +171,9 @@ def _registrations(riskgate: RiskGate) -> list[Registration]:
 
 
 async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
-    """Sign the head again and again, so that no entry stays uncovered for long, and drop what need not be kept.
+    """Sign the head at a fixed interval, so that no entry stays uncovered for long, and drop expired data.
 
-    What changed of the signing keys is recorded before, so that the head covers it.
+    Changes of the signing keys are recorded first, so that the head covers them.
     """
     while True:
         await asyncio.sleep(seconds)
@@ -181,7 +184,7 @@ async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
 
 
 async def _try_to_record_keys(riskgate: RiskGate) -> None:
-    """Record what changed of the signing keys; where the store refuses, the next time finds it, too."""
+    """Record changes of the signing keys; if the store refuses, the next round records them."""
     try:
         await riskgate.record_keys()
     except DomainError as error:
@@ -189,7 +192,7 @@ async def _try_to_record_keys(riskgate: RiskGate) -> None:
 
 
 async def _try_to_prune(riskgate: RiskGate) -> None:
-    """Drop old counts, old changes and tasks that are over; where the store refuses, the next time drops them too."""
+    """Drop old budget counts, approval changes and finished tasks; if the store refuses, the next round drops them."""
     try:
         await riskgate.prune_usage()
         await riskgate.watches.prune()
@@ -199,7 +202,7 @@ async def _try_to_prune(riskgate: RiskGate) -> None:
 
 
 async def _try_to_retain(riskgate: RiskGate) -> None:
-    """Empty what was recorded long ago; where the store refuses, the next time goes on."""
+    """Empty records past their retention; if the store refuses, the next round continues."""
     try:
         await riskgate.retention.run()
     except DomainError as error:
@@ -207,7 +210,7 @@ async def _try_to_retain(riskgate: RiskGate) -> None:
 
 
 async def _try_to_sign(riskgate: RiskGate) -> None:
-    """Sign the head, and works out what proofs read; where the store refuses, the next time covers these entries."""
+    """Sign the head and precompute subtrees for proofs; if the store refuses, the next round covers the entries."""
     try:
         await riskgate.sign_head()
         await riskgate.auditing.keep_subtrees()

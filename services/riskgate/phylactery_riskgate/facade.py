@@ -1,4 +1,4 @@
-"""The application: everything RiskGate does, without a word of gRPC."""
+"""Application facade: every use case of RiskGate, independent of gRPC."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from phylactery_riskgate.tasks.service import Tasks
 
 
 class RiskGate:
-    """One RiskGate over one database. Each method says what it raises where it is implemented."""
+    """One RiskGate over one database; each error is documented at the implementation of its use case."""
 
     def __init__(
         self, database: Database, live: LiveBundle, keys: LiveKeys, settings: RiskGateSettings, clock: Clock
     ) -> None:
-        """Put the parts together; open() comes before the first call."""
+        """Assemble the parts; open() must be called before the first request."""
         self.live = live
         self._audit = AuditLog(
             settings.log_name,
@@ -91,10 +91,10 @@ class RiskGate:
         self.retention = Retention(self._core, settings.retain_decisions_days)
 
     async def open(self, fault: BundleError | None = None) -> None:
-        """Open the audit log, and settle which bundle decides: see policies; fault is why the folder holds none.
+        """Open the audit log and settle which bundle decides.
 
-        Raise audit.LogError when keys and database do not belong together, HeadsDisagree where a log is not the one
-        that was signed, StartError and DomainErrors.
+        fault is the reason why the bundle folder holds no usable bundle. Raise audit.LogError if keys and database do
+        not belong together, HeadsDisagree if a log differs from its signed head, and StartError and DomainErrors.
         """
         core, believed = self._core, self._core.keys.ring.verifying.values()
 
@@ -107,66 +107,67 @@ class RiskGate:
 
     @property
     def issuer(self) -> str:
-        """Return the name permits and receipts carry."""
+        """Return the issuer name in permits and receipts."""
         return self._core.issuer
 
     @property
     def problem(self) -> str:
-        """Return why nothing is decided: the bundle, or a log that is not the one that was signed; empty for none."""
+        """Return why nothing can be decided (bundle, or a log that differs from its signed head), or an empty string.
+        """
         return self.policies.problem or self._audit.problem
 
     @property
     def keys(self) -> LiveKeys:
-        """Return what signs and verify, as it stands in the keys folder."""
+        """Return the signing and verification keys, as they are in the keys folder now."""
         return self._core.keys
 
     async def evaluate(self, who: Principal, asked: EvaluateInput) -> Evaluated:
-        """Decide about one call: see evaluation."""
+        """Decide about one call; delegates to Evaluation.evaluate."""
         answer = await self._evaluation.evaluate(who, asked)
         annotate({semconv.GEN_AI_TOOL: asked.call.tool, semconv.DECISION: str(answer.record.decision)})
         return answer
 
     async def redeem(self, who: Principal, asked: RedeemInput) -> Redeemed:
-        """Consume a permit: see redemption."""
+        """Consume a permit; delegates to Redemptions.redeem."""
         return await self._redemptions.redeem(who, asked)
 
     async def report_outcome(self, who: Principal, asked: OutcomeInput) -> Place:
-        """Record an outcome and return its place in the audit log: see redemption."""
+        """Record an outcome and return its place in the audit log; delegates to Redemptions.report_outcome."""
         return await self._redemptions.report_outcome(who, asked)
 
     async def without_outcome(self, tenant: str, *, older_than_seconds: int) -> list[Redemption]:
-        """Return redeemed calls nobody has reported on: see redemption."""
+        """Return redeemed calls without a reported outcome; delegates to Redemptions.without_outcome."""
         return await self._redemptions.without_outcome(tenant, older_than_seconds=older_than_seconds)
 
     async def approve(self, who: Principal, asked: ApproveInput) -> ApprovalSeen:
-        """Take a yes: see answers."""
+        """Record an approving vote; delegates to Answers.approve."""
         return await self._answers.approve(who, asked)
 
     async def reject(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
-        """Take a no: see answers."""
+        """Record a rejecting vote; delegates to Answers.reject."""
         return await self._answers.reject(who, asked)
 
     async def cancel(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
-        """Withdraw what was asked: see answers."""
+        """Withdraw an approval request; delegates to Answers.cancel."""
         return await self._answers.cancel(who, asked)
 
     async def get_approval(self, who: Principal, asked: GetInput) -> ApprovalSeen:
-        """Return one approval: see answers."""
+        """Return one approval; delegates to Answers.get."""
         return await self._answers.get(who, asked)
 
     async def list_approvals(self, who: Principal, asked: ListInput) -> tuple[list[ApprovalSeen], str]:
-        """Return a page of approvals and the next page's token: see answers."""
+        """Return a page of approvals and the next page's token; delegates to Answers.list_page."""
         return await self._answers.list_page(who, asked)
 
     async def sign_head(self) -> bool:
-        """Sign the audit log's head if it has grown; say whether it did."""
+        """Sign the audit log's head if the log has grown; return True if it has."""
         now_us = self._core.clock.now_us()
         return await self._core.write(lambda connection: self._audit.sign_head(connection, now_us))
 
     async def record_keys(self) -> int:
-        """Record what is new of the signing keys, whoever changed them; say how many entries that took."""
+        """Record changes of the signing keys, whatever made them; return the number of entries written."""
         ring = self._core.keys.ring
-        if ring is self._keys_on_record:  # the same keys read anew may be back after others, which are on record
+        if ring is self._keys_on_record:  # compared by identity: a reload that restores earlier keys follows other keys, which are on record
             return 0
         now_us = self._core.clock.now_us()
         count = await self._core.write(lambda connection: self._key_records.record(connection, ring.public, now_us))
@@ -174,6 +175,6 @@ class RiskGate:
         return count
 
     async def prune_usage(self) -> int:
-        """Drop what budgets counted in windows that are long over; say how much."""
+        """Drop budget counts of windows that ended long ago; return how many were dropped."""
         now_us = self._core.clock.now_us()
         return await self._core.write(lambda connection: self._core.usage.prune(connection, now_us))

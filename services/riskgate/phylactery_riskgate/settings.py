@@ -1,4 +1,4 @@
-"""Settings of RiskGate, from RISKGATE_… variables."""
+"""RiskGate's settings, from RISKGATE_… environment variables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DAY_SECONDS, _WEEK_SECONDS = 86_400, 604_800
 
 
 class RiskGateSettings(ServiceSettings):
-    """What RiskGate can be told."""
+    """Settings of one RiskGate process."""
 
     model_config = SettingsConfigDict(env_prefix="RISKGATE_")
     service: ClassVar[str] = "riskgate"
@@ -99,31 +99,31 @@ class RiskGateSettings(ServiceSettings):
 
     @property
     def retain_days_at_least(self) -> int:
-        """Return for how many days what was recorded of a call may still be needed."""
+        """Return the number of days for which the record of a call may still be needed."""
         longest = max(_WEEK_SECONDS, self.decision_ttl_seconds, self.task_ttl_seconds)
         return longest // _DAY_SECONDS + 1
 
     @property
     def bundle_is_named(self) -> bool:
-        """Return whether somebody named the bundle, so that no other may decide once the service has started."""
+        """Return True if the bundle was set explicitly, so that no other may decide once the service has started."""
         return "bundle" in self.model_fields_set and not self.bundle_or_active
 
     @property
     def started_again(self) -> Mapping[str, str]:
-        """Further variables of a worker that ended and is started again: it follows what was activated meanwhile."""
+        """Return extra variables for a restarted worker: it follows the bundle that was activated meanwhile."""
         return {"RISKGATE_BUNDLE_OR_ACTIVE": "true"}
 
     @property
     def log_name(self) -> str:
-        """Return the name of the audit log this process writes, and no other may write."""
+        """Return the name of the audit log that this process, and no other, writes."""
         return f"{self.issuer}/{self.instance}" if self.instance else self.issuer
 
     @property
     def keys_log_name(self) -> str:
-        """Return the name of the audit log that `riskgate keys` writes: no process that serves writes into it."""
+        """Return the name of the audit log that `riskgate keys` writes; no serving process writes to it."""
         return f"{self.issuer}/keys"
 
     @property
     def signing_file(self) -> Path:
-        """Return the file of the signing keys."""
+        """Return the path of the signing key file."""
         return self.signing_key_file or self.keys_dir / SIGNING_FILE

@@ -1,7 +1,7 @@
-"""EvaluateAccess: a decision for points that enforce elsewhere, in the words of AuthZEN (docs/authzen.md, ADR 16).
+"""EvaluateAccess: decisions for external enforcement points, in AuthZEN terms (docs/authzen.md, ADR 16).
 
-The subject of a question is whom it is about, never who asks, and never becomes an identity: the answer holds no
-permit, an approval is neither created nor counted, and so no effect of RiskGate's can follow from it.
+The subject of a question is the user it is about. It is not the caller and never becomes an identity. The answer holds
+no permit, and no approval is created or counted, so the answer cannot lead to an effect.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from phylactery_riskgate.domain.policy.reasons import reason
 from phylactery_riskgate.store import stops
 
 USER = "user"
-"""The one type of subject decisions are about."""
+"""The only subject type that decisions are about."""
 
 _ENDS = {"deny_on_first_deny": False, "permit_on_first_permit": True}
 
 
 @dataclass(frozen=True, slots=True)
 class AccessAnswer:
-    """A recorded decision; requestable_until_us is when the hint to ask for an approval ends."""
+    """A recorded decision; requestable_until_us is when the hint to request an approval expires."""
 
     id: str
     verdict: Verdict
@@ -47,13 +47,13 @@ class AccessAnswer:
 
     @property
     def allowed(self) -> bool:
-        """Return whether it may be done without asking anybody."""
+        """Return True if the action is allowed without an approval."""
         return self.verdict.decision is Decision.ALLOW
 
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """One question, whom it is about as records name them, and its answer."""
+    """One question, its subject as records name it, and its answer."""
 
     who: Principal
     question: QuestionInput
@@ -63,15 +63,15 @@ class _Decided:
 
 
 class AccessEvaluations:
-    """The use case; see the module."""
+    """The EvaluateAccess use case."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def evaluate(self, who: Principal, asked: AccessInput) -> list[AccessAnswer]:
-        """Return the questions in their order, once every answer is durable in the audit log.
+        """Return the answers in the order of the questions, once all are durable in the audit log.
 
-        Raise PermissionDenied ROLE_REQUIRED, for one question as for all, and Unavailable.
+        Raise PermissionDenied ROLE_REQUIRED (for all questions if for one), and Unavailable.
         """
         began = time.perf_counter()
         engine = await self._core.live.at_least(0)
@@ -121,7 +121,7 @@ class AccessEvaluations:
             self._core.note(connection, Kind.ACCESS_EVALUATED, one.who, one.answer.time_us, body, values=values)
 
     def _show_shadow(self, decided: list[_Decided]) -> None:
-        """Let the shadow, where there is one, decide the same questions; what is about no user asks no policy."""
+        """Offer the same questions to the shadow bundle, if there is one; skip those that no policy decided."""
         for one in decided:
             if one.question.subject.type != USER or is_frozen(one.answer.verdict.reasons):
                 continue
@@ -141,9 +141,9 @@ class AccessEvaluations:
 
 
 def arguments_of(question: QuestionInput) -> dict[str, Any]:
-    """Return the arguments a tool is asked with: the question's parts, empty ones left out.
+    """Return the tool arguments of a question: its parts, without empty ones.
 
-    What is said about the subject stands among them, as somebody's word; its id does not, because it is the principal.
+    Properties of the subject are included, as unverified claims. Its id is not, because it is the principal.
     """
     resource, arguments = question.resource, {}
     described: dict[str, Any] = {"type": resource.type, "id": resource.id}
@@ -158,9 +158,9 @@ def arguments_of(question: QuestionInput) -> dict[str, Any]:
 
 
 def _subject(who: Principal, question: QuestionInput) -> Principal:
-    """Return whom a question is about: oneself, or for a delegate anybody of its tenant, with no role of their own.
+    """Return the subject of a question: the caller, or for a delegate any user of its tenant, without roles.
 
-    The question is about an action, which is a tool: the token must be for it.
+    The action of the question is a tool: the token must be valid for it.
     """
     who.require_tool(question.action.name)
     if (question.subject.type, question.subject.id) == (USER, who.subject) and Role.CALLER in who.roles:

@@ -1,7 +1,7 @@
-"""EvaluateBatch: many questions of one caller, answered together, and each for itself.
+"""EvaluateBatch: many questions of one caller, answered together but decided independently.
 
-A batch is worked off in passes: all are decided, all are recorded, every permit is signed. So it needs no task and no
-future for each of them.
+A batch is processed in passes: all questions are decided, then all are recorded, then every permit is signed. So no
+question needs its own task or future.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Answer = Evaluated | DomainError
 
 
 class Batches:
-    """The use case; see the module."""
+    """The EvaluateBatch use case."""
 
     def __init__(self, core: Core, evaluation: Evaluation) -> None:
         self._core, self._evaluation = core, evaluation
@@ -36,9 +36,9 @@ class Batches:
     async def evaluate(self, who: Principal, questions: Sequence[EvaluateInput | DomainError]) -> list[Answer]:
         """Return a decision or an error for each question, in order, once all of them are durable.
 
-        A question that could not even be read comes as its error. All are recorded in their order, in one transaction,
-        or in two or more where hundreds of writes wait or a database server is slow. Raise PermissionDenied, and
-        Unavailable STORE_UNAVAILABLE or StoreFull where no question could be recorded.
+        A question that could not be parsed is passed as its error. All are recorded in order, in one transaction, or in
+        several if hundreds of writes are queued or the database server is slow. Raise PermissionDenied, and Unavailable
+        STORE_UNAVAILABLE or StoreFull if no question could be recorded.
         """
         who.require(Role.CALLER)
         engine = await self._engine()
@@ -53,9 +53,9 @@ class Batches:
         return answers
 
     async def _engine(self) -> DecisionEngine | None:
-        """Return the engine for all: questions that each looked for a later bundle would go on one after another.
+        """Return one engine for all questions, or None if no engine may decide; each question then reports why.
 
-        None where no engine may decide; then each question says why.
+        If each question looked for a later bundle, they would be processed one after another.
         """
         try:
             return await self._core.live.at_least(0)
@@ -65,7 +65,7 @@ class Batches:
     async def _decide(
         self, who: Principal, questions: Sequence[EvaluateInput | DomainError], engine: DecisionEngine | None
     ) -> list[Question | DomainError]:
-        """Decide about each; those that have something to read first do so at once, and the others wait for nobody."""
+        """Decide about each question; start those that have to read first concurrently, so the others do not wait."""
         reading = [at for at, one in enumerate(questions) if isinstance(one, EvaluateInput) and _reads(one)]
         read = await asyncio.gather(*(self._decide_one(who, questions[at], engine) for at in reading))
         found = dict(zip(reading, read, strict=True))
@@ -84,7 +84,7 @@ class Batches:
             return error
 
     async def _record(self, who: Principal, questions: Sequence[Question]) -> list[Stored | DomainError]:
-        """Record each as if it came alone, after one look at all their places."""
+        """Record each question as if it came alone, after one lookup of all their places."""
         places = [
             key_of(who, one.asked.run_id, one.asked.call.tool_call_id) for one in questions if not one.asked.approval_id
         ]

@@ -1,4 +1,4 @@
-"""What the use cases share: database, decision, keys, log, clock, and the steps all of them take."""
+"""State and steps shared by the use cases: database, decision, keys, log and clock."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ T = TypeVar("T")
 _TRIES = 100
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.002, 0.1
 _LISTED_ROOM = 8 * 1024
-"""Characters of displays in an approval of a list, so that a full page stays one message."""
+"""Maximum characters of displayed values per approval in a list, so that a full page fits in one message."""
 _ON_RECORD = (
     "tenant",
     "subject",
@@ -68,20 +68,20 @@ _ON_RECORD = (
     "approval_id",
     "pathway",
 )
-"""What a decision's row repeats of its record under the same name."""
+"""Columns of a decision's row that repeat fields of its record under the same name."""
 _SMALL_CHARACTERS = 16 * 1024
-"""Up to here a call is read in about the time a change of threads takes."""
+"""A call up to this size is parsed in about the time a thread switch takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A refusal that was recorded: the work returns it, so that the record is kept, and then it is raised."""
+    """A refusal that was recorded: returned instead of raised, so that its record is committed; then raised."""
 
     error: DomainError
 
 
 class Basis(NamedTuple):
-    """What a decision rests on beside the call, so that it can be made again with newer counters."""
+    """The inputs of a decision besides the call, so that it can be repeated with newer counters."""
 
     engine: DecisionEngine
     who: Principal
@@ -91,11 +91,11 @@ class Basis(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalSeen:
-    """An approval as one person may see it; code is empty unless it is theirs to type.
+    """An approval as one person may see it; code is empty unless that person may type it.
 
-    ``policies`` are those that want it, as id, title and Spanish title; ``compared_id`` is the approval whose call the
-    view compares with. ``answerable`` says that this person's yes would count. ``args_hash`` is that of the arguments,
-    empty once their values were erased.
+    ``policies`` are those that require the approval, as id, title and Spanish title. ``compared_id`` is the approval
+    whose call the view compares with. ``answerable`` is True if this person's yes would count. ``args_hash`` is the
+    hash of the arguments, empty once their values were erased.
     """
 
     approval: Approval
@@ -108,13 +108,13 @@ class ApprovalSeen:
 
 
 class _Patience:
-    """How often one caller still waits for other replicas, whatever it writes, and how long the next time."""
+    """Retry budget of one caller that waits for other replicas, with exponential backoff."""
 
     def __init__(self) -> None:
         self._left, self._pause = _TRIES, _FIRST_PAUSE_SECONDS
 
     async def wait(self) -> None:
-        """Wait a moment. Raise Unavailable STORE_UNAVAILABLE once that was long enough."""
+        """Sleep before the next try. Raise Unavailable STORE_UNAVAILABLE if no tries are left."""
         self._left -= 1
         if self._left <= 0:
             raise Unavailable("STORE_UNAVAILABLE", "other replicas kept this busy; nothing changed, try again")
@@ -124,7 +124,7 @@ class _Patience:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """One RiskGate. Everything it is made of is set at start."""
+    """The parts of one RiskGate, all set at start."""
 
     database: Database
     live: LiveBundle
@@ -139,11 +139,11 @@ class Core:
     votes: VoteProofs
 
     async def write(self, work: Work[T | Refused]) -> T:
-        """Run work, durably, and raise what it refused.
+        """Run work durably and raise what it refused.
 
-        Another process may have written the same row first; then work runs once more and find it. Where another
-        replica is at the same approval or counters, work runs again until that one is done. A store that still refuses
-        is Unavailable STORE_UNAVAILABLE: without a record nothing happens.
+        If another process wrote the same row first, work runs once more and finds it. While another replica holds the
+        same approval or counters, work is retried. A store that still refuses is Unavailable STORE_UNAVAILABLE: nothing
+        is decided without a record.
         """
         return await self._write_patiently(work, _Patience())
 
@@ -168,9 +168,9 @@ class Core:
             raise _unrecorded(error) from error
 
     async def write_all(self, works: Sequence[Work[T | Refused]]) -> list[T | DomainError]:
-        """Run several works as write does, handed over together, and return what each came to, or its error.
+        """Run several works as write does, submitted together, and return each result or its error.
 
-        For other replicas they wait no longer, all together, than one would, and in their order.
+        They share one retry budget for other replicas, in their order.
         """
         ended, patience = await self.database.write_all(works), _Patience()
         return [await self._came_to(work, result, patience) for work, result in zip(works, ended, strict=True)]
@@ -182,7 +182,7 @@ class Core:
             return result.error
         if not isinstance(result, BaseException) or isinstance(result, DomainError):
             return result
-        if isinstance(result, BusyError | IntegrityError):  # somebody was faster at this one, which goes on by itself
+        if isinstance(result, BusyError | IntegrityError):  # another writer was faster: retry this work alone
             try:
                 return await self._write_patiently(work, patience)
             except DomainError as error:
@@ -193,7 +193,7 @@ class Core:
 
     @property
     def engine(self) -> DecisionEngine:
-        """The engine of this moment: a use case takes it once."""
+        """The current engine; a use case reads it once."""
         return self.live.engine
 
     async def decide(
@@ -207,11 +207,10 @@ class Core:
         task: TaskReader | None = None,
         counted_later: bool = False,
     ) -> Verdict:
-        """Ask the engine, with what its task tells of the call.
+        """Decide about a call, with the facts its task provides.
 
-        A large call goes to a thread, and one of a large task: reading a megabyte takes a while, and others wait.
-
-        A tool that budgets count is decided with what they have counted by now; with counted_later it is only bound,
+        A large call, or the call of a large task, is decided in a thread, because parsing a megabyte would block the
+        event loop. A call of a budgeted tool is decided with the current counts; with counted_later it is only bound,
         for decide_counted.
         """
 
@@ -226,33 +225,33 @@ class Core:
         return ask() if small and not large_task else await asyncio.to_thread(ask)
 
     def decide_counted(self, connection: Connection, basis: Basis, verdict: Verdict, *, lock: bool = False) -> Verdict:
-        """Decide about a bound call with what its budgets have counted, inside the transaction that records it.
+        """Decide about a bound call with the current budget counts, inside the transaction that records it.
 
-        With lock nobody else counts there until the commit; it raises BusyError where another replica does. A tool that
-        no budget counts keeps its verdict.
+        With lock, no other transaction counts there until the commit; raise BusyError if another replica holds the
+        lock. A tool without a budget keeps its verdict.
         """
         counted = verdict.bound is not None and basis.engine.counts(verdict.bound.tool)
         return self.decide_again(connection, basis, verdict, lock=lock) if counted else verdict
 
     def decide_again(self, connection: Connection, basis: Basis, verdict: Verdict, *, lock: bool = False) -> Verdict:
-        """Decide about a bound call once more, inside a transaction: what it rests on is not what it was."""
+        """Decide about a bound call once more, inside a transaction, because its inputs have changed."""
         usage = self.usage.reader(connection, basis.who, basis.site, self.clock.now_us(), lock=lock)
         caller = caller_of(basis.who)
         return basis.engine.decide_again(verdict, caller, basis.site, approved=basis.approved, usage=usage)
 
     def count(self, connection: Connection, basis: Basis, bound: BoundCall, *, receipt_id: str, now_us: int) -> None:
-        """Count a redeemed call in the budgets of its tool, whose counters decide_counted has locked."""
+        """Count a redeemed call in the budgets of its tool; decide_counted has locked the counters."""
         tool = basis.engine.bundle.tools[bound.tool]
         self.usage.count(connection, basis.who, basis.site, tool, bound, receipt_id=receipt_id, now_us=now_us)
 
     def bound_of(self, connection: Connection, record: DecisionRecord) -> BoundCall | None:
-        """Return the bound call of a decision, None where binding failed or the values were erased."""
+        """Return the bound call of a decision, or None if binding failed or the values were erased."""
         return self._bound_by(record, self._values_of(connection, record))
 
     def on_record(self, connection: Connection, record: DecisionRecord) -> bool:
-        """Return True if the audit log tells of a decision as its row does; whoever writes to the database edits rows.
+        """Return True if the audit log agrees with a decision's row; an attacker with database access can edit rows.
 
-        The entry is held against its leaf, which signed heads cover.
+        The entry is checked against its leaf, which signed heads cover.
         """
         entry = self.audit.entry(connection, record.tenant, Place(record.audit_log, record.audit_index))
         if entry is None or leaf_hash(entry.record) != entry.leaf:
@@ -264,20 +263,20 @@ class Core:
             return False
         values = told.get("values")
         bound = values.get(ARGS_HASH, "") if isinstance(values, dict) else ""
-        # a record of an earlier version has not all of these
+        # records of earlier versions lack some of these fields
         same = all(told.get(name, value) == value for name in _ON_RECORD for value in (getattr(record, name),))
         return same and bound == record.args_commitment and told.get("policy_ids") == list(record.policy_ids)
 
     def same_call(self, record: DecisionRecord, bound: BoundCall | None) -> bool:
-        """Return whether a call is the one a decision is about, by what outlives its values."""
+        """Return True if a call is the one a decision is about, compared by the hash that outlives its values."""
         return bound is not None and self.same_hash(record, record.args_hash, bound.args_hash)
 
     def same_hash(self, record: DecisionRecord, kept: str, plain: str) -> bool:
-        """Return whether a decision keeps this hash."""
+        """Return True if the hash a decision stores is that of ``plain``."""
         return self.hashes.same(kept, record.tenant, record.subject, record.tool, plain)
 
     def as_kept(self, approval: Approval, plain: str) -> str:
-        """Return a hash of arguments as an approval keeps it, for those who compare; one of others is no kept one."""
+        """Return the stored form of an arguments hash if it is the approval's, otherwise the hash itself."""
         same = self.hashes.same(approval.args_hash, approval.tenant, approval.requester, approval.tool, plain)
         return approval.args_hash if same else plain
 
@@ -290,11 +289,11 @@ class Core:
         return bound if self.same_call(record, bound) else None
 
     def told_of(self, connection: Connection, record: DecisionRecord) -> Told:
-        """Return what a decision was told of its task: see task_records."""
+        """Return the task facts a decision was based on."""
         return self._told_by(connection, record, self._values_of(connection, record))
 
     def rest_of(self, connection: Connection, record: DecisionRecord) -> tuple[str, Told]:
-        """Return the plan step a decision was asked for, and what it was told of its task."""
+        """Return the plan step of a decision and the task facts it was based on."""
         values = self._values_of(connection, record)
         return str((values or {}).get(PLAN_STEP, "")), self._told_by(connection, record, values)
 
@@ -307,9 +306,9 @@ class Core:
     def seen(
         self, connection: Connection, approval: Approval, viewer: Principal, *, listed: bool = False, full: bool = False
     ) -> ApprovalSeen:
-        """Return an approval as this person may see it. A list is short of codes, comparisons and long values.
+        """Return an approval as this person may see it; a list omits codes and comparisons and shortens long values.
 
-        With ``full`` long values are shown whole.
+        With ``full``, long values are shown whole.
         """
         bundle = self.engine.bundle
         titles = {policy.id: policy for policy in bundle.policies if policy.id in approval.policy_ids}
@@ -347,7 +346,7 @@ class Core:
         return replace(seen, view=view, compared_id=last.id)
 
     def _asked_for(self, connection: Connection, approval: Approval) -> tuple[BoundCall | None, Told]:
-        """Return the call an approval is for, None once it was erased, and what its task told of it."""
+        """Return the call an approval is for (None once it was erased) and the task facts about it."""
         record = find_decision(connection, approval.tenant, approval.decision_id)
         values = None if record is None else self._values_of(connection, record)
         if record is None or values is None:
@@ -359,7 +358,7 @@ class Core:
         return self.code_of(approval) if mine and not listed and approval.state is ApprovalState.PENDING else ""
 
     def code_of(self, approval: Approval) -> str:
-        """Compute the code that answers an approval."""
+        """Return the code that answers an approval."""
         return approval_code(
             self.keys.code_key,
             approval_id=approval.id,
@@ -373,12 +372,12 @@ class Core:
     def find_approval(
         self, connection: Connection, tenant: str, approval_id: str, *, lock: bool = False
     ) -> Approval | None:
-        """Return an approval of the tenant with its votes checked; see store.approvals.find_approval."""
+        """Return an approval of the tenant with its vote proofs checked; see store.approvals.find_approval."""
         found = approval_rows.find_approval(connection, tenant, approval_id, lock=lock)
         return None if found is None else self.votes.checked(found)
 
     def current(self, connection: Connection, approval: Approval, who: Principal, now_us: int) -> Approval:
-        """Return the approval as time has left it; one whose time is over is recorded as EXPIRED first."""
+        """Return the approval in its current state; one that is past its time is recorded as EXPIRED first."""
         if not approval.due(now_us):
             return approval
         expired = replace(
@@ -409,7 +408,7 @@ def _unrecorded(error: SQLAlchemyError) -> Unavailable:
 
 
 def about(approval: Approval) -> dict[str, Any]:
-    """Return what a record says about an approval."""
+    """Return the fields of a record that describe an approval."""
     return {
         "approval_id": approval.id,
         "approval_class": approval.approval_class,

@@ -67,7 +67,7 @@ from phylactery_riskgate.tasks.snapshot import Told, ask_body, told_values
 
 
 def permit_claims(record: DecisionRecord, bound: BoundCall, issuer: str, end_us: int) -> dict[str, Any]:
-    """Return what a permit says of a recorded decision about a bound call; it can be redeemed until end_us."""
+    """Return the permit claims for a recorded decision about a bound call, redeemable until end_us."""
     issued = record.permit_us // MICROSECONDS
     return {
         "iss": issuer,
@@ -91,17 +91,17 @@ def permit_claims(record: DecisionRecord, bound: BoundCall, issuer: str, end_us:
 
 
 class Evaluation:
-    """The use case; see the module."""
+    """The Evaluate use case."""
 
     def __init__(self, core: Core, tasks: TaskSource) -> None:
         self._core, self._namings = core, Namings(core, tasks)
 
     async def evaluate(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None = None) -> Evaluated:
-        """Return the decision about one call, by an engine that was just asked for or the one of this moment.
+        """Return the decision about one call, by the given engine or the current one.
 
         Raise PermissionDenied TOOL_NOT_GRANTED, AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND and
-        TASK_NOT_FOUND, what asking gives as reasons to ask nobody, Unavailable STORE_UNAVAILABLE, and
-        FailedPrecondition where the approval does not count for the call.
+        TASK_NOT_FOUND, the refusals of an approval request, Unavailable STORE_UNAVAILABLE, and FailedPrecondition if
+        the approval does not count for the call.
         """
         who.require(Role.CALLER)
         question = await self.decide(who, asked, engine)
@@ -110,7 +110,7 @@ class Evaluation:
         return self.answer(question, stored)
 
     async def decide(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None) -> Question:
-        """Return a question with its verdict, still to be recorded. Raise as evaluate does."""
+        """Return a question with its verdict, not yet recorded. Raise as evaluate does."""
         began = time.perf_counter()
         who.require_tool(asked.call.tool)
         if engine is None or engine.bundle.revision < asked.min_bundle_revision:
@@ -125,12 +125,12 @@ class Evaluation:
         return (await self._decide(engine, who, asked, approved, naming))._replace(began=began)
 
     def work_of(self, question: Question) -> Work[Stored | Refused]:
-        """Return what records a question and find its answer, for the writer."""
+        """Return the work for the writer that records a question and determines its answer."""
         work = self._with_approval if question.asked.approval_id else self._without_approval
         return lambda connection: work(connection, question)
 
     def answer(self, question: Question, stored: Stored) -> Evaluated:
-        """Return what is durable, with its permit where it is one: it is signed only now."""
+        """Return the durable answer; its permit, if it has one, is signed only now."""
         self._show_shadow(question, stored)
         record, permit, end = stored.record, "", 0
         if record.decision is Decision.ALLOW and stored.bound is not None:
@@ -161,7 +161,7 @@ class Evaluation:
         return self._replay(connection, question, record)
 
     def _with_approval(self, connection: Connection, question: Question) -> Stored | Refused:
-        """Count a real approval, if every factor of it holds for this call."""
+        """Count the named approval if every factor of it holds for this call."""
         who, asked, now_us = question.who, question.asked, question.now_us
         approval = self._core.find_approval(connection, who.tenant, asked.approval_id, lock=True)
         if approval is None or approval.requester != who.subject:
@@ -192,15 +192,15 @@ class Evaluation:
                 tell_doubtful_votes(approval)
                 return Refused(refusal(approval, Factor.VOTE))
             return self._record(connection, question)
-        # while nobody has answered, the answer is still the one that asked for the approval
+        # while the approval is pending, the answer is the one that requested it
         earlier = origin if approval.state is ApprovalState.PENDING else record
         assert earlier is not None, "an approval is made together with its decision"
         return self._replay(connection, question, earlier)
 
     def _decided(self, connection: Connection, question: Question, approval: Approval | None = None) -> Question:
-        """Return the question as decided by what counts now: the approval's last yes may have come in the meantime.
+        """Return the question as decided by the current state: the approval's last yes may have come in the meantime.
 
-        What is frozen is blocked, whatever the policies say.
+        A frozen call is blocked, whatever the policies decide.
         """
         basis = question.basis
         approved = satisfied_by(question.engine.bundle, approval)
@@ -219,13 +219,12 @@ class Evaluation:
         return stops.find_freeze(connection, who.tenant, who.subject, question.asked.call.tool)
 
     def _replay(self, connection: Connection, question: Question, record: DecisionRecord) -> Stored | Refused:
-        """Return what was recorded; a permit whose time is over is replaced. Another call is refused, on record.
+        """Return the recorded answer, with a new permit if the old one has expired; refuse and record another call.
 
-        One whose values were erased, and which the catalog of today binds otherwise, comes without a permit. So does
-        one that was revoked, is frozen or taken back, whose ask other calls have used up, whose permit is over like its
-        task, or that was decided too long ago.
-
-        The task makes no other call of it: it is decided once, by what was known then.
+        The answer comes without a permit if the values were erased and the current catalog binds the call differently,
+        if the decision was revoked, frozen or taken back or is too old, if other calls have used up its ask, or if its
+        permit and its task have both expired. The task does not make it a different call: it is decided once, by what
+        was known then.
         """
         who, now_us = question.who, question.now_us
         same = self._core.same_hash(record, record.fingerprint, question.fingerprint)
@@ -240,7 +239,7 @@ class Evaluation:
         if record.decision is Decision.ALLOW:
             why = self._withheld(connection, question, record, bound)
             bound = None if why else bound
-            if why == "DECISION_TOO_OLD":  # for ever, whatever a clock says later
+            if why == "DECISION_TOO_OLD":  # permanent, whatever a clock says later
                 decision_rows.renew_permit(connection, who.tenant, record.id, "", decision_rows.PERMITS_OVER)
             record = _without_permit(record, why) if why else self._with_permit(connection, question, record)
         approval = record.approval_id and self._core.find_approval(
@@ -252,7 +251,7 @@ class Evaluation:
         return Stored(record, bound, self._core.seen(connection, approval, who), replayed=True)
 
     def _altered(self, connection: Connection, question: Question, record: DecisionRecord) -> Stored:
-        """Return that a call is blocked whose stored decision is not the one the log tells of, and record it."""
+        """Return a BLOCKED answer for a stored decision that differs from the log, and record the finding."""
         ids = {"decision_id": record.id, "log": record.audit_log, "index": record.audit_index}
         self._note_refused(connection, question, (Factor.RECORD,), ids)
         tell_doubt("a stored decision is not the one the audit log tells of", Factor.RECORD, **ids)
@@ -264,10 +263,10 @@ class Evaluation:
     def _withheld(
         self, connection: Connection, question: Question, record: DecisionRecord, bound: BoundCall | None
     ) -> str:
-        """Return why a call that was allowed comes without a permit now, empty where it comes with one.
+        """Return why an allowed call comes without a permit now, or an empty string.
 
-        One that is redeemed already comes with one: it opens nothing more, and a process that died in between gets its
-        receipt by it.
+        A call that is already redeemed keeps its permit: it permits nothing further, and a process that died in between
+        gets its receipt with it.
         """
         if bound is None:
             return "CALL_NOT_KEPT"
@@ -277,13 +276,13 @@ class Evaluation:
         return why or ("DECISION_TOO_OLD" if self._too_old(record, question.now_us) else "")
 
     def _stopped(self, connection: Connection, question: Question, record: DecisionRecord) -> str:
-        """Return why an operator keeps a decision that allowed a call from allowing it now, empty where none does."""
+        """Return why an operator has stopped an allowed decision (revoked or frozen), or an empty string."""
         if record.revoke_us:
             return "DECISION_REVOKED"
         return "" if self._freeze(connection, question) is None else "FROZEN"
 
     def _used_up(self, connection: Connection, question: Question, record: DecisionRecord, bound: BoundCall) -> str:
-        """Return why the task of a call gives it no further permit."""
+        """Return why the task of a call denies a further permit, or an empty string."""
         who, tool = question.who, question.engine.bundle.tools.get(record.tool)
         told = self._core.told_of(connection, record)
         if not told.task_id:
@@ -304,9 +303,9 @@ class Evaluation:
         return "" if all(one is not None and one.open(question.now_us) for one in lives) else "TASK_ENDED"
 
     def _with_permit(self, connection: Connection, question: Question, record: DecisionRecord) -> DecisionRecord:
-        """Return what was recorded with a permit whose time is not over, which is on record."""
+        """Return the record with a permit that has not expired; a renewal is recorded."""
         who, now_us = question.who, question.now_us
-        ahead_us = record.permit_us - now_us  # where a clock was set back, nobody takes a permit of its former time
+        ahead_us = record.permit_us - now_us  # if a clock was set back, a permit issued in the future would be rejected everywhere
         if record.permit_id and now_us < self._permit_end(record) and ahead_us <= SKEW_SECONDS * MICROSECONDS:
             return record
         record = record._replace(permit_id=new_id("pm"), permit_us=now_us)
@@ -316,7 +315,7 @@ class Evaluation:
         return record
 
     def _record(self, connection: Connection, question: Question) -> Stored | Refused:
-        """Make the decision durable, with its approval where it asks for one."""
+        """Make the decision durable, with its approval if it requires one."""
         who, asked, verdict, now_us = question.who, question.asked, question.verdict, question.now_us
         bound, tool = verdict.bound, asked.call.tool
         made = {ARGS_HASH: committed(bound.args_hash)} if bound else {}
@@ -375,7 +374,7 @@ class Evaluation:
         return Stored(record, bound, self._core.seen(connection, approval, who), replayed=False)
 
     def _asked(self, connection: Connection, question: Question, kept: str, args_commitment: str) -> Approval | Refused:
-        """Make the approval a decision asks for; where nobody may be asked, the refusal is recorded."""
+        """Return the approval a decision requires; if none may be requested, record and return the refusal."""
         who, asked, verdict = question.who, question.asked, question.verdict
         assert verdict.bound is not None, "only a bound call can ask for an approval"
         asking = Asking(
@@ -409,21 +408,21 @@ class Evaluation:
         )
 
     def _same(self, bound: BoundCall | None, record: DecisionRecord) -> BoundCall | None:
-        """Return the call as bound now, where that is what was recorded."""
+        """Return the call as bound now if it is the recorded one, otherwise None."""
         same = self._core.same_call(record, bound) and bound is not None and bound.tool_version == record.tool_version
         return bound if same else None
 
     def _show_shadow(self, question: Question, stored: Stored) -> None:
-        """Let the shadow, where there is one, decide about the same call, with what its own catalog says of the task.
+        """Offer the same call to the shadow bundle, if there is one, with its own catalog's view of the task.
 
-        What was answered before is not shown, nor what is decided by recorded facts: they are of the live catalog, and
-        the shadow was shown the call when they were computed.
+        Replayed answers are not offered. Nor are decisions by recorded facts: those belong to the live catalog, and the
+        shadow was offered the call when they were computed.
         """
         naming = question.naming
         if self._core.live.shadow.engine is None or stored.replayed or (naming.recorded and naming.task_id):
             return
         if is_frozen(stored.record.reasons):
-            return  # no policy decided that
+            return  # no policy decided it
         record, approval, basis = stored.record, stored.approval, question.basis
         outlook = (str(record.decision), approval.approval.approval_class if approval else "")
         call = raw_call(question.asked.call)
@@ -432,7 +431,7 @@ class Evaluation:
         self._core.live.shadow.offer(shown)
 
     def _note_asked(self, connection: Connection, question: Question, body: dict[str, Any]) -> None:
-        """Record a refusal of a call that no record of a decision tells, with its hash beside it."""
+        """Record the refusal of a call that has no decision record, with the hash of its arguments."""
         bound = question.verdict.bound
         values = {ARGS_HASH: bound.args_hash} if bound else {}
         told = question.place | body | (sensitive_body(question) if values else {})
@@ -445,7 +444,7 @@ class Evaluation:
         self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, told)
 
     def _too_old(self, record: DecisionRecord, now_us: int) -> bool:
-        """Return whether a decision was made too long ago to be given a further permit; once it was, it stays so."""
+        """Return True if a decision is too old for a further permit; once it is, it stays so."""
         if record.permit_us == decision_rows.PERMITS_OVER:
             return True
         return now_us >= record.create_us + self._core.decision_ttl_seconds * MICROSECONDS
@@ -455,5 +454,5 @@ class Evaluation:
 
 
 def _without_permit(record: DecisionRecord, why: str) -> DecisionRecord:
-    """Return what was recorded and, before its reasons, why it comes without a permit."""
+    """Return the record with the reason why it comes without a permit before its other reasons."""
     return record._replace(reasons=(reason(why), *record.reasons)[:MAX_REASONS])

@@ -1,4 +1,4 @@
-"""Explain: the decision about a call, imagined or recorded, with everything that led to it. Nothing is recorded."""
+"""Explain: a hypothetical or recorded decision about a call, with everything that led to it. Records nothing."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ _NO_THREAD = "explain"
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """An explanation; ``decision_id`` is empty for an imagined call."""
+    """An explanation; ``decision_id`` is empty for a hypothetical call."""
 
     explanation: Explanation
     decision_id: str
 
 
 class Explaining:
-    """The use case; see the module."""
+    """The Explain use case."""
 
     def __init__(self, core: Core, tasks: TaskSource) -> None:
         self._core, self._tasks = core, tasks
         self._earlier: DecisionEngine | None = None
-        """The last engine of an earlier bundle: explanations come in rows, and an engine takes a while to prepare."""
+        """The last engine of an earlier bundle, cached: explanations come in series, and an engine is slow to build."""
 
     async def explain(self, who: Principal, asked: ExplainInput) -> Explained:
         """Explain a call.
 
         Raise PermissionDenied ROLE_REQUIRED, NotFound and FailedPrecondition NOT_EXPLAINABLE, NotFound TASK_NOT_FOUND
-        where an imagined call names a task that is not the caller's own in this thread, and Unavailable.
+        if a hypothetical call names a task that is not the caller's in this thread, and Unavailable.
         """
         everybodys = bool(who.roles & {Role.AUDITOR, Role.POLICY_ADMIN})
         if not everybodys:

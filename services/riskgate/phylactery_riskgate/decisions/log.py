@@ -1,7 +1,7 @@
-"""One line for every decision that was answered: which, about what, by which policies, and how long it took.
+"""Decision log: one line per answered decision, with its subject, policies, reasons and duration.
 
-Never an argument, and no name a caller chose freely: ids are ours, a tool is one of the catalog. The decision's id
-leads to everything else in the audit log.
+It contains no arguments and no names that a caller chose freely: ids are generated here, and a tool is one of the
+catalog. The decision id leads to everything else in the audit log.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _altered = meter().create_counter(
 def tell_decision(
     who: Principal, engine: DecisionEngine, record: DecisionRecord, began: float, *, replayed: bool
 ) -> None:
-    """Write the line about an answer to Evaluate; ``began`` is when the question came, by the performance counter."""
+    """Log an answer to Evaluate; ``began`` is when the request came, by the performance counter."""
     ids = {"approval_id": record.approval_id, "counted_approval_id": record.counted_approval_id}
     ids |= {"permit_id": record.permit_id}
     _tell_soon(
@@ -48,7 +48,7 @@ def tell_decision(
 
 
 def tell_access(who: Principal, engine: DecisionEngine, answer: Any, tool: str, began: float) -> None:
-    """Write the line about an answer to an AuthZEN question; ``who`` asked, whom it is about stands in the record."""
+    """Log an answer to an AuthZEN question; ``who`` is the caller, and the record names the subject."""
     verdict = answer.verdict
     _tell_soon(
         began,
@@ -65,13 +65,13 @@ def tell_access(who: Principal, engine: DecisionEngine, answer: Any, tool: str, 
 
 
 def tell_doubt(event: str, kind: Factor, **ids: Any) -> None:
-    """Warn that something in the database was not written by RiskGate, and count it; ``ids`` say what."""
+    """Warn of data in the database that RiskGate did not write, and count it; ``ids`` identify it."""
     _altered.add(1, {"kind": str(kind)})
     _log.warning(event, **ids)
 
 
 def tell_doubtful_votes(approval: Approval) -> None:
-    """Warn of votes without their proof on an approval that a call rested on."""
+    """Warn of votes without a proof on an approval that a call relied on."""
     tell_doubt(
         "votes without their proof: somebody wrote them into the database",
         Factor.VOTE,
@@ -87,6 +87,6 @@ def _tool(engine: DecisionEngine, name: str) -> str:
 
 
 def _tell_soon(began: float, **facts: Any) -> None:
-    """Write it in the next turn of the loop: the answer is on its way by then."""
+    """Log in the next iteration of the event loop, when the answer is already on its way."""
     ms = round((time.perf_counter() - began) * 1_000, 2)
     asyncio.get_running_loop().call_soon(lambda: _log.info("decision", ms=ms, **facts))

@@ -1,4 +1,4 @@
-"""A proposed call as it is decided about, told apart from others and told of in a record."""
+"""Proposed calls: conversion for the engine, fingerprints, and their fields in records."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from phylactery_riskgate.store.decisions import CallKey
 
 
 def caller_of(principal: Principal) -> Caller:
-    """Return the caller the decision knows; a delegate's word about a level does not count."""
+    """Return the caller for the engine; an identity level asserted by a delegate does not count."""
     return Caller(
         principal.subject, principal.tenant, principal.level, principal.groups, direct=not principal.delegated
     )
 
 
 def raw_call(call: CallInput) -> RawCall:
-    """Return the call as the decision takes it."""
+    """Return the call as the engine expects it."""
     return RawCall(
         tool=call.tool,
         tool_call_id=call.tool_call_id,
@@ -34,15 +34,15 @@ def raw_call(call: CallInput) -> RawCall:
 
 
 def key_of(principal: Principal, run_id: str, tool_call_id: str) -> CallKey:
-    """Return the place of a call."""
+    """Return the key of a call."""
     return CallKey(principal.tenant, principal.subject, run_id, tool_call_id)
 
 
 def fingerprint(call: RawCall, verdict: Verdict) -> str:
-    """Return what makes two proposals at one place the same: tool and raw arguments.
+    """Return the fingerprint of a proposal: tool and raw arguments.
 
-    Arguments without a canonical form are told apart by their bytes. A claimed hash that does not fit is a difference
-    of its own: it must not find the answer that the right one got.
+    Arguments without a canonical form are distinguished by their bytes. A claimed hash that does not match changes the
+    fingerprint: it must not find the answer that the correct hash got.
     """
     raw = verdict.raw_args_hash or hash_of((call.arguments_json or "").encode("utf-8", "surrogatepass"))
     honest = call.raw_args_hash in ("", raw)
@@ -50,17 +50,17 @@ def fingerprint(call: RawCall, verdict: Verdict) -> str:
 
 
 def is_frozen(reasons: Sequence[Reason]) -> bool:
-    """Return True if a freeze decided, and not the policies."""
+    """Return True if a freeze decided instead of the policies."""
     return any(one.code == "FROZEN" for one in reasons)
 
 
 def frozen_body(verdict: Verdict) -> dict[str, Any]:
-    """Return what a record says where a freeze decided: policies that are tried on it have nothing to compare with."""
+    """Return the record's marker of a freeze: policies tested against such a record have nothing to compare with."""
     return {"frozen": True} if is_frozen(verdict.reasons) else {}
 
 
 def verdict_body(verdict: Verdict) -> dict[str, Any]:
-    """Return what a record says about a verdict."""
+    """Return the fields of a record that describe a verdict."""
     bound = verdict.bound
     return {
         "decision": str(verdict.decision),

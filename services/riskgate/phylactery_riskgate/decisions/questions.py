@@ -1,4 +1,4 @@
-"""What is asked of Evaluate and what it answers, as values, and what records say of them."""
+"""Values of Evaluate's questions and answers, and their fields in records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Evaluated(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What one transaction made durable: everything of the answer but the permit."""
+    """What one transaction made durable: the whole answer except the permit."""
 
     record: DecisionRecord
     bound: BoundCall | None
@@ -39,7 +39,7 @@ class Stored(NamedTuple):
 
 
 class Question(NamedTuple):
-    """One Evaluate: who asks what, which engine decided on what else, what it says, and when.
+    """One Evaluate request with its engine, inputs and verdict.
 
     ``began`` is when it came, by the performance counter.
     """
@@ -56,7 +56,7 @@ class Question(NamedTuple):
 
     @property
     def place(self) -> dict[str, Any]:
-        """Return what every record about it says."""
+        """Return the fields that every record about the question has."""
         return told_body(self.naming.task_id) | {
             "thread_id": self.asked.thread_id,
             "run_id": self.asked.run_id,
@@ -66,7 +66,7 @@ class Question(NamedTuple):
 
 
 def approval_not_found(approval_id: str) -> NotFound:
-    """Return the one reason for an approval that does not exist, is another tenant's, or is not the caller's."""
+    """Return the error for an approval that does not exist, is another tenant's, or is not the caller's."""
     return NotFound(
         "APPROVAL_NOT_FOUND",
         f"there is no approval '{approval_id}' for this identity",
@@ -75,7 +75,7 @@ def approval_not_found(approval_id: str) -> NotFound:
 
 
 def conflict(record: DecisionRecord) -> AlreadyExists:
-    """Return what is said where another call has this place, or one whose record is past its retention."""
+    """Return the error for a place used by another call, or by one whose record is past its retention."""
     by = "asked with another call" if record.fingerprint else "used by a call whose record is past its retention"
     return AlreadyExists(
         "CALL_CONFLICT",
@@ -85,9 +85,9 @@ def conflict(record: DecisionRecord) -> AlreadyExists:
 
 
 def basis_body(question: Question) -> dict[str, Any]:
-    """Return what the decision rested on beside the call and the facts, so that it can be made again from its record.
+    """Return the inputs of the decision besides call and facts, so that it can be repeated from its record.
 
-    And which of its values are sensitive by the catalog of this day: another may not know the tool.
+    They include which of its values are sensitive by the current catalog, because a later one may not know the tool.
     """
     who, site, call = question.who, question.basis.site, question.asked.call
     return {
@@ -101,13 +101,13 @@ def basis_body(question: Question) -> dict[str, Any]:
 
 
 def sensitive_body(question: Question) -> dict[str, Any]:
-    """Return which of a call's values are sensitive by the catalog of this day: nothing where none is."""
+    """Return which of a call's values are sensitive by the current catalog; empty if none is."""
     hidden = sensitive_values(question.engine.bundle.tools.get(question.asked.call.tool))
     return {} if hidden is None else {SENSITIVE: hidden}
 
 
 def unbound_values(question: Question) -> dict[str, Any]:
-    """Return the arguments as they came where they are JSON and fitted no tool: another catalog may bind them."""
+    """Return raw arguments that are JSON but fit no tool: another catalog may bind them."""
     call, verdict = question.asked.call, question.verdict
     if verdict.bound is not None or not verdict.raw_args_hash:
         return {}
