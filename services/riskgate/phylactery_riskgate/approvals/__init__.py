@@ -1,1 +1,1 @@
-"""Approvals: states, votes, answers, watching."""
+"""Approvals: states, votes, answers and watches."""

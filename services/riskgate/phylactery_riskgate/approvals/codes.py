@@ -1,7 +1,7 @@
 """The code a person types to answer a "self" approval in the chat.
 
-An HMAC-SHA256 over everything the approval is bound to, so it carries the signature factor. It is computed again each
-time somebody who may see it asks, and stored nowhere.
+It is an HMAC-SHA256 over everything the approval is bound to, so it serves as the signature factor. It is computed on
+each request of a person who may see it, and never stored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import unicodedata
 import rfc8785
 
 CODE_CHARACTERS = 10
-"""50 bits of base32: with five tries, a guess succeeds once in 2e14."""
+"""Length of a code: 50 bits in base32, so with five tries a guess succeeds once in 2e14."""
 
 _PURPOSE = "phylactery-approval-code-v1"
 
@@ -32,10 +32,10 @@ def approval_code(
 
 
 def plain_code(typed: str) -> str:
-    """Return a code as it was made, however it was typed: small letters, wide ones, blanks and dashes are no guess."""
+    """Return a typed code in canonical form: lower case, full width, blanks and dashes are tolerated."""
     return "".join(char for char in unicodedata.normalize("NFKC", typed).upper() if char.isalnum())
 
 
 def same_code(expected: str, typed: str) -> bool:
-    """Compare in constant time, whatever was typed."""
+    """Return True if the typed code is the expected one; compares in constant time."""
     return hmac.compare_digest(expected.encode(), plain_code(typed).encode("utf-8", "surrogatepass"))

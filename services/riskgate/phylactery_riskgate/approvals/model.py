@@ -1,6 +1,6 @@
-"""The life of an approval: its states, the one table of transitions, and the check of a person's answer.
+"""The approval state machine: states, transition table, and the checks of a person's answer.
 
-Everything here is pure. The store keeps approvals, the service records what this module decides.
+Everything here is pure. The store persists approvals; the service records what this module decides.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from phylactery_chassis.errors import DomainError, FailedPrecondition, InvalidAr
 from phylactery_riskgate.domain.policy.eligibility import same_person
 
 MAX_ATTEMPTS = 5
-"""Wrong codes after which an approval is closed."""
+"""Number of wrong codes after which an approval is closed."""
 
 
 class ApprovalState(StrEnum):
-    """Where an approval stands."""
+    """The state of an approval."""
 
     PENDING = "PENDING"
     APPROVED = "APPROVED"
@@ -28,7 +28,7 @@ class ApprovalState(StrEnum):
 
 
 class ApprovalEvent(StrEnum):
-    """What can happen to one."""
+    """An event in the life of an approval."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -60,11 +60,11 @@ _TRANSITIONS: dict[tuple[ApprovalState, ApprovalEvent], ApprovalState] = {
 
 
 class TransitionError(RuntimeError):
-    """The table has no such transition: a fault of ours, for a caller is refused before."""
+    """A transition that the table lacks: an internal error (bug), since callers are refused earlier."""
 
 
 def advance(state: ApprovalState, event: ApprovalEvent) -> ApprovalState:
-    """Return the state after the event. Raise TransitionError where the table knows none."""
+    """Return the state after the event. Raise TransitionError if there is no such transition."""
     try:
         return _TRANSITIONS[state, event]
     except KeyError:
@@ -72,7 +72,7 @@ def advance(state: ApprovalState, event: ApprovalEvent) -> ApprovalState:
 
 
 class Factor(StrEnum):
-    """What is checked, by the names the audit log and ErrorInfo use: the seven factors of a person's answer first."""
+    """The factors checked, as named in the audit log and in ErrorInfo; the seven factors of an answer come first."""
 
     ID = "id"
     USER = "user"
@@ -90,7 +90,7 @@ class Factor(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """A person's yes as it is kept: with the role, level and groups their own credential gave them at that moment."""
+    """A stored yes, with the role, level and groups that the person's credential gave at that moment."""
 
     subject: str
     vote_us: int
@@ -98,17 +98,17 @@ class Vote:
     level: str = ""
     groups: frozenset[str] = frozenset()
     proof: str = field(default="", repr=False)
-    """What shows that RiskGate took it: see vote_proofs."""
+    """The MAC that shows RiskGate recorded the vote; see vote_proofs."""
     proven: bool = False
-    """That the proof was checked, and fits. No other vote counts."""
+    """True if the proof was checked and matches. No other vote counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One approval as the store keeps it. Times are microseconds since the epoch, 0 where there is none yet.
+    """One approval as stored. Times are microseconds since the epoch, 0 if not set.
 
-    ``args_hash`` is a kept hash (kept_hashes.py), ``args_commitment`` what the record of its decision commits to the
-    hash by.
+    ``args_hash`` is a keyed hash (audit.commitments), ``args_commitment`` the commitment to it in the record of the
+    decision.
     """
 
     id: str
@@ -138,12 +138,12 @@ class Approval:
 
     @property
     def voters(self) -> tuple[str, ...]:
-        """Return who has said yes, in that order, as far as it is proven."""
+        """Return the people who said yes with a proven vote, in that order."""
         return tuple(vote.subject for vote in self.votes if vote.proven)
 
     @property
     def doubtful_votes(self) -> bool:
-        """Return whether there is a vote without its proof: somebody wrote it into the database."""
+        """Return True if a vote lacks its proof, that is, was written into the database by other means."""
         return not all(vote.proven for vote in self.votes)
 
     @property
@@ -153,26 +153,26 @@ class Approval:
 
     @property
     def by_requester(self) -> bool:
-        """Return whether the requester answers it, with a code, in the chat."""
+        """Return True if the requester answers it, with a code, in the chat."""
         return self.who == "requester"
 
     @property
     def open(self) -> bool:
-        """Return whether time can still end it."""
+        """Return True if it can still expire."""
         return (self.state, ApprovalEvent.EXPIRE) in _TRANSITIONS
 
     def due(self, now_us: int) -> bool:
-        """Return whether its time is over and the record does not say so yet."""
+        """Return True if its time is over and the record does not say so yet."""
         return self.open and now_us >= self.expire_us
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A person's yes: who, from where, what they saw.
+    """A person's yes: identity, origin, and the arguments they saw.
 
-    ``direct`` says that they speak for themselves, ``delegate`` that they may speak for others, and ``eligible`` that
-    they have what the approval's class asks of its approvers. ``args_hash`` is the approval's own where it
-    is that of the same arguments.
+    ``direct`` is True if they act for themselves, ``delegate`` if they may act for others, and ``eligible`` if they
+    meet the requirements of the approval's class. ``args_hash`` is the approval's own if it is that of the same
+    arguments.
     """
 
     subject: str
@@ -186,10 +186,10 @@ class Answer:
 
 
 def failed_factors(approval: Approval, answer: Answer, *, code_matches: bool, now_us: int) -> tuple[Factor, ...]:
-    """Return every factor that fails, in the order a caller is told about them.
+    """Return every factor that fails, in the order in which it is reported.
 
-    All are checked, so that one wrong factor never shows whether another was right. Thread and code belong to a chat:
-    only an approval the requester answers has them.
+    All are checked, so that one wrong factor never reveals whether another was right. Thread and code belong to a chat:
+    only an approval that the requester answers has them.
     """
     checks = {
         Factor.USER: eligible(approval, answer),
@@ -207,9 +207,10 @@ def failed_factors(approval: Approval, answer: Answer, *, code_matches: bool, no
 
 
 def reject_factors(approval: Approval, answer: Answer) -> tuple[Factor, ...]:
-    """Return what keeps a person from saying no: the requester may, and who could say yes to another's.
+    """Return the factors that keep a person from rejecting.
 
-    A delegate answers what its user alone may answer. Neither code nor arguments are asked of a no.
+    The requester may reject, and so may those who could approve another's request. A delegate may reject what its user
+    alone may answer. A rejection needs neither code nor arguments.
     """
     own = answer.subject == approval.requester
     checks = {
@@ -223,7 +224,7 @@ def reject_factors(approval: Approval, answer: Answer) -> tuple[Factor, ...]:
 
 
 def cancel_factors(approval: Approval, subject: str, thread_id: str) -> tuple[Factor, ...]:
-    """Return what keeps a person from withdrawing an approval: it is the requester's, as long as nothing ran."""
+    """Return the factors that keep a person from withdrawing an approval: only its requester may, before it ran."""
     checks = {
         Factor.USER: subject == approval.requester,
         Factor.EXPIRY: approval.state is not ApprovalState.EXPIRED,
@@ -237,7 +238,7 @@ def cancel_factors(approval: Approval, subject: str, thread_id: str) -> tuple[Fa
 class Use:
     """A call that an approval is to count for.
 
-    ``args_hash`` is as the approval keeps it, and empty where the call cannot be bound any more.
+    ``args_hash`` has the approval's stored form, and is empty if the call cannot be bound any more.
     """
 
     subject: str
@@ -250,9 +251,9 @@ class Use:
 
 
 def unusable_factors(approval: Approval, use: Use, now_us: int) -> tuple[Factor, ...]:
-    """Return every factor that keeps an approval from counting for a call; the code was checked when it was given.
+    """Return every factor that keeps an approval from counting for a call; its code was checked with the answer.
 
-    A PENDING approval fails none of its own: nobody has said anything yet.
+    A PENDING approval fails no factor by its state, because it has no answer yet.
     """
     checks = {
         Factor.USER: use.subject == approval.requester,
@@ -267,18 +268,19 @@ def unusable_factors(approval: Approval, use: Use, now_us: int) -> tuple[Factor,
 
 
 def without_hash(failed: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """Return the factors as a record of a closed approval tells them: not whether the arguments were the right ones.
+    """Return the factors for the record of a closed approval, without the argument hash.
 
-    Auditors read it, who could try guesses at an erased call so.
+    Otherwise an auditor could use it to test guesses about an erased call.
     """
     return tuple(factor for factor in failed if factor is not Factor.ARGUMENT_HASH)
 
 
 def eligible(approval: Approval, answer: Answer) -> bool:
-    """Return whether this person may answer this approval.
+    """Return True if this person may answer this approval.
 
-    The requester alone answers theirs, directly or through a delegate; any other class wants somebody else who has the
-    role approver, speaks for themselves, and is nobody who asks for others: a delegate answers class "self" alone.
+    A requester's approval is answered by the requester, directly or through a delegate. Any other class requires a
+    different person with the role approver, who acts for themselves and has no delegate role: a delegate answers class
+    "self" only.
     """
     if approval.by_requester:
         return answer.subject == approval.requester
@@ -287,7 +289,7 @@ def eligible(approval: Approval, answer: Answer) -> bool:
 
 
 def require_chat_fields(approval: Approval, answer: Answer) -> None:
-    """Raise InvalidArgument INVALID_REQUEST where a waiting "self" approval is answered without its fields."""
+    """Raise InvalidArgument INVALID_REQUEST if a pending "self" approval is answered without its fields."""
     if not approval.by_requester or approval.state is not ApprovalState.PENDING:
         return
     missing = [name for name in ("code", "thread_id") if not getattr(answer, name)]
@@ -300,7 +302,7 @@ def require_chat_fields(approval: Approval, answer: Answer) -> None:
 
 
 def refusal(approval: Approval, factor: Factor) -> DomainError:
-    """Return the typed reason a caller gets for the first failed factor."""
+    """Return the typed error for the first failed factor."""
     metadata = {"factor": str(factor)}
     if factor is Factor.ONE_TIME:
         return not_pending(approval)
@@ -348,7 +350,7 @@ _REFUSALS = {
 
 
 def approvers_lost(approval: Approval) -> DomainError:
-    """Return the reason for an approval that does not count because somebody who gave it may not approve any more."""
+    """Return the error for an approval that does not count because one of its approvers lost eligibility."""
     return FailedPrecondition(
         "APPROVER_NOT_ELIGIBLE",
         f"the approval '{approval.id}' does not count any more: somebody who gave it may not approve this class now; "
@@ -358,7 +360,7 @@ def approvers_lost(approval: Approval) -> DomainError:
 
 
 def not_pending(approval: Approval) -> DomainError:
-    """Return the reason for an answer that comes too late."""
+    """Return the error for an answer that comes too late."""
     return FailedPrecondition(
         "APPROVAL_NOT_PENDING",
         f"the approval is {approval.state} already; only a PENDING one can be answered",

@@ -1,4 +1,4 @@
-"""Asking a person: how much may be asked, and what is not asked again. A storm is refused, never queued."""
+"""Approval requests: rate limits and suppressed repeats. A storm is refused, never queued."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ HOUR_SECONDS = 3_600
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """One approval that a decision asks for: of whom, where, and for which call.
+    """One approval that a decision requires: from whom, where, and for which call.
 
-    ``kept_hash`` is its hash as rows keep it, ``args_commitment`` what the decision's record commits to that hash by.
+    ``kept_hash`` is the call's hash as stored in rows, ``args_commitment`` the decision record's commitment to that
+    hash.
     """
 
     tenant: str
@@ -38,10 +39,10 @@ class Asking:
 
 
 def new_approval(connection: Connection, asking: Asking, bundle: Bundle) -> Approval | DomainError:
-    """Return the approval to add, or why nobody is asked.
+    """Return the approval to add, or the error that refuses it.
 
-    The reasons are REJECTED_BEFORE, TOO_MANY_PENDING and TOO_MANY_ASKED. What is counted stays as counted until the
-    commit, so that the caps hold whoever asks at once. Raise BusyError.
+    The errors are REJECTED_BEFORE, TOO_MANY_PENDING and TOO_MANY_ASKED. Counts are locked until the commit, so that the
+    caps hold under concurrency. Raise BusyError.
     """
     rows.lock_requester(connection, asking.tenant, asking.requester)
     wanted = next(known for known in bundle.classes if known.name == asking.verdict.approval_class)
@@ -115,7 +116,7 @@ def _pending(connection: Connection, asking: Asking, per: str, limit: int) -> Do
 
 
 def _asked(connection: Connection, asking: Asking, per: str, limit: int) -> DomainError | None:
-    """Count what was asked in the last hour; ``per`` is "user", or the class that has a cap of its own."""
+    """Check the number of requests in the last hour; ``per`` is "user", or a class with its own cap."""
     since_us = asking.now_us - HOUR_SECONDS * MICROSECONDS
     approval_class = "" if per == "user" else per
     count, first_us = rows.count_asked(
@@ -123,7 +124,7 @@ def _asked(connection: Connection, asking: Asking, per: str, limit: int) -> Doma
         asking.tenant,
         asking.requester,
         since_us=since_us,
-        # What lies up to an hour ahead counts, so that a clock that was set back gives no room for a storm.
+        # times up to an hour ahead count, so that a clock that was set back does not permit a storm
         until_us=asking.now_us + HOUR_SECONDS * MICROSECONDS,
         approval_class=approval_class,
     )
@@ -139,7 +140,7 @@ def _asked(connection: Connection, asking: Asking, per: str, limit: int) -> Doma
 
 
 def _until_us(asking: Asking) -> int:
-    """Return up to when something counts as done before: a clock that was set back must not keep anybody waiting."""
+    """Return the latest time that counts as past: a clock that was set back must not keep requests blocked."""
     return asking.now_us + SKEW_SECONDS * MICROSECONDS
 
 

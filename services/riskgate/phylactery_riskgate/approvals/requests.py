@@ -1,4 +1,4 @@
-"""What ApprovalService is asked."""
+"""Request models of ApprovalService."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Words = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")
 
 
 class GetInput(EdgeModel):
-    """Which approval, and whether long values are wanted whole."""
+    """Which approval, and whether long values are shown whole."""
 
     approval_id: Identifier
     full: bool = False
@@ -32,7 +32,7 @@ class ListInput(EdgeModel):
 
 
 class ApproveInput(EdgeModel):
-    """A person's yes."""
+    """An approving vote."""
 
     approval_id: Identifier
     args_hash: Sha256
@@ -41,7 +41,7 @@ class ApproveInput(EdgeModel):
 
 
 class RejectInput(EdgeModel):
-    """A person's no."""
+    """A rejecting vote."""
 
     approval_id: Identifier
     reason: _Words = ""

@@ -1,4 +1,4 @@
-"""What people see of approvals, and what they answer (docs/effects.md, 4). An answer is a state, never a permit."""
+"""Use cases of ApprovalService (docs/effects.md, 4). An answer changes a state; it is never a permit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from phylactery_riskgate.store import approvals as rows
 
 
 class Answers:
-    """The use cases; see the module."""
+    """The use cases of showing and answering approvals."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -58,14 +58,14 @@ class Answers:
 
         found = await self._core.database.read(look)
         if found is None:
-            # It is shown by a reader all the same: of a megabyte that takes seconds, and the writer has none.
+            # shown by a reader all the same: a megabyte takes seconds, which would block the writer
             await self._core.write(functools.partial(self._expire, who=who, approval_id=approval_id, now_us=now_us))
             found = await self._core.database.read(look)
         assert found is not None, "its time is not over twice"
         return found
 
     async def list_page(self, who: Principal, asked: ListInput) -> tuple[list[ApprovalSeen], str]:
-        """Return one page of approvals, newest first, and the token of the next page, empty where there is none.
+        """Return one page of approvals, newest first, and the next page's token, empty on the last page.
 
         Raise InvalidArgument INVALID_REQUEST for a foreign page token.
         """
@@ -95,10 +95,10 @@ class Answers:
         return seen[:size], encode_token(last.create_us, last.id)
 
     async def approve(self, who: Principal, asked: ApproveInput) -> ApprovalSeen:
-        """Take a person's yes and return the new state.
+        """Record a person's yes and return the new state.
 
         Raise NotFound, PermissionDenied NOT_ELIGIBLE, FailedPrecondition with the first failed factor, InvalidArgument
-        where a "self" approval is answered without code or thread, Unavailable STORE_UNAVAILABLE.
+        if a "self" approval is answered without code or thread, and Unavailable STORE_UNAVAILABLE.
         """
         now_us = self._core.clock.now_us()
         seen = await self._core.write(lambda connection: self._approve(connection, who, asked, now_us))
@@ -106,14 +106,14 @@ class Answers:
         return seen
 
     async def reject(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
-        """Take a person's no and return the new state. Raise as approve does."""
+        """Record a person's no and return the new state. Raise as approve does."""
         now_us = self._core.clock.now_us()
         seen = await self._core.write(lambda connection: self._reject(connection, who, asked, now_us))
         reach("riskgate.4")
         return seen
 
     async def cancel(self, who: Principal, asked: RejectInput) -> ApprovalSeen:
-        """Withdraw what the requester asked, also once it is approved, and return the new state.
+        """Withdraw the requester's approval request, even if already approved, and return the new state.
 
         Raise as approve does.
         """
@@ -123,7 +123,7 @@ class Answers:
         return seen
 
     async def expire_due(self, who: Principal) -> None:
-        """Record what time has ended, so that lists, filters and streams say the same."""
+        """Record expired approvals, so that lists, filters and streams agree."""
         now_us = self._core.clock.now_us()
         while due := await self._core.database.read(lambda connection: rows.find_due(connection, who.tenant, now_us)):
             for approval_id in due:
@@ -155,7 +155,7 @@ class Answers:
         given = Vote(who.subject, now_us, approver=sees_all(who), level=who.level, groups=who.groups)
         vote = self._core.votes.proven(approval, given)
         rows.add_vote(connection, approval, vote)
-        others = (one for one in approval.votes if one.subject != vote.subject)  # one of theirs would be unproven
+        others = (one for one in approval.votes if one.subject != vote.subject)  # an earlier vote of the same person would be unproven
         approval = replace(approval, votes=(*others, vote))
         if people(approval.voters) >= approval.approvers:
             approval = replace(
@@ -223,7 +223,8 @@ class Answers:
     def _find(
         self, connection: Connection, who: Principal, approval_id: str, given: str, now_us: int
     ) -> Approval | Refused:
-        """Return the approval; somebody who may not even see it is told that there is none, and is recorded."""
+        """Return the approval; a caller who may not see it gets the same error as for an unknown one, and is recorded.
+        """
         approval = self._core.find_approval(connection, who.tenant, approval_id, lock=True)
         if approval is not None and visible_to(approval, who):
             return approval
@@ -269,12 +270,12 @@ class Answers:
 
 
 def visible_to(approval: Approval, who: Principal) -> bool:
-    """Return whether the caller may see an approval."""
+    """Return True if the caller may see an approval."""
     return approval.requester == who.subject or sees_all(who)
 
 
 def _same_answer(approval: Approval, answer: Answer, *, code_matches: bool) -> bool:
-    """Return whether this is the yes that was given before: it is answered with the same state."""
+    """Return True if this repeats the yes that was given before, so it is answered with the same state."""
     if approval.state not in (ApprovalState.PENDING, ApprovalState.APPROVED):
         return False
     in_chat = not approval.by_requester or (code_matches and answer.thread_id == approval.thread_id)

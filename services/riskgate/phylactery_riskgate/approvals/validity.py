@@ -1,7 +1,7 @@
-"""Whether an approval still stands: what it satisfies under the bundle of this moment, by those who gave it.
+"""Validity of an approval: the classes it satisfies under the current bundle, by the people who gave it.
 
-A static token says who somebody is only when they call, so role, level and groups are those of the vote; what the
-bundle says of the class and of its people is looked up again each time.
+A static token identifies a person only while they call, so role, level and groups are those of the vote. The bundle's
+rules about the class and its people are looked up each time.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from phylactery_riskgate.domain.policy.eligibility import Approver, may_approve,
 
 
 def satisfied_by(bundle: Bundle, approval: Approval | None) -> frozenset[str]:
-    """Return the class an approval satisfies, and those that are asked as this class.
+    """Return the class an approval satisfies, and the classes that are requested as this one.
 
-    None where the bundle asks the class of others, or of more people than those who gave the approval and still may.
+    Empty if the bundle requires other approvers for the class, or more of them than gave the approval and are still
+    eligible.
     """
     wanted = None if approval is None else _class_of(bundle, approval)
     if approval is None or wanted is None or _counting(bundle, wanted, approval) < wanted.approvers:
@@ -26,20 +27,20 @@ def satisfied_by(bundle: Bundle, approval: Approval | None) -> frozenset[str]:
 
 
 def lost_approvers(bundle: Bundle, approval: Approval) -> bool:
-    """Return whether an approval would satisfy its class if everybody who gave it still might."""
+    """Return True if an approval fails its class only because some of its approvers lost eligibility."""
     wanted = _class_of(bundle, approval)
     return wanted is not None and _counting(bundle, wanted, approval) < wanted.approvers <= people(approval.voters)
 
 
 def sees_all(who: Principal) -> bool:
-    """Return whether the caller is an approver who speaks for themselves."""
+    """Return True if the caller is an approver who acts for themselves."""
     return Role.APPROVER in who.roles and not who.delegated
 
 
 def answer_of(
     bundle: Bundle, approval: Approval, who: Principal, *, args_hash: str, thread_id: str = "", code: str = ""
 ) -> Answer:
-    """Return a caller's yes with all that is known of them now."""
+    """Return a caller's yes with everything known about them now."""
     wanted = _class_of(bundle, approval)
     person = Approver(who.subject, who.tenant, sees_all(who), who.level, who.groups)
     return Answer(
@@ -49,14 +50,14 @@ def answer_of(
         args_hash,
         thread_id,
         code,
-        # without a credential, on loopback, nobody is told apart from anybody
+        # without a credential, on loopback, all callers are indistinguishable
         delegate=Role.DELEGATE in who.roles and bool(who.credential_hash),
         eligible=wanted is not None and may_approve(wanted, person, bundle),
     )
 
 
 def may_answer(bundle: Bundle, approval: Approval, who: Principal) -> bool:
-    """Return whether this caller's yes would count now, if they saw the arguments and typed the code."""
+    """Return True if this caller's yes would count now, given the right arguments and code."""
     answer = answer_of(bundle, approval, who, args_hash=approval.args_hash, thread_id=approval.thread_id)
     failed = failed_factors(approval, answer, code_matches=True, now_us=approval.create_us)
     return not failed and who.subject not in approval.voters
@@ -68,7 +69,7 @@ def _class_of(bundle: Bundle, approval: Approval) -> ApprovalClass | None:
 
 
 def _counting(bundle: Bundle, wanted: ApprovalClass, approval: Approval) -> int:
-    """Count the different people whose yes counts: it is proven, and they may still approve."""
+    """Count the distinct people whose yes counts: it is proven, and they are still eligible."""
     if approval.by_requester:
         return people(approval.voters)
     return people(

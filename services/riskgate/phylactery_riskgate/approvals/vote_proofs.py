@@ -1,7 +1,7 @@
-"""What proves a vote: a MAC under a key that lies in no table, over the vote and all that its approval is bound to.
+"""Vote proofs: a MAC over a vote and everything its approval is bound to, under a key outside the database.
 
-Whoever can write to the database can add a row to the votes, give one other groups, or move one to another approval. A
-vote counts where its proof fits, and it is checked each time it counts.
+With write access to the database one can add a vote, change its groups, or move it to another approval. A vote counts
+only if its proof matches, which is checked each time.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _PURPOSE = "phylactery-votes-v1"
 
 
 class VoteProofs:
-    """Makes proofs of votes, and checks them."""
+    """Creates and checks proofs of votes."""
 
     def __init__(self, data_key: bytes) -> None:
-        """Take the data key, from which its own is derived."""
+        """Derive the proof key from the data key."""
         self._key = hmac_sha256(data_key, _PURPOSE.encode())
 
     def proven(self, approval: Approval, vote: Vote) -> Vote:
-        """Return a vote that was just given with its proof."""
+        """Return a new vote with its proof."""
         return replace(vote, proof=self._proof(approval, vote), proven=True)
 
     def checked(self, approval: Approval) -> Approval:
-        """Return an approval as the store holds it with its votes marked as proven where they are."""
+        """Return a stored approval with its genuine votes marked as proven."""
         if not approval.votes:
             return approval
         votes = (
@@ -69,9 +69,9 @@ class VoteProofs:
 
 
 def adopt_votes(connection: Connection, proofs: VoteProofs) -> int:
-    """Prove the votes on open approvals that were given before there were proofs, and return how many.
+    """Prove votes on open approvals from before proofs existed, and return how many.
 
-    Only those the audit log tells of: each answer of a person is an entry of theirs.
+    Only votes that the audit log contains are proven: each answer of a person has an entry.
     """
     count = 0
     answered: dict[str, set[tuple[str, str]]] = {}

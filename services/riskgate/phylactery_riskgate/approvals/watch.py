@@ -1,8 +1,7 @@
-"""Watching approvals: every change once, on whichever replica it was made, from a place that can be gone back to.
+"""Watches of approvals: each change is delivered once, from any replica, with a position to resume from.
 
-Each stream reads its own way through the changes in the database, so one that is slow costs no memory and loses
-nothing. One task for each tenant that is watched records what time has ended, gives changes their places, and tells the
-streams that there is something to read.
+Each stream reads through the changes in the database at its own pace, so a slow one costs no memory and loses nothing.
+One task per watched tenant records expiry, assigns positions to changes, and wakes the streams.
 """
 
 from __future__ import annotations
@@ -30,34 +29,34 @@ from phylactery_riskgate.store import approvals as rows
 from phylactery_riskgate.store.approvals import Wanted
 
 MAX_WATCHES = 32
-"""Streams one identity may have open in one process."""
+"""Maximum number of streams per identity and process."""
 LOOK_SECONDS = 0.2
-"""How long a change made elsewhere waits, at most, before it is seen."""
+"""Polling interval: the maximum delay until a change made elsewhere is seen."""
 KEEP_DAYS = 7
-"""How long a change can be gone back to; after that a stream begins with a snapshot."""
+"""How long a change can be resumed from; after that a stream begins with a snapshot."""
 _PAGE = 50
 _KIND = "approvals"
 _CLOCK = "riskgate"
-"""The subject of what nobody did but time."""
+"""The subject of expiry, which no person causes."""
 
 _log = get_logger("watching")
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """One message of a stream: an approval and where to go on after it, or the end of the snapshot."""
+    """One message of a stream: an approval and its resume token, or the end of the snapshot."""
 
     seen: ApprovalSeen | None
     resume_token: str = ""
 
     @property
     def snapshot_end(self) -> bool:
-        """Return whether the snapshot is complete."""
+        """Return True if this message ends the snapshot."""
         return self.seen is None
 
 
 class _Tenant:
-    """What the streams of one tenant share: the last place that was given, and the news of it."""
+    """State shared by the streams of one tenant: the last assigned position and its notifications."""
 
     def __init__(self, look: Callable[[], Awaitable[int]]) -> None:
         self.latest = -1
@@ -70,11 +69,11 @@ class _Tenant:
 
     @property
     def usable(self) -> bool:
-        """Return whether another stream can join."""
+        """Return True if another stream can join."""
         return not self._task.done() and not self._ended
 
     async def beyond(self, position: int) -> bool:
-        """Wait until there is something behind a place; False once everything ends. Raise what the store raised."""
+        """Wait until there is a change after a position; return False at shutdown. Raise what the store raised."""
         while self.latest <= position and not self._ended and self._failure is None:
             await self._news.wait()
         if self._failure is not None:
@@ -90,7 +89,7 @@ class _Tenant:
             await self._task
 
     def leave(self) -> None:
-        """End the task without waiting for it: nobody watches any more."""
+        """Cancel the task without waiting for it, because no stream is left."""
         self._task.cancel()
 
     async def _run(self) -> None:
@@ -112,7 +111,7 @@ class _Tenant:
 
 
 class Watches:
-    """The use case; see the module."""
+    """The Watch use case."""
 
     def __init__(self, core: Core, answers: Answers) -> None:
         self._core, self._answers = core, answers
@@ -121,9 +120,9 @@ class Watches:
         self._closed = False
 
     async def watch(self, who: Principal, asked: WatchInput) -> AsyncGenerator[Watched]:
-        """Yield the snapshot where it is asked for, then every change, until RiskGate stops.
+        """Yield the snapshot if requested, then every change, until RiskGate stops.
 
-        Raise InvalidArgument INVALID_REQUEST for a foreign resume_token, ResourceExhausted TOO_MANY_WATCHES,
+        Raise InvalidArgument INVALID_REQUEST for a foreign resume_token, ResourceExhausted TOO_MANY_WATCHES, and
         Unavailable STORE_UNAVAILABLE.
         """
         resumed = _position_of(asked.resume_token) if asked.resume_token else None
@@ -151,16 +150,16 @@ class Watches:
                 yield watched
 
     async def close(self) -> None:
-        """End every stream, so that a server that stops need not wait for them."""
+        """End every stream, so that a stopping server need not wait for them."""
         self._closed = True
         tenants, self._tenants = list(self._tenants.values()), {}
         for tenant in tenants:
             await tenant.end()
 
     async def prune(self) -> int:
-        """Drop changes from before the days that are kept, and say how many. Raise Unavailable STORE_UNAVAILABLE.
+        """Drop changes older than KEEP_DAYS, and return how many. Raise Unavailable STORE_UNAVAILABLE.
 
-        What nobody watched gets its place first: a token from before it must not seem to miss nothing.
+        Changes without a position get one first: otherwise an older token would appear to have missed nothing.
         """
         core, dropped = self._core, 0
         before_us = core.clock.now_us() - KEEP_DAYS * 86_400 * MICROSECONDS
@@ -174,7 +173,7 @@ class Watches:
     async def _changes(
         self, who: Principal, wanted: Wanted, tenant: _Tenant, position: int, shown: dict[str, int]
     ) -> AsyncGenerator[Watched]:
-        """Yield the changes behind a place, but those that the snapshot showed: ``shown`` holds their versions."""
+        """Yield the changes after a position, except those of the snapshot, whose versions are in ``shown``."""
         while await tenant.beyond(position):
             latest = tenant.latest
             found = await self._core.database.read(
@@ -191,7 +190,7 @@ class Watches:
                 position = max(position, latest)
 
     async def _snapshot(self, who: Principal, wanted: Wanted) -> AsyncIterator[tuple[int, ApprovalSeen]]:
-        """Yield what is open, each with the place of its last change."""
+        """Yield open approvals, each with the position of its last change."""
         after = (-1, "")
         while True:
             page = await self._core.database.read(
@@ -223,7 +222,7 @@ class Watches:
 
     @contextlib.contextmanager
     def _joined(self, who: Principal) -> Iterator[_Tenant | None]:
-        """Count a stream in and out; the last of a tenant takes its task along. None once RiskGate stops."""
+        """Register a stream for the block; the last one of a tenant ends its task. Yield None during shutdown."""
         identity = (who.tenant, who.subject, who.actor)
         if self._open[identity] >= MAX_WATCHES:
             raise ResourceExhausted(
@@ -252,7 +251,7 @@ class Watches:
                     del self._tenants[who.tenant]
 
     async def _look(self, tenant: str) -> int:
-        """Record what time has ended, give changes their places, and return the last place."""
+        """Record expiry, assign positions to changes, and return the last position."""
         await self._answers.expire_due(Principal(_CLOCK, tenant, frozenset()))
         if await self._core.database.read(lambda connection: rows.unplaced(connection, tenant)):
             await self._core.write(lambda connection: rows.place_changes(connection, tenant))

@@ -1,4 +1,4 @@
-"""Signed heads of the audit log: C2SP tlog-checkpoint inside a C2SP signed-note, with Ed25519, and their cosignatures.
+"""Signed heads of the audit log: C2SP tlog-checkpoint in a C2SP signed-note, with Ed25519 and cosignatures.
 
 https://c2sp.org/signed-note, https://c2sp.org/tlog-checkpoint, https://c2sp.org/tlog-cosignature. A note is text that
 ends in a line break, an empty line, and signature lines "— name base64(key id + signature)". Go's sumdb/note opens what
@@ -34,7 +34,7 @@ class NoteError(ValueError):
 
 
 class UnknownKeyError(NoteError):
-    """The note is well-formed and none of the given keys signed it."""
+    """The note is well-formed, but none of the given keys signed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class Checkpoint:
 
     @property
     def text(self) -> str:
-        """Return the note's text: origin, size and head, a line each."""
+        """Return the note's text: origin, size and head, one per line."""
         return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a checkpoint's text; lines after the third are extensions. Raise NoteError."""
+        """Parse a checkpoint's text; lines after the third are extensions. Raise NoteError."""
         lines = text.split("\n")
         if len(lines) <= _LINES or not lines[0] or not lines[1].isascii() or not lines[1].isdigit():
             raise NoteError("a checkpoint is three lines: origin, size, root")
@@ -68,7 +68,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """A key name and a raw Ed25519 public key: what may have signed a note."""
+    """A key name and a raw Ed25519 public key, to verify notes with."""
 
     kind: ClassVar[bytes] = _ED25519
 
@@ -76,7 +76,7 @@ class Verifier:
     public_key: bytes
 
     def __post_init__(self) -> None:
-        """Raise NoteError when the name could not stand in a signature line."""
+        """Raise NoteError if the name is not valid in a signature line."""
         if not self.name.isprintable() or not self.name or set("+ ") & set(self.name):
             raise NoteError(
                 "a key name is not empty and holds neither a plus sign, nor a space, nor what is not printed"
@@ -84,7 +84,7 @@ class Verifier:
 
     @property
     def key_id(self) -> bytes:
-        """Return the four bytes that tell this key from others of the same name."""
+        """Return the four-byte id that distinguishes keys of the same name."""
         return hashlib.sha256(self.name.encode() + b"\n" + self.kind + self.public_key).digest()[:_KEY_ID_BYTES]
 
     @property
@@ -94,7 +94,7 @@ class Verifier:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a vkey. Raise NoteError."""
+        """Parse a vkey. Raise NoteError."""
         name, _, rest = text.strip().partition("+")
         key_id, _, encoded = rest.partition("+")
         key = _decode(encoded)
@@ -106,28 +106,28 @@ class Verifier:
         return verifier
 
     def genuine(self, text: bytes, signature: bytes) -> bool:
-        """Return whether this key signed a note's text."""
+        """Return True if this key signed a note's text."""
         return len(signature) == _SIGNATURE_BYTES and verify_signature(self.public_key, text, signature)
 
 
 class Cosigner(Verifier):
-    """A witness: it signs a head together with the time at which it saw that the head grows out of the one before."""
+    """A witness: signs a head together with the time at which it saw that the head extends the one before."""
 
     kind = b"\x04"
 
     def genuine(self, text: bytes, signature: bytes) -> bool:
-        """Return whether this witness cosigned a note's text."""
+        """Return True if this witness cosigned a note's text."""
         signed = cosigned_message(text, signature[:_TIME_BYTES])
         return super().genuine(signed, signature[_TIME_BYTES:])
 
 
 def cosigned_message(text: bytes, time: bytes) -> bytes:
-    """Return what a witness signs of a note's text at a time, eight bytes of seconds since the epoch."""
+    """Return the message a witness signs for a note's text; time is eight bytes of seconds since the epoch."""
     return b"cosignature/v1\ntime %d\n" % int.from_bytes(time, "big") + text
 
 
 def sign_note(text: str, name: str, key: Ed25519PrivateKey) -> str:
-    """Return the signed note. Raise NoteError when the text has no final line break or the name is no key name."""
+    """Return the signed note. Raise NoteError if the text lacks a final line break or the name is not a key name."""
     if not text.endswith("\n"):
         raise NoteError("a note's text ends in a line break")
     verifier = Verifier(name, key.public_key().public_bytes_raw())
@@ -138,8 +138,8 @@ def sign_note(text: str, name: str, key: Ed25519PrivateKey) -> str:
 def open_note(note: str, verifiers: Sequence[Verifier]) -> str:
     """Return the text of a note that at least one of the keys signed.
 
-    Signatures of unknown keys are passed over, as the specification asks; a wrong one of a known key is a failure.
-    Raise NoteError, and its UnknownKeyError where no key is known.
+    Signatures of unknown keys are ignored, as the specification requires; a wrong one of a known key is an error. Raise
+    NoteError, and its subclass UnknownKeyError if no key is known.
     """
     text, separator, signatures = note.rpartition("\n\n")
     lines = signatures.split("\n")
@@ -168,7 +168,7 @@ def open_note(note: str, verifiers: Sequence[Verifier]) -> str:
 
 
 def signed_by(note: str, verifiers: Sequence[Verifier]) -> bool:
-    """Return whether one of the keys signed the note."""
+    """Return True if one of the keys signed the note."""
     try:
         open_note(note, verifiers)
     except NoteError:

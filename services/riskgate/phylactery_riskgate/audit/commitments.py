@@ -1,4 +1,4 @@
-"""A call as the values of a record: its arguments, and the hashes of all of them, where they can be erased."""
+"""Values of a record: a call's arguments and the hashes of them, stored where they can be erased."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.model import BoundCall, Verdict
 
 ARGUMENTS, RAW_ARGUMENTS, PLAN_STEP, WORDS = "/arguments", "/raw_arguments", "/plan_step", "/reason"
-"""Where the values of a record stand: each a JSON Pointer, or the beginning of one."""
+"""JSON Pointers, or pointer prefixes, of the values of a record."""
 ARGS_HASH, RAW_ARGS_HASH, CLAIMED_HASH = "/args_hash", "/raw_args_hash", "/claimed_raw_args_hash"
-"""Where its hashes of whole arguments stand: values, too, for a call of which few are possible is found by its hash."""
+"""JSON Pointers of hashes of whole arguments: erasable, because a call with few possible values is found by its hash.
+"""
 ARGS_COMMITMENT = "args_commitment"
-"""The name in a record under which it repeats what the record of a call's decision has at ARGS_HASH."""
+"""Field in which a record repeats the commitment at ARGS_HASH of the call's decision record."""
 
 
 def argument_values(bound: BoundCall | None) -> dict[str, Any]:
-    """Return the bound arguments as the values of a record."""
+    """Return the bound arguments as values of a record."""
     if bound is None:
         return {}
     return {ARGUMENTS + pointer_of(name): value for name, value in bound.arguments.items()}
 
 
 def bound_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the bound arguments that stand among the values of a record."""
+    """Return the bound arguments among the values of a record."""
     names = (pointer for pointer in values if pointer.startswith(ARGUMENTS + "/"))
     return {name_of(pointer): values[pointer] for pointer in names}
 
 
 def hash_values(verdict: Verdict) -> dict[str, str]:
-    """Return the hashes of whole arguments as the values of a record: of the bound ones, and of others that came."""
+    """Return the hashes of whole arguments, bound and raw, as values of a record."""
     bound = verdict.bound.args_hash if verdict.bound else ""
-    raw = "" if verdict.raw_args_hash == bound else verdict.raw_args_hash  # each value costs a decision time
+    raw = "" if verdict.raw_args_hash == bound else verdict.raw_args_hash  # each value takes time in every decision
     return {pointer: plain for pointer, plain in ((ARGS_HASH, bound), (RAW_ARGS_HASH, raw)) if plain}
 
 
 def hash_of(data: bytes) -> str:
-    """Return a hash as every contract writes it."""
+    """Return the SHA-256 hash in the notation of all contracts."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def name_of(pointer: str) -> str:
-    """Return the argument whose value stands at a pointer of a record."""
+    """Return the name of the argument at a pointer of a record."""
     return pointer.removeprefix(ARGUMENTS + "/").replace("~1", "/").replace("~0", "~")
 
 
@@ -54,18 +55,18 @@ _PLAIN = "sha256:"
 
 
 class KeptHashes:
-    """Turns plain hashes of one user's calls of one tool into kept ones; the same call of others is kept as another."""
+    """Keyed hashes of one user's calls of one tool; the same call of another user has a different hash."""
 
     def __init__(self, data_key: bytes) -> None:
-        """Take the data key, from which its own is derived."""
+        """Derive the hash key from the data key."""
         self._key = hmac_sha256(data_key, _PURPOSE.encode())
 
     def keep(self, tenant: str, subject: str, tool: str, plain: str) -> str:
-        """Return what a row keeps of a plain hash; nothing of none."""
+        """Return the stored form of a plain hash; empty for an empty one."""
         if not plain:
             return ""
         return "hmac-sha256:" + hmac_sha256(self._key, canonical_bytes([tenant, subject, tool, plain])).hex()
 
     def same(self, kept: str, tenant: str, subject: str, tool: str, plain: str) -> bool:
-        """Return whether a row keeps this hash."""
+        """Return True if the stored hash is that of ``plain``."""
         return kept == (plain if kept.startswith(_PLAIN) else self.keep(tenant, subject, tool, plain))

@@ -1,4 +1,4 @@
-"""The values beside an entry, as somebody may see them: sensitive ones never, and each with its salt."""
+"""Values stored with an entry, as a reader may see them: sensitive ones withheld, the others with their salts."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from phylactery_riskgate.domain.model import CatalogTool
 from phylactery_riskgate.store.audit_search import EVERYBODYS, NOBODYS, Bounds, FoundEntry
 
 WORDS_SALT = "/words_salt"
-"""Where the record of a task keeps the salt of its commitment to the user's words, which are kept nowhere."""
+"""JSON Pointer of the salt for the commitment to the user's words in a task's record; the words are not stored."""
 _WORDS = (PLAN_STEP, WORDS, WORDS_SALT)
-"""Values that are nobody's argument."""
+"""Values that are not arguments."""
 _UNBOUND = (RAW_ARGUMENTS, RAW_ARGS_HASH, CLAIMED_HASH)
-"""Values that tell arguments as they came."""
+"""Values that reveal the arguments as they came."""
 OS_USER = "/os_user"
-"""Where a change of the keys keeps the account that made it: of a person that most auditors have nothing to do with."""
+"""JSON Pointer of the account that changed the keys: personal data that most auditors need not see."""
 SENSITIVE = "sensitive"
-"""The name in a record under which it says which of its values the catalog of its day called sensitive."""
+"""Field of a record that lists which of its values the catalog of that time called sensitive."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownValue:
-    """One value with the salt of its commitment; both are empty where it is withheld."""
+    """One value with the salt of its commitment; both are empty if it is withheld."""
 
     path: str
     value_json: str
@@ -50,11 +50,12 @@ def shown_values(
     *,
     on_the_machine: bool = False,
 ) -> list[ShownValue]:
-    """Return the values of an entry that were opened, as they may be shown.
+    """Return the opened values of an entry as they may be shown.
 
-    An argument is withheld where the catalog of its day or of today calls any part of it sensitive, and where neither
-    knows the tool. What sums arguments up is withheld where any of them is sensitive. Arguments that were never bound
-    were judged by no catalog, so they are withheld too. An account of the machine is for who works on_the_machine.
+    An argument is withheld if the catalog of its time or the current one calls any part of it sensitive, or if neither
+    knows the tool. Values that summarize arguments are withheld if any argument is sensitive. Arguments that were never
+    bound were checked by no catalog, so they are withheld too. An operating system account is shown only
+    on_the_machine.
     """
     today, told = sensitive_values(tools.get(str(record.get("tool")))), record.get(SENSITIVE)
     known = today is not None or isinstance(told, list)
@@ -73,7 +74,7 @@ def shown_values(
 
 
 def sensitive_values(tool: CatalogTool | None) -> list[str] | None:
-    """Return where the values lie that hold anything sensitive for this tool, None where no catalog knows it."""
+    """Return the places of a tool's sensitive values, or None if the tool is not in the catalog."""
     return None if tool is None else list(_places_of(tool.sensitive))
 
 
@@ -84,45 +85,45 @@ def _places_of(sensitive: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _COLUMNS = ("kind", "subject", "run_id", "thread_id", "tool", "decision")
-"""The names in a record that a filter looks at."""
+"""Fields of a record that a filter compares."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadEntry:
-    """An entry and its record; the record is empty where somebody altered it into no JSON object."""
+    """An entry and its record; the record is empty if it was altered and is not a JSON object any more."""
 
     found: FoundEntry
     record: dict[str, Any]
 
 
 class EntryFilter:
-    """One tenant's question about entries."""
+    """One tenant's query for entries."""
 
     def __init__(self, tenant: str, asked: FilterInput) -> None:
         self.tenant = tenant
         self._words = {name: str(wanted) for name in _COLUMNS if (wanted := getattr(asked, name))}
-        # A canonical record holds these bytes if it fits, so that most others are passed over without reading them.
+        # a matching canonical record contains these bytes, so most others are skipped without parsing
         self._bytes = [f'"{name}":{json.dumps(word)}'.encode() for name, word in self._words.items()]
         self.bounds = Bounds(asked.log, asked.kind, asked.subject, asked.start_us, asked.end_us)
-        # What the index over time answers: a search bounded by these alone looks at so many entries, and no more.
+        # bounds that the time index covers: a search by these alone reads a limited number of entries
         self.times = Bounds(start_us=asked.start_us, end_us=asked.end_us)
 
     def read(self, found: FoundEntry) -> ReadEntry | None:
-        """Return the entry with its record, None where the filter does not want it."""
+        """Return the entry with its record, or None if the filter excludes it."""
         data = found.stored.record
         if self.bounds.log not in ("", found.log) or not all(part in data for part in self._bytes):
             return None
         record = record_of(data)
         tenant = record.get("tenant", self.tenant)
         if tenant != self.tenant and not (tenant == NOBODYS and found.kind in EVERYBODYS):
-            return None  # the row says one tenant and the record another: somebody altered the row
+            return None  # row and record name different tenants: the row was altered
         if any(record.get(name) != word for name, word in self._words.items()):
             return None
         return ReadEntry(found, record)
 
 
 def record_of(data: bytes) -> dict[str, Any]:
-    """Return a record, an empty one where the bytes are no JSON object."""
+    """Return a record, empty if the bytes are not a JSON object."""
     try:
         record = json.loads(data)
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
-"""The audit log as a file, and the check of such a file with the public key alone.
+"""Export of the audit log to a file, and its verification with the public key alone.
 
-JSON lines: for each log one "log" (origin, public keys), its signed heads smallest first, then every entry with its
-leaf hash. The heads come first so that a file of any length is checked in one pass. An export of all logs begins with
-their signed list, so that none can be left out.
+JSON lines: for each log one "log" line (origin, public keys), its signed heads smallest first, then every entry with
+its leaf hash. The heads come first so that a file of any length is checked in one pass. An export of all logs begins
+with their signed list, so that none can be left out.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 ShownValues = Callable[[Connection, str, rows.StoredEntry], dict[str, Any]]
-"""Answers the values of an entry that may be shown, each with its salt, by JSON Pointer."""
+"""Function that returns the values of an entry that may be shown, each with its salt, by JSON Pointer."""
 
 
 class ExportError(RuntimeError):
@@ -56,7 +56,7 @@ class ExportError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class _Exported:
-    """One log of an export: how large it is said to be, heads beside those of the database, and where it is cut."""
+    """One log of an export: its stated size, heads besides those of the database, and where it is cut."""
 
     size: int
     notes: tuple[str, ...] = ()
@@ -65,10 +65,10 @@ class _Exported:
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """What an export is made with: the keys it names, the one it signs with, and what shows values, None for none.
+    """Parameters of an export: the keys it names, the signing key, and the value reader (None omits values).
 
-    A head is signed that grows out of the last one kept in ``heads``, and is kept there. ``problems`` are filled with
-    what is wrong with logs that are not those that were signed: they are exported as they are, for verify to find it.
+    The signed head extends the last one kept in ``heads``, and is kept there. ``problems`` collects the findings about
+    logs that differ from their signed heads: they are exported unchanged, for verify to detect.
     """
 
     issuer: str
@@ -81,7 +81,7 @@ class Exporter:
     def lines(self, connection: Connection, names: Sequence[str] = ()) -> Iterator[bytes]:
         """Yield an export of these logs, or of all; several come with their signed list. Raise ExportError.
 
-        The connection has read nothing yet: what it sees must not be from before the last kept heads.
+        The connection must not have read anything yet: its snapshot must not predate the last kept heads.
         """
         with self.heads.all_opened() as files:
             found = {
@@ -96,10 +96,10 @@ class Exporter:
             yield from self._log(connection, name, log)
 
     def _signed(self, connection: Connection, name: str, file: HeadFile | None) -> _Exported:
-        """Sign a log's head by the key of today, so that whoever knows that key alone can check it.
+        """Sign a log's head with the current key, so that it can be checked with that key alone.
 
-        The head comes from the frontier beside the log, never from the entries: entries that were altered do not get a
-        fresh signature. A log that no head is kept of here is exported up to the last one that was signed elsewhere.
+        The head comes from the frontier stored with the log, never from the entries: altered entries do not get a fresh
+        signature. A log without a kept head here is exported up to the last head signed elsewhere.
         """
         frontier = _head(connection, name).frontier
         last = None if file is None else file.last()
@@ -140,14 +140,14 @@ def export_log(
     signer: Ed25519PrivateKey,
     heads: HeadStore,
 ) -> int:
-    """Write one log to a file, whole or not at all, and return the number of entries. Raise ExportError."""
+    """Write one log to a file atomically, and return the number of entries. Raise ExportError."""
     return write_export(out, Exporter(name, tuple(keys), signer, heads).lines(connection, [name]))
 
 
 def write_export(out: Path, lines: Iterable[bytes]) -> int:
-    """Write an export to a file, whole or not at all, and return the number of entries in it.
+    """Write an export to a file atomically, and return the number of entries in it.
 
-    Over one transaction it reads one snapshot, so it works while the service writes.
+    Within one transaction it reads one snapshot, so it works while the service writes.
     """
     part = out.with_name(f"{out.name}.{os.getpid()}.part")
     count = 0
@@ -167,7 +167,7 @@ def write_export(out: Path, lines: Iterable[bytes]) -> int:
 
 
 def verify_export(path: Path, trusted: Trusted | None = None, kept: Sequence[str] = ()) -> Report:
-    """Check a file written by an export; see audit_check.check_lines."""
+    """Check a file written by an export; see verify.check_lines."""
     try:
         with path.open("rb") as file:
             return check_lines(file, trusted, kept)
@@ -191,24 +191,24 @@ def _described(name: str, keys: Iterable[PublicKey]) -> list[dict[str, Any]]:
 
 
 def log_lines(name: str, keys: Iterable[PublicKey], notes: Iterable[str]) -> Iterator[bytes]:
-    """Yield the lines a log begins with: its name and keys, and its signed heads."""
+    """Yield the first lines of a log: its name and keys, and its signed heads."""
     yield _line({"type": "log", "format": FORMAT, "origin": name, "keys": _described(name, keys)})
     for note in dict.fromkeys(notes):
         yield _line({"type": "checkpoint", "note": note})
 
 
 def hidden_line(index: int, leaf: bytes) -> bytes:
-    """Return the line of an entry that is not shown: its leaf hash proves its place, and tell nothing."""
+    """Return the line of an entry that is not shown: its leaf hash proves its place and reveals nothing."""
     return b'{"type":"hidden","index":%d,"leaf_hash":"%s"}\n' % (index, leaf.hex().encode())
 
 
 def emptied_line(index: int, leaf: bytes) -> bytes:
-    """Return the line of an entry without a record: a record of retention in the log has to tell of it."""
+    """Return the line of an entry without a record; a retention record in the log must account for it."""
     return b'{"type":"emptied","index":%d,"leaf_hash":"%s"}\n' % (index, leaf.hex().encode())
 
 
 def entry_line(entry: rows.StoredEntry, values: dict[str, Any]) -> bytes:
-    """Return the line with the record's own bytes, last in it, so that they can be hashed as they stand."""
+    """Return the line of an entry, with the record's own bytes last, so that they can be hashed unchanged."""
     record = entry.record if leaf_hash(entry.record) == entry.leaf else _of_another_leaf(entry.record)
     shown = b',"values":' + _line(values)[:-1] if values else b""
     head = b'{"type":"entry","index":%d,"leaf_hash":"%s"' % (entry.index, entry.leaf.hex().encode())
@@ -216,17 +216,17 @@ def entry_line(entry: rows.StoredEntry, values: dict[str, Any]) -> bytes:
 
 
 def _of_another_leaf(record: bytes) -> bytes:
-    """Return an altered record in one line; one that is no JSON any more becomes null, and is found either way."""
+    """Return an altered record in one line; one that is not JSON any more becomes null, and is detected either way."""
     try:
         json.loads(record.decode(), object_pairs_hook=unique_names)
     except (ValueError, RecursionError):
         return b"null"
-    return record.replace(b"\n", b" ")  # between tokens: inside a string JSON has none
+    return record.replace(b"\n", b" ")  # between tokens: a JSON string contains none
 
 
 _AT_ONCE = 500
 _AT_ONCE_WITH_VALUES = 16
-"""Entries read at once: their values may be a megabyte each."""
+"""Batch size with values, which may be a megabyte per entry."""
 _CHUNK_BYTES = 256 * 1024
 
 Seen = Callable[..., "SeenEntry"]
@@ -235,7 +235,7 @@ Seen = Callable[..., "SeenEntry"]
 async def exported(
     core: Core, who: Principal, asked: ExportInput, head: SignedHead, seen: Seen
 ) -> AsyncGenerator[bytes]:
-    """Yield the bytes of an export of one log up to a signed head, a part at a time."""
+    """Yield an export of one log up to a signed head, in chunks of bytes."""
     ring, step = core.keys.ring, _AT_ONCE_WITH_VALUES if asked.include_values else _AT_ONCE
 
     def begin(connection: Connection) -> list[bytes]:
@@ -253,7 +253,7 @@ async def exported(
 def _page(
     connection: Connection, *, who: Principal, asked: ExportInput, log: str, first: int, end: int, seen: Seen
 ) -> list[bytes]:
-    """Return the lines of the entries from one index to before another."""
+    """Return the lines of the entries from first to before end."""
     wanted = EntryFilter(who.tenant, FilterInput())
     visible = {
         one.stored.index: wanted.read(one) for one in audit_search.following(connection, who.tenant, log, first, end)
@@ -277,7 +277,7 @@ def _values(connection: Connection, entry: ReadEntry, seen: Seen) -> dict[str, A
 
 
 def _size(note: str) -> int:
-    """Return the size of a signed head, 0 of one that is damaged: verify says of it that it is."""
+    """Return the size of a signed head, 0 for a damaged one, which verify reports."""
     try:
         return Checkpoint.parse(note.partition("\n\n")[0] + "\n").size
     except NoteError:
@@ -285,6 +285,6 @@ def _size(note: str) -> int:
 
 
 def _parts(lines: list[bytes]) -> list[bytes]:
-    """Return lines as parts of no more than so many bytes, wherever that cuts them."""
+    """Return the lines as chunks of at most _CHUNK_BYTES, cut anywhere."""
     whole = b"".join(lines)
     return [whole[at : at + _CHUNK_BYTES] for at in range(0, len(whole), _CHUNK_BYTES)]

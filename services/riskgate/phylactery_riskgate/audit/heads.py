@@ -1,9 +1,9 @@
-"""The last signed heads of the audit logs, kept outside the database: what is signed next has to grow out of them.
+"""The last signed heads of the audit logs, kept outside the database: each new head must extend them.
 
-Whoever can write to the database can rewrite a log with its hashes, its head and its signed heads. A file for each log
-holds what was signed of it, appended and fsynced, so a rewritten or shortened log is not signed and not served. A head
-goes into its file right after the commit of its entries: a file that is behind its log is what a crash in between
-leaves, and a log that is behind its file never is.
+An attacker who can write to the database can rewrite a log with its hashes, its head and its signed heads. A file per
+log holds its signed heads, appended and fsynced, so a rewritten or shortened log is neither signed nor served. A head
+is written to its file right after the commit of its entries: a crash in between leaves a file behind its log, but a log
+is never behind its file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _log = get_logger("heads")
 
 
 class HeadsDisagree(DataLoss):
-    """A log of the database does not grow out of the last head that was kept of it; the message says what to do."""
+    """A log of the database does not extend the last head kept of it; the message says what to do."""
 
     def __init__(self, message: str, log: str) -> None:
         super().__init__("INTERNAL", message, metadata={"log": log})
@@ -48,9 +48,9 @@ class HeadsDisagree(DataLoss):
 
 @dataclass(frozen=True, slots=True)
 class KeptHead:
-    """A head that was signed: the log's size and root, and the signed note.
+    """A signed head: the log's size and root, and the signed note.
 
-    ``adopted`` says that it was taken over from the database as it was, and why; it need not grow out of the last.
+    ``adopted`` gives the reason if it was adopted from the database unchecked; it need not extend the last one.
     """
 
     size: int
@@ -68,13 +68,13 @@ NOTHING = KeptHead(0, EMPTY_ROOT)
 
 
 class HeadFile:
-    """The file of one log, held by this process alone as long as it is open for appending."""
+    """The file of one log, locked by this process while it is open for appending."""
 
     def __init__(self, log: str, path: Path, descriptor: int) -> None:
         self.log, self._path, self._descriptor = log, path, descriptor
 
     def last(self) -> KeptHead | None:
-        """Return the last head, None where none was kept. Raise HeadsDisagree where the file is damaged, OSError."""
+        """Return the last head, or None if none was kept. Raise HeadsDisagree if the file is damaged, and OSError."""
         return _last(self.log, self._path, self._descriptor)
 
     def append(self, head: KeptHead) -> None:
@@ -87,7 +87,7 @@ class HeadFile:
             sync_folder(self._path.parent)
 
     def _cut_torn_line(self) -> None:
-        """Drop a line that a crash left unfinished: nobody was answered by it."""
+        """Drop a line that a crash left unfinished: no response depended on it."""
         size = os.fstat(self._descriptor).st_size
         start = max(0, size - _TAIL_BYTES)
         whole = start + os.pread(self._descriptor, _TAIL_BYTES, start).rfind(b"\n") + 1
@@ -96,7 +96,7 @@ class HeadFile:
 
 
 class HeadStore:
-    """A folder with a file of kept heads for each log. Processes and threads may share it."""
+    """A folder with a file of kept heads per log. Processes and threads may share it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -106,14 +106,14 @@ class HeadStore:
         return self.folder / (quote(log, safe=":") + _SUFFIX)
 
     def names(self) -> list[str]:
-        """Return the logs there are files of, sorted. Raise Unavailable STORE_UNAVAILABLE."""
+        """Return the names of the logs with a file, sorted. Raise Unavailable STORE_UNAVAILABLE."""
         with _faults_told(self.folder):
             return sorted(unquote(one.name.removesuffix(_SUFFIX)) for one in self.folder.glob(f"*{_SUFFIX}"))
 
     def last(self, log: str) -> KeptHead | None:
-        """Return the last head that was kept of a log, None where none was.
+        """Return the last head kept of a log, or None.
 
-        Raise HeadsDisagree where the file is damaged, Unavailable STORE_UNAVAILABLE.
+        Raise HeadsDisagree if the file is damaged, and Unavailable STORE_UNAVAILABLE.
         """
         path = self.path(log)
         with _faults_told(path):
@@ -128,9 +128,9 @@ class HeadStore:
 
     @contextmanager
     def opened(self, log: str) -> Iterator[HeadFile]:
-        """Open the file of a log for appending, alone among all who share the folder.
+        """Open the file of a log for appending, with an exclusive lock among all that share the folder.
 
-        Raise Unavailable STORE_UNAVAILABLE and StoreFull, also for what goes wrong in the block.
+        Raise Unavailable STORE_UNAVAILABLE and StoreFull, also for errors in the block.
         """
         path = self.path(log)
         with _faults_told(path):
@@ -144,15 +144,15 @@ class HeadStore:
 
     @contextmanager
     def all_opened(self) -> Iterator[dict[str, HeadFile]]:
-        """Open the file of every log there is, in the order of their names: nobody signs a head of theirs meanwhile."""
+        """Open the files of all logs, in the order of their names: no head of theirs is signed meanwhile."""
         with ExitStack() as stack:
             yield {name: stack.enter_context(self.opened(name)) for name in self.names()}
 
     def keep(self, log: str, head: KeptHead) -> bool:
-        """Append a head that was proved to grow out of the last one, unless it is the last already.
+        """Append a head that was proved to extend the last one, unless it is the last already.
 
-        Return False, and append nothing, where a larger one was kept in the meantime: nobody proved that it grows out
-        of this one. Raise HeadsDisagree where another one of as many entries was kept, and as ``opened``.
+        Return False, and append nothing, if a larger one was kept in the meantime, which is not proved to extend this
+        one. Raise HeadsDisagree if a different one of the same size was kept, and as ``opened``.
         """
         with self.opened(log) as file:
             last = file.last()
@@ -170,7 +170,7 @@ class HeadStore:
         return (self.folder / _BEGUN).exists()
 
     def begin(self) -> None:
-        """Note that nothing is adopted any more unless an operator says so. Raise Unavailable STORE_UNAVAILABLE."""
+        """Mark that nothing is adopted from now on without an operator. Raise Unavailable STORE_UNAVAILABLE."""
         with _faults_told(self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self.folder / _BEGUN, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -179,9 +179,9 @@ class HeadStore:
 
 
 def require_growth(connection: Connection, store: HeadStore, log: str, last: KeptHead, frontier: Frontier) -> None:
-    """Raise HeadsDisagree unless a tree as it stands in the database grows out of the last head that was kept of it.
+    """Raise HeadsDisagree unless a tree in the database extends the last head kept of it.
 
-    The database need not be trusted: the proof is made from it, and checked against what was kept outside.
+    The database need not be trusted: the proof is made from it, and checked against the head kept outside.
     """
     if last.size == 0:
         return
@@ -197,7 +197,7 @@ def require_growth(connection: Connection, store: HeadStore, log: str, last: Kep
 
 
 def disagreement(store: HeadStore, log: str, last: KeptHead, size: int) -> HeadsDisagree:
-    """Return the error of a log that is not the one whose head was kept."""
+    """Return the error for a log that differs from its kept head."""
     how = (
         f"has {size} entries and {last.size} were signed"
         if size < last.size
@@ -212,7 +212,7 @@ def disagreement(store: HeadStore, log: str, last: KeptHead, size: int) -> Heads
 
 
 def missing(store: HeadStore, log: str) -> HeadsDisagree:
-    """Return the error of a log with entries whose file of kept heads is gone."""
+    """Return the error for a log with entries whose file of kept heads is missing."""
     return HeadsDisagree(
         f"the audit log '{log}' of this database has entries, and no signed head of it is kept in {store.folder}: the "
         "file was removed, or somebody wrote the log into the database; restore the file, or, where you know the log "
@@ -222,7 +222,7 @@ def missing(store: HeadStore, log: str) -> HeadsDisagree:
 
 
 def not_kept(store: HeadStore, log: str) -> NotFound:
-    """Return the error of a log with entries that no head is kept of here, so that none may be signed."""
+    """Return the error for a log with entries but without a kept head here, so that none may be signed."""
     return NotFound(
         "AUDIT_NOT_FOUND",
         f"no signed head of the log '{log}' is kept in {store.folder}, so none is signed here: ask the RiskGate that "
@@ -232,9 +232,9 @@ def not_kept(store: HeadStore, log: str) -> NotFound:
 
 
 def adopt_all(connection: Connection, store: HeadStore, issuer: str, believed: Iterable[bytes]) -> dict[str, KeptHead]:
-    """Take over the heads of an issuer's logs as the database holds them, where none was ever kept, and return them.
+    """Adopt the heads of an issuer's logs from the database if none was ever kept, and return them.
 
-    What was signed of them before has to fit. Raise HeadsDisagree where it does not, and as HeadStore.opened.
+    They must agree with earlier signed heads. Raise HeadsDisagree if they do not, and as HeadStore.opened.
     """
     keys = list(believed)
     adopted: dict[str, KeptHead] = {}
@@ -254,9 +254,9 @@ def adopt_all(connection: Connection, store: HeadStore, issuer: str, believed: I
 
 
 def adopt(connection: Connection, store: HeadStore, log: str, signer: Ed25519PrivateKey, reason: str) -> KeptHead:
-    """Take over a log as the database holds it, whatever was kept of it, and return the head it is signed with.
+    """Adopt a log from the database, regardless of its kept head, and return its newly signed head.
 
-    It is for an operator who knows why; what was kept stays in the file. Raise as HeadStore.opened.
+    For an operator who knows the cause; earlier heads stay in the file. Raise as HeadStore.opened.
     """
     with store.opened(log) as file:
         head = rows.find_head(connection, log)
@@ -268,13 +268,13 @@ def adopt(connection: Connection, store: HeadStore, log: str, signer: Ed25519Pri
 
 
 def check_all(connection: Connection, store: HeadStore, issuer: str) -> None:
-    """Raise HeadsDisagree unless every log of an issuer that heads were kept of grows out of the last of them.
+    """Raise HeadsDisagree unless every log of an issuer with kept heads extends the last of them.
 
-    A log that has entries, and no kept head, is not signed here: that is logged.
+    A log that has entries but no kept head is not signed here: that is logged.
     """
     kept = {name for name in store.names() if of_issuer(name, issuer)}
     for name in sorted(kept):
-        last = store.last(name) or NOTHING  # first: its process may be about to keep what is committed by now
+        last = store.last(name) or NOTHING  # read before the log: its process may be about to keep a head of what is committed by now
         head = rows.find_head(connection, name)
         require_growth(connection, store, name, last, Frontier() if head is None else head.frontier)
     for name in rows.log_names(connection):
@@ -284,14 +284,14 @@ def check_all(connection: Connection, store: HeadStore, issuer: str) -> None:
 
 
 def of_issuer(log: str, issuer: str) -> bool:
-    """Return True if a log is one of an issuer's."""
+    """Return True if a log belongs to an issuer."""
     return log.partition("/")[0] == issuer
 
 
 def read_notes(lines: Sequence[str]) -> list[str]:
-    """Return the signed notes in the lines of a file of kept heads, oldest first, without those before an adoption.
+    """Return the signed notes of a file of kept heads, oldest first, without those before an adoption.
 
-    Raise ValueError where a line is none of such a file.
+    Raise ValueError if a line is not a kept head.
     """
     notes: list[str] = []
     for line in lines:
@@ -306,21 +306,21 @@ def read_notes(lines: Sequence[str]) -> list[str]:
 def _require_signed_before(
     connection: Connection, store: HeadStore, log: str, frontier: Frontier, keys: Sequence[bytes]
 ) -> None:
-    """Raise HeadsDisagree where the newest signed head in the database itself is forged, or is of another tree."""
+    """Raise HeadsDisagree if the newest signed head in the database itself is forged, or is of another tree."""
     note = newest_checkpoint(connection, log)
     if not note:
         return
     try:
         signed = Checkpoint.parse(open_note(note, [Verifier(log, key) for key in keys]))
     except UnknownKeyError:
-        return  # by a key that was revoked, or removed
+        return  # signed with a key that was revoked or removed
     except NoteError:
         raise disagreement(store, log, NOTHING, frontier.size) from None
     require_growth(connection, store, log, KeptHead(signed.size, signed.root), frontier)
 
 
 def _last(log: str, path: Path, descriptor: int) -> KeptHead | None:
-    """Return the head of the last whole line."""
+    """Return the head of the last complete line."""
     size = os.fstat(descriptor).st_size
     start = max(0, size - _TAIL_BYTES)
     lines = os.pread(descriptor, _TAIL_BYTES, start).split(b"\n")[:-1]
@@ -338,7 +338,7 @@ def _last(log: str, path: Path, descriptor: int) -> KeptHead | None:
 
 
 def _read(line: bytes) -> KeptHead:
-    """Read a line. Raise ValueError."""
+    """Parse a line. Raise ValueError."""
     value: Any = json.loads(line)
     try:
         head = KeptHead(value["size"], bytes.fromhex(value["root"]), value["note"], value.get("adopted", ""))

@@ -1,7 +1,7 @@
-"""The audit log: every decision, answer, redemption and outcome, appended in the transaction that makes it true.
+"""The audit log: decisions, answers, redemptions and outcomes, appended in the transaction that makes them true.
 
-A record is hashed whole, in its RFC 8785 form, into a Merkle leaf. Argument values are not in it: the leaf holds salted
-commitments, and the values lie sealed beside the log, where they can be erased while the log still verifies.
+A record is hashed whole, in its RFC 8785 form, into a Merkle leaf. It does not contain argument values: the leaf holds
+salted commitments, and the values are sealed outside the log, where they can be erased while the log still verifies.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from phylactery_riskgate.store.audit_append import PendingEntries
 from phylactery_riskgate.store.audit_search import find_entry
 
 RECORD_VERSION = 2
-"""1 held the plain hashes of whole arguments; see kept_hashes."""
+"""Version of the record format; version 1 held the plain hashes of whole arguments (see audit.commitments)."""
 _NONCE_BYTES = 16
-"""In every record, so that its leaf hash, which stands in other tenants' proofs, confirms no guess about it."""
+"""Size of the nonce in every record, so that its leaf hash in other tenants' proofs confirms no guess about it."""
 
 ITSELF = Principal("riskgate", "", frozenset())
-"""Who records what is of no tenant."""
+"""The principal of records that belong to no tenant."""
 
 _log = get_logger("audit")
 
@@ -59,7 +59,7 @@ class LogError(RuntimeError):
 
 
 class Kind(StrEnum):
-    """What a record tells."""
+    """The kind of a record."""
 
     DECISION = "decision"
     ACCESS_EVALUATED = "access_evaluated"
@@ -88,9 +88,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One record to append: what happened, who did it, and the values it is about, by JSON Pointer.
+    """One record to append: the event, its principal, and the values it is about, by JSON Pointer.
 
-    ``made`` are commitments that were made before, each a salt and what came of it; every other value gets its own.
+    ``made`` are commitments made in advance, each a salt and its commitment; every other value gets its own.
     """
 
     kind: Kind
@@ -102,7 +102,8 @@ class Entry:
 
 
 class AuditLog:
-    """One named log. Its methods run inside the caller's transaction: a record stands or falls with what it tells."""
+    """One named log. Its methods run inside the caller's transaction, so a record is committed with its subject or not at all.
+    """
 
     def __init__(
         self,
@@ -114,30 +115,31 @@ class AuditLog:
         heads: HeadStore | None = None,
         sign_every: int = 64,
     ) -> None:
-        """Take the log's name, which is its origin, what answers the key of the moment, and how often it signs.
+        """Set up a log by its name (its origin), the source of the current signing key, and the signing interval.
 
-        heads is where signed heads are kept outside the database; a log without it opens values and take no entry.
+        heads is the store of signed heads outside the database; without it the log opens values but cannot be appended
+        to.
         """
         self.name = name
         self._heads = heads
         self._vault, self._data_key_id = vault, data_key_id
         self._signer, self._sign_every = signer, sign_every
         self._known: rows.Head | None = None
-        """Where this process left the log; only its writer looks, and the database has the last word."""
+        """This process's last known head of the log, cached for its writer; the database is authoritative."""
         self._extends: KeptHead | None = None
-        """The kept head that _known was proved to grow out of, and goes on growing out of as long as it is known."""
+        """The kept head that _known was proved to extend; holds as long as _known does."""
         self._unkept: KeptHead | None = None
-        """What was signed and committed and could not be kept yet: nothing else is signed before it is."""
+        """A head that was signed and committed but could not be kept yet: it is kept before another is signed."""
         self.problem = ""
-        """Why nothing is appended any more; empty where it is. It ends when database and kept heads agree again."""
+        """Why nothing can be appended, or empty; cleared when database and kept heads agree again."""
 
     def open(self, connection: Connection, believed: Iterable[bytes] = ()) -> dict[str, KeptHead]:
-        """Begin the log, or go on with it. Raise LogError where any log of the database has another data key.
+        """Create or continue the log, and return adopted heads. Raise LogError if a log here has another data key.
 
-        Under another key nothing fits: what a replica's log sealed cannot be opened, and a call a person rejected is
-        not known again. Raise BusyError while another replica begins its log, and HeadsDisagree where a log of the
-        database is not the one whose head was kept. Where none was ever kept, the heads are taken over as the database
-        holds them, as far as they fit what the believed keys signed, and are answered; ``opened`` ends that.
+        Under another key, values that a replica's log sealed cannot be opened, and a call a person rejected is not
+        recognized. Raise BusyError while another replica creates its log, and HeadsDisagree if a log of the database
+        differs from its kept head. If none was ever kept, the heads in the database are adopted and returned, provided
+        they agree with what the believed keys signed; ``opened`` ends that.
         """
         store = self._store
         head = rows.find_head(connection, self.name, lock=True)
@@ -161,16 +163,16 @@ class AuditLog:
 
     @property
     def first_start(self) -> bool:
-        """Return whether no head of this database's logs was ever kept here."""
+        """Return True if no head of this database's logs was ever kept here."""
         return not self._store.begun
 
     def opened(self) -> None:
-        """Note, once what ``open`` took over is on record, that nothing is taken over any more."""
+        """End adoption, once what ``open`` adopted is on record."""
         if not self._store.begun:
             self._store.begin()
 
     def _begin_file(self, connection: Connection, frontier: Frontier) -> None:
-        """Make the log's file of kept heads where it has none, and bring it to where the log stands."""
+        """Create the log's file of kept heads if there is none, and bring it up to date."""
         last = self._store.last(self.name)
         if last is None and frontier.size:
             raise missing(self._store, self.name)
@@ -178,9 +180,9 @@ class AuditLog:
             self._store.keep(self.name, KeptHead.of(frontier, self._signed(connection, frontier)))
 
     def append(self, connection: Connection, entry: Entry) -> rows.Place:
-        """Append a record and return its place. Every so many entries the head is signed with it.
+        """Append a record and return its place; sign the head every ``sign_every`` entries.
 
-        The record is written with everything else of the transaction, at its end.
+        The record is written at the end of the transaction.
         """
         pending = self._pending(connection)
         place = rows.Place(self.name, pending.frontier.size)
@@ -210,28 +212,28 @@ class AuditLog:
         return place
 
     def values(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, Any] | None:
-        """Return the values of an entry by JSON Pointer, None once erased. Raise DataLoss when they were altered."""
+        """Return the values of an entry by JSON Pointer, or None once erased. Raise DataLoss if they were altered."""
         opened = self._opened(connection, tenant, place)
         return None if opened is None else opened["values"]
 
     def salted_values(
         self, connection: Connection, tenant: str, place: rows.Place
     ) -> dict[str, tuple[bytes, Any]] | None:
-        """Return the values of an entry, each with the salt of its commitment, None once erased. Raise DataLoss."""
+        """Return the values of an entry, each with the salt of its commitment, or None once erased. Raise DataLoss."""
         opened = self._opened(connection, tenant, place)
         if opened is None:
             return None
         return {pointer: (decode(opened["salts"][pointer]), value) for pointer, value in opened["values"].items()}
 
     def commitments(self, connection: Connection, tenant: str, place: rows.Place) -> dict[str, str]:
-        """Compute the commitments again from the values beside the log: equal to the record's, or it was altered."""
+        """Recompute the commitments from the stored values: a difference from the record means alteration."""
         opened = self._opened(connection, tenant, place) or {"values": {}, "salts": {}}
         return {
             pointer: commitment(decode(opened["salts"][pointer]), value) for pointer, value in opened["values"].items()
         }
 
     def entry(self, connection: Connection, tenant: str, place: rows.Place) -> rows.StoredEntry | None:
-        """Return an entry of a tenant, also one this transaction appended; None where there is none."""
+        """Return an entry of a tenant, including those this transaction appended, or None."""
         unit = unit_of(connection)
         pending = unit.find(self) if unit is not None and place.log == self.name else None
         found: rows.StoredEntry | None = None if pending is None else pending.find_entry(tenant, place.index)
@@ -241,7 +243,7 @@ class AuditLog:
         return None if written is None else written.stored
 
     def sign_head(self, connection: Connection, now_us: int) -> bool:
-        """Sign the head if entries were added since the last time, or it is not kept; say whether it did."""
+        """Sign the head if entries were added since the last one, or it is not kept; return True if it was signed."""
         pending = self._pending(connection)
         if not pending.unsigned and (self._store.last(self.name) or NOTHING).size >= pending.frontier.size:
             return False
@@ -249,9 +251,9 @@ class AuditLog:
         return True
 
     def sign_other(self, connection: Connection, name: str, frontier: Frontier) -> KeptHead:
-        """Sign the head of a log that another process writes, or wrote; ``keep`` it once that is committed.
+        """Sign the head of a log that another process writes or wrote; ``keep`` it after the commit.
 
-        Raise NotFound AUDIT_NOT_FOUND where no head of it is kept here, and HeadsDisagree.
+        Raise NotFound AUDIT_NOT_FOUND if no head of it is kept here, and HeadsDisagree.
         """
         last = self._store.last(name)
         if last is None and frontier.size:
@@ -260,15 +262,15 @@ class AuditLog:
         return KeptHead.of(frontier, self._note(name, frontier))
 
     def kept(self, name: str) -> KeptHead:
-        """Return the last head that was kept of a log, that of an empty one where none was."""
+        """Return the last head kept of a log, or the empty head."""
         return self._store.last(name) or NOTHING
 
     def keep(self, name: str, head: KeptHead) -> bool:
-        """Keep a signed head outside the database, before anybody is shown it; say whether no larger one was kept."""
+        """Keep a signed head outside the database, before it is published; return False if a larger one was kept."""
         return self._store.keep(name, head)
 
     def keep_signed(self) -> None:
-        """Keep what was signed in this log and could not be kept yet. Raise StoreFull, Unavailable, HeadsDisagree."""
+        """Keep the signed head of this log that could not be kept yet. Raise StoreFull, Unavailable, HeadsDisagree."""
         signed = self._unkept
         if signed is not None:
             self._store.keep(self.name, signed)
@@ -280,7 +282,7 @@ class AuditLog:
         return self._heads
 
     def _signed(self, connection: Connection, frontier: Frontier) -> str:
-        """Return the signed note of a head that grows out of the last one. Raise HeadsDisagree, and as keep does."""
+        """Return the signed note of a head that extends the last one. Raise HeadsDisagree, and as keep does."""
         self._prove(connection, frontier)
         return self._note(self.name, frontier)
 
@@ -288,7 +290,7 @@ class AuditLog:
         return sign_note(Checkpoint(name, frontier.size, frontier.root()).text, name, self._signer())
 
     def _prove(self, connection: Connection, frontier: Frontier) -> None:
-        """Raise HeadsDisagree unless a tree grows out of the last kept head of this log, and say so in problem."""
+        """Raise HeadsDisagree unless a tree extends the last kept head of this log; set problem accordingly."""
         try:
             if self._unkept is not None:
                 self._store.keep(self.name, self._unkept)
@@ -308,14 +310,14 @@ class AuditLog:
         self.problem = ""
 
     def _pending(self, connection: Connection) -> PendingEntries:
-        """Return what the transaction appends. Raise LogError outside of a write."""
+        """Return the entries that the transaction appends. Raise LogError outside of a write."""
         unit = unit_of(connection)
         if unit is None:
             raise LogError(f"the log '{self.name}' takes entries within a write alone")
         return unit.part(self, lambda: self._begun(connection))
 
     def _begun(self, connection: Connection) -> PendingEntries:
-        # where another process moved the head, this one waits for its turn: who only races can lose every time
+        # if another process moved the head, wait for the lock: retries without it could lose every race
         head = self._known or rows.find_head(connection, self.name, lock=True)
         if head is None:
             raise LogError(f"the log '{self.name}' was not opened")
@@ -325,7 +327,7 @@ class AuditLog:
         return PendingEntries(self.name, head, sign=self._signed, settled=self._settle)
 
     def _settle(self, head: rows.Head | None, note: str) -> None:
-        """Remember where the log stands, and keep what was signed, now that its entries are committed."""
+        """Cache the new head, and keep what was signed, now that its entries are committed."""
         self._known = head
         if head is None or not note:
             return
@@ -334,7 +336,7 @@ class AuditLog:
         try:
             kept = self._store.keep(self.name, signed)
         except DomainError as error:
-            # what was committed stays so; the next head is signed, and this one shown, when it could be kept
+            # committed entries stay; this head is kept before the next is signed or published
             self._unkept = signed
             _log.error("a signed head could not be kept outside the database", log=self.name, reason=error.message)
         else:
@@ -352,16 +354,16 @@ class AuditLog:
 
 
 def _plain(salts: dict[str, str], values: dict[str, Any]) -> bytes:
-    """Write what is sealed. Every value has been committed to, so it is JSON that no encoder writes as another."""
+    """Serialize what is sealed. Commitments exist for all values, so they are JSON that every encoder writes alike."""
     opened = {"salts": salts, "values": values}
     try:
         return orjson.dumps(opened)
-    except TypeError:  # nested deeper than the fast encoder goes
+    except TypeError:  # nested too deep for the fast encoder
         return json.dumps(opened).encode()
 
 
 def _written(place: rows.Place) -> str:
-    """Return the place as sealed values are tied to it."""
+    """Return the place in the form that sealed values are bound to."""
     return f"{place.log}/{place.index}"
 
 

@@ -1,4 +1,4 @@
-"""The Merkle tree of RFC 6962, section 2.1: leaf hashes begin with 0x00, inner nodes with 0x01, SHA-256 throughout.
+"""The Merkle tree of RFC 6962, section 2.1: leaf prefix 0x00, inner node prefix 0x01, SHA-256 throughout.
 
 A log grows through a Frontier, which is all an appender has to keep: the roots of the perfect subtrees, largest first.
 Proofs are made from the leaf hashes and checked without them.
@@ -17,7 +17,7 @@ EMPTY_ROOT = hashlib.sha256(b"").digest()
 _LEAF, _NODE = b"\x00", b"\x01"
 
 Span = tuple[int, int]
-"""Leaves from the first to before the second."""
+"""A half-open range of leaves."""
 
 
 def leaf_hash(data: bytes) -> bytes:
@@ -32,7 +32,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """The right edge of a tree of ``size`` leaves: one root for every bit set in size, the largest subtree first."""
+    """The right edge of a tree of ``size`` leaves: one root per bit set in size, the largest subtree first."""
 
     size: int = 0
     roots: tuple[bytes, ...] = ()
@@ -55,12 +55,12 @@ class Frontier:
         return head
 
     def to_bytes(self) -> bytes:
-        """Return the roots one after the other; the size is kept beside them."""
+        """Return the concatenated roots; the size is stored separately."""
         return b"".join(self.roots)
 
     @classmethod
     def from_bytes(cls, size: int, data: bytes) -> Self:
-        """Read what to_bytes wrote. Raise ValueError when it cannot be the frontier of that size."""
+        """Parse what to_bytes wrote. Raise ValueError if it cannot be the frontier of that size."""
         if size < 0 or len(data) != HASH_BYTES * size.bit_count():
             raise ValueError(f"{len(data)} bytes are no frontier of {size} leaves")
         return cls(size, tuple(data[at : at + HASH_BYTES] for at in range(0, len(data), HASH_BYTES)))
@@ -75,7 +75,7 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
 
 
 def inclusion_path(index: int, size: int) -> list[Span]:
-    """Return whose heads are the audit path of one leaf, lowest node first (RFC 6962, 2.1.1).
+    """Return the spans whose heads are the audit path of one leaf, lowest node first (RFC 6962, 2.1.1).
 
     Raise ValueError out of range.
     """
@@ -94,7 +94,10 @@ def inclusion_path(index: int, size: int) -> list[Span]:
 
 
 def consistency_path(old_size: int, size: int) -> list[Span]:
-    """Return whose heads prove that the first old_size leaves are a prefix (RFC 6962, 2.1.2). Raise ValueError."""
+    """Return the spans whose heads prove that the first old_size leaves are a prefix (RFC 6962, 2.1.2).
+
+    Raise ValueError out of range.
+    """
     if not 0 < old_size <= size:
         raise ValueError(f"a tree of {size} cannot be compared with one of {old_size}")
     path, first, end = [], 0, size
@@ -112,7 +115,7 @@ def consistency_path(old_size: int, size: int) -> list[Span]:
 
 
 def whole_subtrees(span: Span) -> list[tuple[int, int]]:
-    """Return the perfect subtrees a span of a path is made of, left to right, as level and place in that level.
+    """Return the perfect subtrees of a path's span, left to right, as level and position in that level.
 
     A span of a path begins where a perfect subtree at least as large as itself could begin, so it is their frontier.
     """
@@ -126,7 +129,7 @@ def whole_subtrees(span: Span) -> list[tuple[int, int]]:
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """Return the audit path of one leaf from all leaf hashes. Raise ValueError out of range."""
+    """Return the audit path of one leaf, computed from all leaf hashes. Raise ValueError out of range."""
     return [root_of(leaves[first:end]) for first, end in inclusion_path(index, len(leaves))]
 
 
@@ -136,7 +139,7 @@ def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
-    """Return whether the leaf hash stands at index in the tree of that size and head (RFC 9162, 2.1.3.2)."""
+    """Return True if the leaf hash is at index in the tree of that size and head (RFC 9162, 2.1.3.2)."""
     if not 0 <= index < size or not _hashes(leaf, root, *proof):
         return False
     node, last, head = index, size - 1, leaf
@@ -154,9 +157,9 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
 
 
 def verify_consistency(old_size: int, new_size: int, proof: Sequence[bytes], old_root: bytes, new_root: bytes) -> bool:
-    """Return whether the tree of old_size is a prefix of the one of new_size (RFC 9162, 2.1.4.2).
+    """Return True if the tree of old_size is a prefix of the one of new_size (RFC 9162, 2.1.4.2).
 
-    A comparison with the empty tree says nothing, so it is False unless both are empty and have the empty head.
+    A comparison with the empty tree proves nothing, so it is False unless both are empty and have the empty head.
     """
     if not 0 <= old_size <= new_size:
         return False

@@ -1,4 +1,4 @@
-"""Opening an audit log: what an earlier version left, without kept heads and proofs of votes, is adopted on record."""
+"""Opening of an audit log: data of earlier versions, without kept heads or vote proofs, is adopted on record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = get_logger("audit")
 def open_log(
     connection: Connection, audit: AuditLog, proofs: VoteProofs, *, believed: Iterable[bytes], now_us: int
 ) -> None:
-    """Open a log within a write; AuditLog.opened comes once it is committed. Raise as AuditLog.open does."""
+    """Open a log within a write; call AuditLog.opened after the commit. Raise as AuditLog.open does."""
     first = audit.first_start
     heads = audit.open(connection, believed)
     votes = adopt_votes(connection, proofs) if first else 0
@@ -30,6 +30,6 @@ def open_log(
 
 
 def adoption_body(heads: Mapping[str, KeptHead]) -> dict[str, Any]:
-    """Return what a record says of logs that were adopted."""
+    """Return the fields of a record about adopted logs."""
     logs = {name: {"size": head.size, "root_hash": head.root.hex()} for name, head in heads.items()}
     return {"logs": logs, "votes": 0}

@@ -1,4 +1,4 @@
-"""Proofs over a log in the database: from some hundreds of hashes, however long the log is."""
+"""Proofs over a log in the database, from some hundreds of hashes regardless of the log's length."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from phylactery_riskgate.store.audit import TIER_BITS, TIERS, find_head
 
 _WIDTH = 1 << TIER_BITS
 _AT_ONCE = 64
-"""Heads worked out in one go: 16,384 leaves, some 20 ms."""
+"""Heads computed per batch: 16,384 leaves, about 20 ms."""
 
 
 class Tree:
-    """One log's Merkle tree as the database holds it, up to a size that is durable."""
+    """One log's Merkle tree in the database, up to a durable size."""
 
     def __init__(self, connection: Connection, log: str) -> None:
         self._connection, self._log = connection, log
 
     def inclusion(self, index: int, size: int) -> tuple[bytes, list[bytes]]:
-        """Return a leaf and its audit path. Raise ValueError out of range, and DataLoss where leaves are missing."""
+        """Return a leaf and its audit path. Raise ValueError out of range, and DataLoss if leaves are missing."""
         leaf = self._hashes(0, index, index + 1)[0]
         return leaf, [self._head(span) for span in inclusion_path(index, size)]
 
     def consistency(self, old_size: int, size: int) -> list[bytes]:
-        """Return the proof. Raise ValueError out of range, and DataLoss where leaves are missing."""
+        """Return the consistency proof. Raise ValueError out of range, and DataLoss if leaves are missing."""
         return [self._head(span) for span in consistency_path(old_size, size)]
 
     def head(self, size: int) -> bytes:
-        """Return the tree head of the first so many entries. Raise DataLoss where leaves are missing."""
+        """Return the tree head of the first ``size`` entries. Raise DataLoss if leaves are missing."""
         return self._head((0, size))
 
     def behind(self) -> tuple[int, dict[int, bytes]] | None:
-        """Return a tier and heads of it that are not kept yet, the lowest first, at most 64; None when none is."""
+        """Return a tier and at most 64 of its heads that are not stored yet, the lowest first, or None."""
         head = find_head(self._connection, self._log)
         size = 0 if head is None else head.frontier.size
         known = rows.kept(self._connection, self._log)
@@ -59,7 +59,7 @@ class Tree:
         return root_of(self._hashes(tier, place << below, (place + 1) << below))
 
     def _hashes(self, tier: int, first: int, end: int) -> Sequence[bytes]:
-        """Return every hash of a tier's span; a head that is not kept yet is worked out from the tier below."""
+        """Return every hash of a tier's span; a head that is not stored yet is computed from the tier below."""
         known = rows.hashes(self._connection, self._log, tier, first, end)
         missing = [at for at in range(first, end) if at not in known]
         if missing and tier == 0:

@@ -1,4 +1,4 @@
-"""Redeem and ReportOutcome: a permit becomes at most one effect, and how it ended (docs/effects.md, 8 and 11)."""
+"""Redeem and ReportOutcome: a permit becomes at most one effect with one outcome (docs/effects.md, 8 and 11)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ IN_DOUBT = "IN_DOUBT"
 
 @dataclass(frozen=True, slots=True)
 class Redeemed:
-    """A consumed permit: the receipt, the call to run, and whether this execution had it before."""
+    """A consumed permit: the receipt, the call to run, and whether this execution had redeemed it before."""
 
     receipt: str
     bound: BoundCall
@@ -72,7 +72,7 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """One Redeem: the permit's claims, the decision it came from, and the decision of today."""
+    """One Redeem request: the permit's claims, the decision that issued it, and the current decision."""
 
     who: Principal
     asked: RedeemInput
@@ -86,12 +86,12 @@ class _Attempt:
 
     @property
     def tool(self) -> CatalogTool:
-        """The tool, which the catalog knows once the call is bound."""
+        """Return the tool, which is in the catalog once the call is bound."""
         return self.basis.engine.bundle.tools[self.asked.call.tool]
 
 
 class _RefusalError(Exception):
-    """A check failed: what is recorded, with the values it rests on, and what the caller is told."""
+    """A failed check: the factor and values to record, and the error for the caller."""
 
     def __init__(self, factor: str, error: DomainError, values: Mapping[str, Any] | None = None) -> None:
         super().__init__(factor)
@@ -105,7 +105,7 @@ def _refuse(reason: str, factor: str, message: str, **metadata: str) -> _Refusal
 
 
 class Redemptions:
-    """The use cases; see the module."""
+    """The Redeem and ReportOutcome use cases."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -113,8 +113,8 @@ class Redemptions:
     async def redeem(self, who: Principal, asked: RedeemInput) -> Redeemed:
         """Consume a permit for one execution, and sign the receipt once that is durable.
 
-        The same execution gets the same receipt again, even after the permit's end. Every refusal is recorded with the
-        factor that failed. Raise PermissionDenied, FailedPrecondition, and Unavailable STORE_UNAVAILABLE.
+        The same execution gets the same receipt again, even after the permit has expired. Every refusal is recorded
+        with the factor that failed. Raise PermissionDenied, FailedPrecondition, and Unavailable STORE_UNAVAILABLE.
         """
         who.require(Role.CALLER)
         who.require_tool(asked.call.tool)
@@ -128,10 +128,10 @@ class Redemptions:
             raise refused.error from None
         stored = await self._core.write(lambda connection: self._consume(connection, attempt))
         reach("riskgate.8")
-        # the row holds no hash: it would outlive the values, and an execution that comes again brings the call
+        # the row holds no hash, which would outlive the values; a repeated request brings the call itself
         claims_of = {**stored.redemption.receipt_claims, "args_hash": stored.bound.args_hash}
         now = self._core.clock.now_us() // MICROSECONDS
-        if claims_of["iat"] > now + SKEW_SECONDS:  # the clock was set back: no executor would take it before its time
+        if claims_of["iat"] > now + SKEW_SECONDS:  # the clock was set back: an executor would reject a receipt from the future
             claims_of["iat"] = now
         receipt = self._core.keys.sign(claims_of, TokenType.RECEIPT)
         return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)
@@ -146,7 +146,7 @@ class Redemptions:
         return await self._core.write(lambda connection: self._report(connection, who, report, now_us))
 
     async def without_outcome(self, tenant: str, *, older_than_seconds: int, limit: int = 100) -> list[Redemption]:
-        """Return redeemed calls of a tenant whose outcome is still missing after so many seconds, oldest first."""
+        """Return a tenant's redeemed calls whose outcome is still missing after older_than_seconds, oldest first."""
         before_us = self._core.clock.now_us() - older_than_seconds * MICROSECONDS
         return await self._core.database.read(
             lambda connection: rows.without_outcome(connection, tenant, before_us=before_us, limit=limit)
@@ -174,9 +174,9 @@ class Redemptions:
         return claims
 
     async def _prepare(self, who: Principal, asked: RedeemInput, claims: Claims) -> _Attempt:
-        """Decide about the call again, with the real approval's class where the permit came from one.
+        """Decide about the call again, with the class of the approval the permit came from, if any.
 
-        Of its task counts what was known when the call was decided first.
+        The task facts are those known when the call was first decided.
         """
         found = await self._core.database.read_quickly(lambda connection: self._origin(connection, who, claims))
         if found is None:
@@ -221,7 +221,8 @@ class Redemptions:
         return self._redeem(connection, attempt, bound, approval)
 
     def _repeated(self, connection: Connection, attempt: _Attempt) -> _Stored | None:
-        """Return the redemption this execution has already; raise a refusal where another has it."""
+        """Return this execution's earlier redemption, if any; raise a refusal if another execution redeemed the call.
+        """
         who, asked = attempt.who, attempt.asked
         execution = rows.find_execution(connection, who.tenant, who.subject, asked.execution_id)
         holder = rows.find_redemption(connection, key_of(who, asked.run_id, asked.call.tool_call_id))
@@ -245,9 +246,9 @@ class Redemptions:
         return _Stored(holder, bound, repeated=True)
 
     def _check_stops(self, connection: Connection, attempt: _Attempt) -> _Attempt:
-        """Return the attempt with the decision as it stands; raise a refusal where an operator stopped the call.
+        """Return the attempt with the current decision; raise a refusal if an operator stopped the call.
 
-        Until the commit nobody freezes or revoke anything. Raise BusyError where somebody is at it.
+        No freeze or revocation can happen until the commit. Raise BusyError if one is in progress.
         """
         who = attempt.who
         freeze = stops.find_freeze(connection, who.tenant, who.subject, attempt.asked.call.tool, lock=True)
@@ -264,9 +265,9 @@ class Redemptions:
         return replace(attempt, decision=decision)
 
     def _check_time(self, connection: Connection, attempt: _Attempt) -> None:
-        """Raise a refusal where the permit's time is over or have not come, or a later one was issued.
+        """Raise a refusal if the permit has expired, is not valid yet, or was superseded by a later one.
 
-        One whose time was over once counts no more, whatever the clock says later.
+        A permit that was once found expired stays expired, whatever the clock says later.
         """
         decision, permit_id = attempt.decision, attempt.claims.text("jti")
         try:
@@ -280,9 +281,9 @@ class Redemptions:
             raise _refuse("PERMIT_EXPIRED", "expiry", told)
 
     def _check_retraction(self, connection: Connection, attempt: _Attempt, bound: BoundCall) -> None:
-        """Raise a refusal where later words took the call back, unless it was decided in knowledge of them.
+        """Raise a refusal if later words took the call back, unless the decision already accounted for them.
 
-        Until the commit nobody takes anything of its tasks back, and nobody else uses their asks up.
+        Until the commit, nothing of its tasks can be taken back, and no other call can use up their asks.
         """
         who, facts = attempt.who, attempt.verdict.task
         tasks = sorted({attempt.task_id, task_of(facts.ask)} - {""})
@@ -297,9 +298,9 @@ class Redemptions:
             )
 
     def _with_ask_used(self, connection: Connection, attempt: _Attempt) -> Verdict:
-        """Return the verdict of a call that an ask allowed with that ask used once more.
+        """Return the verdict of a call that an ask allowed, with that ask used once more.
 
-        Raise a refusal where it has no more left, unless the policies allow the call to whoever asks for nothing.
+        Raise a refusal if the ask is used up, unless the policies allow the call without it.
         """
         who, asked, verdict, facts = attempt.who, attempt.asked, attempt.verdict, attempt.verdict.task
         if not uses_ask(facts, attempt.tool) or attempt.decision.counted_approval_id:
@@ -322,7 +323,7 @@ class Redemptions:
         return verdict._replace(task=replace(facts, used=used + 1))
 
     def _checked_approval(self, connection: Connection, attempt: _Attempt, bound: BoundCall) -> Approval | None:
-        """Return the approval the permit rests on, if it still stands, and is for this very call."""
+        """Return the approval the permit relies on, if it is still valid and for exactly this call."""
         counted, asked = attempt.decision.counted_approval_id, attempt.asked
         if not counted:
             return None
@@ -343,7 +344,7 @@ class Redemptions:
             tool_call_id=asked.call.tool_call_id,
             tool=bound.tool,
             args_hash=self._core.as_kept(approval, bound.args_hash),
-            same_version=True,  # as the permit's own, which was checked
+            same_version=True,  # the permit's own version, which was checked
         )
         failed = unusable_factors(approval, use, attempt.now_us)
         if failed:
@@ -416,7 +417,7 @@ class Redemptions:
         refused: _RefusalError,
     ) -> Refused:
         body = _place(asked) | {"failed": [refused.factor], "reason": refused.error.reason}
-        if claims is not None:  # a permit that is genuine says what it was for
+        if claims is not None:  # a genuine permit states what it was for
             named = {"decision_id": "decision_id", "approval_id": "approval_id", "permit_id": "jti"}
             body |= {name: str(claims.values.get(claim, "")) for name, claim in named.items()}
         now_us = self._core.clock.now_us()
@@ -458,7 +459,7 @@ class Redemptions:
 
 
 def _checked_call(attempt: _Attempt) -> BoundCall:
-    """Return the call as bound now, if it is the one that was permitted."""
+    """Return the call as bound now, if it is the permitted one."""
     bound = attempt.verdict.bound
     if bound is None or bound.args_hash != attempt.claims.text("args_hash"):
         raise _refuse("ARGS_MISMATCH", "argument_hash", "the permit is for other arguments; nothing was redeemed")
@@ -468,7 +469,7 @@ def _checked_call(attempt: _Attempt) -> BoundCall:
 
 
 def _check_approvers(attempt: _Attempt, approval: Approval | None) -> None:
-    """Raise a refusal where the call still needs its approval, and somebody who gave it may not approve any more."""
+    """Raise a refusal if the call still needs its approval and one of its approvers lost eligibility."""
     asks = attempt.verdict.decision is Decision.AUTH_REQUIRED
     if approval is not None and asks and lost_approvers(attempt.basis.engine.bundle, approval):
         raise _RefusalError(str(Factor.APPROVER), approvers_lost(approval))

@@ -1,4 +1,4 @@
-"""Decides recorded calls again under another bundle, and tells those that come out otherwise. Nothing is recorded."""
+"""Replay of recorded decisions under another bundle, reporting those that differ. Records nothing."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from phylactery_riskgate.store.audit_search import Bounds, FoundEntry, Position,
 from phylactery_riskgate.tasks.snapshot import Told, recorded_told
 
 Outlook = tuple[str, str]
-"""A decision, and the class it asks for."""
+"""A decision and the approval class it requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """One recorded decision and what it rested on; a budget nobody had counted for then has counted nothing.
+    """One recorded decision and its inputs; a budget without recorded counts has counted nothing.
 
-    What its task told then counts: what the task was shown is not kept as long as its decisions are.
+    The recorded task facts count, because the input of a task is not kept as long as its decisions.
     """
 
     decision_id: str
@@ -57,7 +57,7 @@ class Recalled:
     told: Told
 
     def ask(self, engine: DecisionEngine, **more: Any) -> Verdict:
-        """Decide again, under an engine."""
+        """Decide again with an engine."""
         return engine.decide(
             self.call,
             self.caller,
@@ -75,9 +75,10 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A recorded decision that cannot be asked again.
+    """A recorded decision that cannot be repeated.
 
-    Its values were erased, its arguments were no JSON to keep, or a freeze decided it and no policy.
+    Its values were erased, its arguments were not valid JSON and so not kept, or a freeze decided it instead of a
+    policy.
     """
 
     decision_id: str
@@ -86,7 +87,7 @@ class Lost:
 
 
 def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEntry) -> Recalled | Lost:
-    """Return the question behind the record of a decision. Raise DataLoss when its values were altered."""
+    """Return the question behind the record of a decision. Raise DataLoss if its values were altered."""
     record: dict[str, Any] = json.loads(entry.stored.record)
     if record.get("frozen"):
         return Lost(record["decision_id"], erased=False, frozen=True)
@@ -120,12 +121,12 @@ def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEnt
 
 
 def _call_of(record: Mapping[str, Any], values: Mapping[str, Any]) -> RawCall | None:
-    """Return the call as it was bound, or as it came where nothing bound it; None where neither is kept.
+    """Return the call as bound, or as it came if it was not bound; None if neither is kept.
 
-    What a caller claims of a bound call held then. Of one that was not bound it may hold under another bundle.
+    Claims about a bound call held when it was decided. Claims about an unbound one may hold under another bundle.
     """
     tool, call_id = record["tool"], record["tool_call_id"]
-    told = values.get(ARGS_HASH) or record.get("args_hash")  # records of version 1 held it themselves
+    told = values.get(ARGS_HASH) or record.get("args_hash")  # records of version 1 held the hash themselves
     if told:
         text = canonical_bytes(bound_arguments(values))
         return RawCall(tool, call_id, arguments_json=text.decode()) if hash_of(text) == told else None
@@ -140,7 +141,7 @@ def _call_of(record: Mapping[str, Any], values: Mapping[str, Any]) -> RawCall | 
 def recall_page(
     connection: Connection, audit: AuditLog, tenant: str, *, since_us: int, after: Position | None, limit: int
 ) -> tuple[list[Recalled | Lost], Position | None]:
-    """Return a tenant's decisions, newest first, and where the next page begins, None where this is the last."""
+    """Return a tenant's decisions, newest first, and where the next page begins, or None on the last page."""
     bounds = Bounds(kind=str(Kind.DECISION), start_us=since_us)
     entries = list(scan(connection, tenant, bounds, after=after, limit=limit))
     found = [recall(connection, audit, tenant, entry) for entry in entries]
@@ -148,12 +149,12 @@ def recall_page(
 
 
 def outlook_of(verdict: Verdict) -> Outlook:
-    """Return what a verdict decides."""
+    """Return the outlook of a verdict."""
     return str(verdict.decision), verdict.approval_class or ""
 
 
 def openness(outlook: Outlook, ranks: Mapping[str, int]) -> int:
-    """Return how close a call came to running; a class nobody knows any more counts as the furthest."""
+    """Return how close a call came to running; an unknown class counts as the furthest."""
     decision, approval_class = outlook
     if decision == Decision.ALLOW:
         return len(ranks) + 1
@@ -167,7 +168,7 @@ _PAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """One call that would be decided otherwise."""
+    """One call that another bundle decides differently."""
 
     decision_id: str
     tool: str
@@ -180,7 +181,7 @@ class Flip:
 
 @dataclass(slots=True)
 class Summary:
-    """What a replay found: ``erased``, ``unbound`` and ``frozen`` decisions could not be made again."""
+    """The result of a replay: ``erased``, ``unbound`` and ``frozen`` decisions could not be repeated."""
 
     revision: int
     replayed: int = 0
@@ -192,7 +193,7 @@ class Summary:
 
 
 class Replay:
-    """One replay under one engine; feed it pages, and read its summary at the end."""
+    """One replay under one engine; feed it pages, then read its summary."""
 
     def __init__(self, engine: DecisionEngine) -> None:
         self._engine = engine
@@ -200,7 +201,7 @@ class Replay:
         self.summary = Summary(engine.bundle.revision)
 
     def decide(self, page: Iterable[Recalled | Lost]) -> Iterator[Flip]:
-        """Decide each again and return those that flip."""
+        """Decide each again and yield those that flip."""
         for one in page:
             if isinstance(one, Lost):
                 self.summary.erased += one.erased
@@ -221,7 +222,7 @@ class Replay:
 def replay_all(
     connection: Connection, audit: AuditLog, tenant: str, replay: Replay, *, since_us: int, limit: int
 ) -> Iterator[Flip]:
-    """Replay a tenant's decisions from one connection."""
+    """Replay a tenant's decisions over one connection."""
     after: Position | None = None
     while limit > 0:
         page, after = recall_page(connection, audit, tenant, since_us=since_us, after=after, limit=min(limit, _PAGE))
@@ -232,7 +233,7 @@ def replay_all(
 
 
 class Replays:
-    """The use case; see the module."""
+    """The replay use case."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -240,7 +241,7 @@ class Replays:
     async def run(
         self, who: Principal, parts: Iterable[tuple[str, bytes]], *, since_us: int, limit: int
     ) -> AsyncIterator[Flip | Summary]:
-        """Return every flip of the caller's tenant, newest first, and the summary last.
+        """Yield every flip of the caller's tenant, newest first, then the summary.
 
         Raise InvalidArgument BUNDLE_INVALID and Unavailable STORE_UNAVAILABLE.
         """

@@ -1,4 +1,4 @@
-"""What RiskGateService is asked."""
+"""Request models of evaluation, redemption, access evaluation, explanation and operator stops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from phylactery_riskgate.store.stops import Scope
 
 MAX_BATCH = 100
 MAX_SIZE = 2**53 - 1
-"""The largest whole number that RFC 8785 writes exactly."""
+"""The largest integer that RFC 8785 writes exactly."""
 
 Line = Annotated[str, StringConstraints(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")]
 _Token = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TOKEN_CHARACTERS, pattern=r"^[\x21-\x7e]+$")]
@@ -31,7 +31,7 @@ _ErrorCode = Annotated[str, StringConstraints(pattern=r"^[A-Z0-9_]{0,64}$")]
 
 
 class CallInput(EdgeModel):
-    """A proposed call. Its arguments are judged by the decision, which records what is wrong with them."""
+    """A proposed call. Its arguments are checked by the decision, which records what is wrong with them."""
 
     tool: ToolName
     tool_call_id: Identifier
@@ -42,7 +42,7 @@ class CallInput(EdgeModel):
 
 
 class EvaluateInput(EdgeModel):
-    """One question."""
+    """One Evaluate request."""
 
     call: CallInput
     thread_id: Identifier
@@ -55,13 +55,13 @@ class EvaluateInput(EdgeModel):
 
 
 class BatchInput(EdgeModel):
-    """How many questions come at once; each is checked for itself."""
+    """The number of questions in a batch; each is checked separately."""
 
     requests: int = Field(ge=1, le=MAX_BATCH)
 
 
 class RedeemInput(EdgeModel):
-    """A permit and the execution that wants to use it."""
+    """A permit and the execution that redeems it."""
 
     permit: _Token
     call: CallInput
@@ -91,7 +91,7 @@ _Properties = Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
 class SubjectInput(EdgeModel):
-    """Whom a question is about."""
+    """The subject of a question."""
 
     type: _Word
     id: _Subject
@@ -99,14 +99,14 @@ class SubjectInput(EdgeModel):
 
 
 class ActionInput(EdgeModel):
-    """What would be done: a tool of the catalog."""
+    """The action of a question: a tool of the catalog."""
 
     name: ToolName
     properties: _Properties
 
 
 class ResourceInput(EdgeModel):
-    """What it would be done to."""
+    """The resource of a question."""
 
     type: _Text
     id: _Text
@@ -114,7 +114,7 @@ class ResourceInput(EdgeModel):
 
 
 class QuestionInput(EdgeModel):
-    """One question, complete."""
+    """One complete question."""
 
     subject: SubjectInput
     action: ActionInput
@@ -130,7 +130,7 @@ class AccessInput(EdgeModel):
 
 
 def read_access(fields: Mapping[str, Any]) -> AccessInput:
-    """Read one question as itself, so that a fault names its own field. Raise InvalidArgument INVALID_REQUEST."""
+    """Parse a single question directly, so that errors name its own fields. Raise InvalidArgument INVALID_REQUEST."""
     if "evaluations" in fields:
         return parse(AccessInput, fields)
     return AccessInput(evaluations=[parse(QuestionInput, fields)])
@@ -149,7 +149,7 @@ def _class_names(value: list[str]) -> list[str]:
 
 
 class ExplainInput(EdgeModel):
-    """A call to imagine, or a decision to explain."""
+    """A hypothetical call or a recorded decision to explain."""
 
     question: Literal["call", "decision_id"]
     call: CallInput | None = None
@@ -168,7 +168,7 @@ _NAMED = frozenset({Scope.USER, Scope.TOOL})
 
 
 class TargetInput(EdgeModel):
-    """What to stop or to lift, and why."""
+    """What to freeze or lift, and why."""
 
     scope: Scope
     tenant: _Name = ""
@@ -194,7 +194,7 @@ class TargetInput(EdgeModel):
 
 
 class RevokeInput(EdgeModel):
-    """Which decision to void, and why."""
+    """The decision to void, and why."""
 
     decision_id: Identifier
     tenant: _Name = ""

@@ -1,7 +1,7 @@
-"""Freezing, lifting and revoking: what an operator stops at once, whatever the policies say.
+"""Freeze, unfreeze and revoke: an operator stops calls at once, whatever the policies decide.
 
-A stop is durable and recorded in one transaction, which no Redeem overlaps. The installation's operator stops anything;
-a tenant's operator or policy admin stops calls of the own tenant alone, and lifts only what the tenant stopped.
+A stop is durable and recorded in one transaction, which no Redeem overlaps. The installation's operator can stop
+anything. A tenant's operator or policy admin stops calls of that tenant only, and lifts only what the tenant stopped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OF_TENANT = frozenset({Role.OPERATOR, Role.POLICY_ADMIN})
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """What Freeze did; ``place`` is None where it was frozen already."""
+    """The result of Freeze; ``place`` is None if it was already frozen."""
 
     row: FreezeRow
     place: Place | None
@@ -45,7 +45,7 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """What Unfreeze did; ``still_frozen`` says that another freeze stops some of the same calls."""
+    """The result of Unfreeze; ``still_frozen`` is True if another freeze stops some of the same calls."""
 
     place: Place
     still_frozen: bool
@@ -53,21 +53,21 @@ class Lifted:
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """What RevokeDecision did; ``place`` is None where the decision was void already."""
+    """The result of RevokeDecision; ``place`` is None if the decision was already void."""
 
     place: Place | None
     approval_id: str
 
 
 class Control:
-    """The use cases; see the module."""
+    """The Freeze, Unfreeze and RevokeDecision use cases."""
 
     def __init__(self, core: Core) -> None:
-        """Take what decides and records."""
+        """Store the shared context."""
         self._core = core
 
     async def freeze(self, who: Principal, asked: TargetInput) -> Frozen:
-        """Stop every call a target means.
+        """Stop every call that matches a target.
 
         Raise PermissionDenied ROLE_REQUIRED, NotFound TOOL_NOT_FOUND, InvalidArgument and Unavailable.
         """
@@ -86,7 +86,7 @@ class Control:
         return Frozen(row, place, known, running)
 
     async def unfreeze(self, who: Principal, asked: TargetInput) -> Lifted:
-        """Lift a freeze of the caller's own kind.
+        """Lift a freeze that the caller's level (installation or tenant) set.
 
         Raise PermissionDenied ROLE_REQUIRED, NotFound FREEZE_NOT_FOUND, InvalidArgument and Unavailable.
         """
@@ -94,14 +94,14 @@ class Control:
         return await self._core.write(lambda connection: self._unfreeze(connection, who, target, asked.reason))
 
     async def list_freezes(self, who: Principal) -> list[FreezeRow]:
-        """Return what is frozen and concerns the caller's tenant, or all of it for the installation's operator."""
+        """Return the freezes that concern the caller's tenant, or all of them for the installation's operator."""
         if not who.roles & {*_OF_TENANT, Role.AUDITOR}:
             who.require(Role.INSTALLATION_OPERATOR)
         found = await self._core.database.read(rows.in_force)
         return [one for one in found if _installation(who) or one.tenant in (EVERY_TENANT, who.tenant)]
 
     async def revoke(self, who: Principal, asked: RevokeInput) -> Revoked:
-        """Void a decision, and close the approval it asked for.
+        """Void a decision, and close the approval it requested.
 
         Raise PermissionDenied ROLE_REQUIRED, NotFound DECISION_NOT_FOUND, FailedPrecondition ALREADY_REDEEMED and
         Unavailable.
@@ -155,7 +155,7 @@ class Control:
         return Revoked(self._tell(connection, Kind.DECISION_REVOKED, who, tenant, now_us, body, asked.reason), closed)
 
     def _close(self, connection: Connection, who: Principal, record: DecisionRecord, now_us: int) -> str:
-        """Close the approval a decision asked for, where it is open; return its id, empty where none is."""
+        """Close the approval a decision requested, if it is open; return its id, or an empty string."""
         if not record.approval_id:
             return ""
         approval = approval_rows.find_approval(connection, record.tenant, record.approval_id, lock=True)
@@ -188,7 +188,8 @@ class Control:
         body: Mapping[str, Any],
         reason: str,
     ) -> Place:
-        """Record it for who did it, and where that is another tenant for the one concerned, with a name to ask."""
+        """Record the action for the actor's tenant and, if another tenant is concerned, for that one, naming the actor.
+        """
         told = {**body, "by": {"subject": who.subject, "tenant": who.tenant}}
         values = {WORDS: reason} if reason else {}
         place = self._core.note(connection, kind, who, now_us, told, values=values)
@@ -199,7 +200,7 @@ class Control:
 
 
 def frozen_verdict(verdict: Verdict, freeze: FreezeRow) -> Verdict:
-    """Return what is decided about a call that is frozen; one the policies block is blocked for their reasons."""
+    """Return the verdict of a frozen call; a call the policies block keeps their reasons."""
     if verdict.decision is Decision.BLOCKED:
         return verdict
     return verdict._replace(
@@ -212,7 +213,7 @@ def _installation(who: Principal) -> bool:
 
 
 def _target(who: Principal, asked: TargetInput) -> Target:
-    """Return what a caller means, where it is theirs to stop. Raise PermissionDenied ROLE_REQUIRED."""
+    """Return the target of a request, if the caller may stop it. Raise PermissionDenied ROLE_REQUIRED."""
     if asked.scope is Scope.ALL:
         who.require(Role.INSTALLATION_OPERATOR)
         return Target(Scope.ALL, EVERY_TENANT, "")
@@ -222,7 +223,7 @@ def _target(who: Principal, asked: TargetInput) -> Target:
 
 
 def _tenant(who: Principal, asked: str) -> str:
-    """Return the tenant a caller means, where it is theirs. Raise PermissionDenied and InvalidArgument."""
+    """Return the tenant of a request, if the caller may act for it. Raise PermissionDenied and InvalidArgument."""
     if who.delegated:
         told = "nobody stops anything through a delegate"
         raise PermissionDenied("ROLE_REQUIRED", told, metadata={"role": str(Role.OPERATOR)})
@@ -248,7 +249,7 @@ def _not_frozen(who: Principal, target: Target) -> NotFound:
 
 
 def _not_revocable(connection: Connection, record: DecisionRecord | None, decision_id: str) -> DomainError | None:
-    """Return why a decision cannot be revoked, None where it can."""
+    """Return why a decision cannot be revoked, or None if it can."""
     if record is None:
         return NotFound(
             "DECISION_NOT_FOUND",
@@ -267,7 +268,7 @@ def _not_revocable(connection: Connection, record: DecisionRecord | None, decisi
 
 
 def _overlap(one: Target, other: Target) -> bool:
-    """Return True if some call is meant by both."""
+    """Return True if some call matches both targets."""
     if EVERY_TENANT not in (one.tenant, other.tenant) and one.tenant != other.tenant:
         return False
     return one.scope != other.scope or one.name == other.name

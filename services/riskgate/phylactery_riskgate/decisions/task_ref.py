@@ -1,4 +1,4 @@
-"""The task a call names, and where its facts come from: the task itself, or an earlier decision about the call."""
+"""The task a call names, and the source of its facts: the task itself or an earlier decision about the call."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from phylactery_riskgate.tasks.snapshot import NOT_TOLD, Told
 
 
 class TaskSource(Protocol):
-    """Where tasks are kept."""
+    """The task store."""
 
     async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
-        """Return what tells the facts of calls from what was shown of a task of this user and thread.
+        """Return the reader of call facts from the input of a task of this user and thread.
 
-        Raise NotFound TASK_NOT_FOUND where it does not count.
+        Raise NotFound TASK_NOT_FOUND if there is no such open task.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """The task of a call: its id, empty for none, and what tells its facts.
+    """The task of a call: its id (empty for none) and the reader of its facts.
 
-    ``recorded`` says that they are those of an earlier decision about the call, which no catalog computes anew.
+    ``recorded`` is True if the facts are those of an earlier decision about the call, which no catalog computes again.
     """
 
     task_id: str = ""
@@ -48,16 +48,16 @@ NO_TASK = Naming()
 
 
 class Namings:
-    """Answers what tells the facts of a call; see the module."""
+    """Resolves the task of a call and the reader of its facts."""
 
     def __init__(self, core: Core, tasks: TaskSource) -> None:
         self._core, self._tasks = core, tasks
 
     async def of_task(self, who: Principal, asked: EvaluateInput) -> Naming:
-        """Return what tells the facts of the task a call names: what was shown of it until now.
+        """Return the task a call names, with the reader of its facts so far.
 
-        A call that was decided while its task was open is answered as it was, also after the task's end. Raise
-        NotFound TASK_NOT_FOUND, Unavailable STORE_UNAVAILABLE.
+        A call that was decided while its task was open gets the same answer after the task's end. Raise NotFound
+        TASK_NOT_FOUND and Unavailable STORE_UNAVAILABLE.
         """
         if not asked.task_id:
             return NO_TASK
@@ -70,9 +70,9 @@ class Namings:
             return Naming(told.task_id, told.reader, recorded=True)
 
     async def of_approval(self, who: Principal, asked: EvaluateInput) -> tuple[Naming, Approval | None]:
-        """Return the approval a call is asked with, and what the decision that asked for it was told of its task.
+        """Return the approval a call names, and the task facts of the decision that requested it.
 
-        There is neither where the approval is unknown or another user's.
+        Both are empty if the approval is unknown or another user's.
         """
         return await self._core.database.read(partial(self._standing, who=who, asked=asked))
 
@@ -92,5 +92,5 @@ class Namings:
 
 
 async def shown(tasks: TaskSource, who: Principal, task_id: str, thread_id: str) -> TaskReader:
-    """Return what computes the facts of a call from what a task was shown. Raise NotFound TASK_NOT_FOUND."""
+    """Return the reader of call facts from the input of a task. Raise NotFound TASK_NOT_FOUND."""
     return await tasks.reader_for(who, task_id, thread_id)

@@ -1,8 +1,7 @@
-"""Counts what calls do, in the transaction that redeems them (ADR 12), and tells decisions what was counted.
+"""Budget counters: updated in the transaction that redeems a call (ADR 12), and read by decisions.
 
-A window is rolling, and its time never runs backwards: it is the clock's, or that of the newest call counted under the
-same key where the clock is behind it. In every stretch of that time as long as the window, what was redeemed stays
-within the limits.
+A window is rolling, and its time is monotonic: the clock's, or that of the newest call counted under the same key if
+the clock is behind it. In every period of that time as long as the window, redeemed calls stay within the limits.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ from phylactery_riskgate.store import usage as rows
 from phylactery_riskgate.store.usage import CallCount, CounterKey
 
 USAGE = "/usage"
-"""Where a record keeps what budgets had counted: a JSON Pointer below it for each."""
+"""JSON Pointer prefix of a record's budget counts, one pointer per budget."""
 
 KEEP_SECONDS = 86_400
-"""How long a count outlives its window: a clock that ran ahead for a day, and was set back, has lost nothing."""
+"""Retention of a count beyond its window: a clock that ran ahead for a day, and was set back, loses no counts."""
 
 _PURPOSE = "phylactery-usage-v1"
 
 
 class Counting:
-    """Reads and moves the counters of every budget."""
+    """Reads and updates the counters of every budget."""
 
     def __init__(self, data_key: bytes) -> None:
-        """Take the key that recipients and currencies are hashed with."""
+        """Derive the key that recipients and currencies are hashed with."""
         self._key = hmac_sha256(data_key, _PURPOSE.encode())
 
     def reader(
         self, connection: Connection, who: Principal, site: CallSite, now_us: int, *, lock: bool = False
     ) -> UsageReader:
-        """Return what reads the counters a call is decided by.
+        """Return a function that reads the counters for a decision.
 
-        With lock they stay as read until the commit, and it raises BusyError where another replica has them.
+        With lock, they cannot change until the commit; raise BusyError if another replica holds the lock.
         """
 
         def read(tool: CatalogTool, charge: Charge) -> Mapping[str, Counters]:
@@ -66,7 +65,7 @@ class Counting:
         receipt_id: str,
         now_us: int,
     ) -> None:
-        """Count a redeemed call in every budget of its tool, whose counters the same transaction has locked."""
+        """Count a redeemed call in every budget of its tool; the same transaction has locked the counters."""
         if not tool.budgets:
             return
         charge = charge_of(tool, bound)
@@ -79,7 +78,7 @@ class Counting:
             rows.count_call(connection, at, call, [self._hidden(at, one) for one in charge.recipients])
 
     def prune(self, connection: Connection, now_us: int) -> int:
-        """Drop counts that left their window a day ago or more; say how many."""
+        """Drop counts that left their window a day ago or more; return how many."""
         return rows.prune(connection, now_us - KEEP_SECONDS * MICROSECONDS)
 
     def _counters(
@@ -91,12 +90,12 @@ class Counting:
         return Counters(found.calls, found.amount, found.recipients, len(recipients) - found.known)
 
     def _hidden(self, at: CounterKey, value: str) -> str:
-        """Return a hash that says nothing without the key, and is another one under every other key."""
+        """Return a keyed hash of a value, different for every counter key."""
         return hmac_sha256(self._key, canonical_bytes([at.tenant, at.budget, at.key, value])).hex()
 
 
 def usage_values(usage: Mapping[str, Counters]) -> dict[str, Any]:
-    """Return what a decision was told of its budgets as the values of a record: a sum can tell an argument."""
+    """Return the budget counts of a decision as values of a record, erasable because a sum can reveal an argument."""
     return {
         f"{USAGE}/{budget}": {
             "calls": counted.calls,
@@ -109,7 +108,7 @@ def usage_values(usage: Mapping[str, Counters]) -> dict[str, Any]:
 
 
 def recorded_usage(values: Mapping[str, Any]) -> dict[str, Counters]:
-    """Read what usage_values wrote: with it, the same call decides the same again."""
+    """Parse what usage_values wrote: with it, the same call decides the same again."""
     found = {
         pointer.removeprefix(f"{USAGE}/"): value for pointer, value in values.items() if pointer.startswith(f"{USAGE}/")
     }
@@ -120,9 +119,9 @@ def recorded_usage(values: Mapping[str, Any]) -> dict[str, Counters]:
 
 
 def _key_of(budget: Budget, who: Principal, site: CallSite, tool: CatalogTool) -> CounterKey:
-    """Return whose counters a call moves.
+    """Return the key of the counters that a call moves.
 
-    A thread is its user's: another user who names the same thread neither uses up nor finds its counters.
+    A thread belongs to its user: another user who names the same thread has separate counters.
     """
     apart = {
         "thread": [who.subject, site.thread_id],
