@@ -112,8 +112,7 @@ class RiskGate:
 
     @property
     def problem(self) -> str:
-        """Return why nothing can be decided (bundle, or a log that differs from its signed head), or an empty string.
-        """
+        """Return why nothing can be decided (bundle, or a log that differs from its signed head), or an empty text."""
         return self.policies.problem or self._audit.problem
 
     @property
@@ -167,7 +166,8 @@ class RiskGate:
     async def record_keys(self) -> int:
         """Record changes of the signing keys, whatever made them; return the number of entries written."""
         ring = self._core.keys.ring
-        if ring is self._keys_on_record:  # compared by identity: a reload that restores earlier keys follows other keys, which are on record
+        if ring is self._keys_on_record:
+            # compared by identity: a reload that restores earlier keys follows other keys, which are on record
             return 0
         now_us = self._core.clock.now_us()
         count = await self._core.write(lambda connection: self._key_records.record(connection, ring.public, now_us))

@@ -155,7 +155,8 @@ class Answers:
         given = Vote(who.subject, now_us, approver=sees_all(who), level=who.level, groups=who.groups)
         vote = self._core.votes.proven(approval, given)
         rows.add_vote(connection, approval, vote)
-        others = (one for one in approval.votes if one.subject != vote.subject)  # an earlier vote of the same person would be unproven
+        # an earlier vote of the same person would be unproven
+        others = (one for one in approval.votes if one.subject != vote.subject)
         approval = replace(approval, votes=(*others, vote))
         if people(approval.voters) >= approval.approvers:
             approval = replace(
@@ -223,8 +224,7 @@ class Answers:
     def _find(
         self, connection: Connection, who: Principal, approval_id: str, given: str, now_us: int
     ) -> Approval | Refused:
-        """Return the approval; a caller who may not see it gets the same error as for an unknown one, and is recorded.
-        """
+        """Return the approval; a caller who may not see it gets the error of an unknown one, and is recorded."""
         approval = self._core.find_approval(connection, who.tenant, approval_id, lock=True)
         if approval is not None and visible_to(approval, who):
             return approval

@@ -14,8 +14,7 @@ from phylactery_riskgate.domain.model import BoundCall, Verdict
 ARGUMENTS, RAW_ARGUMENTS, PLAN_STEP, WORDS = "/arguments", "/raw_arguments", "/plan_step", "/reason"
 """JSON Pointers, or pointer prefixes, of the values of a record."""
 ARGS_HASH, RAW_ARGS_HASH, CLAIMED_HASH = "/args_hash", "/raw_args_hash", "/claimed_raw_args_hash"
-"""JSON Pointers of hashes of whole arguments: erasable, because a call with few possible values is found by its hash.
-"""
+"""JSON Pointers of hashes of whole arguments: erasable, since a call with few possible values is found by its hash."""
 ARGS_COMMITMENT = "args_commitment"
 """Field in which a record repeats the commitment at ARGS_HASH of the call's decision record."""
 

@@ -274,7 +274,8 @@ def check_all(connection: Connection, store: HeadStore, issuer: str) -> None:
     """
     kept = {name for name in store.names() if of_issuer(name, issuer)}
     for name in sorted(kept):
-        last = store.last(name) or NOTHING  # read before the log: its process may be about to keep a head of what is committed by now
+        # read before the log: its process may be about to keep a head of what is committed by now
+        last = store.last(name) or NOTHING
         head = rows.find_head(connection, name)
         require_growth(connection, store, name, last, Frontier() if head is None else head.frontier)
     for name in rows.log_names(connection):

@@ -102,8 +102,7 @@ class Entry:
 
 
 class AuditLog:
-    """One named log. Its methods run inside the caller's transaction, so a record is committed with its subject or not at all.
-    """
+    """One named log. Its methods run inside the caller's transaction, so a record commits with its subject."""
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ class Tree:
         return root_of(self._hashes(tier, place << below, (place + 1) << below))
 
     def _hashes(self, tier: int, first: int, end: int) -> Sequence[bytes]:
-        """Return every hash of a tier's span; a head that is not stored yet is computed from the tier below."""
+        """Return every hash of a tier's span; compute a head that is not stored yet from the tier below."""
         known = rows.hashes(self._connection, self._log, tier, first, end)
         missing = [at for at in range(first, end) if at not in known]
         if missing and tier == 0:

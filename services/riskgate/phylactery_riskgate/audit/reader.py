@@ -1,4 +1,4 @@
-"""What auditors ask: entries of their tenant, signed heads, proofs. Nothing here changes a record."""
+"""Read side of AuditService: entries of a tenant, signed heads and proofs. Changes no record."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.tasks.service import Tasks
 
 MAX_TAILS = 16
-"""Tails one tenant may have open in one process, so that no tenant keeps another's auditors out."""
+"""Maximum number of tails per tenant and process, so that one tenant cannot exclude another's auditors."""
 _POLL_SECONDS = 0.1
 _CHUNK = 500
-"""Entries read at once: what a slow follower makes the server hold."""
+"""Entries read per batch, which bounds the memory that a slow follower holds."""
 _CHUNK_WITH_VALUES = 16
-"""The same with their values, which may be a megabyte each."""
+"""Entries read per batch with values, which may be a megabyte each."""
 _QUIET = 5_000
-"""Entries that did not fit, after which a follower is told how far the tail is."""
+"""Number of skipped entries after which a follower receives the positions of the tail."""
 
 Positions = dict[str, int]
 Seen = Callable[..., "SeenEntry"]
@@ -57,7 +57,7 @@ _log = get_logger("audit")
 
 
 class Tails:
-    """Every follower of this process. One look at the sizes of the logs serves all of them."""
+    """All followers of this process. One poll of the log sizes serves all of them."""
 
     def __init__(self, core: Core, seen: Seen) -> None:
         self._core, self._seen = core, seen
@@ -68,9 +68,9 @@ class Tails:
         self._ending = False
 
     async def follow(self, who: Principal, asked: TailInput) -> AsyncGenerator[SeenEntry | Positions]:
-        """Yield positions first, then entries as they come, and positions where many did not fit.
+        """Yield positions first, then entries as they come, and positions after many skipped entries.
 
-        Ends, after last positions, where the server drains. Raise ResourceExhausted TOO_MANY_TAILS.
+        Ends, after final positions, when the server drains. Raise ResourceExhausted TOO_MANY_TAILS.
         """
         who.require(Role.AUDITOR)
         wanted = EntryFilter(who.tenant, asked.filter)
@@ -98,9 +98,9 @@ class Tails:
                     await self._growth(sizes)
 
     async def end(self) -> None:
-        """Let every follower finish with what is there."""
+        """End every follower after the entries that exist now."""
         if self._followers:
-            with contextlib.suppress(*STORE_FAILED):  # then they end with what they know of
+            with contextlib.suppress(*STORE_FAILED):  # on failure they end with the sizes known so far
                 await self._look()
         self._ending = True
         async with self._grown:
@@ -109,7 +109,7 @@ class Tails:
     async def _chunk(
         self, wanted: EntryFilter, at: Positions, behind: list[str], sizes: Positions, *, values: bool
     ) -> AsyncIterator[SeenEntry]:
-        """Yield the next entries of the logs, those that are there merged by time, and move the positions."""
+        """Yield the next entries of the logs, merged by time, and advance the positions."""
         step = max(1, (_CHUNK_WITH_VALUES if values else _CHUNK) // len(behind))
         ends = {log: min(sizes[log], at.get(log, 0) + step) for log in behind}
 
@@ -151,7 +151,7 @@ class Tails:
                 self._watch = None
 
     async def _look(self) -> Positions:
-        """Look at the sizes of the logs, and wake who waits for them to grow."""
+        """Read the sizes of the logs, and wake the waiters if one has grown."""
         sizes = {log.name: log.size for log in await self._core.database.read(rows.log_sizes)}
         if sizes != self._sizes:
             self._sizes = sizes
@@ -160,7 +160,7 @@ class Tails:
         return sizes
 
     async def _keep_looking(self) -> None:
-        """Look at the logs while anybody follows; a store that fails is asked again."""
+        """Poll the logs while there are followers; retry if the store fails."""
         while True:
             await asyncio.sleep(_POLL_SECONDS)
             try:
@@ -169,21 +169,21 @@ class Tails:
                 _log.warning("the logs could not be followed for a moment", reason=error.reason)
 
     async def _growth(self, known: Positions) -> None:
-        """Wait until a log has grown, or the server drains."""
+        """Wait until a log has grown or the server drains."""
         async with self._grown:
             await self._grown.wait_for(lambda: self._ending or self._sizes is not known)
 
 
 _SCAN = 10_000
-"""Entries one page looks through: some 100 ms, then the caller gets what was found and asks for more."""
+"""Entries one page scans: about 100 ms, then the caller gets what was found and requests the next page."""
 _TRIES = 3
-"""How often the head of another process's log is signed anew because it grew in the meantime."""
+"""How often the head of another process's log is signed again because it grew in the meantime."""
 _PAGE_BYTES = 3 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """One log, and the keys whose signatures on its heads count."""
+    """One log, and the keys whose signatures on its heads are valid."""
 
     size: rows.LogSize
     vkeys: tuple[str, ...]
@@ -200,7 +200,7 @@ class SeenEntry:
 
     @property
     def bytes(self) -> int:
-        """Return about how long it is in a message."""
+        """Return the approximate size of the entry in a message."""
         return len(self.entry.found.stored.record) + sum(len(value.value_json) for value in self.values)
 
 
@@ -216,7 +216,7 @@ class SignedHead:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof: what it is about, its hashes, and the signed heads at its sizes, empty where none was signed."""
+    """A proof: its subject, its hashes, and the signed heads at its sizes, empty if unsigned."""
 
     log: str
     first: int
@@ -250,7 +250,10 @@ class Auditing:
         ]
 
     async def list_page(self, who: Principal, asked: ListEntriesInput) -> tuple[list[SeenEntry], str]:
-        """Return a page of what the auditor sees, and the next page's token. Raise InvalidArgument for a bad one."""
+        """Return a page of entries as the auditor sees them, and the next page's token.
+
+        Raise InvalidArgument for an invalid token.
+        """
         who.require(Role.AUDITOR)
         after: rows.Position | None = None
         if asked.page_token:
@@ -259,7 +262,7 @@ class Auditing:
         return await self._core.database.read(lambda connection: self._page(connection, who, asked, after))
 
     async def checkpoint(self, who: Principal, asked: CheckpointInput) -> SignedHead:
-        """Return a signed head; the current one is signed now if it was not. Raise NotFound AUDIT_NOT_FOUND."""
+        """Return a signed head; the current one is signed now if necessary. Raise NotFound AUDIT_NOT_FOUND."""
         who.require(Role.AUDITOR)
         log = asked.log or self._core.audit.name
         if asked.size == 0:
@@ -270,7 +273,7 @@ class Auditing:
         return _read_note(note)
 
     async def export(self, who: Principal, asked: ExportInput) -> AsyncGenerator[bytes]:
-        """Yield an export of one log, up to its current head, which is signed now if it was not: see remote_export.
+        """Yield an export of one log, up to its current head, which is signed now if necessary.
 
         Raise NotFound AUDIT_NOT_FOUND.
         """
@@ -280,9 +283,9 @@ class Auditing:
             yield part
 
     async def inclusion(self, who: Principal, asked: InclusionInput) -> Proof:
-        """Prove that one of the tenant's entries stands in a log.
+        """Prove that one of the tenant's entries is in a log.
 
-        Raise NotFound AUDIT_NOT_FOUND for an entry of another tenant as for none, and OutOfRange.
+        Raise NotFound AUDIT_NOT_FOUND for a missing entry and for another tenant's, and OutOfRange.
         """
         who.require(Role.AUDITOR)
         place = Place(asked.log or self._core.audit.name, asked.index)
@@ -302,7 +305,7 @@ class Auditing:
         return await self._core.database.read(prove)
 
     async def consistency(self, who: Principal, asked: ConsistencyInput) -> Proof:
-        """Prove that a log of one size is the beginning of the log of another. Raise NotFound and OutOfRange."""
+        """Prove that a log of one size is a prefix of the log of another size. Raise NotFound and OutOfRange."""
         who.require(Role.AUDITOR)
         log, first = asked.log or self._core.audit.name, asked.first_size
         second = asked.second_size or (await self._current(log)).size
@@ -319,18 +322,18 @@ class Auditing:
         return await self._core.database.read(prove)
 
     async def keep_subtrees(self) -> None:
-        """Work out for every log what proofs read, so that the next one finds it."""
+        """Compute and store the subtree heads that proofs read, for every log."""
         for log in await self._core.database.read(rows.log_sizes):
             await self._keep_subtrees(log.name)
 
     async def _keep_subtrees(self, log: str) -> None:
-        """Work out what proofs over a log read and nobody worked out yet, a little at a time."""
+        """Compute and store missing subtree heads of a log, in small batches."""
         while behind := await self._core.database.read(lambda connection: Tree(connection, log).behind()):
             tier, heads = behind
             try:
                 await self._core.database.write(partial(audit_tree.keep, log=log, tier=tier, heads=heads))
             except IntegrityError:
-                return  # another process is working out the same
+                return  # another process computes the same heads
 
     def _page(
         self, connection: Connection, who: Principal, asked: ListEntriesInput, after: rows.Position | None
@@ -354,7 +357,7 @@ class Auditing:
         return page, encode_token(*last.position) if last is not None and seen == _SCAN else ""
 
     def _seen(self, connection: Connection, entry: ReadEntry, *, values: bool) -> SeenEntry:
-        """Return an entry as its auditor sees it, with its values if they are wanted."""
+        """Return an entry as its auditor sees it, optionally with its values."""
         if not entry.record.get("values"):
             return SeenEntry(entry)
         tenant, place = str(entry.record.get("tenant")), entry.found.place
@@ -366,14 +369,14 @@ class Auditing:
         return SeenEntry(entry, tuple(shown_values(entry.record, opened, self._core.engine.bundle.tools)))
 
     async def _current(self, log: str) -> SignedHead:
-        """Return the current head of a log, signed; one whose process has ended is signed here too."""
+        """Return the current signed head of a log; also sign for a process that has ended."""
         signed = await self._core.database.read(lambda connection: self._signed_current(connection, log))
         if signed is None:
             signed = await self._sign_current(log)
         return _read_note(signed)
 
     def _signed_current(self, connection: Connection, log: str) -> str | None:
-        """Return the note of the current head, None where it was not signed and kept. Raise NotFound."""
+        """Return the note of the current head, or None if it was not signed and kept. Raise NotFound."""
         kept = self._core.audit.kept(log)
         head = log_rows.find_head(connection, log)
         if head is None:
@@ -382,7 +385,7 @@ class Auditing:
         return note if note and KeptHead.of(head.frontier) == kept else None
 
     async def _sign_current(self, log: str) -> str:
-        """Sign the current head of a log, and return its note once it is kept outside the database, too."""
+        """Sign the current head of a log, and return its note once it is also kept outside the database."""
         now_us, audit = self._core.clock.now_us(), self._core.audit
         if log == audit.name:
             await self._core.write(lambda connection: audit.sign_head(connection, now_us))
@@ -397,7 +400,7 @@ class Auditing:
         raise Unavailable("STORE_UNAVAILABLE", f"the log '{log}' grows faster than its head is signed; try again")
 
     def _sign(self, connection: Connection, log: str, now_us: int) -> KeptHead:
-        """Sign the head of a log that another process writes, or wrote."""
+        """Sign the head of a log that another process writes or wrote."""
         found = log_rows.find_head(connection, log, lock=True)
         if found is None:
             raise _not_found(f"there is no log '{log}'", log)
@@ -413,7 +416,7 @@ def _read_note(note: str) -> SignedHead:
 
 
 def _check_size(connection: Connection, log: str, size: int) -> int:
-    """Return how large a log is. Raise NotFound where there is none, OutOfRange where it is smaller than asked."""
+    """Return the size of a log. Raise NotFound if it does not exist, OutOfRange if it is smaller than requested."""
     head = log_rows.find_head(connection, log)
     if head is None:
         raise _not_found(f"there is no log '{log}'", log)

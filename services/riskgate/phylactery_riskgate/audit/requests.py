@@ -1,4 +1,4 @@
-"""What AuditService is asked."""
+"""Request models of AuditService."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Size = Annotated[int, Field(ge=0, le=_MAX_INDEX)]
 
 
 class FilterInput(EdgeModel):
-    """Which entries are wanted; what is empty, or 0, keeps all."""
+    """Criteria for entries; an empty field or 0 matches all."""
 
     log: _OptionalLog = ""
     kind: _Kind = ""
@@ -50,7 +50,7 @@ class ListEntriesInput(EdgeModel):
 
 
 class PositionInput(EdgeModel):
-    """How far a log was read."""
+    """The read position in a log."""
 
     log: _LogName
     next_index: _Size = 0
@@ -80,7 +80,7 @@ class TailInput(EdgeModel):
 
 
 class CheckpointInput(EdgeModel):
-    """A signed head."""
+    """The request for a signed head."""
 
     log: _OptionalLog = ""
     size: _Size = 0
@@ -110,14 +110,14 @@ class ConsistencyInput(EdgeModel):
 
 
 class ReferenceInput(EdgeModel):
-    """An entry's place."""
+    """The place of an entry."""
 
     log: _LogName
     index: _Size = 0
 
 
 class EraseInput(EdgeModel):
-    """Whose values to erase, and why."""
+    """The entries whose values to erase, and why."""
 
     entries: list[ReferenceInput] = Field([], max_length=MAX_REFERENCES)
     filter: FilterInput | None = Field(None, validate_default=True)

@@ -1,7 +1,7 @@
 """Argument values at rest: encrypted with AES-256-GCM, and bound to the log by salted commitments.
 
-The commitment stands in the Merkle leaf, the value and its salt lie beside the log, sealed. Erasing the sealed bytes
-leaves a leaf that says nothing about the value and still verifies.
+The commitment is in the Merkle leaf; the value and its salt are sealed outside the log. Erasing the sealed bytes leaves
+a leaf that reveals nothing about the value and still verifies.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _NONCE_BYTES = 12
 
 
 class Vault:
-    """Seals and opens bytes under the data key; ``place`` ties sealed bytes to where they lie."""
+    """Seals and opens bytes with the data key; ``place`` binds sealed bytes to their location."""
 
     def __init__(self, key: bytes) -> None:
-        """Take the data key, 32 bytes."""
+        """Set up the cipher with the data key of 32 bytes."""
         self._cipher = AESGCM(key)
 
     def seal(self, plain: bytes, place: str) -> bytes:
@@ -34,7 +34,7 @@ class Vault:
         return nonce + self._cipher.encrypt(nonce, plain, place.encode())
 
     def open(self, sealed: bytes, place: str) -> bytes:
-        """Return the plain bytes. Raise DataLoss when they were altered, moved, or sealed under another key."""
+        """Return the plain bytes. Raise DataLoss if they were altered, moved, or sealed under another key."""
         try:
             return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
         except (InvalidTag, ValueError):
@@ -49,7 +49,7 @@ def new_salt() -> bytes:
 
 
 def committed(value: Any) -> tuple[bytes, str]:
-    """Return a fresh salt and the commitment to a JSON value under it."""
+    """Return a fresh salt and the commitment to a JSON value with it."""
     salt = new_salt()
     return salt, commitment(salt, value)
 

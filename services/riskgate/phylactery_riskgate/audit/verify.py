@@ -1,7 +1,7 @@
-"""The check of exported logs with the public key alone, line by line: it names the first entry that cannot be trusted.
+"""Verification of exported logs with the public key alone, line by line; names the first untrusted entry.
 
-An entry line as export writes it is hashed as it stands, without reading its JSON: if its leaf belongs to the signed
-tree, its bytes are those that were recorded. Any other line is read in full, so that the fault can be named.
+An entry line as written by export is hashed unchanged, without parsing its JSON: if its leaf belongs to the signed
+tree, its bytes are those that were recorded. Any other line is parsed in full, so that the fault can be named.
 """
 
 from __future__ import annotations
@@ -29,78 +29,78 @@ _SECTION, _INDEX = (re.compile(rb'\s*\{\s*"type"\s*:\s*"%s"' % word) for word in
 _ENTRY, _RECORD, _END = b'{"type":"entry","index":%d,"leaf_hash":"', b'","record":{', b"}}\n"
 _LEAF = re.compile("[0-9a-f]{64}")
 _TELL_ARGUMENTS = (Kind.DECISION, Kind.ACCESS_EVALUATED)
-"""Kinds of records that have a call's arguments among their values, where it could be bound."""
+"""Kinds of records that have the arguments of a bound call among their values."""
 _HEX = 64
 _BARE = frozenset({"hidden", "emptied"})
-"""Types of lines with a leaf hash alone."""
+"""Types of lines that contain only a leaf hash."""
 _RETENTION = b'"kind":"%s"' % Kind.RETENTION.encode()
 _NO_HEAD = "no signed head by a trusted key is in the file"
 _REVOKED_HEAD = "; a key that was revoked since signed one, which proves nothing any more: export the log again"
 
 Trusted = Sequence[PublicKey | Verifier]
 _Range: TypeAlias = tuple[int, int]
-"""The first and last index of neighbours."""
+"""The first and last index of adjacent entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What the check of one log found. ``first_bad`` is the index of the first entry that cannot be trusted."""
+    """The result of checking one log. ``first_bad`` is the index of the first entry that cannot be trusted."""
 
     origin: str
     entries: int
     problem: str = ""
     first_bad: int | None = None
     hidden: int = 0
-    """Entries whose leaf hash alone is in the file: they are in the tree, and what they say is not shown."""
+    """Entries with only their leaf hash in the file: they are in the tree, but their content is not shown."""
     emptied: int = 0
-    """Those of which a record of retention tells that they were emptied; such are no hidden ones."""
+    """Entries that a retention record lists as emptied; they do not count as hidden."""
 
     @property
     def ok(self) -> bool:
-        """Return whether every entry is the one that was signed."""
+        """Return True if every entry is the one that was signed."""
         return not self.problem
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the check of an export found: each log's verification, and what is wrong with the export as a whole."""
+    """The result of checking an export: each log's verification, and the fault of the export as a whole."""
 
     logs: tuple[Verification, ...]
     fault: str = ""
 
     @property
     def ok(self) -> bool:
-        """Return whether every entry of every log is the one that was signed, and no log is missing."""
+        """Return True if every entry of every log is the one that was signed, and no log is missing."""
         return not self.problem
 
     @property
     def entries(self) -> int:
-        """Return how many entries were read."""
+        """Return the number of entries read."""
         return sum(log.entries for log in self.logs)
 
     @property
     def worst(self) -> Verification:
-        """Return the first log with a problem, or the first log where there is none."""
+        """Return the first log with a problem, or the first log if there is none."""
         return next((log for log in self.logs if not log.ok), self.logs[0] if self.logs else Verification("", 0))
 
     @property
     def origin(self) -> str:
-        """Return the name of the log with the problem, or of the first."""
+        """Return the name of the log with the problem, or of the first log."""
         return self.worst.origin
 
     @property
     def problem(self) -> str:
-        """Return what is wrong, empty for nothing."""
+        """Return the problem, or an empty string."""
         return self.worst.problem or self.fault
 
     @property
     def first_bad(self) -> int | None:
-        """Return the first entry of that log that cannot be trusted, None where no entry is to blame."""
+        """Return the first entry of that log that cannot be trusted, or None if no entry is at fault."""
         return self.worst.first_bad
 
 
 class _Fault(Exception):
-    """Something in the export is not as it was signed."""
+    """A difference between the export and what was signed."""
 
     def __init__(self, problem: str, first_bad: int | None = None) -> None:
         super().__init__(problem)
@@ -109,10 +109,10 @@ class _Fault(Exception):
 
 
 def check_lines(lines: Iterable[bytes], trusted: Trusted | None = None, kept: Sequence[str] = ()) -> Report:
-    """Check an export: signatures, heads, leaves, order, completeness, and values where they are in it.
+    """Check an export: signatures, heads, leaves, order, completeness, and values if it contains them.
 
-    trusted are the keys to believe; without any, those in the file are believed, which shows that it is whole but not
-    whose it is. kept are signed heads from elsewhere: the logs have to grow out of them.
+    trusted are the keys to trust; without any, those in the file are used, which shows that it is intact but not who
+    wrote it. kept are signed heads from elsewhere, which the logs have to extend.
     """
     fault, expected = "", None
     found: list[Verification] = []
@@ -143,7 +143,7 @@ def _checked(check: _Check, lines: Iterator[bytes]) -> Verification:
 
 
 def _told_ranges(checks: Iterable[_Check]) -> dict[str, list[_Range]]:
-    """Return which entries of each log the records of retention tell of, in order."""
+    """Return the entries of each log that retention records list, in order."""
     told: dict[str, list[_Range]] = {}
     for check in checks:
         for log, ranges in check.told.items():
@@ -152,7 +152,7 @@ def _told_ranges(checks: Iterable[_Check]) -> dict[str, list[_Range]]:
 
 
 def _with_emptied(check: _Check, one: Verification, told: Sequence[_Range]) -> Verification:
-    """Return what was found with the entries that retention emptied; another that is empty is a problem."""
+    """Return the result with the entries that retention emptied; any other empty entry is a problem."""
     emptied, first_bad = _covered(check.emptied, told)
     hidden, _ = _covered(check.hidden, told)
     of_file = sum(last - first + 1 for first, last in check.hidden)
@@ -167,7 +167,7 @@ def _with_emptied(check: _Check, one: Verification, told: Sequence[_Range]) -> V
 
 
 def _covered(runs: Sequence[_Range], told: Sequence[_Range]) -> tuple[int, int | None]:
-    """Return how many entries of these runs, which are in order, are told of, and the first that is not."""
+    """Return how many entries of these ordered runs are covered, and the first that is not."""
     count, missed, at = 0, None, 0
     for first, last in runs:
         index = first
@@ -185,7 +185,7 @@ def _covered(runs: Sequence[_Range], told: Sequence[_Range]) -> tuple[int, int |
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object of pairs. Raise ValueError where a name stands twice."""
+    """Return a JSON object of pairs. Raise ValueError if a name occurs twice."""
     names = dict(pairs)
     if len(names) != len(pairs):
         raise ValueError("a name stands twice")
@@ -193,12 +193,12 @@ def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def index_text(issuer: str, sizes: Mapping[str, int]) -> str:
-    """Return what is signed as the list of the logs in an export."""
+    """Return the signed text that lists the logs of an export."""
     return f"{issuer} export\n" + "".join(f"{name} {size}\n" for name, size in sizes.items())
 
 
 def _missing(found: Sequence[Verification], expected: dict[str, int] | None, kept: Sequence[str]) -> str:
-    """Return which log is not there, doubled, or not in the signed list of logs; empty where all is well."""
+    """Return which log is missing, duplicated or not in the signed list, or an empty string."""
     names = [one.origin for one in found]
     doubled = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if not found:
@@ -219,7 +219,7 @@ def _missing(found: Sequence[Verification], expected: dict[str, int] | None, kep
 
 
 def _sections(lines: Iterable[bytes]) -> Iterator[Iterator[bytes]]:
-    """Yield what stands before the first log, then each log; lines of one that are not read are passed over."""
+    """Yield the part before the first log, then each log; unread lines of a section are skipped."""
     numbers = itertools.count(1)
     number = 0
 
@@ -234,7 +234,7 @@ def _sections(lines: Iterable[bytes]) -> Iterator[Iterator[bytes]]:
 
 
 class _Check:
-    """One pass over one log: what was signed, and the tree as far as it was read."""
+    """One pass over one log: the signed heads, and the tree of the entries read so far."""
 
     def __init__(self, trusted: Trusted | None, kept: Sequence[str]) -> None:
         self.origin = ""
@@ -249,7 +249,7 @@ class _Check:
         self.told: dict[str, list[_Range]] = {}
 
     def run(self, lines: Iterator[bytes]) -> None:
-        """Read every line. Raise _Fault at the first that is not as it was signed."""
+        """Read every line. Raise _Fault at the first that differs from what was signed."""
         self.origin, verifiers, self._revoked = _read_log_line(next(lines, b""), self._trusted)
         own = [note for note in self._kept if note.startswith(self.origin + "\n")]
         for note in own:
@@ -274,7 +274,7 @@ class _Check:
             raise _Fault(f"entries from {missing} on are missing: {signed} were signed", missing)
 
     def _read_retention(self, line: bytes) -> None:
-        """Note what a record of retention tells, now that its line was held against its leaf."""
+        """Register the ranges of a retention record, whose line was checked against its leaf."""
         record = _parsed(line, self.frontier.size).get("record")
         if not isinstance(record, dict) or record.get("kind") != Kind.RETENTION:
             return
@@ -285,7 +285,7 @@ class _Check:
                     self.told.setdefault(log, []).append((one[0], one[1]))
 
     def _read_heads(self, lines: Iterator[bytes], verifiers: list[Verifier]) -> bytes | None:
-        """Take every head there is, and return the first line that is none."""
+        """Read all heads, and return the first line that is not one."""
         for line in lines:
             if line.startswith(_ENTRY % 0):
                 return line
@@ -300,7 +300,7 @@ class _Check:
         try:
             checkpoint = Checkpoint.parse(open_note(note, verifiers))
         except UnknownKeyError:
-            # signed by a key from before: the others still have to cover every entry
+            # signed with an earlier key: the other heads must still cover every entry
             self._by_revoked = self._by_revoked or signed_by(note, self._revoked)
             return
         except NoteError as error:
@@ -323,7 +323,7 @@ class _Check:
 
 
 def _quick_leaf(line: bytes, expected: int, log: bytes) -> bytes | None:
-    """Return the leaf of an entry line that is exactly as export writes it, None for any other."""
+    """Return the leaf of an entry line exactly as export writes it, or None."""
     head = _ENTRY % expected
     begin = len(head) + _HEX
     if not (line.startswith(head) and line.startswith(_RECORD, begin) and line.endswith(_END)):
@@ -336,7 +336,7 @@ def _quick_leaf(line: bytes, expected: int, log: bytes) -> bytes | None:
 
 
 def _extend(runs: list[_Range], index: int) -> None:
-    """Add the next index to runs of neighbours."""
+    """Add the next index to the runs of adjacent indexes."""
     if runs and runs[-1][1] == index - 1:
         runs[-1] = (runs[-1][0], index)
     else:
@@ -344,9 +344,9 @@ def _extend(runs: list[_Range], index: int) -> None:
 
 
 def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[bytes, str]:
-    """Return the leaf of an entry line, read in full, and its type: entry, hidden or emptied.
+    """Return the leaf of a fully parsed entry line, and its type: entry, hidden or emptied.
 
-    Raise _Fault that names what is wrong with it.
+    Raise _Fault, which names the problem.
     """
     value = _parsed(line, expected)
     record, kind = value.get("record"), value.get("type")
@@ -379,7 +379,7 @@ def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[b
 
 
 def _hidden_leaf(value: dict[str, Any], expected: int, signed: int) -> bytes:
-    """Return the leaf of an entry that is not shown: whether it is the one that was signed, the tree says."""
+    """Return the leaf of an entry that is not shown; the tree shows whether it is the signed one."""
     if expected >= signed:
         raise _Fault(f"entry {expected} was never signed: the log ends at {signed}", expected)
     given = value.get("leaf_hash")
@@ -389,9 +389,9 @@ def _hidden_leaf(value: dict[str, Any], expected: int, signed: int) -> bytes:
 
 
 def _check_values(values: Any, record: dict[str, Any], index: int) -> None:
-    """Raise _Fault unless every value fits its commitment, and the hash of the arguments the arguments.
+    """Raise _Fault unless every value matches its commitment, and the arguments match their hash.
 
-    The record of a refusal that no decision tells has the hash alone.
+    The record of a refusal without a decision has only the hash.
     """
     commitments = record.get("values")
     known = commitments if isinstance(commitments, dict) else {}
@@ -434,7 +434,7 @@ def _read_index(line: bytes, trusted: Trusted | None) -> dict[str, int]:
         sizes = {name: int(size) for name, _, size in (line.rpartition(" ") for line in text.splitlines()[1:])}
     except ValueError:
         sizes = {}
-    if text != index_text(issuer, sizes):  # its first line names the issuer, as the line of a log of that name does
+    if text != index_text(issuer, sizes):  # its first line names the issuer, as does the line of a log of that name
         raise _Fault("the list of logs is a signed note about something else")
     return sizes
 
@@ -451,7 +451,7 @@ def _read_log_line(line: bytes, trusted: Trusted | None) -> tuple[str, list[Veri
 
 
 def _verifiers(name: str, value: dict[str, Any], trusted: Trusted | None) -> tuple[list[Verifier], list[Verifier]]:
-    """Return what may sign in that name, and what was revoked: the keys to believe, or those the line brings.
+    """Return the valid and the revoked verifiers of a name, from the trusted keys or else from the line.
 
     Raise NoteError.
     """

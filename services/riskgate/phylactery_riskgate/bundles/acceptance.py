@@ -1,4 +1,4 @@
-"""Whether a bundle may decide at all: it is valid, and signed where policy keys are configured."""
+"""Acceptance of bundles: valid, and signed if policy keys are configured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_FIELD = 100
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A bundle that is valid and signed as it must be; whether it may be the active one is still to be seen."""
+    """A valid and properly signed bundle, not yet checked against the active one."""
 
     engine: DecisionEngine
     signed_by: str
@@ -29,29 +29,29 @@ class Candidate:
 
     @property
     def revision(self) -> int:
-        """Return its revision."""
+        """Return the revision of the bundle."""
         return self.engine.bundle.revision
 
     @property
     def hash(self) -> str:
-        """Return its hash."""
+        """Return the hash of the bundle."""
         return self.engine.bundle.hash
 
 
 class Acceptance:
-    """What a bundle is held against."""
+    """Accepts or refuses bundles."""
 
     def __init__(self, keys: PolicyKeys) -> None:
-        """Take the keys that may sign bundles."""
+        """Store the keys that may sign bundles."""
         self._keys = keys
 
     @property
     def rule(self) -> str:
-        """What a signature must be, for people."""
+        """Return the signature rule as text."""
         return f"one of {', '.join(self._keys.kids)} must have signed it" if self._keys else "none is asked for"
 
     def accept(self, read: Callable[[], BundleFiles], *, skip_cases: bool = False) -> Candidate:
-        """Read, check and prepares a bundle; what is not signed is not even parsed.
+        """Read, check and prepare a bundle; an unsigned one is not even parsed.
 
         Raise BundleError, PermissionDenied BUNDLE_UNSIGNED and, unless the cases are skipped, FailedPrecondition
         BUNDLE_CASES_FAILED.
@@ -65,11 +65,11 @@ class Acceptance:
         return candidate
 
     def accepted(self, engine: DecisionEngine) -> Candidate:
-        """Take a bundle that is prepared already. Raise PermissionDenied BUNDLE_UNSIGNED."""
+        """Return the candidate of a prepared bundle. Raise PermissionDenied BUNDLE_UNSIGNED."""
         return Candidate(engine, self.signer_of(engine.bundle.files, engine.bundle.revision))
 
     def signer_of(self, files: BundleFiles, revision: int | None = None) -> str:
-        """Return who signed the files, for this revision if given; empty where nobody has to.
+        """Return who signed the files, for this revision if given; empty if no signature is required.
 
         Raise PermissionDenied BUNDLE_UNSIGNED.
         """
@@ -87,7 +87,7 @@ class Acceptance:
 
 
 def require_cases(bundle: Bundle) -> None:
-    """Raise FailedPrecondition BUNDLE_CASES_FAILED where a case of the bundle's own fails."""
+    """Raise FailedPrecondition BUNDLE_CASES_FAILED if one of the bundle's own cases fails."""
     failed = [one for one in run_bundle_tests(bundle) if not one.passed]
     if failed:
         first = f"{failed[0].name!r} ({'; '.join(failed[0].differences)})"
@@ -100,13 +100,13 @@ def require_cases(bundle: Bundle) -> None:
 
 
 def files_of(engine: DecisionEngine) -> dict[str, str]:
-    """Return the files of a bundle by name, its signature among them."""
+    """Return the files of a bundle by name, including its signature."""
     files = engine.bundle.files
     return dict(files.texts) | ({SIGNATURE_FILE: files.signature} if files.signature else {})
 
 
 def invalid(error: BundleError) -> InvalidArgument:
-    """Return the refusal of a bundle with its faults as violations, file and line as the field."""
+    """Return the error for an invalid bundle, with its faults as violations, file and line as the field."""
     found = faults_of(error)
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return InvalidArgument(
@@ -118,7 +118,7 @@ def invalid(error: BundleError) -> InvalidArgument:
 
 
 def rollback(candidate: Candidate, active: BundleHead) -> FailedPrecondition:
-    """Return the refusal of a bundle that is not later than the active one."""
+    """Return the error for a bundle that is not later than the active one."""
     if candidate.revision == active.revision:
         what = f"revision {candidate.revision} is active with other files; raise the revision in riskgate.yaml"
     else:

@@ -1,4 +1,4 @@
-"""What becomes of a bundle that is handed in, made durable with its record: it moves a head, or it is refused."""
+"""Bundle journal: a submitted bundle moves a head or is refused, durably and on record."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from phylactery_riskgate.store.audit_search import NOBODYS
 from phylactery_riskgate.store.bundles import BundleHead, Slot
 
 ROLLBACK = "rollback"
-"""The source of a bundle that decided before."""
+"""The source of an activation that returns to an earlier bundle."""
 
 _log = get_logger("policies")
 
 _FOR_ALL = ("slot", "source", "bundle_revision", "bundle_hash", "signed_by", "previous_revision", "previous_hash")
-"""What every auditor is told of a bundle that a person of some tenant activated, beside who it was."""
+"""Fields of an activation that auditors of all tenants see, besides the person who made it."""
 MAX_STEP = 1_000_000_000
-"""How far above the active revision the next one may be: no few steps use up the numbers there are."""
+"""Maximum increase of the revision in one activation, so that a few steps cannot exhaust the numbers."""
 MAX_FIRST = 1_000_000_000_000
-"""The highest revision a first bundle may have: room for a date and a time, written as one number."""
+"""The highest revision of a first bundle: room for a date and a time, written as one number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A bundle that was refused: why, when, and what it called itself (0 where it could not be read)."""
+    """A refused bundle: reason, time, and its revision (0 if it could not be read)."""
 
     message: str
     time_us: int
@@ -44,24 +44,24 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Activated:
-    """What an activation made of a slot; ``place`` is None where the bundle was active already."""
+    """The result of an activation; ``place`` is None if the bundle was active already."""
 
     head: BundleHead
     place: Place | None
 
 
 class BundleRecords:
-    """Its methods run inside a write; ``last_fault`` is the bundle that this process refused last."""
+    """Records of bundles, written inside a write; ``last_fault`` is the last bundle this process refused."""
 
     def __init__(self, core: Core) -> None:
-        """Take what records."""
+        """Store the shared context."""
         self._core = core
         self.last_fault: Fault | None = None
 
     def move(
         self, connection: Connection, who: Principal, candidate: Candidate | None, slot: Slot, source: str
     ) -> Activated | Refused:
-        """Let a bundle be the active one of a slot, or none; the row is locked, so of two at once one is later."""
+        """Activate a bundle in a slot, or clear it; the row lock serializes concurrent activations."""
         active = rows.find_head(connection, slot, lock=True)
         now_us = self._core.clock.now_us()
         if candidate is None:
@@ -82,7 +82,7 @@ class BundleRecords:
     def go_back(
         self, connection: Connection, who: Principal, candidate: Candidate, seen: BundleHead
     ) -> Activated | Refused:
-        """Let a bundle that decided before decide again, where the active one is still the one that was seen."""
+        """Reactivate an earlier bundle if the active one is still the one that was seen."""
         active = rows.find_head(connection, Slot.LIVE, lock=True)
         if candidate.hash == active.hash:
             return Activated(active, None)
@@ -105,7 +105,8 @@ class BundleRecords:
         now_us = self._core.clock.now_us()
         message = error.message[:MAX_SENTENCE]
         _log.error("bundle refused", source=source, reason=error.reason, problem=message, revision=revision)
-        if error.metadata.get("file") == ENTITIES_FILE:  # every tenant reads the fault, and not the names in that file
+        if error.metadata.get("file") == ENTITIES_FILE:
+            # every tenant can read the fault, but not the names in that file
             message = f"{ENTITIES_FILE}:{error.metadata.get('line')}: is not valid; the log of the service says why"
         self.last_fault = Fault(message, now_us, revision)
         body = {
@@ -147,7 +148,7 @@ class BundleRecords:
     def _tell_all(
         self, connection: Connection, who: Principal, body: Mapping[str, Any], place: Place, now_us: int
     ) -> None:
-        """Record for the auditors of every tenant that other policies decide, and who saw to it."""
+        """Record for the auditors of every tenant that the policies changed, and who changed them."""
         told = {name: body[name] for name in _FOR_ALL} | {"record": {"log": place.log, "index": place.index}}
         told["activated_by"] = {"subject": who.subject, "tenant": who.tenant}
         self._core.note(connection, Kind.POLICIES_CHANGED, ITSELF, now_us, told)
@@ -166,7 +167,7 @@ def _head_of(candidate: Candidate, source: str, who: Principal, active: BundleHe
 
 
 def _out_of_order(connection: Connection, candidate: Candidate, active: BundleHead) -> FailedPrecondition | None:
-    """Return why a bundle may not follow the active one, None where it may."""
+    """Return why a bundle may not follow the active one, or None if it may."""
     if candidate.revision <= active.revision:
         return rollback(candidate, active)
     known = rows.decided_before(connection, candidate.revision)

@@ -1,8 +1,8 @@
-"""The life of the bundle that decides: found at start, activated, followed, refused (docs/adr/0011).
+"""Lifecycle of the live bundle: loaded at start, activated, followed, refused (docs/adr/0011).
 
-What decides is the active bundle of the database: the one with the highest revision that was ever accepted. A folder
-is one way to hand in a bundle, ActivateBundle another. A bundle is accepted where it is valid, signed where policy keys
-are configured, and of a higher revision than the active one; accepted and refused are both recorded.
+The active bundle of the database decides: the one with the highest revision that was ever accepted. A folder is one way
+to submit a bundle, ActivateBundle another. A bundle is accepted if it is valid, signed where policy keys are
+configured, and of a higher revision than the active one. Both acceptance and refusal are recorded.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ _Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 class FolderWatch:
-    """Says when a folder has changed and then stood still: a folder in the middle of being written is no bundle yet."""
+    """Detects that a folder has changed and then settled: a folder that is still being written is not a bundle yet."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the folder as it stands: it was read already."""
+        """Start from the folder's current state, which was read already."""
         self.folder = folder
         self._handled: _Stamp | None = _stamp(folder)
         self._seen = self._handled
 
     def changed(self, *, now: bool = False) -> bool:
-        """Return whether to read the folder: it is not as it was when it was read, and is as it was at the last look.
+        """Return True if the folder should be read: changed since it was read, and unchanged since the last look.
 
-        With ``now`` somebody says that it is complete.
+        With ``now`` the folder is declared complete.
         """
         before, self._seen = self._seen, _stamp(self.folder)
         if not now and (self._seen == self._handled or self._seen != before):
@@ -67,12 +67,12 @@ class FolderWatch:
         return True
 
     def forget(self) -> None:
-        """Let the next look find the folder changed."""
+        """Make the next look find the folder changed."""
         self._handled = None
 
 
 def _stamp(folder: Path) -> _Stamp:
-    """Return what tells one state of a folder from another: every name with inode, time of change and size."""
+    """Return the fingerprint of a folder's state: every name with inode, modification time and size."""
     found: list[tuple[str, int, int, int]] = []
     for place, folders, names in os.walk(os.path.realpath(folder)):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -89,7 +89,7 @@ def _stamp(folder: Path) -> _Stamp:
 
 FOLDER, ACTIVATION = "folder", "activation"
 ITSELF = Principal("riskgate", "", frozenset())
-"""Who hands in the bundle of a folder; no tenant's name is empty, so no tenant finds these records among its own."""
+"""The principal that submits a folder's bundle; its tenant is empty, so no tenant sees these records as its own."""
 
 _log = get_logger("policies")
 
@@ -98,9 +98,9 @@ Parts = Iterable[tuple[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class BundleView:
-    """What an admin sees: ``shadow`` is None where there is none; ``files`` are those of a bundle by name.
+    """The bundle state for an admin: ``shadow`` is None without one; ``files`` are those of a bundle by name.
 
-    ``withheld`` names those of which something is left out, because it is about people of other tenants.
+    ``withheld`` names the files with omitted parts, because they concern people of other tenants.
     """
 
     live: BundleHead
@@ -114,10 +114,10 @@ class BundleView:
 
 
 class Policies:
-    """The use cases around the bundle; see the module."""
+    """The use cases of PolicyService."""
 
     def __init__(self, core: Core, settings: RiskGateSettings) -> None:
-        """open() comes before everything else."""
+        """Store the context and settings; open() must be called first."""
         self._core, self._settings = core, settings
         self._acceptance = Acceptance(PolicyKeys())
         self._watch = FolderWatch(settings.bundle)
@@ -125,31 +125,31 @@ class Policies:
         self._records = BundleRecords(core)
         self._tasks: list[asyncio.Task[None]] = []
         self._number = -1
-        """The number of the head that this process followed last."""
+        """Number of the head that this process followed last."""
         core.live.follow(self.refresh, settings.bundle_poll_seconds)
 
     @property
     def shadow(self) -> Shadow:
-        """What decides beside the live bundle."""
+        """Return the shadow bundle, which is evaluated in addition to the live one."""
         return self._core.live.shadow
 
     @property
     def follow_seconds(self) -> float:
-        """Return how long a process with these settings may still decide by the bundle from before an activation."""
+        """Return how long a process with these settings may still use the previous bundle after an activation."""
         return self._settings.bundle_poll_seconds
 
     @property
     def problem(self) -> str:
-        """Say why nothing is decided now; empty where it is."""
+        """Return why nothing can be decided now, or an empty string."""
         return self._core.live.problem
 
     async def open(self, fault: BundleError | None = None) -> None:
-        """Settle what decides: the bundle of the folder where its revision is higher, else the active one.
+        """Settle which bundle decides: the folder's if its revision is higher, otherwise the active one.
 
-        fault is why the folder holds no bundle. Where somebody named the folder, its bundle decides or none does. Where
-        nobody did, or said that the active one may go on, it goes on whatever is wrong with the folder, as while
-        serving. Raise StartError where nothing can decide, or another bundle than the one that was named would, or
-        policy keys cannot be used, and Unavailable where the active bundle cannot be loaded.
+        fault is the reason why the folder holds no usable bundle. If the folder was named explicitly, its bundle
+        decides or none does. Otherwise, or with --or-active, the active bundle decides whatever is wrong with the
+        folder. Raise StartError if no bundle can decide, if a bundle other than the named one would, or if policy keys
+        cannot be used, and Unavailable if the active bundle cannot be loaded.
         """
         self._use_keys()
         head = (await self._heads())[0]
@@ -161,7 +161,7 @@ class Policies:
         await self._tell_start()
 
     async def _serve_named(self, head: BundleHead, fault: BundleError | None) -> None:
-        """Let the bundle that somebody named decide. Raise StartError where it cannot."""
+        """Serve the explicitly named bundle. Raise StartError if that is not possible."""
         try:
             await self._hand_in(head, fault)
         except (InvalidArgument, FailedPrecondition, PermissionDenied) as error:
@@ -194,11 +194,11 @@ class Policies:
 
     @property
     def _data(self) -> str:
-        """Where what is kept lies, without a password."""
+        """Return the location of the stored data, without a password."""
         return "the database of RISKGATE_DATABASE_URL" if self._settings.database_url else str(self._settings.data_dir)
 
     async def _tell_start(self) -> None:
-        """Log what decides from the start on, and by what rule the next bundle may."""
+        """Log the bundle in force at start, and the signature rule for the next one."""
         head, held = (await self._heads())[0], self._core.live.held.bundle
         _log.info(
             "the bundle in force",
@@ -213,7 +213,7 @@ class Policies:
         )
 
     async def _hand_in(self, head: BundleHead, fault: BundleError | None) -> None:
-        """Hand in the folder's bundle at start; a refusal is recorded where another bundle is active."""
+        """Submit the folder's bundle at start; a refusal is recorded if another bundle is active."""
         try:
             if fault is not None:
                 raise invalid(fault)
@@ -227,8 +227,8 @@ class Policies:
         await self._activate(ITSELF, candidate, Slot.LIVE, FOLDER)
 
     async def _go_on(self, refusal: DomainError) -> None:
-        """Let the active bundle decide where the folder's was refused at start. Raise StartError where none can."""
-        self._watch.forget()  # a folder that is watched is looked at again: somebody may have been writing it
+        """Use the active bundle after the folder's was refused at start. Raise StartError if there is none."""
+        self._watch.forget()  # a watched folder is read again: it may have been in the middle of a write
         told = f"{self._settings.bundle}: {refusal.message}"
         head = (await self._heads())[0]
         if not head.revision:
@@ -248,7 +248,7 @@ class Policies:
             raise StartError(f"{error}; name a file that does in RISKGATE_POLICY_KEYS") from None
 
     async def _begin_shadow(self, head: BundleHead) -> None:
-        """Let the bundle of the shadow's folder decide beside; where it cannot, only a first start ends with that."""
+        """Start the shadow bundle of its folder; a failure prevents only the very first start."""
         folder = self._settings.shadow_bundle
         if folder is None:
             return
@@ -261,12 +261,12 @@ class Policies:
             _log.error("the shadow bundle cannot be used, so none decides beside the active one", problem=told)
 
     async def begin(self) -> None:
-        """Begin to follow database and folder, and to let the shadow decide; SIGHUP looks at the folder at once."""
+        """Start following database and folder, and running the shadow; SIGHUP checks the folder at once."""
         self._tasks += [asyncio.create_task(self._keep_up()), asyncio.create_task(self.shadow.run(self._core))]
         hangup.subscribe(self._look_now)
 
     async def end(self) -> None:
-        """End what begin() began."""
+        """Stop what begin() started."""
         hangup.unsubscribe(self._look_now)
         for task in self._tasks:
             task.cancel()
@@ -276,7 +276,7 @@ class Policies:
         self._tasks.append(asyncio.create_task(self.look_at_folder(now=True)))
 
     async def show(self, who: Principal, bundle_hash: str = "") -> BundleView:
-        """Return what decides, with the files of the live bundle or of the one with this hash.
+        """Return the live and shadow bundles, with the files of the live one or of the one with this hash.
 
         Raise NotFound NOT_EXPLAINABLE and Unavailable STORE_UNAVAILABLE.
         """
@@ -302,7 +302,7 @@ class Policies:
         )
 
     async def history(self, who: Principal, limit: int) -> list[Activation]:
-        """Return the newest moves of both slots, newest first. Raise PermissionDenied ROLE_REQUIRED."""
+        """Return the latest activations of both slots, newest first. Raise PermissionDenied ROLE_REQUIRED."""
         _require_reader(who)
         return await self._core.database.read(lambda connection: rows.list_activations(connection, limit))
 
@@ -315,7 +315,7 @@ class Policies:
         return kept
 
     async def validate(self, who: Principal, parts: Parts) -> tuple[str, BundleReport]:
-        """Check a bundle and run its cases, in a thread; return its hash, empty where it has none."""
+        """Check a bundle and run its cases, in a thread; return its hash (empty if unreadable) and the report."""
         if Role.INSTALLATION_OPERATOR not in who.roles:
             who.require(Role.POLICY_ADMIN)
 
@@ -331,7 +331,7 @@ class Policies:
     async def activate(
         self, who: Principal, parts: Parts, *, shadow: bool = False, skip_cases: bool = False
     ) -> Activated:
-        """Let a bundle be the active one of a slot; see the module.
+        """Make a bundle the active one of a slot.
 
         Raise PermissionDenied ROLE_REQUIRED, InvalidArgument BUNDLE_INVALID, PermissionDenied BUNDLE_UNSIGNED,
         FailedPrecondition BUNDLE_CASES_FAILED, BUNDLE_ROLLBACK and BUNDLE_REVISION_TOO_HIGH, and Unavailable
@@ -342,15 +342,15 @@ class Policies:
         return await self._activate_and_tell(who, candidate, Slot.SHADOW if shadow else Slot.LIVE, ACTIVATION)
 
     async def end_shadow(self, who: Principal) -> Activated:
-        """Let nothing decide beside the live bundle any more."""
+        """End shadow evaluation."""
         who.require(Role.INSTALLATION_OPERATOR)
         return await self._activate_and_tell(who, None, Slot.SHADOW, ACTIVATION)
 
     async def roll_back(self, who: Principal, bundle_hash: str = "") -> Activated:
-        """Let a bundle that is kept here decide again: the one with this hash, or the one before the active one.
+        """Reactivate a stored bundle: the one with this hash, or the one before the active one.
 
         Raise PermissionDenied ROLE_REQUIRED and BUNDLE_UNSIGNED, NotFound BUNDLE_NOT_FOUND, FailedPrecondition
-        BUNDLE_ROLLBACK where another was activated meanwhile, DataLoss, and Unavailable STORE_UNAVAILABLE.
+        BUNDLE_ROLLBACK if another was activated meanwhile, DataLoss, and Unavailable STORE_UNAVAILABLE.
         """
         who.require(Role.INSTALLATION_OPERATOR)
         seen, target = await self._core.database.read(lambda connection: _target(connection, bundle_hash))
@@ -366,9 +366,9 @@ class Policies:
         return done
 
     async def refresh(self) -> None:
-        """Follow the database: loads the active bundle where it is another one than the one that decides here.
+        """Follow the database: load the active bundle if it differs from the one in use.
 
-        One that cannot be loaded suspends every decision; deciding on by the old one would undo the activation.
+        A bundle that cannot be loaded suspends every decision; deciding with the old one would undo the activation.
         """
         async with self._lock:
             at = time.monotonic()
@@ -378,9 +378,9 @@ class Policies:
             await self._follow_shadow(shadow)
 
     async def look_at_folder(self, *, now: bool = False) -> None:
-        """Hand in the folder's bundle where it has changed and, unless ``now``, have stood still since the last look.
+        """Submit the folder's bundle if it has changed and, unless ``now``, has settled since the last look.
 
-        Whatever is wrong with it, the live bundle stays: the fault is logged, recorded, and told by GetBundle.
+        If it is faulty, the live bundle stays: the fault is logged, recorded, and returned by GetBundle.
         """
         if not await asyncio.to_thread(self._watch.changed, now=now):
             return
@@ -388,13 +388,13 @@ class Policies:
             candidate = await self._accept(ITSELF, FOLDER, lambda: read_folder(self._watch.folder))
             await self._activate_and_tell(ITSELF, candidate, Slot.LIVE, FOLDER)
         except STORE_FAILED as error:
-            self._watch.forget()  # the store could not take it: look again
+            self._watch.forget()  # the store could not accept it: retry
             _log.warning("the bundle of the folder waits for the store", reason=error.reason)
         except DomainError:
-            return  # told, logged and recorded where it was refused
+            return  # logged and recorded where it was refused
 
     async def _keep_up(self) -> None:
-        """Follow database and folder for ever; the database twice as often as it must, so that no request has to."""
+        """Follow database and folder forever; poll at twice the required rate, so that no request has to."""
         for turn in itertools.count():
             await asyncio.sleep(self._settings.bundle_poll_seconds / 2)
             try:
@@ -411,7 +411,7 @@ class Policies:
     async def _accept(
         self, who: Principal, source: str, read: Callable[[], BundleFiles], *, skip_cases: bool = False
     ) -> Candidate:
-        """Read, check and prepares a bundle, in a thread. A refusal is recorded before it is raised."""
+        """Read, check and prepare a bundle, in a thread. A refusal is recorded before it is raised."""
         try:
             return await asyncio.to_thread(self._acceptance.accept, read, skip_cases=skip_cases)
         except BundleError as error:
@@ -428,7 +428,7 @@ class Policies:
     async def _activate_and_tell(
         self, who: Principal, candidate: Candidate | None, slot: Slot, source: str
     ) -> Activated:
-        """Activate while the service runs: the first bundle at a start is news to nobody."""
+        """Activate while the service runs, and log it; the first bundle at a start is not logged here."""
         done = await self._activate(who, candidate, slot, source)
         if done.place is not None:
             _log.info("bundle activated", slot=str(slot), revision=done.head.revision, hash=done.head.hash)
@@ -448,7 +448,7 @@ class Policies:
         return done
 
     def _take_over(self, done: Activated, candidate: Candidate) -> None:
-        """Let the bundle that is the active one now decide here, too."""
+        """Use the newly active bundle in this process."""
         if done.place is not None:
             reach("riskgate.activated")
         held = self._core.live.held
@@ -500,7 +500,7 @@ class Policies:
             self.shadow.replace(None, head.hash)
 
     async def _load(self, head: BundleHead) -> DecisionEngine:
-        """Load a kept bundle, which must still be the one that was activated, and signed by a key trusted today.
+        """Load a stored bundle, which must still be the activated one, and signed by a key trusted now.
 
         Raise BundleError, PermissionDenied BUNDLE_UNSIGNED, NotFound and DataLoss.
         """
@@ -517,7 +517,7 @@ class Policies:
 
 
 def _require_reader(who: Principal) -> None:
-    """Raise PermissionDenied ROLE_REQUIRED unless the caller may see what decides."""
+    """Raise PermissionDenied ROLE_REQUIRED unless the caller may see the bundles."""
     if not who.roles & {Role.AUDITOR, Role.OPERATOR, Role.INSTALLATION_OPERATOR}:
         who.require(Role.POLICY_ADMIN)
 

@@ -1,8 +1,8 @@
-"""The bundle that decides right now.
+"""The live bundle, which decides now.
 
-A request takes the engine once and keeps it to its end, so that no request sees half of one bundle and half of another.
-What is known of the active bundle has an age: who decides with older news than the limit asks for it first, so that a
-process whose following stands still (stopped, starved) does not go on by a bundle that was replaced.
+A request fetches the engine once and keeps it to its end, so that no request sees parts of two bundles. Knowledge of
+the active bundle has an age: a decision with older knowledge than the limit refreshes it first, so that a process whose
+follower stalled (stopped, starved) does not continue with a replaced bundle.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 
 class LiveBundle:
-    """Holds the engine of the live bundle; replacing it is one assignment, which no request can see half of."""
+    """Holds the engine of the live bundle; replacing it is one atomic assignment."""
 
     def __init__(self, engine: DecisionEngine | None, shadow: Shadow | None = None) -> None:
-        """Take the engine, None where one is still to be found, and what decides beside it."""
+        """Start with an engine, or None if it is still to be found, and the shadow."""
         self._engine = engine
         self.shadow = shadow or Shadow()
         self._refused: tuple[int, str] | None = None
@@ -33,45 +33,45 @@ class LiveBundle:
 
     @property
     def engine(self) -> DecisionEngine:
-        """The engine of this moment: take it once for each request. Raises Unavailable BUNDLE_NOT_LOADED."""
+        """Return the current engine: fetch it once per request. Raise Unavailable BUNDLE_NOT_LOADED."""
         if self._refused is not None:
             raise Unavailable("BUNDLE_NOT_LOADED", self.problem, metadata={"revision": str(self._refused[0])})
         return self.held
 
     @property
     def held(self) -> DecisionEngine:
-        """The last engine that decided, also while none may."""
+        """Return the last engine in use, even while decisions are suspended."""
         assert self._engine is not None, "whoever starts RiskGate finds a bundle or gives up"
         return self._engine
 
     @property
     def problem(self) -> str:
-        """Say why nothing is decided now; empty where it is."""
+        """Return why nothing can be decided now, or an empty string."""
         if self._refused is None:
             return ""
         return f"bundle revision {self._refused[0]} is active and this process cannot use it: {self._refused[1]}"
 
     def replace(self, engine: DecisionEngine) -> None:
-        """Let another bundle decide from the next request on."""
+        """Use another bundle; takes effect for new requests."""
         self._engine, self._refused = engine, None
 
     def suspend(self, revision: int, why: str) -> None:
-        """Let nothing be decided: the bundle that should decide is another one, which cannot be loaded."""
+        """Suspend all decisions: the active bundle is a different one, which cannot be loaded."""
         self._refused = (revision, why)
 
     def follow(self, refresh: Callable[[], Awaitable[None]], within_seconds: float) -> None:
-        """Take what looks for a later bundle, and how old its last look may be when something is decided."""
+        """Set the function that refreshes the active bundle, and the maximum age of a refresh for a decision."""
         self._refresh, self._within_seconds = refresh, within_seconds
 
     def looked(self, at: float) -> None:
-        """Note that the database was asked for the active bundle, at a time of the monotonic clock."""
+        """Record when the active bundle was last read from the database, by the monotonic clock."""
         self._looked_at = max(at, self._looked_at)
 
     async def at_least(self, revision: int) -> DecisionEngine:
-        """Return the engine where its bundle has this revision or a later one, after a look for a later bundle.
+        """Return the engine if its bundle has at least this revision, after a refresh if necessary.
 
-        It looks, too, where the last look is older than the limit. Raise FailedPrecondition BUNDLE_TOO_OLD,
-        Unavailable BUNDLE_NOT_LOADED, and Unavailable STORE_UNAVAILABLE where it had to look and could not.
+        It also refreshes if the last refresh is older than the limit. Raise FailedPrecondition BUNDLE_TOO_OLD,
+        Unavailable BUNDLE_NOT_LOADED, and Unavailable STORE_UNAVAILABLE if a refresh was necessary and failed.
         """
         if self._refresh is not None:
             if revision > self.engine.bundle.revision:
@@ -87,14 +87,14 @@ class LiveBundle:
         return time.monotonic() - self._looked_at > self._within_seconds
 
     async def _look(self, refresh: Callable[[], Awaitable[None]]) -> None:
-        """Look once for all who wait for it."""
+        """Refresh once for all waiting requests."""
         async with self._looking:
             if self._old:
                 await refresh()
 
 
 def demand(need: int, have: int) -> None:
-    """Raise FailedPrecondition BUNDLE_TOO_OLD where a revision is below what a caller demands."""
+    """Raise FailedPrecondition BUNDLE_TOO_OLD if a revision is below what a caller demands."""
     if have < need:
         raise FailedPrecondition(
             "BUNDLE_TOO_OLD",
@@ -106,7 +106,7 @@ def demand(need: int, have: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CatalogView:
-    """The tools of the bundle that decides, by name; None where the caller has them from before."""
+    """The tools of the live bundle, sorted by name; None if the caller has them already."""
 
     revision: int
     hash: str
@@ -114,9 +114,9 @@ class CatalogView:
 
 
 async def list_catalog(live: LiveBundle, known_hash: str) -> CatalogView:
-    """Return the catalog, without tools where it is the bundle of known_hash.
+    """Return the catalog, without tools if known_hash is its bundle.
 
-    It is no older than what calls are decided by. Raise Unavailable BUNDLE_NOT_LOADED, STORE_UNAVAILABLE.
+    It is as current as the bundle used for calls. Raise Unavailable BUNDLE_NOT_LOADED, STORE_UNAVAILABLE.
     """
     bundle = (await live.at_least(0)).bundle
     tools = None if bundle.hash == known_hash else sorted(bundle.tools.values(), key=lambda tool: tool.name)

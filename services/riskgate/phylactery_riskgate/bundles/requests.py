@@ -1,4 +1,4 @@
-"""What PolicyService is asked."""
+"""Request models of PolicyService."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from phylactery_riskgate.decisions.replay import MAX_DECISIONS
 from phylactery_riskgate.domain.bundle.files import MAX_FILES
 
 _MAX_US = 253_402_300_800 * 1_000_000
-"""The end of the year 9999, where protobuf's time ends."""
+"""The end of the year 9999, where protobuf timestamps end."""
 
 
 class FileInput(EdgeModel):
-    """One file; its name and content are judged as part of the bundle, with findings."""
+    """One file; its name and content are checked as part of the bundle, with findings."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     content: bytes
@@ -34,13 +34,13 @@ class _BundleInput(EdgeModel):
 
 
 class ShowInput(EdgeModel):
-    """Which bundle's files to show; empty is the live one."""
+    """Which bundle's files to show; empty for the live one."""
 
     hash: OptionalSha256 = ""
 
 
 class CatalogInput(EdgeModel):
-    """Which bundle's tools the caller has from before; empty has none."""
+    """The bundle whose tools the caller already has; empty for none."""
 
     known_hash: OptionalSha256 = ""
 
@@ -50,7 +50,7 @@ class ValidateInput(_BundleInput):
 
 
 class ActivateInput(_BundleInput):
-    """A bundle that shall decide, or end the shadow: only that may be without files."""
+    """A bundle to activate, or the end of the shadow: only that may be without files."""
 
     files: Annotated[list[FileInput], Field(max_length=MAX_FILES)]
     shadow: bool = False
@@ -58,19 +58,19 @@ class ActivateInput(_BundleInput):
 
 
 class RollbackInput(EdgeModel):
-    """Which bundle to go back to; empty is the one before the active one."""
+    """Which bundle to go back to; empty for the one before the active one."""
 
     hash: OptionalSha256 = ""
 
 
 class HistoryInput(EdgeModel):
-    """How much of the history to answer."""
+    """How much of the history to return."""
 
     limit: int = Field(0, ge=0, le=500)
 
 
 class ReplayInput(_BundleInput):
-    """A bundle to try on what was decided since a time, 0 for ever."""
+    """A bundle to replay decisions with, from a time on; 0 for all."""
 
     since_us: int = Field(0, ge=0, lt=_MAX_US)
     limit: int = Field(0, ge=0, le=MAX_DECISIONS)

@@ -1,7 +1,7 @@
-"""A second bundle decides beside the live one, after the answer, and only its differences are told.
+"""Shadow mode: a second bundle evaluates calls after the live one has answered; only differences are reported.
 
-It changes no answer, raises nothing to a caller, and costs at most one more decision for a call: what it cannot keep up
-with is left out and counted.
+It changes no answer, raises nothing to a caller, and costs at most one more decision per call. Calls beyond its
+capacity are skipped and counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_WAITING = 256
 MAX_RECORDS_PER_MINUTE = 60
-"""A bundle that differs on every call does not double the audit log: further differences are counted and logged."""
+"""Limit for a bundle that differs on every call: further differences are only counted and logged."""
 
 _MINUTE_US = 60_000_000
 _log = get_logger("shadow")
@@ -35,10 +35,10 @@ _differences = meter().create_counter("riskgate.shadow.differences", description
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One call the live bundle has decided: what it was asked and what it answered.
+    """One call the live bundle has decided: its inputs and its outcome.
 
-    decision_id is what the record of it is found by, under the name ``named``. ``task`` computes what its task tells of
-    it, for whatever catalog.
+    decision_id identifies its record, under the name ``named``. ``task`` computes the task facts of the call for any
+    catalog.
     """
 
     who: Principal
@@ -53,10 +53,10 @@ class Shown:
 
 
 class Shadow:
-    """The bundle beside the live one, or none; ``decided``, ``differed`` and ``skipped`` count since it came."""
+    """The shadow bundle, or none; ``decided``, ``differed`` and ``skipped`` count since it was set."""
 
     def __init__(self) -> None:
-        """Begin without a bundle."""
+        """Start without a bundle."""
         self._own: DecisionEngine | None = None
         self._engine: DecisionEngine | None = None
         self._followed = ""
@@ -67,26 +67,26 @@ class Shadow:
 
     @property
     def engine(self) -> DecisionEngine | None:
-        """The engine of this moment."""
+        """Return the current engine, or None."""
         return self._engine
 
     def begin_with(self, engine: DecisionEngine) -> None:
-        """Take the engine that decides where no shadow is activated."""
+        """Set the engine to use while no shadow is activated."""
         self._own = engine
         self.replace(self._engine, self._followed)
 
     def follows(self, bundle_hash: str) -> bool:
-        """Return whether the activated shadow is another one than the one that was followed last."""
+        """Return True if the activated shadow differs from the one followed last."""
         return bundle_hash != self._followed
 
     def replace(self, engine: DecisionEngine | None, bundle_hash: str) -> None:
-        """Let another bundle, or the one from the start, decide in the shadow, and count anew."""
+        """Use another bundle, or the initial one, as the shadow, and reset the counters."""
         self._engine, self._followed = engine or self._own, bundle_hash
         self._waiting.clear()
         self.decided = self.differed = self.skipped = 0
 
     def offer(self, shown: Shown) -> None:
-        """Take a decided call, if there is a shadow and room. It does nothing else, so that nothing can go wrong."""
+        """Queue a decided call, if there is a shadow and room; does nothing else, so it cannot fail."""
         if self._engine is None:
             return
         if len(self._waiting) >= MAX_WAITING:
@@ -96,7 +96,7 @@ class Shadow:
         self._wake.set()
 
     async def run(self, core: Core) -> None:
-        """Decide what waits, for ever."""
+        """Decide queued calls, forever."""
         while True:
             await self._wake.wait()
             self._wake.clear()

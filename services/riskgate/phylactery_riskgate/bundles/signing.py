@@ -1,7 +1,7 @@
-"""The keys that may sign a policy bundle, and the signature: a C2SP signed note beside the files, named bundle.sig.
+"""Policy keys and bundle signatures: a C2SP signed note alongside the files, named bundle.sig.
 
-The note's text is three lines: a fixed one, the revision, and the hash over every other file. So what is signed names
-exactly these files and this revision, and tools that know signed notes can check it.
+The note's text is three lines: a fixed one, the revision, and the hash over every other file. So the signature covers
+exactly these files and this revision, and standard tools for signed notes can check it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from phylactery_riskgate.domain.bundle.files import SIGNATURE_FILE, BundleFiles
 from phylactery_riskgate.keys.permits import TokenError, decode, encode, public_jwk, thumbprint
 
 SIGNER_NAME = "riskgate-policy"
-"""The name in every bundle's signature line; keys are told apart by their key id."""
+"""The name in every bundle's signature line; keys are distinguished by their key id."""
 _TITLE = "phylactery policy bundle v1"
 _PEM_END = "-----END PUBLIC KEY-----"
 _KEY_BYTES = 32
@@ -30,7 +30,7 @@ _LINES = 4
 
 
 class PolicyKeyError(ValueError):
-    """A key file that cannot be used; the message names the file and never holds a private key."""
+    """A key file that cannot be used; the message names the file and never contains a private key."""
 
 
 class SignatureError(ValueError):
@@ -39,7 +39,7 @@ class SignatureError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What a good signature says: the revision, and the RFC 7638 thumbprint of the key."""
+    """The content of a valid signature: the revision, and the RFC 7638 thumbprint of the key."""
 
     revision: int
     kid: str
@@ -49,20 +49,20 @@ class PolicyKeys:
     """The public keys that are trusted with policies. Without any, bundles need no signature."""
 
     def __init__(self, public_keys: Iterable[bytes] = ()) -> None:
-        """Take raw Ed25519 public keys."""
+        """Set up verifiers for raw Ed25519 public keys."""
         self._verifiers = {thumbprint(raw): Verifier(SIGNER_NAME, raw) for raw in public_keys}
 
     def __bool__(self) -> bool:
-        """Return whether bundles must be signed."""
+        """Return True if bundles must be signed."""
         return bool(self._verifiers)
 
     @property
     def kids(self) -> tuple[str, ...]:
-        """The thumbprints of the keys."""
+        """Return the thumbprints of the keys."""
         return tuple(self._verifiers)
 
     def check(self, files: BundleFiles) -> Signed:
-        """Return what the bundle's signature says, where a trusted key made it for exactly these files.
+        """Return the content of the bundle's signature, if a trusted key made it for exactly these files.
 
         Raise SignatureError.
         """
@@ -90,9 +90,9 @@ def sign_bundle(files: BundleFiles, revision: int, key: Ed25519PrivateKey) -> st
 
 
 def load_policy_keys(path: Path | None) -> PolicyKeys:
-    """Read trusted keys: a JWK, a JWK set, PEM public keys, or vkeys, one a line. None trusts nobody in particular.
+    """Read trusted keys: a JWK, a JWK set, PEM public keys, or vkeys, one per line; None requires no signature.
 
-    Raise PolicyKeyError; a file without a key is one, so that an emptied file never means that all are trusted.
+    Raise PolicyKeyError, also for a file without a key, so that an emptied file never disables the check.
     """
     if path is None:
         return PolicyKeys()
@@ -126,9 +126,9 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
 
 
 def create_key(path: Path) -> Mapping[str, Any]:
-    """Write a new private key as a JWK with mode 0600, beside it the public one as <name>.pub, and return that.
+    """Write a new private key as a JWK with mode 0600, and its public key as <name>.pub; return the public one.
 
-    Raise PolicyKeyError; a file that is there already is never overwritten.
+    Raise PolicyKeyError; an existing file is never overwritten.
     """
     key = Ed25519PrivateKey.generate()
     raw = key.public_key().public_bytes_raw()
@@ -146,7 +146,7 @@ def create_key(path: Path) -> Mapping[str, Any]:
 
 
 def write_signature(folder: Path, text: str) -> None:
-    """Lay the signature beside the files, whole or not at all. Raise OSError."""
+    """Write the signature atomically into the bundle's folder. Raise OSError."""
     part = folder / f".{SIGNATURE_FILE}.{secrets.token_hex(8)}.part"
     try:
         part.write_text(text, encoding="utf-8")
@@ -156,7 +156,7 @@ def write_signature(folder: Path, text: str) -> None:
 
 
 def vkey_of(raw: bytes) -> str:
-    """Return the key in the form tools for signed notes read."""
+    """Return the key in the vkey form of signed-note tools."""
     return Verifier(SIGNER_NAME, raw).text
 
 

@@ -305,7 +305,8 @@ class Evaluation:
     def _with_permit(self, connection: Connection, question: Question, record: DecisionRecord) -> DecisionRecord:
         """Return the record with a permit that has not expired; a renewal is recorded."""
         who, now_us = question.who, question.now_us
-        ahead_us = record.permit_us - now_us  # if a clock was set back, a permit issued in the future would be rejected everywhere
+        # if a clock was set back, a permit issued in the future would be rejected everywhere
+        ahead_us = record.permit_us - now_us
         if record.permit_id and now_us < self._permit_end(record) and ahead_us <= SKEW_SECONDS * MICROSECONDS:
             return record
         record = record._replace(permit_id=new_id("pm"), permit_us=now_us)

@@ -1,4 +1,4 @@
-"""Explain: a hypothetical or recorded decision about a call, with everything that led to it. Records nothing."""
+"""Explain: a hypothetical or recorded decision about a call, with everything that led to it; read-only."""
 
 from __future__ import annotations
 

@@ -131,7 +131,8 @@ class Redemptions:
         # the row holds no hash, which would outlive the values; a repeated request brings the call itself
         claims_of = {**stored.redemption.receipt_claims, "args_hash": stored.bound.args_hash}
         now = self._core.clock.now_us() // MICROSECONDS
-        if claims_of["iat"] > now + SKEW_SECONDS:  # the clock was set back: an executor would reject a receipt from the future
+        if claims_of["iat"] > now + SKEW_SECONDS:
+            # the clock was set back: an executor would reject a receipt from the future
             claims_of["iat"] = now
         receipt = self._core.keys.sign(claims_of, TokenType.RECEIPT)
         return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)
@@ -221,8 +222,7 @@ class Redemptions:
         return self._redeem(connection, attempt, bound, approval)
 
     def _repeated(self, connection: Connection, attempt: _Attempt) -> _Stored | None:
-        """Return this execution's earlier redemption, if any; raise a refusal if another execution redeemed the call.
-        """
+        """Return this execution's earlier redemption, if any; raise a refusal if another one redeemed the call."""
         who, asked = attempt.who, attempt.asked
         execution = rows.find_execution(connection, who.tenant, who.subject, asked.execution_id)
         holder = rows.find_redemption(connection, key_of(who, asked.run_id, asked.call.tool_call_id))

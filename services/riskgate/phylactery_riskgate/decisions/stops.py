@@ -188,7 +188,7 @@ class Control:
         body: Mapping[str, Any],
         reason: str,
     ) -> Place:
-        """Record the action for the actor's tenant and, if another tenant is concerned, for that one, naming the actor.
+        """Record the action for the actor's tenant and, if another tenant is concerned, for that one, with the actor.
         """
         told = {**body, "by": {"subject": who.subject, "tenant": who.tenant}}
         values = {WORDS: reason} if reason else {}

@@ -1,8 +1,8 @@
-"""Changes of the signing keys in the audit log: made, retiring, revoked, or gone from the file.
+"""Journal of signing key changes in the audit log: created, retiring, revoked, or removed from the file.
 
-The signing file is changed first, because revoking a key must not wait for a database. What the log does not say yet is
-found by comparing: each key's state in the file with its last one on record. So nothing is missed where the command had
-no database, a person edited the file, or a process was killed in between; a RiskGate that serves records it.
+The signing file is changed first, because revoking a key must not wait for a database. Unrecorded changes are found by
+comparing each key's state in the file with its last one on record. So nothing is missed if the command had no database,
+a person edited the file, or a process was killed in between; a serving RiskGate records it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from phylactery_riskgate.store import locks
 from phylactery_riskgate.store.audit_search import records_of_kind
 
 REMOVED = "REMOVED"
-"""The state on record of a key that is in the file no more, though it was."""
+"""The recorded state of a key that was removed from the file."""
 
 
 class KeyRecords:
@@ -29,10 +29,10 @@ class KeyRecords:
         self._audit, self._source = audit, source
 
     def record(self, connection: Connection, keys: Sequence[PublicKey], now_us: int, *, os_user: str = "") -> int:
-        """Record what is not on record of these keys, the active one first, and return how many entries that took.
+        """Record the unrecorded changes of these keys, the active one first, and return the number of entries.
 
-        os_user is the account of whoever changed them, where that is known. Auditors of all tenants read the record, so
-        it lies beside it, for whoever exports the log on this machine. Raise BusyError.
+        os_user is the account that made the change, if known. Auditors of all tenants read the record, so the account
+        is a separate value, visible only in an export on this machine. Raise BusyError.
         """
         locks.take(connection, "keys on record")
         before = _on_record(connection)
@@ -55,7 +55,7 @@ class KeyRecords:
 
 
 def _on_record(connection: Connection) -> dict[str, str]:
-    """Return the last state on record of every key, by its kid."""
+    """Return the last recorded state of every key, by kid."""
     found = (json.loads(record) for record in records_of_kind(connection, ITSELF.tenant, Kind.KEY_CHANGED))
     return {str(one["kid"]): str(one["state"]) for one in found}
 

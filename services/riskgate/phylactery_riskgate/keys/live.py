@@ -1,8 +1,8 @@
-"""The keys of a running RiskGate: they follow the signing file, so that a rotation needs no restart.
+"""The keys of a running RiskGate, which follow the signing file, so that a rotation needs no restart.
 
-The file is looked at before anything is signed or verified (two microseconds), so what is signed after a change is
-signed by the new key. A file that cannot be loaded changes nothing: the keys from before stay in use, the fault is
-logged once, and ListKeys tells it.
+The file is checked before each signature or verification (two microseconds), so the new key signs everything after a
+change. A file that cannot be loaded changes nothing: the previous keys stay in use, the fault is logged once, and
+ListKeys reports it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _Stamp = tuple[int, int, int]
 
 
 class _Signed:
-    """The signatures this process made of late, as hashes; the oldest half goes first.
+    """A cache of the signatures this process made recently, as hashes; the older half is evicted first.
 
-    To verify one takes longer than all else a Redeem looks at, and nobody but who signed can put one here.
+    Verifying a signature takes longer than the rest of a Redeem, and only the signer can add an entry.
     """
 
     def __init__(self) -> None:
@@ -38,27 +38,27 @@ class _Signed:
         self._old: set[bytes] = set()
 
     def keep(self, key: bytes, message: bytes, signature: bytes) -> None:
-        """Keep what was just signed by the private half of a raw public key."""
+        """Add a signature that was just made with the private half of a raw public key."""
         if len(self._new) >= _MAX_SIGNED:
             self._old, self._new = self._new, set()
         self._new.add(_digest(key, message, signature))
 
     def genuine(self, key: bytes, message: bytes, signature: bytes) -> bool:
-        """Return whether a signature is good: as is known of the very same one, or as the key says."""
+        """Return True if a signature is in the cache, or else verifies with the key."""
         digest = _digest(key, message, signature)
         return digest in self._new or digest in self._old or verify_signature(key, message, signature)
 
 
 def _digest(key: bytes, message: bytes, signature: bytes) -> bytes:
-    """Return what stands for all three: a key's and a signature's length are fixed."""
+    """Return one hash of all three, unambiguous because key and signature have fixed lengths."""
     return hashlib.sha256(b"".join((key, signature, message))).digest()
 
 
 class LiveKeys:
-    """Holds the keys of this moment. A ring is replaced whole: what is signed names the key that signed it."""
+    """Holds the current keys. A ring is replaced as a whole: a signature names its key."""
 
     def __init__(self, ring: KeyRing, path: Path, *, mounted: bool = False) -> None:
-        """Take the keys as loaded, and the signing file they came from."""
+        """Start with loaded keys and the signing file they came from."""
         self._ring, self._path, self._mounted = ring, path, mounted
         self._file = str(path)
         self._stamp = _stamp(self._file)
@@ -72,24 +72,24 @@ class LiveKeys:
         before = _stamp(str(path))
         live = cls(load_keys(folder, signing_file), path, mounted=signing_file is not None)
         if before is not None:
-            live._stamp = before  # replaced while it was loaded: the next look finds it
+            live._stamp = before  # replaced during the load: the next look finds it
         return live
 
     @property
     def ring(self) -> KeyRing:
-        """The keys of this moment: take them once for each use."""
+        """Return the current keys: fetch them once per use."""
         self.look()
         return self._ring
 
     @property
     def problem(self) -> str:
-        """Say why the signing file of today is not the one in use; empty where it is."""
+        """Return why the current signing file is not in use, or an empty string."""
         self.look()
         return self._problem
 
     @property
     def code_key(self) -> bytes:
-        """What codes are computed with; it never changes while serving."""
+        """Return the key for approval codes, which never changes while serving."""
         return self._ring.code_key
 
     def sign(self, claims: Mapping[str, Any], kind: TokenType) -> str:
@@ -99,11 +99,11 @@ class LiveKeys:
         return sign(claims, kind, ring.kid, ring.signer, noted=noted)
 
     def verify(self, token: str, kind: TokenType) -> Claims:
-        """Return the claims of a token a key signed that is not revoked. Raise TokenError."""
+        """Return the claims of a token signed by a key that is not revoked. Raise TokenError."""
         return verify(token, kind, self.ring.verifying, genuine=self._signed.genuine)
 
     def look(self) -> None:
-        """Load the signing file again where it is another one than last time."""
+        """Reload the signing file if it has changed."""
         stamp = _stamp(self._file)
         if stamp == self._stamp:
             return
@@ -119,7 +119,7 @@ class LiveKeys:
 
 
 def _stamp(path: str) -> _Stamp | None:
-    """Return what tells one version of a file from another; None where there is none."""
+    """Return the fingerprint of a file's version, or None if there is no file."""
     try:
         found = os.stat(path)  # noqa: PTH116 - a Path is taken apart again at every look
     except OSError:

@@ -1,9 +1,9 @@
 """Permits and receipts: JWS compact (RFC 7515) with Ed25519 (RFC 8037, named by RFC 9864).
 
 The header of a key and a type is one fixed byte string: the RFC 8785 form of alg, kid and typ, in that order. A token
-whose header segment is any other string is refused before anything in it is read, so a wrong alg, kid or typ, an
-embedded key, b64 or crit, a duplicate name or a padded segment never reaches a parser. The module needs nothing of
-RiskGate, and of chassis the verifying of a signature alone: an executor may copy it.
+with any other header segment is refused before it is parsed, so a wrong alg, kid or typ, an embedded key, b64 or crit,
+a duplicate name or a padded segment never reaches a parser. The module depends on nothing of RiskGate, and only on
+chassis signature verification: an executor may copy it.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ SKEW_SECONDS = 30
 """How far the issuer's clock may run ahead of the verifier's. There is no grace after the end."""
 
 Genuine = Callable[[bytes, bytes, bytes], bool]
-"""Says whether a raw public key's signature (the last) of a message is good."""
+"""Function of a raw public key, a message and a signature that returns True if the signature is valid."""
 
 Noted = Callable[[bytes, bytes], None]
-"""Hears of a message that was signed and its signature."""
+"""Callback with a signed message and its signature."""
 
 _PARTS = 3
 
 
 class TokenType(StrEnum):
-    """What a token is; the two can never stand for each other."""
+    """The type of a token; a permit is never accepted as a receipt, nor the reverse."""
 
     PERMIT = "phylactery-permit+jwt"
     RECEIPT = "phylactery-receipt+jwt"
 
 
 class TokenError(ValueError):
-    """The token is none of ours or not for this use; factor names what failed."""
+    """The token was not issued here or is not valid for this use; factor names the failed check."""
 
     def __init__(self, factor: str, message: str) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class TokenError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The claims of a token whose signature is good: still to be compared with the call at hand."""
+    """The claims of a token with a valid signature, not yet compared with the call."""
 
     values: Mapping[str, Any]
 
@@ -65,7 +65,7 @@ class Claims:
         return value
 
     def number(self, name: str) -> int:
-        """Return a claim that must be a whole number. Raise TokenError."""
+        """Return a claim that must be an integer. Raise TokenError."""
         value = self.values.get(name)
         if not isinstance(value, int) or isinstance(value, bool):
             raise TokenError("claims", f"the token has no claim {name}")
@@ -84,7 +84,7 @@ def thumbprint(public_key: bytes) -> str:
 
 @lru_cache(maxsize=64)
 def header(kid: str, kind: TokenType) -> str:
-    """Return the one header segment tokens of this key and type have."""
+    """Return the only header segment that tokens of this key and type can have."""
     return encode(_compact({"alg": "Ed25519", "kid": kid, "typ": str(kind)}))
 
 
@@ -103,8 +103,8 @@ def sign(
 def verify(token: str, kind: TokenType, keys: Mapping[str, bytes], *, genuine: Genuine = verify_signature) -> Claims:
     """Return the claims of a token of this type that one of the keys (raw public key by kid) signed.
 
-    Raise TokenError with factor "signature". Time, issuer, audience and binding are for check_times and the caller;
-    ``genuine`` is for who signed it, and knows so without computing it again.
+    Raise TokenError with factor "signature". Time, issuer, audience and binding are left to check_times and the caller.
+    ``genuine`` can be replaced by the signer, which recognizes its own signatures without computing them again.
     """
     parts = token.split(".") if len(token) <= MAX_TOKEN_CHARACTERS else []
     if len(parts) != _PARTS:
@@ -135,7 +135,7 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
-    """Read base64url without padding, in its one canonical spelling. Raise TokenError with factor "signature"."""
+    """Decode base64url without padding, in canonical form only. Raise TokenError with factor "signature"."""
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -146,7 +146,7 @@ def decode(text: str) -> bytes:
 
 
 def _compact(value: Mapping[str, Any]) -> bytes:
-    """Return JSON with sorted names and no space: for our names and values, the RFC 8785 form."""
+    """Return JSON with sorted names and no space: for the names and values used here, the RFC 8785 form."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 

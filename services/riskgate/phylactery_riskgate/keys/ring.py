@@ -1,8 +1,9 @@
-"""The keys of one RiskGate: what it signs with, what codes are computed with, what argument values are sealed with.
+"""The key ring of one RiskGate: signing keys, the key for codes, and the data key for argument values.
 
-They lie in <data_dir>/keys, made at the first start, mode 0600 in a folder of mode 0700. A file appears whole or not at
-all: it is written beside its name, synced, then linked to it, so that neither kill -9 nor a second process starting at
-the same time leaves a half or a doubled key. key_changes rotates and revokes; live_keys follows the file while serving.
+The keys are in <data_dir>/keys, created at the first start, mode 0600 in a folder of mode 0700. Files are created
+atomically: written under a temporary name, synced, then linked to the final name, so that neither kill -9 nor a second
+process starting at the same time leaves a partial or duplicate key. keys.rotation rotates and revokes; keys.live
+follows the file while serving.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ _FOREIGN_WRITE = 0o022
 
 
 class KeysError(RuntimeError):
-    """The keys cannot be used; the message names the file and says what to do, and never holds a key."""
+    """The keys cannot be used; the message names the file and the remedy, and never contains a key."""
 
 
 class KeyState(StrEnum):
-    """What a signing key may still be used for."""
+    """The allowed use of a signing key."""
 
     ACTIVE = "ACTIVE"
     RETIRING = "RETIRING"
@@ -45,7 +46,7 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """One public key: kid is its RFC 7638 thumbprint, raw its 32 bytes; a time that is not known is 0."""
+    """One public key: kid is its RFC 7638 thumbprint, raw its 32 bytes; an unknown time is 0."""
 
     kid: str
     raw: bytes
@@ -76,12 +77,12 @@ class KeyRing:
 
     @property
     def verifying(self) -> Mapping[str, bytes]:
-        """Return what may still have signed: raw public key by kid, revoked ones left out."""
+        """Return the keys that verify signatures: raw public key by kid, without revoked ones."""
         return {key.kid: key.raw for key in self.public if key.state is not KeyState.REVOKED}
 
     @property
     def data_key_id(self) -> str:
-        """Return a name of the data key that says nothing about it."""
+        """Return an id of the data key that reveals nothing about it."""
         return hashlib.sha256(b"phylactery-data-key-id\x00" + self.data_key).hexdigest()[:16]
 
 
@@ -92,7 +93,7 @@ _Time = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class SigningJwk(BaseModel):
-    """One Ed25519 key as a JWK (RFC 8037); d is there as long as it signs."""
+    """One Ed25519 key as a JWK (RFC 8037); d is present only while it signs."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -103,7 +104,7 @@ class SigningJwk(BaseModel):
 
 
 class SigningKey(BaseModel):
-    """One key of the signing file, and when it changed its state, in microseconds since the epoch."""
+    """One key of the signing file, and the times of its state changes, in microseconds since the epoch."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -115,7 +116,7 @@ class SigningKey(BaseModel):
 
     @classmethod
     def fresh(cls, now_us: int) -> SigningKey:
-        """Make a new key that is active from now on."""
+        """Create a new key that is active from now on."""
         private = Ed25519PrivateKey.generate()
         x, d = encode(private.public_key().public_bytes_raw()), encode(private.private_bytes_raw())
         return cls(state=KeyState.ACTIVE, jwk=SigningJwk(x=x, d=d), create_us=now_us)
@@ -127,7 +128,7 @@ class SigningKey(BaseModel):
 
 
 class SigningFile(BaseModel):
-    """The signing file: every key there ever was."""
+    """The signing file: every key that ever existed."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -140,9 +141,9 @@ class SigningFile(BaseModel):
 
 
 def load_keys(folder: Path, signing_file: Path | None = None) -> KeyRing:
-    """Return the keys in the folder, making those that are missing. Raise KeysError.
+    """Return the keys in the folder, creating missing ones. Raise KeysError.
 
-    signing_file holds the signing keys elsewhere, such as a mounted secret; it is never made.
+    signing_file is the location of signing keys elsewhere, such as a mounted secret; it is never created.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -164,15 +165,15 @@ def load_keys(folder: Path, signing_file: Path | None = None) -> KeyRing:
 
 
 def read_signing(path: Path, *, mounted: bool = False) -> tuple[tuple[PublicKey, ...], Ed25519PrivateKey]:
-    """Return every public key of a signing file, the active one first, and what signs. Raise KeysError.
+    """Return every public key of a signing file, the active one first, and the signer. Raise KeysError.
 
-    A mounted secret may be readable by others: whoever mounts it decides who reaches it.
+    A mounted secret may be readable by others: its mount determines who has access.
     """
     return _described(path, read_signing_file(path, mounted=mounted))
 
 
 def read_signing_file(path: Path, *, mounted: bool = False) -> SigningFile:
-    """Read a signing file, making nothing. Raise KeysError."""
+    """Read a signing file without creating one. Raise KeysError."""
     content = read_key_file(path, forbidden=_FOREIGN_WRITE if mounted else _FOREIGN)
     try:
         return SigningFile.model_validate_json(content)
@@ -201,7 +202,7 @@ def _create_missing(path: Path, make: Callable[[], bytes]) -> None:
 
 
 def write_key_file(path: Path, content: bytes, *, replace: bool) -> None:
-    """Write the file whole and durably, in the place of another or only where there is none. Raise KeysError."""
+    """Write the file atomically and durably; without replace, only if it does not exist. Raise KeysError."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -213,7 +214,7 @@ def write_key_file(path: Path, content: bytes, *, replace: bool) -> None:
             if replace:
                 part.rename(path)
             else:
-                with contextlib.suppress(FileExistsError):  # somebody was faster: theirs counts
+                with contextlib.suppress(FileExistsError):  # another process was faster: its file is used
                     os.link(part, path)
         finally:
             part.unlink(missing_ok=True)
@@ -227,7 +228,7 @@ def write_key_file(path: Path, content: bytes, *, replace: bool) -> None:
 
 
 def read_key_file(path: Path, *, forbidden: int = _FOREIGN) -> bytes:
-    """Return the bytes of a file whose mode gives others none of the forbidden rights. Raise KeysError."""
+    """Return the bytes of a file whose mode grants others none of the forbidden rights. Raise KeysError."""
     if not path.exists():
         raise KeysError(f"{path}: there is no key yet; start the service once, or run: riskgate keys create")
     try:

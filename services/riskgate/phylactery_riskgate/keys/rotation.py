@@ -1,8 +1,8 @@
 """Changes to the signing keys while replicas run: create, rotate, revoke.
 
-The signing file is replaced in one step, under a lock beside it: after kill -9 it is the old one or the new one, and of
-two changes at once the second begins with what the first left. The private half of a key is gone as soon as it signs
-nothing new. Running servers follow the file (live_keys).
+The signing file is replaced atomically, under a lock file: after kill -9 it is the old one or the new one, and of two
+concurrent changes the second starts from the result of the first. The private half of a key is removed as soon as it
+signs nothing new. Running servers follow the file (keys.live).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from phylactery_riskgate.keys.ring import (
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """What a change did: the key that is active now, and whether anything is different from before."""
+    """The result of a change: the active key, and whether anything changed."""
 
     active_kid: str
     changed: bool
 
 
 def create(path: Path, now_us: int) -> KeyChange:
-    """Make a signing file with one active key; one that is there stays as it is. Raise KeysError."""
+    """Create a signing file with one active key, unless it exists. Raise KeysError."""
     with _locked(path):
         missing = not path.exists()
         if missing:
@@ -43,7 +43,7 @@ def create(path: Path, now_us: int) -> KeyChange:
 
 
 def rotate(path: Path, now_us: int) -> KeyChange:
-    """Make a new active key. The one before is RETIRING: what it signed still verifies. Raise KeysError."""
+    """Create a new active key; the former one becomes RETIRING and still verifies. Raise KeysError."""
     with _locked(path):
         keys = _with_new_active(_read(path), KeyState.RETIRING, now_us)
         write_key_file(path, SigningFile(keys=keys).content, replace=True)
@@ -51,9 +51,9 @@ def rotate(path: Path, now_us: int) -> KeyChange:
 
 
 def revoke(path: Path, kid: str, now_us: int) -> KeyChange:
-    """Revoke a key: nothing it signed is believed any more. The active key gets a successor in the same step.
+    """Revoke a key: its signatures are not accepted any more. An active key gets a successor in the same step.
 
-    Raise KeysError where no key has this kid.
+    Raise KeysError if no key has this kid.
     """
     with _locked(path):
         keys = _read(path)
@@ -82,7 +82,7 @@ def _ended(key: SigningKey, state: KeyState, now_us: int) -> SigningKey:
 
 
 def _read(path: Path) -> list[SigningKey]:
-    read_signing(path)  # refuses what could not be loaded: a change never builds on a damaged file
+    read_signing(path)  # refuses an invalid file: a change never builds on a damaged one
     return read_signing_file(path).keys
 
 
@@ -92,7 +92,7 @@ def _active(path: Path) -> str:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock beside the file; the system lets go of it when a process ends, however it ends."""
+    """Hold the file's lock, which the operating system releases when the process ends, in any way."""
     try:
         descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:

@@ -1,1 +1,1 @@
-"""Erasure of a user from the log, and retention of records."""
+"""Erasure of values from the log, and retention of records."""

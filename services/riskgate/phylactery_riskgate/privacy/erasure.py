@@ -1,7 +1,7 @@
-"""Erasing argument values beside the log: what was committed to stays, what it was is gone, and the log verifies.
+"""Erasure of argument values: the commitment stays, the value is gone, and the log still verifies.
 
-Who erases is an operator of the tenant: an auditor, who reads the values, must not be able to destroy what they read,
-and an operator, who destroys them, never sees them.
+Erasure requires an operator of the tenant: an auditor, who reads the values, must not be able to destroy them, and an
+operator, who destroys them, never sees them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OPEN = (ApprovalState.PENDING, ApprovalState.APPROVED)
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was erased: how many entries lost their values, how many keep them for an open approval, and its records."""
+    """The result of an erasure: entries erased, entries kept for an open approval, and its records."""
 
     erased: int
     kept_open: int
@@ -39,16 +39,16 @@ class Erased:
 
 
 class Erasure:
-    """The use case; see the module."""
+    """The erasure use case."""
 
     def __init__(self, core: Core, tasks: Tasks) -> None:
         self._core, self._tasks = core, tasks
 
     async def erase(self, who: Principal, asked: EraseInput) -> Erased:
-        """Erase values of the operator's tenant, at most 500 entries in one transaction, and record each of these.
+        """Erase values of the operator's tenant, at most 500 entries per transaction, and record each transaction.
 
-        Tasks that a filter by user, thread and time wants are ended, and what was kept of them is erased with it.
-        Raise Unavailable STORE_UNAVAILABLE; what was erased until then stay erased, and is recorded.
+        Tasks that match a filter by user, thread and time are ended, and their data is erased with them. Raise
+        Unavailable STORE_UNAVAILABLE; what was erased until then stays erased, and is recorded.
         """
         who.require(Role.OPERATOR)
         done = Erased(0, 0)
@@ -66,7 +66,7 @@ class Erasure:
         return done
 
     async def _found(self, who: Principal, asked: EraseInput) -> AsyncIterator[list[rows.FoundEntry]]:
-        """Yield the entries that are named, then those the filter wants, some at a time."""
+        """Yield the named entries, then those that match the filter, in batches."""
         places = [Place(one.log, one.index) for one in asked.entries]
         yield await self._core.database.read(partial(_named, who=who, places=places))
         after: rows.Position | None = None
@@ -78,7 +78,7 @@ class Erasure:
                 return
 
     def _erase(self, connection: Connection, who: Principal, asked: EraseInput, found: list[rows.FoundEntry]) -> Erased:
-        """Erase what lies beside these entries, and append the record of it in the same transaction."""
+        """Erase the values of these entries, and append the record of it in the same transaction."""
         there = rows.with_values(connection, who.tenant, {one.place: one for one in found})
         kept = {one.place for one in there if _is_open(connection, who, one)}
         gone = sorted((one.place for one in there if one.place not in kept), key=lambda place: (place.log, place.index))
@@ -97,7 +97,7 @@ class Erasure:
     def _end_tasks(
         self, connection: Connection, who: Principal, asked: EraseInput, wanted: FilterInput
     ) -> tuple[list[str], Place | None]:
-        """End some of the tasks a filter wants, and append the record of it; none is the end."""
+        """End a batch of tasks that match a filter, and append the record of it; an empty batch is the last."""
         ended = self._tasks.erase_some(connection, who, wanted)
         if not ended:
             return ended, None
@@ -107,7 +107,7 @@ class Erasure:
 
 
 def _named(connection: Connection, who: Principal, places: list[Place]) -> list[rows.FoundEntry]:
-    """Return those of the places that hold an entry of the tenant; the others are as if they were not there."""
+    """Return the entries of the tenant among the places; other places are treated as missing."""
     found = (rows.find_entry(connection, who.tenant, place) for place in dict.fromkeys(places))
     return [one for one in found if one is not None and one.kind != Kind.VALUES_ERASED]
 
@@ -115,14 +115,14 @@ def _named(connection: Connection, who: Principal, places: list[Place]) -> list[
 def _next(
     connection: Connection, who: Principal, wanted: EntryFilter, after: rows.Position | None
 ) -> tuple[list[rows.FoundEntry], rows.Position | None]:
-    """Return the next entries the filter wants, and where to go on, None at the end."""
+    """Return the next entries that match the filter, and where to continue, or None at the end."""
     found = list(rows.scan(connection, who.tenant, wanted.bounds, after=after, oldest_first=True, limit=MAX_REFERENCES))
     entries = [one for one in found if one.kind != Kind.VALUES_ERASED and wanted.read(one) is not None]
     return entries, found[-1].position if len(found) == MAX_REFERENCES else None
 
 
 def _is_open(connection: Connection, who: Principal, one: rows.FoundEntry) -> bool:
-    """Return whether somebody is still deciding about the call the values belong to."""
+    """Return True if the call the values belong to has an open approval."""
     record = record_of(one.stored.record)
     for name in ("approval_id", "counted_approval_id"):
         approval_id = record.get(name)
@@ -134,7 +134,7 @@ def _is_open(connection: Connection, who: Principal, one: rows.FoundEntry) -> bo
 
 
 def _selected(chosen: FilterInput | None) -> dict[str, Any]:
-    """Return what selected the entries, for the record; empty where they were named."""
+    """Return the filter that selected the entries, for the record; empty if they were named."""
     if chosen is None:
         return {}
     return {name: value for name, value in chosen.model_dump(mode="json").items() if value}

@@ -1,1 +1,1 @@
-"""Tasks: words and results that decisions are judged by."""
+"""Tasks: the words and results that decisions depend on."""

@@ -1,7 +1,8 @@
-"""The index of a task and of those it goes on from, as of this moment.
+"""Index cache of tasks: the current index of a task and of those it continues.
 
-The database alone says what was shown: how many pieces a task has is read each time, so what another process was shown
-a moment ago counts here. What was built for as many is kept in memory, within bounds, and grows by what is new.
+The database is authoritative: the number of a task's pieces is read each time, so what another process received a
+moment ago counts here. An index built for the same number is cached in memory, within bounds, and extended by new
+pieces.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _SEALING, _HASHING = "phylactery-task-pieces-v1", "phylactery-task-hashes-v1"
 
 
 class TaskVault:
-    """Seals and opens pieces, and makes the hashes that tell whether something was shown before."""
+    """Seals and opens pieces, and computes the hashes that detect repeated input."""
 
     def __init__(self, data_key: bytes) -> None:
-        """Take the data key, which both keys are made from."""
+        """Derive both keys from the data key."""
         self._vault = Vault(hmac_sha256(data_key, _SEALING.encode()))
         self._key = hmac_sha256(data_key, _HASHING.encode())
 
@@ -47,21 +48,22 @@ class TaskVault:
         return self._vault.seal(bytes_, _place(task, number))
 
     def open(self, task: Task, number: int, sealed: bytes) -> Piece:
-        """Return the piece. Raise DataLoss INTERNAL where it was altered, moved, or sealed under another key."""
+        """Return the piece. Raise DataLoss INTERNAL if it was altered, moved, or sealed under another key."""
         try:
             return unpacked(self._vault.open(sealed, _place(task, number)))
         except (DataLoss, ValueError):
             raise unreadable(task) from None
 
     def hash(self, *parts: str) -> str:
-        """Return a hash of texts that says nothing without the key."""
+        """Return a keyed hash of texts."""
         written = [part.encode() for part in parts]
-        sizes = ",".join(str(len(part)) for part in written)  # so that no two lists of texts are written alike
+        # so that different lists of texts never have the same encoding
+        sizes = ",".join(str(len(part)) for part in written)
         return "hmac-sha256:" + hmac_sha256(self._key, b"\n".join([sizes.encode(), *written])).hex()
 
 
 def unreadable(task: Task) -> DataLoss:
-    """Return the error of a task that is not as it was kept: nothing is decided by what is left of it."""
+    """Return the error for an unreadable task: nothing is decided with what is left of it."""
     return DataLoss(
         "INTERNAL",
         f"what was shown of task '{task.id}' cannot be opened: it was altered, or kept under another data key or "
@@ -74,20 +76,20 @@ def _place(task: Task, number: int) -> str:
 
 
 MAX_CHAIN = 10
-"""So many tasks count at most: the one named, and those before it."""
+"""Maximum length of a chain: the named task and those it continues."""
 _KEEP_BYTES = 64 * 1024 * 1024
-"""Of pieces, before they were packed; what is built of them is a few times larger."""
+"""Size limit in bytes of unpacked pieces; the index built from them is a few times larger."""
 _KEEP_SECONDS = 600
-"""An index that nobody asked for in this time is dropped: what was erased elsewhere does not stay here."""
+"""An index unused for this long is dropped, so that data erased elsewhere does not remain in memory."""
 _FEW_PIECES = 2
-"""So many are added in about the time a change of threads takes."""
+"""Number of pieces that are added in about the time a thread switch takes."""
 
 _Key = tuple[tuple[str, int], ...]
 
 
 @dataclass(slots=True)
 class _Kept:
-    """An index, and the tasks with their numbers of pieces that it was built of."""
+    """An index, and the tasks with their numbers of pieces that it was built from."""
 
     key: _Key
     index: TaskIndex
@@ -96,7 +98,7 @@ class _Kept:
 
 
 class _Memory:
-    """The indexes of this process, the least used first; several threads may use it."""
+    """The thread-safe LRU cache of this process's indexes."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
@@ -104,7 +106,7 @@ class _Memory:
         self._lock = threading.Lock()
 
     def find(self, task_id: str, now_us: int) -> _Kept | None:
-        """Return what was last built for a task."""
+        """Return the last index built for a task."""
         with self._lock:
             kept = self._kept.get(task_id)
             if kept is not None:
@@ -113,7 +115,7 @@ class _Memory:
             return kept
 
     def put(self, task_id: str, kept: _Kept) -> None:
-        """Keep an index, and drop those used least where there is no room."""
+        """Cache an index, and evict the least recently used ones if there is no room."""
         with self._lock:
             self._drop(task_id)
             self._kept[task_id] = kept
@@ -128,7 +130,7 @@ class _Memory:
                 self._drop(name)
 
     def forget_idle(self, now_us: int) -> None:
-        """Drop what nobody asked for in a while; a clock that was set back is no reason to keep it."""
+        """Drop idle indexes, also if a clock was set back."""
         limit = _KEEP_SECONDS * MICROSECONDS
         with self._lock:
             for name in [name for name, kept in self._kept.items() if abs(now_us - kept.used_us) > limit]:
@@ -140,21 +142,21 @@ class _Memory:
 
 
 class TaskIndexes:
-    """The use case; see the module."""
+    """Builds and caches the indexes of tasks."""
 
     def __init__(self, core: Core, vault: TaskVault) -> None:
         self._core, self._vault, self._memory = core, vault, _Memory()
 
     async def index_for(self, who: Principal, task_id: str, thread_id: str) -> TaskIndex:
-        """Return what was shown of a task of this user and thread, and of those it goes on from.
+        """Return the index of a task of this user and thread, and of those it continues.
 
-        Raise NotFound TASK_NOT_FOUND where it does not count: unknown, ended, over, another user's or thread's;
-        DataLoss INTERNAL where what was kept cannot be opened; Unavailable STORE_UNAVAILABLE.
+        Raise NotFound TASK_NOT_FOUND if it is unknown, ended, expired, or another user's or thread's; DataLoss INTERNAL
+        if the stored data cannot be opened; and Unavailable STORE_UNAVAILABLE.
         """
         return (await self.reader_for(who, task_id, thread_id)).index
 
     async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
-        """Return the same with how often its asks were used, and what was taken back of them, by now."""
+        """Return the same with the current uses and retractions of its asks."""
         read = partial(self._read, who=who, task_id=task_id, thread_id=thread_id)
         found = await self._core.database.read_quickly(partial(read, few=True))
         if found is None:
@@ -163,17 +165,17 @@ class TaskIndexes:
         return found
 
     def forget(self, task_id: str) -> None:
-        """Drop what was built of a task that is no more."""
+        """Drop the indexes of a removed task."""
         self._memory.forget(task_id)
 
     def forget_idle(self) -> None:
-        """Drop what nobody asked for in a while."""
+        """Drop indexes that were not used for a while."""
         self._memory.forget_idle(self._core.clock.now_us())
 
     def _read(
         self, connection: Connection, who: Principal, task_id: str, thread_id: str, *, few: bool = False
     ) -> IndexReader | None:
-        """Return what tells the facts, None where few pieces are wanted and more are missing."""
+        """Return the reader of facts, or None with ``few`` if too many pieces are missing."""
         chain = _chain(connection, who, task_id, thread_id, self._core.clock.now_us())
         index = self._index(connection, chain, few=few)
         if index is None:
@@ -210,7 +212,7 @@ class TaskIndexes:
         return index
 
     def _open(self, connection: Connection, task: Task, since: int = 0) -> list[Piece]:
-        """Return the pieces of a task from a number on. Raise DataLoss where one is missing or altered."""
+        """Return the pieces of a task from a number on. Raise DataLoss if one is missing or altered."""
         sealed = rows.sealed_pieces(connection, task, since)
         if [number for number, _ in sealed] != list(range(since, task.pieces)):
             raise unreadable(task)
@@ -218,7 +220,7 @@ class TaskIndexes:
 
 
 def task_not_found(task_id: str) -> NotFound:
-    """Return the one reason for a task that is not there, is over, or is not the caller's in this thread."""
+    """Return the error for a task that does not exist, has expired, or is not the caller's in this thread."""
     return NotFound(
         "TASK_NOT_FOUND",
         f"there is no task '{task_id}' of this user that counts here; begin one with the user's words",
@@ -229,7 +231,7 @@ def task_not_found(task_id: str) -> NotFound:
 def find_earlier(
     connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int, *, lock: bool = False
 ) -> Task | None:
-    """Return a task of this user and thread that another may go on from. With lock it raises BusyError."""
+    """Return a task of this user and thread that another may continue. With lock, raise BusyError."""
     task = rows.find_task(connection, who.tenant, who.subject, task_id, lock=lock)
     counts = task is not None and task.thread_id == thread_id and (task.open(now_us) or task.kept(now_us))
     return task if counts else None
@@ -238,13 +240,13 @@ def find_earlier(
 def find_open(
     connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int, *, lock: bool = False
 ) -> Task | None:
-    """Return a task of this user and thread that still counts. With lock it raises BusyError."""
+    """Return an open task of this user and thread. With lock, raise BusyError."""
     task = rows.find_task(connection, who.tenant, who.subject, task_id, lock=lock)
     return task if task is not None and task.thread_id == thread_id and task.open(now_us) else None
 
 
 def _chain(connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int) -> list[Task]:
-    """Return a task and those it goes on from, the earliest first; one that does not count ends it."""
+    """Return a task and those it continues, the earliest first, up to one that is not valid any more."""
     task = find_open(connection, who, task_id, thread_id, now_us)
     if task is None:
         raise task_not_found(task_id)
@@ -258,7 +260,7 @@ def _chain(connection: Connection, who: Principal, task_id: str, thread_id: str,
 
 
 def _built(task: Task, build: Callable[[], TaskIndex]) -> TaskIndex:
-    """Build an index. Raise DataLoss where another version of RiskGate kept pieces that this one cannot read."""
+    """Build an index. Raise DataLoss if it contains pieces of another RiskGate version that cannot be read."""
     try:
         return build()
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -266,7 +268,7 @@ def _built(task: Task, build: Callable[[], TaskIndex]) -> TaskIndex:
 
 
 def _since(kept: _Kept | None, key: _Key) -> int | None:
-    """Return from which piece of the last task on an index lacks something, None where it cannot grow into it."""
+    """Return the piece from which a cached index must be extended, or None if it cannot be extended."""
     if kept is None or kept.key[:-1] != key[:-1] or kept.key[-1][1] > key[-1][1]:
         return None
     return kept.key[-1][1]

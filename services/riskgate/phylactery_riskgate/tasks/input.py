@@ -1,7 +1,7 @@
-"""Reads what a caller shows of a tool call: its arguments as RiskGate binds them, its result as any JSON there is.
+"""Parsing of tool calls reported by callers: arguments as RiskGate binds them, results as any JSON.
 
-A result is somebody else's text, so less is asked of it than of arguments: a number may be as large as it likes. What
-two readers would read differently is refused all the same, and a refusal never holds what was shown.
+A result is third-party text, so the rules are looser than for arguments: numbers may be of any size. Text that two
+parsers would read differently is refused all the same, and an error never contains the input.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from phylactery_riskgate.domain.model import Json
 from phylactery_riskgate.domain.policy.guard import MAX_DEPTH, GuardError, check_depth, read_json
 
 _MAX_DIGITS = 1_000
-"""Longer numbers are refused unread: reading one takes the square of its length."""
+"""Longer numbers are refused unparsed, because parsing takes quadratic time."""
 
 
 class _FaultError(Exception):
-    """A JSON text that is refused, and why."""
+    """A refused JSON text, with the reason."""
 
 
 def shown_arguments(text: str) -> Json:
-    """Read the arguments of a call; an empty text is an empty object. Raise InvalidArgument INVALID_REQUEST."""
+    """Parse the arguments of a call; an empty text is an empty object. Raise InvalidArgument INVALID_REQUEST."""
     if not text:
         return {}
     try:
@@ -33,11 +33,11 @@ def shown_arguments(text: str) -> Json:
 
 
 def shown_result(text: str) -> Any:
-    """Read a result that is JSON. Raise InvalidArgument INVALID_REQUEST."""
+    """Parse a JSON result. Raise InvalidArgument INVALID_REQUEST."""
     try:
         check_depth(text)
         value = _DECODER.decode(text)
-        # The message itself is valid UTF-8, so half a pair can come by an escape alone; one character is found sooner.
+        # the message is valid UTF-8, so only an escape can produce a lone surrogate; the one-character test is faster
         if "\\" in text and "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except GuardError:

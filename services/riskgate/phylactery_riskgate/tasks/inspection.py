@@ -1,4 +1,4 @@
-"""Inspect: looks at texts for a caller, away from the event loop where they are long."""
+"""Inspect: scans texts for a caller, off the event loop if they are long."""
 
 from __future__ import annotations
 
@@ -12,34 +12,36 @@ from phylactery_chassis.util.limits import Lanes, Places
 from phylactery_riskgate.tasks.requests import OptionsInput
 
 SMALL_CHARACTERS = 1024
-"""Up to here a look takes a few milliseconds also where the text was made to be slow, which costs ten times as much."""
+"""A scan up to this length takes a few milliseconds, even for adversarial text, which is ten times slower."""
 LONG_CHARACTERS = 64 * 1024
-"""From here on a look takes up to a tenth of a second for each as many. Long texts have one thread, the others another:
-a short one waits for no long one, and all of them share the interpreter with everybody's decisions."""
+"""From this length on, a scan takes up to 0.1 s per as many characters. Long texts share one thread, others another.
+
+So a short one never waits for a long one; all of them share the interpreter with the decisions.
+"""
 _OF_CALLER, _OF_ALL = 32, 256
-"""So many requests are held until their turn."""
+"""Maximum number of queued requests, per caller and in total."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """What was found in one text; redacted is empty where it was not asked for."""
+    """The findings of one text; redacted is empty if not requested."""
 
     findings: tuple[Finding, ...]
     redacted: str = field(default="", repr=False)
 
 
 class Inspecting:
-    """The use case; see the module. It keeps nothing."""
+    """The Inspect use case; stores nothing."""
 
     def __init__(self) -> None:
         self._short, self._long = Lanes(1, "inspect"), Lanes(1, "inspect-long")
         self._places = Places("inspections", total=_OF_ALL, each=_OF_CALLER)
 
     async def inspect(self, who: Principal, texts: Sequence[str], options: OptionsInput) -> list[Inspected]:
-        """Return what is in each text, in their order; callers take turns.
+        """Return the findings of each text, in order; callers take turns.
 
-        Raise PermissionDenied ROLE_REQUIRED without role caller, and ResourceExhausted TOO_MANY_CALLS where many of
-        the caller's requests wait already.
+        Raise PermissionDenied ROLE_REQUIRED without role caller, and ResourceExhausted TOO_MANY_CALLS if many of the
+        caller's requests are queued already.
         """
         who.require(Role.CALLER)
 

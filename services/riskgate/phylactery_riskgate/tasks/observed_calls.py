@@ -1,4 +1,4 @@
-"""What RiskGate knows of a call whose result it is shown: whether it decided about it, and whether it was redeemed."""
+"""Checks of observed calls: the decisions and the redemption that RiskGate knows of them."""
 
 from __future__ import annotations
 
@@ -20,23 +20,22 @@ from phylactery_riskgate.tasks.requests import ObserveInput
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a tool ran with, and whether it writes and nothing is known of a redemption of the call."""
+    """The arguments a tool ran with; ``unproven`` marks a write without a known redemption."""
 
     arguments: Json
     unproven: bool
 
 
 class ObservedCalls:
-    """Holds what is shown of a call against its decisions and its redemption."""
+    """Compares observed calls with their decisions and redemption."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def check(self, connection: Connection, who: Principal, asked: ObserveInput, *, thread_id: str, shown: Json) -> Ran:
-        """Return what is known of a call; ``shown`` is the arguments it is shown with.
+        """Return what is known of a call; ``shown`` are its observed arguments.
 
-        Raise FailedPrecondition ARGS_MISMATCH where it was decided about, and none of the decisions is about it as it
-        is shown.
+        Raise FailedPrecondition ARGS_MISMATCH if it has decisions, but none of them is about the call as observed.
         """
         engine = self._core.engine
         tool = engine.bundle.tools.get(asked.tool)
@@ -54,7 +53,7 @@ class ObservedCalls:
         return Ran(shown if bound is None else dict(bound.arguments), unproven)
 
     def _agrees(self, decision: DecisionRecord, asked: ObserveInput, shown: Json) -> bool:
-        """Return True if a decision of the same tool is about these arguments, as they are or once they are bound."""
+        """Return True if a decision of the same tool is about these arguments, raw or bound."""
         if not asked.arguments_json or not decision.args_hash:
             return True
         if self._core.same_hash(decision, decision.args_hash, hash_of(canonical_bytes(shown))):

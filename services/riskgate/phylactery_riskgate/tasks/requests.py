@@ -1,4 +1,4 @@
-"""What TaskService is asked. A JSON text is read later, away from others where it is long; its size is bounded here."""
+"""Request models of TaskService. JSON texts are parsed later, off the event loop if long; sizes are limited here."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from phylactery_understanding.interpretation import (
 from pydantic import AfterValidator, Field, model_validator
 
 MAX_WORDS = 100_000
-"""Characters of a user's words."""
+"""Maximum characters of a user's words."""
 MAX_KEEP_US = 3_600 * 1_000_000
-"""How long others may go on from a task that was ended."""
+"""Maximum time for which others may continue an ended task."""
 MAX_SHOWN_BYTES = 1024 * 1024
-"""Bytes of the arguments of a call, and of its result."""
+"""Maximum bytes of a call's arguments, and of its result."""
 
 
 def _fits(text: str) -> str:
@@ -39,7 +39,7 @@ _Shown = Annotated[str, AfterValidator(_fits), Field(repr=False)]
 
 
 class SpanInput(EdgeModel):
-    """A part of the words; its text is theirs."""
+    """A span of the words, with its text."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_LITERAL, repr=False)]
     start: Annotated[int, Field(ge=0, le=MAX_WORDS)]
@@ -48,25 +48,25 @@ class SpanInput(EdgeModel):
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:
-        """Refuse a length that is not the text's. Raise ValueError."""
+        """Refuse a length that differs from the text's. Raise ValueError."""
         if self.length != len(self.text):
             raise ValueError(f"is {self.length}, and text has {len(self.text)} characters")
         return self
 
     def span(self) -> Span:
-        """Return it as the grammar has it."""
+        """Return the span as the grammar's type."""
         return Span(self.text, self.start, self.back)
 
 
 class SlotInput(EdgeModel):
-    """The words that are an argument's value."""
+    """The words that form an argument's value."""
 
     argument: Annotated[str, Field(min_length=1, max_length=128)]
     value: SpanInput
 
 
 class AskInput(EdgeModel):
-    """One thing that a model read in the words."""
+    """One ask that a model found in the words."""
 
     tool: ToolName
     slots: Annotated[list[SlotInput], Field(max_length=MAX_SLOTS)]
@@ -79,14 +79,14 @@ class AskInput(EdgeModel):
 
 
 class InterpretationInput(EdgeModel):
-    """What a model read in the words."""
+    """A model's interpretation of the words."""
 
     version: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,64}$")]
     model: Annotated[str, Field(pattern=r"^[^\x00-\x20\x7f]{1,256}$")]
     asks: Annotated[list[AskInput], Field(max_length=MAX_ASKS)]
 
     def interpretation(self) -> Interpretation:
-        """Return it as the grammar has it."""
+        """Return the interpretation as the grammar's type."""
         return Interpretation(self.version, self.model, tuple(map(_ask, self.asks)))
 
 
@@ -114,7 +114,7 @@ class BeginInput(EdgeModel):
 
 
 class ObserveInput(EdgeModel):
-    """What one tool call answered; ``form`` says what the text of the result is, and None that there is none."""
+    """The result of one tool call; ``form`` is the form of the result text, None without a result."""
 
     task_id: Identifier
     tool_call_id: Identifier
@@ -133,7 +133,7 @@ class ObserveInput(EdgeModel):
 
 
 class EndInput(EdgeModel):
-    """Which task ends, and for how long others may still go on from it."""
+    """Which task ends, and for how long others may still continue it."""
 
     task_id: Identifier
     keep: Annotated[int, Field(ge=0, le=MAX_KEEP_US)] = 0
@@ -149,14 +149,14 @@ def _inspectable(text: str) -> str:
 
 
 def _fit_together(texts: list[str]) -> list[str]:
-    """Refuse texts that are too long together, before anything reads them."""
+    """Refuse texts that are too long in total, before they are processed."""
     if sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) > MAX_TEXT_BYTES:
         raise ValueError(f"a request holds at most {MAX_TEXT_BYTES:,} bytes of text in UTF-8")
     return texts
 
 
 class OptionsInput(EdgeModel):
-    """What to look for and what to answer; no kinds stand for all of them."""
+    """What to look for and what to return; empty kinds mean all."""
 
     kinds: Annotated[tuple[FindingKind, ...], Field(max_length=MAX_TEXTS)] = ()
     min_confidence: Confidence = Confidence.MEDIUM
@@ -164,7 +164,7 @@ class OptionsInput(EdgeModel):
 
     @property
     def wanted(self) -> Wanted:
-        """Return it as inspection takes it."""
+        """Return the options as the inspection's type."""
         return Wanted(frozenset(self.kinds) or ALL_KINDS, self.min_confidence)
 
 

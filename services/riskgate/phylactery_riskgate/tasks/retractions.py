@@ -1,7 +1,7 @@
-"""What later words of a user took back, and the calls that are meant by it (ADR 34).
+"""Retractions: calls that later words of a user took back (ADR 34).
 
-A retraction is kept without its words: effects by the names every lexicon has, nouns and targets as keyed hashes. So it
-outlives the task that said it, and tells nobody what was said.
+A retraction is stored without its words: effects by the names common to all lexicons, nouns and targets as keyed
+hashes. So it outlives the task that stated it, and does not reveal what was said.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from phylactery_riskgate.store.asks import ForbiddenRow, RetractionRow
 from phylactery_riskgate.store.decisions import find_decision
 
 _MAX_VALUES = 500
-"""Values of one call that are compared with targets; one of more is meant."""
+"""Maximum values of a call that are compared with targets; a call with more values always matches."""
 _MAX_NAMING = 1_000
-"""Characters of a value that may hold a name; of a longer one only the whole is compared."""
+"""Maximum characters of a value searched for names; a longer one is compared only as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """Tells which later words of one user took a call of some tasks back."""
+    """Finds the later words of one user that took back a call of some tasks."""
 
     hashes: KeptHashes
     who: Principal
     retractions: Sequence[RetractionRow]
 
     def by(self, tool: CatalogTool | None, bound: BoundCall | None, task_ids: Iterable[str]) -> str:
-        """Return the newest task whose words took back a call of these tasks, empty where none did."""
+        """Return the newest task whose words took back a call of these tasks, or an empty string."""
         names = frozenset(task_ids)
         for one in reversed(self.retractions):
             if one.task_id in names and (
@@ -51,7 +51,7 @@ class TakenBack:
         return ""
 
     def _means(self, part: ForbiddenRow, tool: CatalogTool | None, bound: BoundCall | None) -> bool:
-        """Return whether a call is meant; one that is not known any more may be."""
+        """Return True if a retraction covers a call; an unknown call is treated as covered."""
         if tool is None or bound is None:
             return True
         effects, nouns = kind_of(tool)
@@ -75,10 +75,10 @@ def retract(  # noqa: PLR0917 - its one caller hands on all it has
     earlier: Sequence[str],
     now_us: int,
 ) -> dict[str, Any]:
-    """Take back what a message says of earlier tasks, and close the open approvals of their calls.
+    """Record what a message takes back from earlier tasks, and close the open approvals of their calls.
 
-    Return what the record of the message says of it. Raise BusyError where another replica redeems such a call, or is
-    at such an approval.
+    Return the fields for the record of the message. Raise BusyError if another replica redeems such a call, or holds
+    such an approval.
     """
     rows.lock(connection, who.tenant, who.subject, earlier)
     forbidden = tuple(

@@ -1,8 +1,8 @@
-"""Tasks: the user's own words and what every tool answered, shown to RiskGate by whoever serves the user.
+"""Tasks: the user's own words and the results of tools, reported to RiskGate by the service of the user.
 
-What is kept is an index of values and their places, sealed; not the words and not the results. That a task was begun
-and ended stands in the audit log, with a commitment to the words that tells them to nobody; what was observed does not:
-what a decision rested on is recorded with the decision.
+A sealed index of values and their places is stored, but neither the words nor the results. Begin and end of a task are
+in the audit log, with a commitment to the words that does not reveal them. Observations are not: the inputs of a
+decision are recorded with the decision.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from phylactery_riskgate.tasks.retractions import retract
 _log = get_logger("tasks")
 
 KEEP_SECONDS = 3_600
-"""How long a task outlives its time, unused: a clock that ran ahead for an hour, and was set back, has lost nothing."""
+"""Retention of a task beyond its expiry: a clock that ran ahead for an hour, and was set back, loses none."""
 
 _SMALL_CHARACTERS = 2 * 1024
-"""Up to here it is read within a few hundredths of a second also where it was made to be slow."""
+"""A text up to this length is parsed within some hundredths of a second, even if adversarial."""
 _AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A task, and when it ends by itself."""
+    """A task and its expiry."""
 
     task_id: str
     expire_us: int
@@ -61,9 +61,9 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What was kept of a result: how many values, whether there were more, and whether it was shown before.
+    """What was stored of a result: number of values, whether it was cut, and whether it was a repetition.
 
-    ``unproven`` says that the tool writes and no redemption of the call is known, so that nothing of it is believed.
+    ``unproven`` marks a writing tool without a known redemption of the call, so that its result is not trusted.
     """
 
     held: int
@@ -73,24 +73,24 @@ class Observed:
 
 
 class Tasks:
-    """The use case; see the module."""
+    """The use cases of TaskService."""
 
     def __init__(self, core: Core, data_key: bytes, settings: RiskGateSettings) -> None:
-        """Take the key that what is kept is sealed under, and how much may be kept how long."""
+        """Set up with the key that seals stored data, and the limits from the settings."""
         self._core, self._settings = core, settings
         self._vault, self._calls = TaskVault(data_key), ObservedCalls(core)
         self._indexes = TaskIndexes(core, self._vault)
 
     async def index_for(self, who: Principal, task_id: str, thread_id: str) -> TaskIndex:
-        """Return what was shown of a task: see task_indexes."""
+        """Return the index of a task; delegates to TaskIndexes.index_for."""
         return await self._indexes.index_for(who, task_id, thread_id)
 
     async def begin(self, who: Principal, asked: BeginInput) -> Begun:
-        """Open a task, or return the one this request opened; one whose time is over is begun anew, as another.
+        """Open a task, or return the one this request opened; an expired one is replaced by a new task.
 
-        Raise AlreadyExists TASK_CONFLICT where the request was begun with other words, FailedPrecondition TASK_ENDED
-        where its task was ended, NotFound TASK_NOT_FOUND where the one it goes on from does not count any more,
-        ResourceExhausted TASK_FULL, Unavailable STORE_UNAVAILABLE.
+        Raise AlreadyExists TASK_CONFLICT if the request was begun with other words, FailedPrecondition TASK_ENDED if
+        its task was ended, NotFound TASK_NOT_FOUND if the task it continues is not valid any more, ResourceExhausted
+        TASK_FULL, and Unavailable STORE_UNAVAILABLE.
         """
         who.require(Role.CALLER)
         shown = asked.interpretation.interpretation() if asked.interpretation is not None else None
@@ -103,7 +103,8 @@ class Tasks:
 
         def work(connection: Connection) -> Begun:
             now_us = self._core.clock.now_us()
-            rows.lock_user(connection, who.tenant, who.subject)  # else two replicas wait for each other's rows
+            # otherwise two replicas could deadlock on each other's rows
+            rows.lock_user(connection, who.tenant, who.subject)
             found = self._begun_before(connection, who, asked.request_id, begun, now_us)
             if found is None:
                 self._check_room(connection, who, asked, now_us)
@@ -122,23 +123,23 @@ class Tasks:
         return done
 
     async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
-        """Return what tells the facts of a task's calls: see task_indexes."""
+        """Return the reader of call facts of a task; delegates to TaskIndexes.reader_for."""
         return await self._indexes.reader_for(who, task_id, thread_id)
 
     async def observe(self, who: Principal, asked: ObserveInput) -> Observed:
-        """Keep what a tool call answered, for the decisions after it.
+        """Store the result of a tool call, for the decisions after it.
 
-        The result of a write that was never redeemed is kept as text, and nothing of it is believed. Raise
-        InvalidArgument INVALID_REQUEST, NotFound TASK_NOT_FOUND, FailedPrecondition TASK_ENDED, ARGS_MISMATCH where the
-        call was decided about with another tool or other arguments, AlreadyExists TASK_CONFLICT where another result
-        was shown for it, ResourceExhausted TASK_FULL, Unavailable STORE_UNAVAILABLE.
+        The result of a write that was never redeemed is stored as text and not trusted. Raise InvalidArgument
+        INVALID_REQUEST, NotFound TASK_NOT_FOUND, FailedPrecondition TASK_ENDED, and ARGS_MISMATCH if the call was
+        decided with another tool or other arguments, AlreadyExists TASK_CONFLICT if it has another result already,
+        ResourceExhausted TASK_FULL, and Unavailable STORE_UNAVAILABLE.
         """
         who.require(Role.CALLER)
         characters = len(asked.arguments_json) + len(asked.text)
         shown = self._vault.hash(asked.tool, asked.arguments_json, asked.form or "", asked.text, str(asked.failed))
         ran = Ran(shown_arguments(asked.arguments_json), unproven=False)
         kept: Observed | Ran = ran
-        while isinstance(kept, Ran):  # read as most results are, and once more where the call turns out to be another
+        while isinstance(kept, Ran):  # parsed as for most results, and once more if the call turns out to be different
             ran = kept
             reading, bytes_, size = await _beside(characters, partial(self._read, asked, ran))
             kept = await self._core.write(
@@ -163,7 +164,7 @@ class Tasks:
         bytes_: bytes,
         size: int,
     ) -> Observed | Ran:
-        """Keep what was read of a result, or return what its call really is where it was read as another."""
+        """Store what was parsed of a result, or return the actual call if it was parsed for another."""
         task = self._open_task(connection, who, asked.task_id)
         before = rows.find_piece(connection, task, asked.tool_call_id)
         if before is not None:
@@ -188,7 +189,7 @@ class Tasks:
         return Observed(reading.values, reading.cut, replayed=False, unproven=ran.unproven)
 
     async def end(self, who: Principal, asked: EndInput) -> None:
-        """End a task and erase what was kept of it, at once or when nobody may go on from it; again changes nothing.
+        """End a task and erase its data, at once or when no other may continue it; idempotent.
 
         Raise NotFound TASK_NOT_FOUND, Unavailable STORE_UNAVAILABLE.
         """
@@ -199,7 +200,7 @@ class Tasks:
             task = rows.find_task(connection, who.tenant, who.subject, asked.task_id, lock=True)
             if task is None or task.over(now_us):
                 raise task_not_found(asked.task_id)
-            if not asked.keep and task.kept(now_us):  # nobody is to go on from it after all
+            if not asked.keep and task.kept(now_us):  # continuation is cancelled after all
                 for one in [task, *self._kept_before(connection, who, task, now_us)]:
                     rows.end_task(connection, one, now_us)
             elif not task.end_us:
@@ -219,9 +220,9 @@ class Tasks:
         self._indexes.forget(asked.task_id)
 
     def _kept_until(self, connection: Connection, task: Task, keep_us: int, now_us: int) -> int:
-        """Return until when others may go on from a task that is ended now, 0 where it is erased at once.
+        """Return until when others may continue a task that ends now, or 0 to erase it at once.
 
-        One that another goes on from already lasts as long as that one: its end was told late.
+        A task that another one already continues is kept as long as that one: its end was reported late.
         """
         if not keep_us:
             return 0
@@ -230,7 +231,7 @@ class Tasks:
         return rows.last_going_on(connection, task) or now_us + keep_us
 
     def _kept_before(self, connection: Connection, who: Principal, task: Task, now_us: int) -> list[Task]:
-        """Return the tasks, locked, that a task goes on from and that are kept for that alone."""
+        """Return the tasks, locked, that a task continues and that are kept only for it."""
         found: list[Task] = []
         earlier = task.continues_id
         while earlier and len(found) < MAX_CHAIN:
@@ -242,12 +243,12 @@ class Tasks:
         return found
 
     def _hold_earlier(self, connection: Connection, who: Principal, task: Task, now_us: int) -> None:
-        """Have what a new task goes on from, and is kept for that alone, last as long as the new one."""
+        """Keep the tasks that a new one continues, and that are kept only for it, as long as the new one."""
         for one in self._kept_before(connection, who, task, now_us):
             rows.keep_task(connection, one, task.expire_us)
 
     async def prune(self) -> int:
-        """Remove tasks whose time has been over for an hour, and return how many; erase what is kept too long.
+        """Remove tasks that expired an hour ago, and return how many; erase tasks kept past their time.
 
         Raise Unavailable STORE_UNAVAILABLE.
         """
@@ -275,10 +276,10 @@ class Tasks:
         return dropped
 
     def erase_some(self, connection: Connection, who: Principal, wanted: FilterInput) -> list[str]:
-        """End tasks of the operator's tenant that a filter wants, at most 100, and return them.
+        """End at most 100 tasks of the operator's tenant that match a filter, and return their ids.
 
-        A filter that looks for anything but a user, a thread and times wants no task. What was ended is to be forgotten
-        once that is durable.
+        A filter on anything other than user, thread and times matches no task. Pass the result to ``forget`` after the
+        commit.
         """
         if any((wanted.log, wanted.kind, wanted.run_id, wanted.tool, wanted.decision)):
             return []
@@ -300,7 +301,7 @@ class Tasks:
         return [task_id for _, task_id in found]
 
     def forget(self, task_ids: list[str]) -> None:
-        """Drop what this process built of tasks that were erased."""
+        """Drop this process's indexes of erased tasks."""
         for task_id in task_ids:
             self._indexes.forget(task_id)
 
@@ -322,7 +323,7 @@ class Tasks:
     def _begun_before(
         self, connection: Connection, who: Principal, request_id: str, begun: str, now_us: int
     ) -> Task | None:
-        """Return the task a request began, None where there is none whose time is not over."""
+        """Return the unexpired task a request began, or None."""
         found = rows.find_request(connection, who.tenant, who.subject, request_id)
         if found is None:
             return None
@@ -342,7 +343,7 @@ class Tasks:
         return found
 
     def _check_room(self, connection: Connection, who: Principal, asked: BeginInput, now_us: int) -> None:
-        """Refuse a task that goes on from none, or is one too many."""
+        """Raise if the continued task is not valid, or the user has too many tasks."""
         earlier = asked.continues_task_id
         if earlier and find_earlier(connection, who, earlier, asked.thread_id, now_us) is None:
             raise task_not_found(earlier)
@@ -369,7 +370,7 @@ class Tasks:
     def _retract(
         self, connection: Connection, who: Principal, task: Task, told: Retraction | None, now_us: int
     ) -> dict[str, Any]:
-        """Take back what the words of a task say of those before it, also of those that were ended."""
+        """Apply the retractions in a task's words to the tasks before it, including ended ones."""
         earlier: list[str] = []
         before: Task | None = task
         while told is not None and before is not None and before.continues_id and len(earlier) < MAX_CHAIN:
@@ -395,7 +396,7 @@ class Tasks:
         self._core.note(connection, Kind.TASK_BEGUN, who, now_us, body, values={WORDS_SALT: encode(salt)})
 
     def _open_task(self, connection: Connection, who: Principal, task_id: str) -> Task:
-        """Return a task of the user, locked, that still takes results."""
+        """Return a task of the user, locked, that still accepts results."""
         task = rows.find_task(connection, who.tenant, who.subject, task_id, lock=True)
         if task is None or task.over(self._core.clock.now_us()):
             raise task_not_found(task_id)
@@ -412,7 +413,7 @@ class Tasks:
 
 
 async def _beside(characters: int, read: Any) -> Any:
-    """Read what is long in a thread, so that others need not wait."""
+    """Run ``read`` in a thread if the input is long, so that it does not block the event loop."""
     return read() if characters <= _SMALL_CHARACTERS else await asyncio.to_thread(read)
 
 

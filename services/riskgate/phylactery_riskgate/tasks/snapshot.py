@@ -1,4 +1,4 @@
-"""What a decision was told of its task, as its record keeps it: the same facts count as long as the call does."""
+"""The task facts of a decision as its record stores them: the same facts apply for the lifetime of the call."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.audit_search import find_entry
 
 TASK = "/task"
-"""Where a record keeps it among its values: the user's own words are in it, and whoever erases the values erases it."""
+"""JSON Pointer of the task facts among the values of a record; erasable, since they contain the user's words."""
 TASK_ID = "task_id"
-"""The name in a record under which it says which task the call named; that one did is never erased."""
+"""Field of a record with the id of the call's task, which is never erased."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The task a call named, empty for none, and what it told of the call."""
+    """The id of a call's task, empty for none, and the task's facts about the call."""
 
     task_id: str
     facts: TaskFacts
 
     @property
     def reader(self) -> TaskReader | None:
-        """What tells the facts to the engine, None for a call without a task."""
+        """Return the reader that provides the facts to the engine, or None for a call without a task."""
         return known(self.facts) if self.task_id else None
 
 
@@ -37,33 +37,33 @@ NOT_TOLD = Told("", UNSHOWN)
 
 
 def told_body(task_id: str) -> dict[str, str]:
-    """Return what every record about a call says of its task."""
+    """Return the task field of every record about a call."""
     return {TASK_ID: task_id} if task_id else {}
 
 
 def ask_body(facts: TaskFacts) -> dict[str, Any]:
-    """Return what a record says of the ask a call uses: which, how many effects it has had, how many are left.
+    """Return the record's fields about the ask a call uses: id, effects so far, effects left.
 
-    Left is null where it allows as many as the set it names holds.
+    Left is null if it allows as many as the set it names contains.
     """
     return {"ask": {"id": facts.ask, "used": facts.used, "left": facts.left}} if facts.ask else {}
 
 
 def told_values(told: Told) -> dict[str, Any]:
-    """Return what a decision was told as a value of its record."""
+    """Return the task facts as a value of the decision's record."""
     return {TASK: {"id": told.task_id, "facts": told.facts.to_json()}} if told.task_id else {}
 
 
 def recorded_told(values: Mapping[str, Any]) -> Told:
-    """Read what told_values wrote."""
+    """Parse what told_values wrote."""
     written = values.get(TASK)
     return NOT_TOLD if written is None else Told(written["id"], TaskFacts.from_json(written["facts"]))
 
 
 def told_of(connection: Connection, tenant: str, place: Place, values: Mapping[str, Any] | None) -> Told:
-    """Return what a decision was told, by the values of its record, None where there are none any more.
+    """Return the task facts of a decision from the values of its record, which are None once erased.
 
-    Where a task told something, and nobody knows what, the worst of everything counts.
+    If there was a task whose facts are lost, the worst case of each fact applies.
     """
     if values is not None:
         return recorded_told(values)
