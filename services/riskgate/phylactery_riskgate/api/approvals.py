@@ -1,4 +1,4 @@
-"""Serves phylactery.riskgate.v1.ApprovalService."""
+"""gRPC servicer of ApprovalService, with its message mapping."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ORIGINS = (
 
 
 def state_field(state: types_pb2.ApprovalState.ValueType) -> ApprovalState | str | None:
-    """Return the state, None for unspecified; a number that is no state stays text, which the edge refuses."""
+    """Return the state, None if unspecified; an unknown number becomes text, which validation refuses."""
     return None if state == types_pb2.APPROVAL_STATE_UNSPECIFIED else _STATES.get(state, str(state))
 
 
@@ -89,7 +89,7 @@ def watched(change: Watched) -> approval_pb2.WatchApprovalsResponse:
 
 
 def argument(view: ArgumentView) -> types_pb2.ArgumentView:
-    """Encode one argument as it is shown."""
+    """Encode one argument as displayed."""
     return types_pb2.ArgumentView(
         path=view.path,
         display=view.display,
@@ -106,7 +106,7 @@ def argument(view: ArgumentView) -> types_pb2.ArgumentView:
 
 
 def origin(value: int | None) -> types_pb2.ArgumentOrigin.ValueType:
-    """Encode how far an argument is from the user's own words, None where no task tells it."""
+    """Encode how far an argument is from the user's own words; None without a task."""
     return types_pb2.ARGUMENT_ORIGIN_UNSPECIFIED if value is None else _ORIGINS[value]
 
 
@@ -144,7 +144,7 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
         return approval_pb2.ListApprovalsResponse(approvals=[approval(seen) for seen in page], next_page_token=token)
 
     async def Approve(self, request: approval_pb2.ApproveRequest, _context: Context) -> approval_pb2.ApproveResponse:
-        """Take a person's yes."""
+        """Record an approving vote."""
         asked = parse(
             ApproveInput,
             {
@@ -158,7 +158,7 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
         return approval_pb2.ApproveResponse(approval=approval(seen))
 
     async def Reject(self, request: approval_pb2.RejectRequest, _context: Context) -> approval_pb2.RejectResponse:
-        """Take a person's no."""
+        """Record a rejecting vote."""
         asked = parse(
             RejectInput,
             {"approval_id": request.approval_id, "reason": request.reason, "thread_id": request.thread_id},
@@ -167,7 +167,7 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
         return approval_pb2.RejectResponse(approval=approval(seen))
 
     async def Cancel(self, request: approval_pb2.CancelRequest, _context: Context) -> approval_pb2.CancelResponse:
-        """Withdraw what was asked."""
+        """Withdraw an approval request."""
         asked = parse(
             RejectInput,
             {"approval_id": request.approval_id, "reason": request.reason, "thread_id": request.thread_id},

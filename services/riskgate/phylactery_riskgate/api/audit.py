@@ -1,4 +1,4 @@
-"""Serves phylactery.riskgate.v1.AuditService."""
+"""gRPC servicer of AuditService, with its message mapping."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DECISIONS = {
 
 
 def filter_fields(message: audit_pb2.EntryFilter) -> dict[str, Any]:
-    """Return a filter as the edge reads it; a number that is no decision stays text, which the edge refuses."""
+    """Return the fields of a filter for validation; an unknown decision number becomes text, which is refused."""
     decision = message.decision
     fields: dict[str, Any] = {
         "log": message.log,
@@ -66,7 +66,7 @@ def entry(seen: SeenEntry) -> audit_pb2.AuditEntry:
     found, record = seen.entry.found, seen.entry.record
     time_us = record.get("time_us")
     if not isinstance(time_us, int) or not 0 <= time_us < _MAX_US:
-        time_us = found.time_us  # somebody altered the record
+        time_us = found.time_us  # the record was altered
     return audit_pb2.AuditEntry(
         log=found.log,
         index=found.stored.index,
@@ -85,7 +85,7 @@ def entry(seen: SeenEntry) -> audit_pb2.AuditEntry:
 
 
 def tailed(told: SeenEntry | Positions) -> audit_pb2.TailEntriesResponse:
-    """Encode what a tail sends."""
+    """Encode one message of a tail."""
     if isinstance(told, SeenEntry):
         return audit_pb2.TailEntriesResponse(entry=entry(told))
     positions = [audit_pb2.LogPosition(log=name, next_index=index) for name, index in sorted(told.items())]
@@ -98,7 +98,7 @@ def checkpoint(head: SignedHead) -> audit_pb2.GetCheckpointResponse:
 
 
 def inclusion(proof: Proof) -> audit_pb2.GetInclusionProofResponse:
-    """Encode a proof that an entry stands in a log."""
+    """Encode a proof that an entry is in a log."""
     return audit_pb2.GetInclusionProofResponse(
         log=proof.log,
         index=proof.first,
@@ -110,7 +110,7 @@ def inclusion(proof: Proof) -> audit_pb2.GetInclusionProofResponse:
 
 
 def consistency(proof: Proof) -> audit_pb2.GetConsistencyProofResponse:
-    """Encode a proof that a log grew out of an earlier one."""
+    """Encode a proof that a log extends an earlier one."""
     return audit_pb2.GetConsistencyProofResponse(
         log=proof.log,
         first_size=proof.first,
@@ -122,7 +122,7 @@ def consistency(proof: Proof) -> audit_pb2.GetConsistencyProofResponse:
 
 
 def erased(done: Erased) -> audit_pb2.EraseValuesResponse:
-    """Encode what was erased."""
+    """Encode the result of an erasure."""
     records = [audit_pb2.EntryReference(log=place.log, index=place.index) for place in done.records]
     return audit_pb2.EraseValuesResponse(erased=done.erased, kept_open=done.kept_open, records=records)
 
@@ -137,7 +137,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
         self._auditing = auditing
 
     async def ListLogs(self, _request: audit_pb2.ListLogsRequest, _context: Context) -> audit_pb2.ListLogsResponse:
-        """List the logs there are."""
+        """List the logs."""
         logs = await self._auditing.logs(current_principal())
         return audit_pb2.ListLogsResponse(logs=[log(one) for one in logs])
 
@@ -161,7 +161,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
     async def TailEntries(
         self, request: audit_pb2.TailEntriesRequest, _context: Context
     ) -> AsyncIterator[audit_pb2.TailEntriesResponse]:
-        """Send entries as they come."""
+        """Stream entries as they come."""
         asked = parse(
             TailInput,
             {
@@ -178,7 +178,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
     async def ExportLog(
         self, request: audit_pb2.ExportLogRequest, _context: Context
     ) -> AsyncIterator[audit_pb2.ExportLogResponse]:
-        """Send an export of one log."""
+        """Stream an export of one log."""
         asked = parse(ExportInput, {"log": request.log, "include_values": request.include_values})
         async with contextlib.aclosing(self._auditing.export(current_principal(), asked)) as parts:
             async for part in parts:
@@ -194,7 +194,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
     async def GetInclusionProof(
         self, request: audit_pb2.GetInclusionProofRequest, _context: Context
     ) -> audit_pb2.GetInclusionProofResponse:
-        """Prove that an entry stands in a log."""
+        """Prove that an entry is in a log."""
         fields = {"log": request.log, "index": request.index, "tree_size": request.tree_size}
         asked = parse(InclusionInput, fields)
         return inclusion(await self._auditing.inclusion(current_principal(), asked))
@@ -202,7 +202,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
     async def GetConsistencyProof(
         self, request: audit_pb2.GetConsistencyProofRequest, _context: Context
     ) -> audit_pb2.GetConsistencyProofResponse:
-        """Prove that a log of one size is the beginning of itself at a later one."""
+        """Prove that a log of one size is a prefix of the log of a later size."""
         fields = {"log": request.log, "first_size": request.first_size, "second_size": request.second_size}
         asked = parse(ConsistencyInput, fields)
         return consistency(await self._auditing.consistency(current_principal(), asked))

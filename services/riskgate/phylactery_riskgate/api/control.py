@@ -1,4 +1,4 @@
-"""Serves phylactery.riskgate.v1.ControlService."""
+"""gRPC servicer of ControlService, with its message mapping."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY_NUMBER = {number: scope for scope, number in SCOPES.items()}
 
 
 def target_fields(request: control_pb2.FreezeRequest | control_pb2.UnfreezeRequest) -> dict[str, Any]:
-    """Return what is meant, as the edge reads it; a number that is no scope stays text, which the edge refuses."""
+    """Return the fields of a target for validation; an unknown scope number becomes text, which is refused."""
     target = request.target
     scope = _BY_NUMBER.get(target.scope, str(target.scope))
     return {"scope": scope, "tenant": target.tenant, "name": target.name, "reason": request.reason}
@@ -44,7 +44,7 @@ def freeze(row: FreezeRow) -> control_pb2.Freeze:
 
 
 def frozen(done: Frozen) -> control_pb2.FreezeResponse:
-    """Encode what Freeze did."""
+    """Encode the result of Freeze."""
     return control_pb2.FreezeResponse(
         freeze=freeze(done.row),
         already_frozen=done.place is None,
@@ -55,12 +55,12 @@ def frozen(done: Frozen) -> control_pb2.FreezeResponse:
 
 
 def lifted(done: Lifted) -> control_pb2.UnfreezeResponse:
-    """Encode what Unfreeze did."""
+    """Encode the result of Unfreeze."""
     return control_pb2.UnfreezeResponse(still_frozen=done.still_frozen, **_place(done.place))
 
 
 def revoked(done: Revoked) -> control_pb2.RevokeDecisionResponse:
-    """Encode what RevokeDecision did."""
+    """Encode the result of RevokeDecision."""
     return control_pb2.RevokeDecisionResponse(
         already_revoked=done.place is None, approval_id=done.approval_id, **_place(done.place)
     )
@@ -80,19 +80,19 @@ class ControlServicer(control_pb2_grpc.ControlServiceServicer):
         self._control = control
 
     async def Freeze(self, request: control_pb2.FreezeRequest, _context: Context) -> control_pb2.FreezeResponse:
-        """Stop what is named."""
+        """Freeze the target."""
         asked = parse(TargetInput, target_fields(request))
         return frozen(await self._control.freeze(current_principal(), asked))
 
     async def Unfreeze(self, request: control_pb2.UnfreezeRequest, _context: Context) -> control_pb2.UnfreezeResponse:
-        """Lift what is named."""
+        """Lift the freeze of the target."""
         asked = parse(TargetInput, target_fields(request))
         return lifted(await self._control.unfreeze(current_principal(), asked))
 
     async def ListFreezes(
         self, request: control_pb2.ListFreezesRequest, _context: Context
     ) -> control_pb2.ListFreezesResponse:
-        """List what is frozen."""
+        """List the freezes."""
         found = await self._control.list_freezes(current_principal())
         return control_pb2.ListFreezesResponse(freezes=[freeze(one) for one in found])
 

@@ -1,4 +1,4 @@
-"""Serves phylactery.riskgate.v1.InspectionService."""
+"""gRPC servicer of InspectionService, with its message mapping."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONFIDENCE_OF = {number: one for one, number in _CONFIDENCES.items()}
 
 
 def options_fields(options: inspection_pb2.InspectOptions) -> dict[str, Any]:
-    """Return the options as the edge takes them; a number that names nothing stays text, which the edge refuses."""
+    """Return the fields of the options for validation; an unknown number becomes text, which is refused."""
     fields: dict[str, Any] = {
         "kinds": tuple(_KIND_OF.get(number, str(number)) for number in options.kinds),
         "want_redacted": options.want_redacted,
@@ -33,7 +33,7 @@ def options_fields(options: inspection_pb2.InspectOptions) -> dict[str, Any]:
 
 
 def inspection(inspected: Inspected) -> inspection_pb2.Inspection:
-    """Encode what was found in one text."""
+    """Encode the findings of one text."""
     return inspection_pb2.Inspection(
         findings=[_finding(one) for one in inspected.findings[:MAX_FINDINGS]],
         total_findings=len(inspected.findings),
@@ -64,7 +64,7 @@ class InspectionServicer(inspection_pb2_grpc.InspectionServiceServicer):
     async def Inspect(
         self, request: inspection_pb2.InspectRequest, _context: Context
     ) -> inspection_pb2.InspectResponse:
-        """Return what is in one text."""
+        """Return the findings of one text."""
         asked = parse(InspectInput, {"text": request.text, "options": options_fields(request.options)})
         inspected = await self._inspecting.inspect(current_principal(), [asked.text], asked.options)
         return inspection_pb2.InspectResponse(inspection=inspection(inspected[0]))
@@ -72,7 +72,7 @@ class InspectionServicer(inspection_pb2_grpc.InspectionServiceServicer):
     async def InspectBatch(
         self, request: inspection_pb2.InspectBatchRequest, _context: Context
     ) -> inspection_pb2.InspectBatchResponse:
-        """Return what is in each text, in their order."""
+        """Return the findings of each text, in order."""
         options = options_fields(request.options)
         asked = parse(InspectBatchInput, {"texts": list(request.texts), "options": options})
         inspected = await self._inspecting.inspect(current_principal(), asked.texts, asked.options)

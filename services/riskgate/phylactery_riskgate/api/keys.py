@@ -1,4 +1,4 @@
-"""Serves phylactery.riskgate.v1.KeyService."""
+"""gRPC servicer of KeyService, with its message mapping."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_AGE_SECONDS = 60
 
 
 def listed(keys: LiveKeys, issuer: str, etag: str) -> key_pb2.ListKeysResponse:
-    """Encode the keys of this moment, or that they are still those of the etag."""
+    """Encode the current keys, or not_modified if the etag still matches."""
     stale = bool(keys.problem)
     response = key_pb2.ListKeysResponse(
         keys=[public_key(key) for key in keys.ring.public],
@@ -54,7 +54,7 @@ def public_key(key: PublicKey) -> key_pb2.Key:
 
 
 class ListKeysInput(EdgeModel):
-    """Which answer is known already."""
+    """The etag of the answer the caller already has."""
 
     etag: Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{0,64}$")] = ""
 
@@ -69,6 +69,6 @@ class KeyServicer(key_pb2_grpc.KeyServiceServicer):
         self._riskgate = riskgate
 
     async def ListKeys(self, request: key_pb2.ListKeysRequest, _context: Context) -> key_pb2.ListKeysResponse:
-        """Return every public key, the active one first, or that nothing changed."""
+        """Return every public key, the active one first, or not_modified."""
         asked = parse(ListKeysInput, {"etag": request.etag})
         return listed(self._riskgate.keys, self._riskgate.issuer, asked.etag)

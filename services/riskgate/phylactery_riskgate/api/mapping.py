@@ -1,4 +1,4 @@
-"""The messages every service speaks: calls, reasons, risks."""
+"""Mapping of messages shared by the services: calls, reasons, risks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PATHWAYS = {number: name.removeprefix("PATHWAY_").lower() for name, number in t
 
 
 def call_fields(call: types_pb2.ToolCall) -> dict[str, Any]:
-    """Return a call as the edge reads it."""
+    """Return the fields of a call for validation."""
     fields: dict[str, Any] = {
         "tool": call.tool,
         "tool_call_id": call.tool_call_id,
@@ -37,7 +37,7 @@ def call_fields(call: types_pb2.ToolCall) -> dict[str, Any]:
 
 
 def pathway_field(pathway: types_pb2.Pathway.ValueType) -> str:
-    """Return the pathway's word; a number that is none stays a number, which the edge refuses."""
+    """Return the pathway's name; an unknown number stays a number, which validation refuses."""
     return _PATHWAYS.get(pathway) or str(pathway)
 
 
@@ -49,7 +49,7 @@ def reason(told: Reason) -> types_pb2.Reason:
 
 
 def risk(word: str) -> types_pb2.RiskLevel.ValueType:
-    """Encode a risk level; the empty word is an unknown tool's."""
+    """Encode a risk level; empty for an unknown tool."""
     return _RISKS[word]
 
 
@@ -61,7 +61,7 @@ def bound_call(bound: BoundCall) -> types_pb2.BoundCall:
 
 
 def fill_bound_call(message: types_pb2.BoundCall, bound: BoundCall) -> None:
-    """Encode a bound call where it is to stand: what is handed to another message is copied."""
+    """Fill a bound call in place, which avoids a copy."""
     message.tool = bound.tool
     message.tool_version = bound.tool_version
     message.arguments_json = bound.arguments_json
@@ -69,12 +69,12 @@ def fill_bound_call(message: types_pb2.BoundCall, bound: BoundCall) -> None:
 
 
 def struct_value(struct: Struct) -> dict[str, Any]:
-    """Return a Struct as Python's own types."""
+    """Return a Struct as built-in Python types."""
     return {name: _value(value) for name, value in struct.fields.items()}
 
 
 def _value(value: Value) -> Any:
-    """Return a Struct's value; every number in it is a double, and a whole one is a whole number again.
+    """Return a Struct's value; numbers in it are doubles, and integral ones become int again.
 
     Protobuf refuses messages nested deeper than 100, so the recursion is bounded.
     """

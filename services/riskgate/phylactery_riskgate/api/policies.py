@@ -1,4 +1,4 @@
-"""Serves phylactery.riskgate.v1.PolicyService."""
+"""gRPC servicer of PolicyService, with its message mapping."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SEVERITIES = {
 
 
 def shown(view: BundleView, *, with_files: bool) -> policy_pb2.GetBundleResponse:
-    """Encode what decides."""
+    """Encode the live and shadow bundles."""
     response = policy_pb2.GetBundleResponse(
         live=bundle_info(view.live),
         shadow_decisions=view.decided,
@@ -65,7 +65,7 @@ def shown(view: BundleView, *, with_files: bool) -> policy_pb2.GetBundleResponse
 
 
 def catalog(view: CatalogView) -> policy_pb2.ListCatalogToolsResponse:
-    """Encode the tools of the bundle that decides."""
+    """Encode the tools of the live bundle."""
     return policy_pb2.ListCatalogToolsResponse(
         bundle_revision=view.revision,
         bundle_hash=view.hash,
@@ -80,12 +80,12 @@ def catalog(view: CatalogView) -> policy_pb2.ListCatalogToolsResponse:
 
 
 def file_fields(files: Iterable[policy_pb2.BundleFile]) -> list[dict[str, Any]]:
-    """Return files as the edge reads them."""
+    """Return the fields of files for validation."""
     return [{"name": file.name, "content": file.content} for file in files]
 
 
 def microseconds(request: policy_pb2.ReplayBundleRequest) -> int:
-    """Return since_time in microseconds, 0 where it is unset."""
+    """Return since_time in microseconds, 0 if unset."""
     return from_timestamp(request.since_time) if request.HasField("since_time") else 0
 
 
@@ -102,7 +102,7 @@ def bundle_info(head: BundleHead) -> policy_pb2.BundleInfo:
 
 
 def rolled_back(done: Activated, follow_seconds: float) -> policy_pb2.RollbackBundleResponse:
-    """Encode what a rollback did, and how long others may take to follow."""
+    """Encode the result of a rollback, and how long other processes may take to follow."""
     response = policy_pb2.RollbackBundleResponse(bundle=bundle_info(done.head), already_active=done.place is None)
     response.follow_within.FromMilliseconds(math.ceil(follow_seconds * 1_000))
     if done.place is not None:
@@ -111,7 +111,7 @@ def rolled_back(done: Activated, follow_seconds: float) -> policy_pb2.RollbackBu
 
 
 def activation(one: Activation) -> policy_pb2.Activation:
-    """Encode one move of a slot."""
+    """Encode one activation in a slot."""
     return policy_pb2.Activation(
         bundle=bundle_info(one.head),
         shadow=one.slot is Slot.SHADOW,
@@ -121,7 +121,7 @@ def activation(one: Activation) -> policy_pb2.Activation:
 
 
 def activated(done: Activated, follow_seconds: float) -> policy_pb2.ActivateBundleResponse:
-    """Encode what an activation did, and how long others may take to follow."""
+    """Encode the result of an activation, and how long other processes may take to follow."""
     response = policy_pb2.ActivateBundleResponse(already_active=done.place is None)
     response.follow_within.FromMilliseconds(math.ceil(follow_seconds * 1_000))
     if done.head.revision:
@@ -132,7 +132,7 @@ def activated(done: Activated, follow_seconds: float) -> policy_pb2.ActivateBund
 
 
 def validated(bundle_hash: str, report: BundleReport) -> policy_pb2.ValidateBundleResponse:
-    """Encode what was found in a bundle."""
+    """Encode the findings of a bundle."""
     return policy_pb2.ValidateBundleResponse(
         valid=report.bundle is not None,
         revision=report.bundle.revision if report.bundle else 0,
@@ -147,7 +147,7 @@ def validated(bundle_hash: str, report: BundleReport) -> policy_pb2.ValidateBund
 
 
 def replayed(one: Flip | Summary) -> policy_pb2.ReplayBundleResponse:
-    """Encode a call that changed, or the end."""
+    """Encode a call whose decision differs, or the summary."""
     if isinstance(one, Flip):
         flip = policy_pb2.ReplayFlip(
             decision_id=one.decision_id,
@@ -190,7 +190,7 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
         self._policies, self._replays, self._live = policies, replays, live
 
     async def GetBundle(self, request: policy_pb2.GetBundleRequest, _context: Context) -> policy_pb2.GetBundleResponse:
-        """Return the bundle that decides."""
+        """Return the live bundle."""
         asked = parse(ShowInput, {"hash": request.hash})
         seen = await self._policies.show(current_principal(), asked.hash)
         return shown(seen, with_files=request.with_files)
@@ -198,14 +198,14 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
     async def ValidateBundle(
         self, request: policy_pb2.ValidateBundleRequest, _context: Context
     ) -> policy_pb2.ValidateBundleResponse:
-        """Check a bundle and activate nothing."""
+        """Check a bundle without activating it."""
         asked = parse(ValidateInput, {"files": file_fields(request.files)})
         return validated(*await self._policies.validate(current_principal(), asked.parts))
 
     async def ActivateBundle(
         self, request: policy_pb2.ActivateBundleRequest, _context: Context
     ) -> policy_pb2.ActivateBundleResponse:
-        """Let a bundle decide from the next request on, or end the shadow."""
+        """Activate a bundle for new requests, or end the shadow."""
         fields = {
             "files": file_fields(request.files),
             "shadow": request.shadow,
@@ -222,7 +222,7 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
     async def RollbackBundle(
         self, request: policy_pb2.RollbackBundleRequest, _context: Context
     ) -> policy_pb2.RollbackBundleResponse:
-        """Let an earlier bundle decide again."""
+        """Reactivate an earlier bundle."""
         asked = parse(RollbackInput, {"hash": request.hash})
         done = await self._policies.roll_back(current_principal(), asked.hash)
         return rolled_back(done, self._policies.follow_seconds)
@@ -230,7 +230,7 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
     async def ListActivations(
         self, request: policy_pb2.ListActivationsRequest, _context: Context
     ) -> policy_pb2.ListActivationsResponse:
-        """List which bundle became active when, and by whom."""
+        """List the activations with time and person."""
         asked = parse(HistoryInput, {"limit": request.limit})
         found = await self._policies.history(current_principal(), asked.limit or _HISTORY)
         return policy_pb2.ListActivationsResponse(activations=[activation(one) for one in found])
@@ -238,7 +238,7 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
     async def ReplayBundle(
         self, request: policy_pb2.ReplayBundleRequest, _context: Context
     ) -> AsyncIterator[policy_pb2.ReplayBundleResponse]:
-        """Stream what another bundle would decide otherwise."""
+        """Stream the decisions that another bundle would make differently."""
         asked = parse(
             ReplayInput,
             {
@@ -254,6 +254,6 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
     async def ListCatalogTools(
         self, request: policy_pb2.ListCatalogToolsRequest, _context: Context
     ) -> policy_pb2.ListCatalogToolsResponse:
-        """Return the tools calls are held against."""
+        """Return the tools of the live catalog."""
         asked = parse(CatalogInput, {"known_hash": request.known_hash})
         return catalog(await list_catalog(self._live, asked.known_hash))

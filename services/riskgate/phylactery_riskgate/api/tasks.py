@@ -1,4 +1,4 @@
-"""Serves phylactery.riskgate.v1.TaskService."""
+"""gRPC servicer of TaskService, with its message mapping."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MODES = {
     task_pb2.INTERPRETED_MODE_CREATE: Mode.CREATE,
     task_pb2.INTERPRETED_MODE_REMOVE: Mode.REMOVE,
 }
-"""A number that is no mode stays text, which the edge refuses."""
+"""An unknown mode number becomes text, which validation refuses."""
 
 
 def begin_fields(request: task_pb2.BeginTaskRequest) -> dict[str, Any]:
-    """Return a request as the edge reads it."""
+    """Return the fields of a request for validation."""
     return {
         "request_id": request.request_id,
         "thread_id": request.thread_id,
@@ -57,12 +57,12 @@ def _span(shown: task_pb2.Span) -> dict[str, Any]:
 
 
 def end_fields(request: task_pb2.EndTaskRequest) -> dict[str, Any]:
-    """Return a request as the edge reads it."""
+    """Return the fields of a request for validation."""
     return {"task_id": request.task_id, "keep": request.keep.ToMicroseconds()}
 
 
 def observe_fields(request: task_pb2.ObserveRequest) -> dict[str, Any]:
-    """Return a result as the edge reads it."""
+    """Return the fields of a result for validation."""
     return {
         "task_id": request.task_id,
         "tool_call_id": request.tool_call_id,
@@ -82,7 +82,7 @@ def begun(task: Begun) -> task_pb2.BeginTaskResponse:
 
 
 def observed(kept: Observed) -> task_pb2.ObserveResponse:
-    """Encode what was kept of a result."""
+    """Encode what was stored of a result."""
     return task_pb2.ObserveResponse(values=kept.held, cut=kept.cut, replayed=kept.replayed, unproven=kept.unproven)
 
 
@@ -96,12 +96,12 @@ class TaskServicer(task_pb2_grpc.TaskServiceServicer):
         self._tasks = tasks
 
     async def BeginTask(self, request: task_pb2.BeginTaskRequest, _context: Context) -> task_pb2.BeginTaskResponse:
-        """Return the task of a request."""
+        """Begin a task, or return the one of the request."""
         asked = parse(BeginInput, begin_fields(request))
         return begun(await self._tasks.begin(current_principal(), asked))
 
     async def Observe(self, request: task_pb2.ObserveRequest, _context: Context) -> task_pb2.ObserveResponse:
-        """Return what was kept of a result, once it is durable."""
+        """Store a result, and return once it is durable."""
         asked = parse(ObserveInput, observe_fields(request))
         return observed(await self._tasks.observe(current_principal(), asked))
 

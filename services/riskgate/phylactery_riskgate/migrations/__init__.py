@@ -1,1 +1,1 @@
-"""Revisions of RiskGate's schema."""
+"""Alembic revisions of RiskGate's schema."""

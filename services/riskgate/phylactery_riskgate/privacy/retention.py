@@ -1,9 +1,9 @@
-"""Retention: what was recorded of calls is emptied once it is old enough, and every leaf hash and signed head stays.
+"""Retention: old records of calls are emptied, while leaf hashes and signed heads stay.
 
-An entry is emptied of its record and its values, and the rows of its call with it; the log goes on verifying, because
-the tree holds leaf hashes. Each step is one transaction with the record of it, which names every entry that was
-emptied: an entry that is empty without such a record was emptied by somebody else, and verify says so. A process that
-is killed loses one step at most, and whoever comes next goes on where entries are left.
+An entry loses its record and its values, and the rows of its call are emptied with it; the log still verifies, because
+the tree holds leaf hashes. Each step is one transaction with its own record, which names every emptied entry: an empty
+entry without such a record was emptied by other means, and verify reports it. A killed process loses at most one step,
+and the next run continues where entries are left.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ CONTENT = frozenset(
         Kind.TASK_ENDED,
     )
 )
-"""Kinds of records about calls. What operators did, bundles, keys and erasures are on record for ever."""
+"""Kinds of records about calls. Records of operators, bundles, keys and erasures are kept forever."""
 _AT_ONCE = 100
 _STEPS = 50
-"""Steps of one run, so that a backlog is worked off beside everything else."""
+"""Maximum steps per run, so that a backlog is processed alongside other work."""
 _SLACK_US = 3_600 * MICROSECONDS
 _TRUSTED_AFTER_SECONDS = 86_400.0
 
@@ -61,7 +61,7 @@ _log = get_logger("retention")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step found: entries to empty with their calls, how many stay for now, and where the next one begins."""
+    """The result of one step: entries to empty with their calls, entries kept for now, and where to continue."""
 
     tenant: str
     places: tuple[Place, ...] = ()
@@ -71,7 +71,7 @@ class Step:
 
     @property
     def next(self) -> tuple[str, Position | None]:
-        """Where the next step begins."""
+        """Return where the next step begins."""
         return self.tenant, self.after
 
 
@@ -85,7 +85,7 @@ class Retained:
     tenants: dict[str, int] = field(default_factory=dict)
 
     def add(self, step: Step) -> None:
-        """Count a step in."""
+        """Add the counts of a step."""
         self.emptied += len(step.places)
         self.calls += len(step.calls)
         self.kept += step.kept
@@ -94,7 +94,7 @@ class Retained:
 
 
 class SteadyClock:
-    """Tells the time by which something may be destroyed: a clock that jumped ahead is not believed for a day."""
+    """Clock for irreversible deletion: a clock that jumped ahead is not trusted for a day."""
 
     def __init__(self, clock: Clock, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._monotonic = clock, monotonic
@@ -102,7 +102,7 @@ class SteadyClock:
         self._ahead_since: float | None = None
 
     def now_us(self, newest_us: int) -> int:
-        """Return the time; at first it is at most a day after ``newest_us``, when something was recorded last."""
+        """Return the time; initially at most a day after ``newest_us``, the time of the last record."""
         now_us, at = self._clock.now_us(), self._monotonic()
         known_us, since = self._known or (newest_us + DAY_US, at)
         expected_us = known_us + round((at - since) * MICROSECONDS)
@@ -121,17 +121,17 @@ class SteadyClock:
 
 
 class Retention:
-    """The housekeeping of a RiskGate that serves."""
+    """Periodic retention in a serving RiskGate."""
 
     def __init__(self, core: Core, days: int, steady: SteadyClock | None = None) -> None:
-        """Take after how many days content goes, 0 for never."""
+        """Set the age in days at which content is emptied, 0 for never."""
         self._core, self._days = core, days
         self._steady = steady or SteadyClock(core.clock)
         self._at: tuple[str, Position | None] = ("", None)
-        """Where the next run goes on, so that what has to stay of one tenant keeps nobody else's from going."""
+        """Where the next run continues, so that kept entries of one tenant do not block another's."""
 
     async def run(self) -> Retained:
-        """Empty what is old enough, so many steps at most. Raise Unavailable STORE_UNAVAILABLE."""
+        """Empty what is old enough, at most _STEPS steps. Raise Unavailable STORE_UNAVAILABLE."""
         done = Retained()
         if not self._days:
             return done
@@ -162,9 +162,9 @@ def next_step(  # noqa: PLR0917 - its callers bind all but the connection
     now_us: Callable[[], int] = lambda: 0,
     values: Mapping[str, Any] | None = None,
 ) -> Step | None:
-    """Empty what is older than ``before_us`` among the next entries, and record it; return None at the end.
+    """Empty entries older than ``before_us`` in the next batch, and record it; return None at the end.
 
-    Without an audit log nothing is changed, and the step tells what would be. Raise BusyError.
+    Without an audit log nothing is changed, and the step reports what would be. Raise BusyError.
     """
     if audit is not None:
         rows.take_turn(connection)
@@ -201,7 +201,7 @@ def next_step(  # noqa: PLR0917 - its callers bind all but the connection
 
 
 def _judged(connection: Connection, tenant: str, found: Sequence[FoundEntry], before_us: int) -> Step:
-    """Return which entries go, with the calls they are about. An entry that was altered stays: it is evidence."""
+    """Return the entries to empty, with their calls. An altered entry stays, as evidence."""
     needs: dict[CallKey, bool] = {}
     going: list[tuple[Place, CallKey | None]] = []
     for one in found:
@@ -223,7 +223,7 @@ def _judged(connection: Connection, tenant: str, found: Sequence[FoundEntry], be
 
 
 def _call_of(tenant: str, record: Mapping[str, Any]) -> CallKey | None:
-    """Return the call a record is about; records of an approval name who asked, and are by who answered."""
+    """Return the call a record is about; records of an approval name the requester, and are by the voter."""
     subject = record.get("requester") or record.get("subject")
     run, call = record.get("run_id"), record.get("tool_call_id")
     if isinstance(subject, str) and isinstance(run, str) and isinstance(call, str) and call:
@@ -240,7 +240,7 @@ def _of_open_task(connection: Connection, tenant: str, record: Mapping[str, Any]
 
 
 def _ranges(places: Sequence[Place]) -> dict[str, list[list[int]]]:
-    """Return places by log, each run of neighbours as its first and last index."""
+    """Return places by log, each run of adjacent indexes as its first and last."""
     ranges: dict[str, list[list[int]]] = {}
     for place in sorted(places, key=lambda one: (one.log, one.index)):
         of_log = ranges.setdefault(place.log, [])

@@ -1,4 +1,4 @@
-"""Emptying what was recorded of calls long ago: an entry keeps its leaf hash and its time, a call its place."""
+"""SQL of retention: an emptied entry keeps its leaf hash and time, an emptied call its place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from phylactery_riskgate.store.tables import (
 )
 
 EMPTIED = "(emptied)"
-"""Tenant and kind of an entry that was emptied: no name of a tenant has brackets, so no list and no search meets it."""
+"""Tenant and kind of an emptied entry: tenant names contain no parentheses, so no list or search finds it."""
 
 _OPEN = (str(ApprovalState.PENDING), str(ApprovalState.APPROVED))
 _IN_DOUBT = "IN_DOUBT"
@@ -43,27 +43,27 @@ _D, _A = decisions.c, approvals.c
 
 
 def take_turn(connection: Connection) -> None:
-    """Keep everybody else from emptying anything until the commit. Raise BusyError."""
+    """Exclude other retention runs until the commit. Raise BusyError."""
     locks.take(connection, "retention")
 
 
 def next_tenant(connection: Connection, after: str) -> str:
-    """Return the tenant with entries that comes next by name, empty for none; one place of an index is read."""
+    """Return the next tenant with entries, by name, or an empty string; one index lookup."""
     column = audit_entries.c.tenant
     found = connection.execute(sa.select(sa.func.min(column)).where(column > (after or NOBODYS))).scalar()
     return next_tenant(connection, EMPTIED) if found == EMPTIED else found or ""
 
 
 def newest_us(connection: Connection) -> int:
-    """Return the time of the newest entry of all logs, 0 where there is none."""
+    """Return the time of the newest entry of all logs, or 0."""
     return int(connection.execute(sa.select(sa.func.max(audit_logs.c.last_us))).scalar() or 0)
 
 
 def needed(connection: Connection, key: CallKey, before_us: int) -> bool:
-    """Return True if a call is not over, or something of it happened at this time or later.
+    """Return True if a call is not finished, or something happened to it at this time or later.
 
-    It is not over while its approval is open, its effect is in doubt or not reported, or its newest permit is younger.
-    A tenant's newest change of an approval stays, too: those who watch approvals count from there.
+    It is not finished while its approval is open, its effect is in doubt or unreported, or its newest permit is
+    younger. A tenant's newest approval change stays too: watches derive their positions from it.
     """
     redemption = find_redemption(connection, key)
     if redemption is not None:
@@ -92,14 +92,14 @@ def _stays(connection: Connection, tenant: str, approval_id: str, before_us: int
 
 
 def empty_entries(connection: Connection, places: Sequence[Place]) -> None:
-    """Take everything from entries but their leaf hash and time."""
+    """Empty entries except for their leaf hash and time."""
     at = [{"at_log": place.log, "at_index": place.index} for place in places]
     connection.execute(_EMPTY, at)
     connection.execute(_DROP_VALUES, at)
 
 
 def empty_call(connection: Connection, key: CallKey) -> None:
-    """Drop what rows hold of a call. One that was redeemed, or revoked, keeps its place: it never runs again."""
+    """Empty the rows of a call. A redeemed or revoked one keeps its place: it never runs again."""
     asked = [row[0] for row in connection.execute(sa.select(_D.approval_id).where(*_of_call(key))) if row[0]]
     for table, column in (
         (approval_votes, approval_votes.c.approval_id),

@@ -1,1 +1,1 @@
-"""What RiskGate keeps, and all the SQL there is. Every function takes the tenant, so that no query can forget it."""
+"""RiskGate's store: all of its SQL. Every function takes the tenant, so that no query can omit it."""

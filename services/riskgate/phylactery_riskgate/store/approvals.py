@@ -1,4 +1,4 @@
-"""Approvals and their votes."""
+"""Store of approvals, their votes, and their changes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ _INSERT_CHANGE = RowInsert(
 
 
 def insert_approval(connection: Connection, approval: Approval) -> Approval:
-    """Add an approval, which is its first change, and return it as kept."""
+    """Insert an approval, which is its first change, and return it as stored."""
     first = replace(approval, version=1)
     _INSERT.run(connection, [_row(first)])
     _note_change(connection, first, first.create_us)
@@ -107,9 +107,9 @@ def insert_approval(connection: Connection, approval: Approval) -> Approval:
 
 
 def find_approval(connection: Connection, tenant: str, approval_id: str, *, lock: bool = False) -> Approval | None:
-    """Return an approval of the tenant; lock keeps other writers from it until the commit.
+    """Return an approval of the tenant; with lock, other writers are excluded until the commit.
 
-    Raise BusyError where another replica has it locked.
+    Raise BusyError if another replica has it locked.
     """
     place = {"tenant": tenant, "id": approval_id}
     row = (_FIND_LOCKED if lock else _FIND).one(connection, place)
@@ -121,7 +121,7 @@ def find_approval(connection: Connection, tenant: str, approval_id: str, *, lock
 
 
 def change_approval(connection: Connection, approval: Approval, now_us: int) -> Approval:
-    """Write an approval that changed, for those who watch too, and return it as kept."""
+    """Update a changed approval, add the change for watches, and return it as stored."""
     changed = replace(approval, version=approval.version + 1)
     values = {name: getattr(changed, name) for name in _CHANGED}
     _CHANGE.run(connection, {**values, "state": str(changed.state), **_place(changed)})
@@ -130,12 +130,12 @@ def change_approval(connection: Connection, approval: Approval, now_us: int) -> 
 
 
 def save_attempts(connection: Connection, approval: Approval) -> None:
-    """Write how many wrong codes there were: no change for those who watch."""
+    """Update the number of wrong codes, which is not a change for watches."""
     _SAVE_ATTEMPTS.run(connection, {"attempts": approval.attempts, **_place(approval)})
 
 
 def add_vote(connection: Connection, approval: Approval, vote: Vote) -> None:
-    """Note that a person said yes, and what their credential said of them. A row of theirs without proof goes."""
+    """Insert a person's yes with the data of their credential; replaces an unproven row of theirs."""
     if any(one.subject == vote.subject for one in approval.votes):
         connection.execute(sa.delete(approval_votes).where(_OF_VOTER), _voter(approval, vote))
     groups = to_json(sorted(vote.groups))
@@ -144,13 +144,13 @@ def add_vote(connection: Connection, approval: Approval, vote: Vote) -> None:
 
 
 def save_proof(connection: Connection, approval: Approval, vote: Vote) -> None:
-    """Write the proof of a vote that had none."""
+    """Store the proof of a vote that had none."""
     proven = sa.update(approval_votes).where(_OF_VOTER).values(proof=vote.proof)
     connection.execute(proven, _voter(approval, vote))
 
 
 def find_unproven(connection: Connection) -> list[tuple[str, str]]:
-    """Return tenant and id of the open approvals that have a vote without proof."""
+    """Return tenant and id of the open approvals with an unproven vote."""
     query = (
         sa.select(approvals.c.tenant, approvals.c.id)
         .distinct()
@@ -162,9 +162,9 @@ def find_unproven(connection: Connection) -> list[tuple[str, str]]:
 
 
 def count_pending(connection: Connection, tenant: str, requester: str, now_us: int, *, thread_id: str = "") -> int:
-    """Return how many approvals of a user still wait, in one thread or in all.
+    """Return the number of a user's pending approvals, in one thread or in all.
 
-    Never over users: a thread id is only a word, and somebody else's storm must not use up this user's room.
+    Never across users: thread ids are chosen freely, and another user's storm must not use up this user's limit.
     """
     query = _COUNT_PENDING_OF_THREAD if thread_id else _COUNT_PENDING
     of = {"tenant": tenant, "requester": requester, "now_us": now_us, "thread_id": thread_id}
@@ -175,7 +175,7 @@ def count_pending(connection: Connection, tenant: str, requester: str, now_us: i
 def count_asked(
     connection: Connection, tenant: str, requester: str, *, since_us: int, until_us: int, approval_class: str = ""
 ) -> tuple[int, int]:
-    """Return how many approvals a user has asked for between, of one class or of all, and when the first was."""
+    """Return how many approvals a user requested in a period, of one class or of all, and the time of the first."""
     query = _COUNT_ASKED_OF_CLASS if approval_class else _COUNT_ASKED
     of: dict[str, str | int] = {"tenant": tenant, "requester": requester, "approval_class": approval_class}
     of |= {"since_us": since_us, "until_us": until_us}
@@ -193,9 +193,9 @@ def find_rejected(
     since_us: int,
     until_us: int,
 ) -> Approval | None:
-    """Return the last approval of a user for this very call that somebody rejected between.
+    """Return a user's last approval for exactly this call that was rejected in a period.
 
-    ``hashes`` are that of the call as it is kept, and the plain one, which rows of before hold.
+    ``hashes`` are the keyed hash of the call, and the plain one, which earlier rows hold.
     """
     kept, plain = hashes
     of = {"tenant": tenant, "requester": requester, "tool": tool, "since_us": since_us, "until_us": until_us}
@@ -206,18 +206,18 @@ def find_rejected(
 def find_last_approved(
     connection: Connection, tenant: str, requester: str, *, tool: str, before_us: int, but_id: str
 ) -> Approval | None:
-    """Return the last approval of a user for a tool that was approved before that moment, but one."""
+    """Return a user's last approval for a tool that was granted before that time, except but_id."""
     of = {"tenant": tenant, "requester": requester, "tool": tool, "before_us": before_us, "but_id": but_id}
     return _without_votes(_LAST_APPROVED.one(connection, of))
 
 
 def lock_requester(connection: Connection, tenant: str, requester: str) -> None:
-    """Keep everybody else from counting a user's approvals until the commit. Raise BusyError."""
+    """Exclude others from counting a user's approvals until the commit. Raise BusyError."""
     locks.take(connection, f"approvals of {requester} in {tenant}")
 
 
 def find_due(connection: Connection, tenant: str, now_us: int) -> list[str]:
-    """Return ids of open approvals whose time is over, at most 100."""
+    """Return ids of open approvals past their time, at most 100."""
     query = (
         sa.select(approvals.c.id)
         .where(approvals.c.tenant == tenant, approvals.c.state.in_(_OPEN), approvals.c.expire_us <= now_us)
@@ -265,7 +265,7 @@ def list_approvals(
 
 
 def with_votes(connection: Connection, tenant: str, rows: Sequence[Row[Any]]) -> list[Approval]:
-    """Return the approvals of rows that hold an approval's columns and perhaps more, each with who has said yes."""
+    """Return the approvals of rows that contain at least an approval's columns, with their votes."""
     votes = _votes(connection, tenant, [row.id for row in rows])
     return [_approval(_values_of(row), votes.get(row.id, ())) for row in rows]
 
@@ -287,7 +287,7 @@ def _note_change(connection: Connection, approval: Approval, now_us: int) -> Non
         approval.id,
         approval.version,
         approval.tenant,
-        0,  # its place in the order of changes is given to it when it is read
+        0,  # its position in the order of changes is assigned when it is read
         str(approval.state),
         len(approval.votes),
         approval.decide_us,
@@ -343,7 +343,7 @@ _C = approval_changes.c
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which approvals somebody watches; an empty field wants all."""
+    """The filter of a watch; an empty field matches all."""
 
     tenant: str
     requester: str = ""
@@ -352,7 +352,7 @@ class Wanted:
     approval_id: str = ""
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
-        """Return the conditions on an approval, but for its state."""
+        """Return the conditions on an approval, except for its state."""
         given = (
             (approvals.c.requester, self.requester),
             (approvals.c.thread_id, self.thread_id),
@@ -363,33 +363,33 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One change: its place, and the approval as it left it."""
+    """One change: its position, and the approval after it."""
 
     position: int
     approval: Approval
 
 
 def unplaced(connection: Connection, tenant: str) -> bool:
-    """Return whether a tenant has changes without a place."""
+    """Return True if a tenant has changes without a position."""
     query = sa.select(_C.version).where(_C.tenant == tenant, _C.position == 0).limit(1)
     return connection.execute(query).first() is not None
 
 
 def last_position(connection: Connection, tenant: str) -> int:
-    """Return the last place that was given, 0 before the first."""
+    """Return the last assigned position, 0 before the first."""
     return connection.execute(sa.select(sa.func.max(_C.position)).where(_C.tenant == tenant)).scalar_one() or 0
 
 
 def first_position(connection: Connection, tenant: str) -> int:
-    """Return the first place whose change is kept, 0 before the first."""
+    """Return the first position whose change is kept, 0 before the first."""
     query = sa.select(sa.func.min(_C.position)).where(_C.tenant == tenant, _C.position > 0)
     return connection.execute(query).scalar_one() or 0
 
 
 def place_changes(connection: Connection, tenant: str) -> int:
-    """Give places to changes that have none, at most 1,000, and return how many; 0 where another replica does it.
+    """Assign positions to at most 1,000 changes without one, and return how many; 0 if another replica does it.
 
-    They go by their time, and those of one approval by their number even if the clock was set back between them.
+    They are ordered by time, and those of one approval by version, even if the clock was set back between them.
     """
     if not locks.try_take(connection, _lock_name(tenant)):
         return 0
@@ -409,19 +409,19 @@ def place_changes(connection: Connection, tenant: str) -> int:
 
 
 def find_old(connection: Connection, before_us: int) -> list[str]:
-    """Return tenants with changes from before a time that are not their newest, at most 100."""
+    """Return at most 100 tenants with changes from before a time that are not their newest."""
     later = approval_changes.alias()
     newer = sa.exists().where(later.c.tenant == _C.tenant, later.c.position > _C.position)
-    # as an expression: for the bare column SQLite reads the whole table in the order of tenants instead of what is old
+    # as an expression: for the bare column SQLite scans the whole table by tenant instead of only old rows
     tenant = _C.tenant + ""
     query = sa.select(tenant).distinct().where(_C.change_us < before_us, sa.or_(_C.position == 0, newer))
     return list(connection.execute(query.limit(_TENANTS_AT_ONCE)).scalars())
 
 
 def prune(connection: Connection, tenant: str, before_us: int) -> int:
-    """Drop a tenant's changes up to the last one from before a time, at most 1,000, and return how many.
+    """Drop at most 1,000 of a tenant's changes up to the last one from before a time, and return how many.
 
-    The newest stays, so that places go on from it. 0 where another replica gives or drops places.
+    The newest stays, so that positions continue from it. Return 0 if another replica assigns or drops positions.
     """
     if not locks.try_take(connection, _lock_name(tenant)):
         return 0
@@ -432,7 +432,7 @@ def prune(connection: Connection, tenant: str, before_us: int) -> int:
 
 
 def changes_after(connection: Connection, wanted: Wanted, position: int, limit: int) -> list[Changed]:
-    """Return changes behind a place, in their order."""
+    """Return changes after a position, in order."""
     query = (
         sa.select(
             approvals,
@@ -462,9 +462,9 @@ def changes_after(connection: Connection, wanted: Wanted, position: int, limit: 
 
 
 def open_approvals(connection: Connection, wanted: Wanted, after: tuple[int, str], limit: int) -> list[Changed]:
-    """Return approvals that are open, oldest first, after (create_us, id), each with the place of its last change.
+    """Return open approvals, oldest first, after (create_us, id), each with the position of its last change.
 
-    The place is 0 where that change has none yet.
+    The position is 0 if that change has none yet.
     """
     at, last_id = after
     later = sa.or_(approvals.c.create_us > at, sa.and_(approvals.c.create_us == at, approvals.c.id > last_id))
@@ -477,7 +477,7 @@ def open_approvals(connection: Connection, wanted: Wanted, after: tuple[int, str
     )
     rows = connection.execute(query.order_by(approvals.c.create_us, approvals.c.id).limit(limit)).all()
     found = with_votes(connection, wanted.tenant, rows)
-    # one that is older than the table of changes has none, and none is on its way
+    # an approval older than the table of changes has no change, and none will come
     return [
         Changed(1 if row.then_position is None else row.then_position, one)
         for row, one in zip(rows, found, strict=True)

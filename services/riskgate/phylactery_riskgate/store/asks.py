@@ -1,7 +1,7 @@
-"""What became of the asks of tasks: the calls that used them up, and the words that took them back.
+"""Store of asks: the calls that used them up, and the words that took them back.
 
-Both are read and written by Redeem and by BeginTask under one lock for each task, so that of a redemption and a
-retraction at the same moment one is first.
+Redeem and BeginTask read and write both under one lock per task, so that a concurrent redemption and retraction are
+ordered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DROP = tuple(
 
 @dataclass(frozen=True, slots=True)
 class AskUse:
-    """One use of an ask: the task whose words hold it, its name, and the kept hash of the call's arguments."""
+    """One use of an ask: the task whose words contain it, its name, and the keyed hash of the call's arguments."""
 
     task_id: str
     ask: str
@@ -39,7 +39,7 @@ class AskUse:
 
 @dataclass(frozen=True, slots=True)
 class ForbiddenRow:
-    """One thing that was taken back: effects by their names, nouns and targets as keyed hashes."""
+    """One part of a retraction: effects by name, nouns and targets as keyed hashes."""
 
     effects: frozenset[str]
     nouns: frozenset[str]
@@ -48,7 +48,7 @@ class ForbiddenRow:
 
 @dataclass(frozen=True, slots=True)
 class RetractionRow:
-    """What the words of a later task took back of an earlier one."""
+    """What the words of a later task took back from an earlier one."""
 
     task_id: str
     by_task_id: str
@@ -57,13 +57,13 @@ class RetractionRow:
 
 
 def lock(connection: Connection, tenant: str, subject: str, task_ids: Collection[str]) -> None:
-    """Keep other replicas from redeeming calls of these tasks, and from taking them back. Raise BusyError."""
+    """Exclude other replicas from redeeming or retracting calls of these tasks. Raise BusyError."""
     for task_id in task_ids:
         locks.take(connection, f"riskgate-asks\x00{tenant}\x00{subject}\x00{task_id}")
 
 
 def insert_use(connection: Connection, key: CallKey, ask: AskUse, now_us: int) -> None:
-    """Note that a redeemed call used an ask."""
+    """Insert the use of an ask by a redeemed call."""
     row = (key.tenant, key.subject, ask.task_id, ask.ask, key.run_id, key.tool_call_id, ask.args_hash, now_us)
     _ADD_USE.run(connection, [row])
 
@@ -78,7 +78,7 @@ def uses_of(connection: Connection, tenant: str, subject: str, task_ids: Collect
 def insert_retraction(
     connection: Connection, tenant: str, subject: str, retraction: RetractionRow, now_us: int
 ) -> None:
-    """Note that later words took something of a task back."""
+    """Insert what later words took back from a task."""
     told = to_json([[sorted(one.effects), sorted(one.nouns), sorted(one.targets)] for one in retraction.forbidden])
     row = (tenant, subject, retraction.task_id, retraction.by_task_id, retraction.everything, told, now_us)
     _ADD_RETRACTION.run(connection, [row])
@@ -87,7 +87,7 @@ def insert_retraction(
 def find_retractions(
     connection: Connection, tenant: str, subject: str, task_ids: Collection[str]
 ) -> list[RetractionRow]:
-    """Return what was taken back of these tasks, the oldest first."""
+    """Return the retractions of these tasks, the oldest first."""
     size, named = _named(task_ids)
     rows = _retractions(size).all(connection, {"tenant": tenant, "subject": subject, **named})
     return [
@@ -96,13 +96,13 @@ def find_retractions(
 
 
 def drop(connection: Connection, task_id: str) -> None:
-    """Remove what is known of a task's asks."""
+    """Delete the uses and retractions of a task's asks."""
     for statement in _DROP:
         statement.run(connection, {"at_id": task_id})
 
 
 def _named(task_ids: Collection[str]) -> tuple[int, dict[str, str]]:
-    """Return how many tasks a query is for, and its parameters: few sizes, so that the driver knows every text."""
+    """Return a query's size, rounded up to a power of two for the statement cache, and its parameters."""
     ids = list(task_ids)
     size = 1 << (len(ids) - 1).bit_length()
     return size, {f"task_{number}": ids[min(number, len(ids) - 1)] for number in range(size)}
@@ -114,7 +114,7 @@ def _read(told: bytes) -> tuple[ForbiddenRow, ...]:
 
 @cache
 def _uses(size: int) -> Query:
-    """Return what finds the uses of asks of so many tasks."""
+    """Return the query for the uses of asks of ``size`` tasks."""
     return Query(
         sa.select(_U.task_id, _U.ask, _U.args_hash).where(
             _U.tenant == sa.bindparam("tenant"),
@@ -126,7 +126,7 @@ def _uses(size: int) -> Query:
 
 @cache
 def _retractions(size: int) -> Query:
-    """Return what finds the retractions of so many tasks."""
+    """Return the query for the retractions of ``size`` tasks."""
     return Query(
         sa.select(_R.task_id, _R.by_task_id, _R.everything, _R.forbidden)
         .where(

@@ -1,4 +1,4 @@
-"""The audit log's rows: heads, entries, sealed values, signed checkpoints."""
+"""Store of the audit log: heads, entries, sealed values, signed checkpoints and subtree heads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, a
 
 _BATCH = 500
 
-# Built once: building a statement costs several times what SQLite takes to run it.
+# built once: building a statement costs several times what SQLite takes to run it
 _HEAD = sa.select(audit_logs).where(audit_logs.c.name == sa.bindparam("log"))
 _HEAD_LOCKED = _HEAD.with_for_update()
 _VALUES = Query(
@@ -42,7 +42,7 @@ _SIGNED = Update(
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a log stands: its frontier, how much of it is signed, whose data key sealed its values, its latest time."""
+    """The state of a log: frontier, signed size, id of the data key of its values, and latest time."""
 
     frontier: Frontier
     signed_size: int
@@ -52,7 +52,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a record stands: the log's name, and its index in it."""
+    """The place of a record: the log's name, and its index in it."""
 
     log: str
     index: int
@@ -60,7 +60,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """One entry as it lies in the log."""
+    """One entry as stored in the log."""
 
     index: int
     leaf: bytes
@@ -68,7 +68,7 @@ class StoredEntry:
 
 
 class Label(NamedTuple):
-    """What lists find an entry by. Its record says the same, but for a time that was before that of the entry ahead."""
+    """The search fields of an entry, as in its record, except that its time is never before that of its predecessor."""
 
     tenant: str
     subject: str
@@ -77,28 +77,28 @@ class Label(NamedTuple):
 
 
 def create_log(connection: Connection, name: str, data_key_id: str) -> None:
-    """Begin an empty log."""
+    """Create an empty log."""
     connection.execute(
         sa.insert(audit_logs).values(name=name, size=0, frontier=b"", signed_size=0, data_key_id=data_key_id, last_us=0)
     )
 
 
 def lock_names(connection: Connection) -> None:
-    """Keep everybody else from beginning a log until the commit. Raise BusyError."""
+    """Exclude others from creating a log until the commit. Raise BusyError."""
     locks.take(connection, "names of audit logs")
 
 
 def find_foreign_key(connection: Connection, data_key_id: str) -> tuple[str, str] | None:
-    """Return the name of a log that has another data key than this, and that key's id; None where there is none."""
+    """Return the name of a log that has a data key other than this, and that key's id, or None."""
     query = sa.select(audit_logs.c.name, audit_logs.c.data_key_id).where(audit_logs.c.data_key_id != data_key_id)
     row = connection.execute(query.order_by(audit_logs.c.name).limit(1)).one_or_none()
     return None if row is None else (row.name, row.data_key_id)
 
 
 def find_head(connection: Connection, name: str, *, lock: bool = False) -> Head | None:
-    """Return the head, None where there is no such log; lock keeps other writers out until the commit.
+    """Return the head, or None if there is no such log; with lock, other writers are excluded until the commit.
 
-    Raise DataLoss when the row was altered.
+    Raise DataLoss if the row was altered.
     """
     row = connection.execute(_HEAD_LOCKED if lock else _HEAD, {"log": name}).one_or_none()
     if row is None:
@@ -111,12 +111,12 @@ def find_head(connection: Connection, name: str, *, lock: bool = False) -> Head 
 
 
 def log_names(connection: Connection) -> list[str]:
-    """Return the names of every log there is."""
+    """Return the names of all logs."""
     return list(connection.execute(sa.select(audit_logs.c.name).order_by(audit_logs.c.name)).scalars())
 
 
 def add_checkpoint(connection: Connection, name: str, size: int, note: str, now_us: int) -> None:
-    """Keep a signed head; one that an auditor asked for before, perhaps of another process, stay as it is."""
+    """Store a signed head, unless an auditor's request, perhaps to another process, stored one of this size."""
     at = {"log": name, "size": size}
     if _CHECKPOINT.one(connection, at) is None:
         _ADD_CHECKPOINT.run(connection, [(name, size, note.encode(), now_us)])
@@ -124,14 +124,14 @@ def add_checkpoint(connection: Connection, name: str, size: int, note: str, now_
 
 
 def checkpoints(connection: Connection, name: str) -> Iterator[str]:
-    """Return every signed head, smallest first."""
+    """Yield every signed head, smallest first."""
     query = sa.select(audit_checkpoints.c.note).where(audit_checkpoints.c.log == name)
     for note in connection.execute(query.order_by(audit_checkpoints.c.size)).scalars():
         yield raw_bytes(note).decode(errors="replace")
 
 
 def entries(connection: Connection, name: str, size: int | None = None) -> Iterator[StoredEntry]:
-    """Return the first so many entries in order, or every one, without holding them all."""
+    """Yield the first ``size`` entries in order, or all, without holding them in memory."""
     query = sa.select(audit_entries).where(audit_entries.c.log == name).order_by(audit_entries.c.position)
     if size is not None:
         query = query.where(audit_entries.c.position < size)
@@ -146,13 +146,13 @@ def leaves(connection: Connection, name: str, size: int) -> list[bytes]:
 
 
 def find_values(connection: Connection, tenant: str, name: str, index: int) -> bytes | None:
-    """Return the sealed values of an entry, None where there are none or they were erased."""
+    """Return the sealed values of an entry, or None if it has none or they were erased."""
     row = _VALUES.one(connection, {"log": name, "position": index, "tenant": tenant})
     return None if row is None else raw_bytes(row[0])
 
 
 def erase_values(connection: Connection, tenant: str, name: str, index: int) -> bool:
-    """Erase the sealed values of an entry; the log still verifies. Say whether there were any."""
+    """Erase the sealed values of an entry; the log still verifies. Return True if there were any."""
     result = connection.execute(
         sa.delete(audit_values).where(
             audit_values.c.log == name, audit_values.c.position == index, audit_values.c.tenant == tenant
@@ -162,14 +162,14 @@ def erase_values(connection: Connection, tenant: str, name: str, index: int) -> 
 
 
 def raw_bytes(value: bytes | str) -> bytes:
-    """Return a column's bytes: SQLite hands out text where somebody altered a row by hand."""
+    """Return a column's bytes: SQLite returns text if a row was altered by hand."""
     return value.encode() if isinstance(value, str) else bytes(value)
 
 
 TIER_BITS = 8
 TIERS = 3
 
-# Built once: a proof asks some thirty times.
+# built once: a proof runs about thirty queries
 _LEAVES, _HEADS = (
     sa.select(table.c.position, value).where(
         table.c.log == sa.bindparam("log"),
@@ -185,14 +185,14 @@ _LEAVES, _HEADS = (
 
 
 def hashes(connection: Connection, log: str, tier: int, first: int, end: int) -> dict[int, bytes]:
-    """Return the hashes of a tier (0 is the leaves) from one place to before another, as far as they are kept."""
+    """Return the stored hashes of a tier (0 is the leaves) in the half-open range from first to end."""
     given = {"log": log, "first": first, "end": end}
     found = connection.execute(_HEADS, given | {"tier": tier}) if tier else connection.execute(_LEAVES, given)
     return {position: raw_bytes(value) for position, value in found}
 
 
 def kept(connection: Connection, log: str) -> dict[int, int]:
-    """Return for each tier how many heads are kept: all from the first on, without a gap."""
+    """Return the number of stored heads per tier: contiguous from the first."""
     columns = audit_subtrees.c
     query = sa.select(columns.tier, sa.func.max(columns.position)).where(columns.log == log).group_by(columns.tier)
     found = {tier: last + 1 for tier, last in connection.execute(query)}
@@ -200,7 +200,7 @@ def kept(connection: Connection, log: str) -> dict[int, int]:
 
 
 def keep(connection: Connection, log: str, tier: int, heads: Mapping[int, bytes]) -> None:
-    """Keep heads of a tier that are not kept yet. Raise IntegrityError when another process was faster."""
+    """Store new heads of a tier. Raise IntegrityError if another process was faster."""
     known = kept(connection, log)[tier]
     new = [
         {"log": log, "tier": tier, "position": at, "head": head} for at, head in sorted(heads.items()) if at >= known

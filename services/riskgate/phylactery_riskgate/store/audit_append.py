@@ -1,7 +1,7 @@
-"""What a unit of work appends to one log: gathered as rows, and written with one move of the log's head.
+"""Entries a unit of work appends to one log: collected as rows, and written with one move of the log's head.
 
-The head is not locked before it moves: it moves only from where this process knew it to be, so a log never forks, and
-processes that share a name by mistake, or while one takes over from another, run their jobs again instead.
+The head is not locked in advance: it moves only from the position this process knows, so a log never forks. Processes
+that share a name by mistake, or during a takeover, retry their jobs instead.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store.tables import audit_entries, audit_logs, audit_values
 
 Sign: TypeAlias = Callable[[Connection, Frontier], str]
-"""Answers the signed note of a head; raises where it must not be signed."""
+"""Function that returns the signed note of a head; raises if it must not be signed."""
 
 Settled: TypeAlias = "Callable[[rows.Head | None, str], None]"
-"""Hears where the log stands after the unit, None where nobody can know, and the note that was signed in it, if any."""
+"""Callback with the head after the unit (None if unknown) and the note signed in it, or an empty string."""
 
 _Mark: TypeAlias = "tuple[int, int, Frontier, int, int | None]"
 
@@ -36,10 +36,10 @@ _ADD_VALUES = RowInsert(audit_values, "log", "position", "tenant", "sealed")
 
 
 class PendingEntries:
-    """The entries one unit adds to one log; see the module."""
+    """The entries one unit adds to one log."""
 
     def __init__(self, name: str, head: rows.Head, *, sign: Sign, settled: Settled) -> None:
-        """Go on from a head; settled is told how the unit ended."""
+        """Continue from a head; settled is called with the outcome of the unit."""
         self._name, self._head, self._sign, self._settled = name, head, sign, settled
         self._signed_size = head.signed_size
         self._entries: list[tuple[Any, ...]] = []
@@ -54,7 +54,7 @@ class PendingEntries:
         return self.frontier.size - self._signed_size
 
     def add(self, entry: rows.StoredEntry, label: rows.Label) -> None:
-        """Add the entry that belongs at the end."""
+        """Append an entry."""
         self.frontier = self.frontier.append(entry.leaf)
         self.last_us = label.time_us
         self._entries.append(
@@ -71,7 +71,7 @@ class PendingEntries:
         )
 
     def keep_values(self, tenant: str, index: int, sealed: bytes) -> None:
-        """Lay sealed values beside an entry."""
+        """Add sealed values of an entry."""
         self._values.append((self._name, index, tenant, sealed))
 
     def find_values(self, tenant: str, index: int) -> bytes | None:
@@ -84,23 +84,23 @@ class PendingEntries:
         return next((rows.StoredEntry(row[1], row[2], row[3]) for row in found), None)
 
     def sign_at_end(self, now_us: int) -> None:
-        """Let the head be signed once, where the unit leaves it."""
+        """Request a signature of the head at the end of the unit."""
         self._sign_us = now_us
 
     def mark(self) -> _Mark:
-        """Return where it stands, for undo."""
+        """Return a savepoint for undo."""
         return len(self._entries), len(self._values), self.frontier, self.last_us, self._sign_us
 
     def undo(self, mark: _Mark) -> None:
-        """Forget what came after the mark."""
+        """Discard everything after the mark."""
         entries, values, self.frontier, self.last_us, self._sign_us = mark
         del self._entries[entries:]
         del self._values[values:]
 
     def flush(self, connection: Connection) -> None:
-        """Move the head and write every row. Raise ConflictError where the head is not where it was.
+        """Move the head and write every row. Raise ConflictError if the head has moved meanwhile.
 
-        Raise what keeps the head from being signed, too: then none of the unit's entries are kept.
+        Raise also what prevents the head from being signed: then none of the unit's entries are written.
         """
         if self._entries:
             moved = {
@@ -120,6 +120,6 @@ class PendingEntries:
             self._signed_size = self.frontier.size
 
     def settle(self, *, committed: bool) -> None:
-        """Remember the head it left, or that nobody knows it any more."""
+        """Report the new head after a commit, or that it is unknown."""
         head = rows.Head(self.frontier, self._signed_size, self._head.data_key_id, self.last_us)
         self._settled(*((head, self._note) if committed else (None, "")))

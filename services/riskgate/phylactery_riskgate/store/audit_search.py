@@ -1,4 +1,4 @@
-"""Finding entries of the audit logs: by time over all logs, by place in one, always for one tenant."""
+"""Search in the audit logs: by time across all logs, by place in one, always for one tenant."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, a
 EVERYBODYS = frozenset(
     {"bundle_activated", "bundle_refused", "policies_changed", "key_changed", "heads_adopted", "frozen", "unfrozen"}
 )
-"""Kinds every auditor sees where RiskGate itself records them, in the tenant NOBODYS: they decide for all tenants."""
+"""Kinds of RiskGate's own records (tenant NOBODYS) that every auditor sees: they concern all tenants."""
 NOBODYS = ""
 
 _BATCH = 250
 _ORDER = (audit_entries.c.time_us, audit_entries.c.log, audit_entries.c.position)
 
 Position = tuple[int, str, int]
-"""Where an entry stands among those of all logs: time in microseconds, log, index."""
+"""The position of an entry among those of all logs: time in microseconds, log, index."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogSize:
-    """One log: how many entries it has, and how many of them its newest signed head covers."""
+    """One log: its number of entries, and how many of them its newest signed head covers."""
 
     name: str
     size: int
@@ -46,18 +46,18 @@ class FoundEntry:
 
     @property
     def place(self) -> Place:
-        """Return where it stands."""
+        """Return its place in its log."""
         return Place(self.log, self.stored.index)
 
     @property
     def position(self) -> Position:
-        """Return where it stands among those of all logs."""
+        """Return its position among the entries of all logs."""
         return self.time_us, self.log, self.stored.index
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What the columns beside the records narrow a search to; what is empty, or 0, does not."""
+    """Search criteria on columns outside the record; empty or 0 for none."""
 
     log: str = ""
     kind: str = ""
@@ -67,7 +67,7 @@ class Bounds:
 
 
 def log_sizes(connection: Connection) -> list[LogSize]:
-    """Return every log, sorted by name."""
+    """Return the size of every log, sorted by name."""
     query = sa.select(audit_logs.c.name, audit_logs.c.size, audit_logs.c.signed_size).order_by(audit_logs.c.name)
     return [LogSize(*row) for row in connection.execute(query)]
 
@@ -82,9 +82,9 @@ def scan(
     limit: int,
     kinds: frozenset[str] = frozenset(),
 ) -> Iterator[FoundEntry]:
-    """Return a tenant's entries of all logs in the order of time, at most so many, without holding them all.
+    """Yield at most ``limit`` of a tenant's entries of all logs, by time, without holding them in memory.
 
-    With ``kinds`` they are of these alone.
+    With ``kinds``, only these kinds are included.
     """
     columns = audit_entries.c
     query = sa.select(audit_entries).where(columns.tenant == tenant)
@@ -114,7 +114,7 @@ def visible(
     oldest_first: bool = False,
     limit: int,
 ) -> Iterator[FoundEntry]:
-    """Return what a tenant's auditor may see, as ``scan``: its entries, and RiskGate's own that concern all."""
+    """Yield what a tenant's auditor may see, as ``scan``: its entries, and RiskGate's own that concern all."""
     own, general = (
         scan(connection, of, bounds, after=after, oldest_first=oldest_first, limit=limit, kinds=kinds)
         for of, kinds in ((tenant, frozenset[str]()), (NOBODYS, EVERYBODYS))
@@ -123,7 +123,7 @@ def visible(
 
 
 def following(connection: Connection, tenant: str, log: str, first: int, end: int) -> list[FoundEntry]:
-    """Return what a tenant's auditor may see of a log, from one index to before another: see ``visible``."""
+    """Return what a tenant's auditor may see of a log, from first to before end: see ``visible``."""
     columns = audit_entries.c
     general = sa.and_(columns.tenant == NOBODYS, columns.kind.in_(EVERYBODYS))
     query = sa.select(audit_entries).where(
@@ -136,7 +136,7 @@ def following(connection: Connection, tenant: str, log: str, first: int, end: in
 
 
 def leaves_of(connection: Connection, log: str, first: int, end: int) -> list[tuple[int, bytes]]:
-    """Return index and leaf hash of every entry of a log, from one index to before another."""
+    """Return index and leaf hash of every entry of a log, from first to before end."""
     columns = audit_entries.c
     query = sa.select(columns.position, columns.leaf).where(
         columns.log == log, columns.position >= first, columns.position < end
@@ -151,7 +151,7 @@ def find_entry(connection: Connection, tenant: str, place: Place) -> FoundEntry 
 
 
 def with_values(connection: Connection, tenant: str, places: Mapping[Place, FoundEntry]) -> list[FoundEntry]:
-    """Return those of the entries whose values still lie beside them."""
+    """Return the entries whose values still exist."""
     columns = audit_values.c
     query = sa.select(columns.log, columns.position).where(
         columns.tenant == tenant, sa.tuple_(columns.log, columns.position).in_([(p.log, p.index) for p in places])
@@ -160,14 +160,14 @@ def with_values(connection: Connection, tenant: str, places: Mapping[Place, Foun
 
 
 def find_checkpoint(connection: Connection, log: str, size: int) -> str:
-    """Return the head signed at exactly this size, empty where none was."""
+    """Return the head signed at exactly this size, or an empty string."""
     columns = audit_checkpoints.c
     note = connection.execute(sa.select(columns.note).where(columns.log == log, columns.size == size)).scalar()
     return "" if note is None else raw_bytes(note).decode(errors="replace")
 
 
 def newest_checkpoint(connection: Connection, log: str) -> str:
-    """Return the head signed over the most entries, empty where none was."""
+    """Return the signed head of the largest size, or an empty string."""
     columns = audit_checkpoints.c
     query = sa.select(columns.note).where(columns.log == log).order_by(columns.size.desc()).limit(1)
     note = connection.execute(query).scalar()

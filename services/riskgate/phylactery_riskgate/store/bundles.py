@@ -1,4 +1,4 @@
-"""Bundles: every one that ever decided, by its hash, and the two heads that say which does now."""
+"""Store of bundles: every bundle that was ever active, by hash, and the heads of the two slots."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.store.tables import bundle_activations, bundle_heads, bundles, from_json, row_of, to_json
 
 _MAX_BYTES = 8 * 1_048_576
-"""What is kept of a bundle at most, with room for the escapes of JSON."""
+"""Maximum size of a stored bundle, with room for JSON escapes."""
 
 
 class Slot(StrEnum):
-    """What a bundle is active for."""
+    """The role of an active bundle."""
 
     LIVE = "live"
     SHADOW = "shadow"
@@ -26,10 +26,10 @@ class Slot(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BundleHead:
-    """The active bundle of a slot and how it became that; revision 0 where there is none.
+    """The active bundle of a slot and its activation; revision 0 if there is none.
 
     ``source`` is "folder", "activation" or "rollback", ``signed_by`` the thumbprint of the policy key whose signature
-    was checked. ``number`` counts the moves of the slot.
+    was verified. ``number`` counts the activations of the slot.
     """
 
     revision: int
@@ -43,7 +43,7 @@ class BundleHead:
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A move of a slot: the head as it became, and the tenant of who moved it, empty for RiskGate itself."""
+    """One activation in a slot: the new head, and the tenant of the person, empty for RiskGate itself."""
 
     slot: Slot
     head: BundleHead
@@ -51,7 +51,7 @@ class Activation:
 
 
 def find_head(connection: Connection, slot: Slot, *, lock: bool = False) -> BundleHead:
-    """Return the head of a slot; lock keeps other activations out until the commit."""
+    """Return the head of a slot; with lock, other activations are excluded until the commit."""
     query = sa.select(bundle_heads).where(bundle_heads.c.slot == str(slot))
     row = connection.execute(query.with_for_update() if lock else query).one()._asdict()
     del row["slot"]
@@ -59,28 +59,28 @@ def find_head(connection: Connection, slot: Slot, *, lock: bool = False) -> Bund
 
 
 def move_head(connection: Connection, slot: Slot, head: BundleHead, tenant: str = "") -> None:
-    """Let another bundle be the active one of a slot, and keep the move, whose number follows the last one."""
+    """Activate another bundle in a slot, and add the activation to the history."""
     row = row_of(head)
     connection.execute(sa.update(bundle_heads).where(bundle_heads.c.slot == str(slot)).values(**row))
     connection.execute(sa.insert(bundle_activations).values(slot=str(slot), activated_by_tenant=tenant, **row))
 
 
 def list_activations(connection: Connection, limit: int) -> list[Activation]:
-    """Return the newest moves of both slots, newest first."""
+    """Return the latest activations of both slots, newest first."""
     columns = bundle_activations.c
     query = sa.select(bundle_activations).order_by(columns.activate_us.desc(), columns.number.desc(), columns.slot)
     return [_activation(row) for row in connection.execute(query.limit(limit))]
 
 
 def decided_before(connection: Connection, revision: int) -> str:
-    """Return the hash of the bundle that decided under this revision, empty where none did."""
+    """Return the hash of the bundle that was live under this revision, or an empty string."""
     columns = bundle_activations.c
     query = sa.select(columns.hash).where(columns.slot == str(Slot.LIVE), columns.revision == revision).limit(1)
     return str(connection.execute(query).scalar_one_or_none() or "")
 
 
 def find_before(connection: Connection, bundle_hash: str) -> Activation | None:
-    """Return the last bundle that decided before this one first did, None where there was none."""
+    """Return the last bundle that was live before this one first was, or None."""
     columns = bundle_activations.c
     live = columns.slot == str(Slot.LIVE)
     first = sa.select(sa.func.min(columns.number)).where(live, columns.hash == bundle_hash).scalar_subquery()
@@ -90,7 +90,7 @@ def find_before(connection: Connection, bundle_hash: str) -> Activation | None:
 
 
 def find_revision(connection: Connection, bundle_hash: str) -> int:
-    """Return the revision of a kept bundle, 0 where it is not kept."""
+    """Return the revision of a stored bundle, or 0."""
     query = sa.select(bundles.c.revision).where(bundles.c.hash == bundle_hash)
     return int(connection.execute(query).scalar_one_or_none() or 0)
 
@@ -102,9 +102,9 @@ def _activation(row: sa.Row[Any]) -> Activation:
 
 
 def keep_bundle(connection: Connection, bundle_hash: str, revision: int, files: dict[str, str], now_us: int) -> None:
-    """Keep the files of a bundle, with their signature; files that are kept already are replaced by these.
+    """Store the files of a bundle, with their signature; files already stored are replaced.
 
-    The hash does not cover the signature, so that a bundle signed anew is the same bundle.
+    The hash does not cover the signature, so a bundle with a new signature is the same bundle.
     """
     packed = zlib.compress(to_json(files))
     renewed = connection.execute(sa.update(bundles).where(bundles.c.hash == bundle_hash).values(files=packed))
@@ -114,7 +114,7 @@ def keep_bundle(connection: Connection, bundle_hash: str, revision: int, files: 
 
 
 def find_files(connection: Connection, bundle_hash: str) -> dict[str, str] | None:
-    """Return the files of a bundle by name, None where it is not kept. Raise DataLoss when the row was altered."""
+    """Return the files of a bundle by name, or None if it is not stored. Raise DataLoss if the row was altered."""
     packed = connection.execute(sa.select(bundles.c.files).where(bundles.c.hash == bundle_hash)).scalar_one_or_none()
     if packed is None:
         return None

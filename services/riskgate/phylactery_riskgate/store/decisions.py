@@ -1,4 +1,4 @@
-"""Decisions: one row for every (tenant, user, run, tool_call_id, counted approval)."""
+"""Store of decisions: one row for every (tenant, user, run, tool_call_id, counted approval)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from phylactery_riskgate.store.tables import decisions, from_json, to_json
 
 
 class CallKey(NamedTuple):
-    """The place of one call: whose it is, and where in a run. There is one decision for it, and one redemption."""
+    """The key of one call: its user and its place in a run. Each has one decision and one redemption."""
 
     tenant: str
     subject: str
@@ -30,12 +30,12 @@ PERMITS_OVER = -1
 
 
 class DecisionRecord(NamedTuple):
-    """A decision as the store keeps it.
+    """A decision as stored.
 
-    ``counted_approval_id`` is the approval it was asked with, ``approval_id`` the one it created; either may be empty.
-    ``fingerprint`` and ``args_hash`` are kept hashes (kept_hashes.py), the latter empty where binding failed;
-    ``args_commitment`` is what its record commits to the hash by. ``permit_us`` is when the newest permit was issued, 0
-    where there is none, and PERMITS_OVER where there will be no other; ``permit_id`` names it: no earlier one counts.
+    ``counted_approval_id`` is the approval the call named, ``approval_id`` the one it created; either may be empty.
+    ``fingerprint`` and ``args_hash`` are keyed hashes (audit.commitments), the latter empty if binding failed;
+    ``args_commitment`` is its record's commitment to that hash. ``permit_us`` is when the newest permit was issued, 0
+    if there is none, and PERMITS_OVER if there will be no other; ``permit_id`` is its id: earlier ones are void.
     ``revoke_us`` is when an operator voided the decision, 0 for never.
     """
 
@@ -79,7 +79,7 @@ _BY_CALL = Query(
     )
 )
 _MOST_PER_CALL = 10
-"""Decisions about one tool call of a thread that are looked at: few runs of it give their calls the same ids."""
+"""Maximum decisions read per tool call of a thread: few runs reuse the same call ids."""
 _OF_THREAD_CALL = (
     _ALL.where(
         decisions.c.tenant == sa.bindparam("tenant"),
@@ -109,12 +109,12 @@ _gathered = Gathered(_keys, _write)
 
 
 def insert_decision(connection: Connection, record: DecisionRecord) -> None:
-    """Add a decision, with everything else of the unit of work at its end."""
+    """Insert a decision, together with the rest of the unit of work at its end."""
     _gathered.add(connection, record)
 
 
 def find_call(connection: Connection, key: CallKey, counted_approval_id: str) -> DecisionRecord | None:
-    """Return the decision about this place, whatever its arguments were."""
+    """Return the decision for this key, whatever its arguments were."""
     place = key, counted_approval_id
     found = _gathered.find(connection, place)
     if found is not None or place in _free_of(connection):
@@ -130,7 +130,7 @@ def find_call(connection: Connection, key: CallKey, counted_approval_id: str) ->
 
 
 def decisions_of_call(connection: Connection, key: CallKey, thread_id: str) -> list[DecisionRecord]:
-    """Return the newest decisions about a tool call of a thread, those of any run where the key names none."""
+    """Return the newest decisions about a tool call of a thread, of any run if the key names none."""
     place = {"tenant": key.tenant, "subject": key.subject, "thread_id": thread_id, "tool_call_id": key.tool_call_id}
     if key.run_id:
         rows = _BY_RUN_CALL.all(connection, {**place, "run_id": key.run_id})
@@ -140,9 +140,9 @@ def decisions_of_call(connection: Connection, key: CallKey, thread_id: str) -> l
 
 
 def look_ahead(connection: Connection, keys: Sequence[CallKey]) -> None:
-    """Find which places of one user nothing was decided for, so that find_call need not look at each of them.
+    """Look up which keys of one user have no decision, so that find_call need not query each of them.
 
-    It holds for this unit of work: who is faster in another process is met when the rows are written, as ever.
+    Valid for this unit of work: a faster process is detected when the rows are written, as always.
     """
     unit = unit_of(connection)
     if unit is None:
@@ -152,7 +152,7 @@ def look_ahead(connection: Connection, keys: Sequence[CallKey]) -> None:
     for key in keys:
         by_run.setdefault((key.tenant, key.subject, key.run_id), []).append(key.tool_call_id)
     for (tenant, subject, run_id), calls in by_run.items():
-        size = 1 << (len(calls) - 1).bit_length()  # few sizes, so that the driver knows every text it is given
+        size = 1 << (len(calls) - 1).bit_length()  # rounded to a power of two for the statement cache
         named = {f"call_{number}": calls[min(number, len(calls) - 1)] for number in range(size)}
         at = {"tenant": tenant, "subject": subject, "run_id": run_id, "counted_approval_id": ""}
         taken = {row[0] for row in _taken(size).all(connection, at | named)}
@@ -160,22 +160,22 @@ def look_ahead(connection: Connection, keys: Sequence[CallKey]) -> None:
 
 
 class FreePlaces:
-    """The places a unit of work has found free: a part of it that writes nothing."""
+    """The keys a unit of work found without a decision; writes nothing."""
 
     def __init__(self) -> None:
         self.places: set[tuple[CallKey, str]] = set()
 
     def mark(self) -> None:
-        """Have nothing to undo: what is in the store does not change with the job that looked."""
+        """No-op: the stored state does not depend on the job that read it."""
 
     def undo(self, mark: None) -> None:
-        """Have nothing to undo."""
+        """No-op."""
 
     def flush(self, connection: Connection) -> None:
-        """Have nothing to write."""
+        """No-op."""
 
     def settle(self, *, committed: bool) -> None:
-        """Have nothing to remember."""
+        """No-op."""
 
 
 def _free_of(connection: Connection) -> AbstractSet[tuple[CallKey, str]]:
@@ -186,7 +186,7 @@ def _free_of(connection: Connection) -> AbstractSet[tuple[CallKey, str]]:
 
 @cache
 def _taken(size: int) -> Query:
-    """Return what finds which of so many calls of a run something was decided for."""
+    """Return the query for which of ``size`` calls of a run have a decision."""
     calls = decisions.c.tool_call_id.in_([sa.bindparam(f"call_{number}") for number in range(size)])
     return Query(
         sa.select(decisions.c.tool_call_id).where(
@@ -206,12 +206,12 @@ def find_decision(connection: Connection, tenant: str, decision_id: str) -> Deci
 
 
 def tenants_with_decisions(connection: Connection) -> list[str]:
-    """Return every tenant something was decided for, for commands that work on the whole database."""
+    """Return every tenant with decisions, for commands that work on the whole database."""
     return list(connection.execute(sa.select(decisions.c.tenant).distinct().order_by(decisions.c.tenant)).scalars())
 
 
 def renew_permit(connection: Connection, tenant: str, decision_id: str, permit_id: str, now_us: int) -> None:
-    """Note which permit of a decision is the newest."""
+    """Update the newest permit of a decision."""
 
     def renewed(record: DecisionRecord) -> DecisionRecord:
         return record._replace(permit_id=permit_id, permit_us=now_us)
@@ -226,7 +226,7 @@ def renew_permit(connection: Connection, tenant: str, decision_id: str, permit_i
 
 
 def revoke(connection: Connection, tenant: str, decision_id: str, now_us: int) -> None:
-    """Void a decision: no permit of it counts any more."""
+    """Void a decision and all of its permits."""
 
     def revoked(record: DecisionRecord) -> DecisionRecord:
         return record._replace(permit_id="", revoke_us=now_us)

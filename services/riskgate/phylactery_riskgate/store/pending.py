@@ -1,4 +1,4 @@
-"""Rows of one table that a unit of work writes together at its end, found by their keys until then."""
+"""Pending rows of one table, written together at the end of a unit of work and found by key until then."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sqlalchemy.engine import Connection
 Row = TypeVar("Row")
 
 Keys = tuple[Hashable, ...]
-"""All a row is found by; the first tells which row it is."""
+"""All keys of a row; the first identifies it."""
 
 
 class PendingRows(Generic[Row]):
-    """A part of a unit of work; see the module."""
+    """The pending rows of one table, as a part of a unit of work."""
 
     def __init__(self, keys: Callable[[Row], Keys], write: Callable[[Connection, Sequence[Row]], None]) -> None:
-        """Take what answers a row's keys, and what adds many rows at once."""
+        """Set the function that returns a row's keys, and the one that inserts many rows."""
         self._keys, self._write = keys, write
         self._made: list[tuple[int, Row]] = []
         self._found: dict[Hashable, tuple[int, Row]] = {}
@@ -28,7 +28,7 @@ class PendingRows(Generic[Row]):
         self._put(len(self._made), row)
 
     def change(self, row: Row) -> None:
-        """Put a row in the place of the one with its first key. Raise KeyError where there is none."""
+        """Replace the row with the same first key. Raise KeyError if there is none."""
         self._put(self._found[self._keys(row)[0]][0], row)
 
     def find(self, key: Hashable) -> Row | None:
@@ -37,11 +37,11 @@ class PendingRows(Generic[Row]):
         return None if found is None else found[1]
 
     def mark(self) -> int:
-        """Return where it stands, for undo."""
+        """Return a savepoint for undo."""
         return len(self._made)
 
     def undo(self, mark: int) -> None:
-        """Forget what came after the mark."""
+        """Discard everything after the mark."""
         kept = self._made[:mark]
         self._made.clear()
         self._found.clear()
@@ -49,7 +49,7 @@ class PendingRows(Generic[Row]):
             self._put(number, row)
 
     def flush(self, connection: Connection) -> None:
-        """Write every row as it is now. Raise IntegrityError when another process added one first."""
+        """Write the current version of every row. Raise IntegrityError if another process inserted one first."""
         self._write(connection, list(dict(self._made).values()))
 
     def _put(self, number: int, row: Row) -> None:
@@ -57,18 +57,18 @@ class PendingRows(Generic[Row]):
         self._found.update(dict.fromkeys(self._keys(row), (number, row)))
 
     def settle(self, *, committed: bool) -> None:
-        """Have nothing to remember."""
+        """No-op."""
 
 
 class Gathered(Generic[Row]):
-    """The rows of one table, gathered by whatever unit of work the connection is in."""
+    """Pending rows of one table in the connection's unit of work."""
 
     def __init__(self, keys: Callable[[Row], Keys], write: Callable[[Connection, Sequence[Row]], None]) -> None:
-        """Take what PendingRows takes."""
+        """Store the arguments of PendingRows."""
         self._keys, self._write = keys, write
 
     def add(self, connection: Connection, row: Row) -> None:
-        """Add a row, with everything else of the unit of work at its end, or at once where there is none."""
+        """Add a row to the unit of work, or write it at once if there is none."""
         unit = unit_of(connection)
         if unit is None:
             self._write(connection, [row])
@@ -76,7 +76,7 @@ class Gathered(Generic[Row]):
             unit.part(self, lambda: PendingRows(self._keys, self._write)).add(row)
 
     def change(self, connection: Connection, key: Hashable, change: Callable[[Row], Row]) -> bool:
-        """Change a row that the unit of work has not written yet, but for its keys; say whether there is one."""
+        """Change an unwritten row of the unit of work, except for its keys; return True if there is one."""
         pending = self._pending(connection)
         row = None if pending is None else pending.find(key)
         if pending is None or row is None:

@@ -1,4 +1,4 @@
-"""Redemptions, one for every bound call ever, and the outcomes reported for them."""
+"""Store of redemptions, at most one per bound call, and of their reported outcomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from phylactery_riskgate.store.tables import from_json, outcomes, redemptions, t
 
 @dataclass(frozen=True, slots=True)
 class Redemption:
-    """A redeemed call: which execution has it, and the claims of its receipt but the hash of the arguments."""
+    """A redeemed call: its execution, and the claims of its receipt except the hash of the arguments."""
 
     tenant: str
     subject: str
@@ -35,7 +35,7 @@ class Redemption:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeReport:
-    """How an execution ended, as it was reported."""
+    """The reported outcome of an execution."""
 
     outcome: str
     result_hash: str
@@ -95,15 +95,15 @@ _gathered = Gathered(_keys, _write)
 
 
 def insert_redemption(connection: Connection, redemption: Redemption) -> None:
-    """Add a redemption, with everything else of the unit of work at its end.
+    """Insert a redemption, together with the rest of the unit of work at its end.
 
-    That raises IntegrityError when another process redeemed the call first.
+    That raises IntegrityError if another process redeemed the call first.
     """
     _gathered.add(connection, redemption)
 
 
 def find_redemption(connection: Connection, key: CallKey) -> Redemption | None:
-    """Return who has redeemed this call, if anybody has."""
+    """Return the redemption of this call, or None."""
     found = _gathered.find(connection, key)
     return found or _found(_BY_CALL.one(connection, key._asdict()))
 
@@ -111,7 +111,7 @@ def find_redemption(connection: Connection, key: CallKey) -> Redemption | None:
 def find_execution(
     connection: Connection, tenant: str, subject: str, execution_id: str, *, lock: bool = False
 ) -> Redemption | None:
-    """Return what an execution redeemed; lock keeps other writers from it until the commit."""
+    """Return what an execution redeemed; with lock, other writers are excluded until the commit."""
     found = _gathered.find(connection, (tenant, subject, execution_id))
     query = _BY_EXECUTION_LOCKED if lock else _BY_EXECUTION
     values = {"tenant": tenant, "subject": subject, "execution_id": execution_id}
@@ -119,7 +119,7 @@ def find_execution(
 
 
 def without_outcome(connection: Connection, tenant: str, *, before_us: int, limit: int) -> list[Redemption]:
-    """Return calls redeemed before a time whose outcome nobody has reported yet, oldest first."""
+    """Return calls redeemed before a time without a reported outcome, oldest first."""
     reported = sa.exists().where(
         outcomes.c.tenant == redemptions.c.tenant,
         outcomes.c.subject == redemptions.c.subject,
@@ -151,7 +151,7 @@ def outcome_reports(
 def insert_outcome(
     connection: Connection, of: Redemption, number: int, report: OutcomeReport, *, now_us: int, place: Place
 ) -> None:
-    """Add a report."""
+    """Insert an outcome report."""
     row = (
         of.tenant,
         of.subject,

@@ -1,7 +1,7 @@
-"""What operators stopped: freezes, one row each, and decisions that were revoked.
+"""Store of operator stops: freezes, one row each, and revoked decisions.
 
-Redeem holds a lock that a freeze and a revocation wait for, so that after either is answered nothing of it is redeemed.
-Evaluate takes no lock: what it answers is an invitation to Redeem.
+Redeem holds a lock that a freeze and a revocation wait for, so that once either is answered, nothing it covers is
+redeemed. Evaluate takes no lock: its permit still has to pass Redeem.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KNOWN = "freezes in force"
 
 
 class Scope(StrEnum):
-    """What a freeze stops."""
+    """The scope of a freeze."""
 
     ALL = "all"
     TENANT = "tenant"
@@ -34,14 +34,14 @@ class Scope(StrEnum):
 
 
 class Target(NamedTuple):
-    """What is frozen; an empty tenant is every tenant."""
+    """The calls a freeze applies to; an empty tenant means every tenant."""
 
     scope: Scope
     tenant: str
     name: str
 
     def means(self, tenant: str, subject: str, tool: str) -> bool:
-        """Return True if a call is one of those that are frozen."""
+        """Return True if the target covers a call."""
         if self.tenant not in (EVERY_TENANT, tenant):
             return False
         return self.scope in (Scope.ALL, Scope.TENANT) or self.name == (subject if self.scope is Scope.USER else tool)
@@ -49,7 +49,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FreezeRow:
-    """One freeze; ``by_installation`` says who can lift it."""
+    """One freeze; ``by_installation`` says whether the installation or the tenant can lift it."""
 
     scope: Scope
     tenant: str
@@ -62,7 +62,7 @@ class FreezeRow:
 
     @property
     def target(self) -> Target:
-        """What is frozen."""
+        """Return the target of the freeze."""
         return Target(self.scope, self.tenant, self.name)
 
 
@@ -70,28 +70,28 @@ _ALL = Query(sa.select(freezes).order_by(freezes.c.freeze_us, freezes.c.scope, f
 
 
 class _InForce:
-    """A part of a unit of work: what is frozen, read once for all its jobs, and whether nobody freezes meanwhile."""
+    """Part of a unit of work: the freezes, read once for all its jobs, and whether they are locked."""
 
     def __init__(self) -> None:
         self.rows: list[FreezeRow] | None = None
         self.locked = False
 
     def mark(self) -> None:
-        """Have nothing to note: what a job did is forgotten as a whole."""
+        """No-op: a job's changes are discarded as a whole."""
 
     def undo(self, mark: None) -> None:  # noqa: ARG002 - it has noted nothing
-        """Forget everything: a lock goes with the savepoint it was taken in, and so does what the job changed."""
+        """Discard everything: the lock is released with its savepoint, and the job's changes are gone."""
         self.rows, self.locked = None, False
 
     def flush(self, connection: Connection) -> None:
-        """Have nothing to write."""
+        """No-op."""
 
     def settle(self, *, committed: bool) -> None:
-        """Have nothing to remember."""
+        """No-op."""
 
 
 def in_force(connection: Connection, *, lock: bool = False) -> list[FreezeRow]:
-    """Return every freeze, oldest first; lock keeps further ones out until the commit. Raise BusyError."""
+    """Return every freeze, oldest first; with lock, none can be added until the commit. Raise BusyError."""
     unit = unit_of(connection)
     if unit is None:
         return _read(connection)
@@ -107,28 +107,28 @@ def in_force(connection: Connection, *, lock: bool = False) -> list[FreezeRow]:
 def find_freeze(
     connection: Connection, tenant: str, subject: str, tool: str, *, lock: bool = False
 ) -> FreezeRow | None:
-    """Return the oldest freeze that stops a call, None where none does. Raise BusyError, as in_force."""
+    """Return the oldest freeze that covers a call, or None. Raise BusyError, as in_force."""
     return next((one for one in in_force(connection, lock=lock) if one.target.means(tenant, subject, tool)), None)
 
 
 def keep_out(connection: Connection) -> None:
-    """Keep every Redeem out until the commit, once those that are at it have ended. Raise BusyError.
+    """Exclude every Redeem until the commit, once running ones have ended. Raise BusyError.
 
-    It waits inside the database, which only one at a time may: whoever redeems never waits for anybody.
+    It waits inside the database, and only one writer at a time may; Redeem itself never waits.
     """
     locks.take(connection, _TURN)
     locks.wait_for(connection, _LOCK)
-    _forget(connection)  # what was read before the wait is old
+    _forget(connection)  # what was read before the wait may be outdated
 
 
 def insert_freeze(connection: Connection, row: FreezeRow) -> None:
-    """Add a freeze."""
+    """Insert a freeze."""
     connection.execute(sa.insert(freezes).values(**row_of(row)))
     _forget(connection)
 
 
 def delete_freeze(connection: Connection, target: Target, *, by_installation: bool) -> bool:
-    """Remove a freeze; return True if there was one."""
+    """Delete a freeze; return True if there was one."""
     done = connection.execute(
         sa.delete(freezes).where(
             freezes.c.scope == str(target.scope),
@@ -142,9 +142,9 @@ def delete_freeze(connection: Connection, target: Target, *, by_installation: bo
 
 
 def anything_decided(connection: Connection, target: Target) -> bool:
-    """Return True if a decision about a call of this tenant, or of this user of it, is on record.
+    """Return True if there is a decision about a call of this tenant, or of this user.
 
-    It says nothing of a tool, nor of everything: these are known anyhow.
+    For a tool, and for everything, return True: their existence is known otherwise.
     """
     if target.scope in (Scope.ALL, Scope.TOOL):
         return True
@@ -155,7 +155,7 @@ def anything_decided(connection: Connection, target: Target) -> bool:
 
 
 def count_running(connection: Connection, target: Target) -> int:
-    """Count redeemed calls a target means whose outcome nobody has reported, up to MAX_COUNTED."""
+    """Count redeemed calls of a target without a reported outcome, up to MAX_COUNTED."""
     reported = sa.exists().where(
         outcomes.c.tenant == redemptions.c.tenant,
         outcomes.c.subject == redemptions.c.subject,

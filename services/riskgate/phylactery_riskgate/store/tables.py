@@ -1,4 +1,4 @@
-"""RiskGate's tables, for SQLite and PostgreSQL alike: times are microseconds, JSON and sealed values are bytes."""
+"""RiskGate's tables, for SQLite and PostgreSQL: times are microseconds, JSON and sealed values are bytes."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ approval_votes = sa.Table(
     sa.Column("approver", sa.Boolean, nullable=False, server_default=sa.true()),
     sa.Column("level", _NAME, nullable=False, server_default=""),
     sa.Column("groups", sa.LargeBinary, nullable=False, server_default=sa.text("''")),
-    # a MAC under a key outside the database, empty for a vote of before
+    # a MAC under a key outside the database, empty for votes of earlier versions
     sa.Column("proof", _HASH, nullable=False, server_default=""),
 )
 
@@ -152,7 +152,7 @@ audit_logs = sa.Table(
     sa.Column("frontier", sa.LargeBinary, nullable=False),
     sa.Column("signed_size", sa.BigInteger, nullable=False),
     sa.Column("data_key_id", sa.String(32), nullable=False),
-    # the latest time in the log: a clock that is set back must not put an entry before the one ahead of it
+    # the latest time in the log: a clock that is set back must not put an entry before its predecessor
     sa.Column("last_us", sa.BigInteger, nullable=False),
 )
 
@@ -163,7 +163,7 @@ audit_entries = sa.Table(
     sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("leaf", sa.LargeBinary, nullable=False),
     sa.Column("record", sa.LargeBinary, nullable=False),
-    # what lists look for; the record is the truth, and these repeat it
+    # search columns, copied from the record, which is authoritative
     sa.Column("tenant", _NAME, nullable=False),
     sa.Column("subject", _NAME, nullable=False),
     sa.Column("kind", sa.String(32), nullable=False),
@@ -171,7 +171,7 @@ audit_entries = sa.Table(
     sa.Index("audit_entries_by_time", "tenant", "time_us", "log", "position"),
 )
 
-# heads of perfect subtrees of 256, 65,536, 16,777,216 entries, so that a proof reads few leaves; filled in behind
+# heads of perfect subtrees of 256, 65,536 and 16,777,216 entries, so that a proof reads few leaves; filled in later
 audit_subtrees = sa.Table(
     "audit_subtrees",
     METADATA,
@@ -244,11 +244,11 @@ bundle_heads = sa.Table(
     sa.Column("signed_by", _NAME, nullable=False),
     sa.Column("activate_us", sa.BigInteger, nullable=False),
     sa.Column("activated_by", _NAME, nullable=False),
-    # how many times the head was moved: a later bundle may have a lower revision, where somebody went back to it
+    # counts activations: a later bundle has a lower revision after a rollback
     sa.Column("number", sa.BigInteger, nullable=False, server_default="0"),
 )
 
-# every bundle that ever became the active one of a slot, by the number of the move
+# every bundle that was ever active in a slot, by activation number
 bundle_activations = sa.Table(
     "bundle_activations",
     METADATA,
@@ -263,7 +263,7 @@ bundle_activations = sa.Table(
     sa.Column("activated_by_tenant", _NAME, nullable=False),
 )
 
-# what operators stopped; an empty tenant is every tenant
+# freezes of operators; an empty tenant means every tenant
 freezes = sa.Table(
     "freezes",
     METADATA,
@@ -278,7 +278,7 @@ freezes = sa.Table(
 )
 
 
-# what RiskGate was shown of one request: it ends by its time, and what was kept of it goes with it
+# one request of a user with its input; expires, and is removed with its pieces
 tasks = sa.Table(
     "tasks",
     METADATA,
@@ -287,7 +287,7 @@ tasks = sa.Table(
     sa.Column("subject", _NAME, nullable=False),
     sa.Column("thread_id", _NAME, nullable=False),
     sa.Column("request_id", _NAME, nullable=False),
-    # a keyed hash of what it was begun with, empty once it ended
+    # a keyed hash of its initial input, empty once it ended
     sa.Column("begun", _HASH, nullable=False),
     sa.Column("continues_id", _NAME, nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
@@ -316,7 +316,7 @@ task_pieces = sa.Table(
     sa.UniqueConstraint("task_id", "tool_call_id", name="task_pieces_one_per_call"),
 )
 
-# which redeemed calls used up an ask of a task's words, a row each: they go with the task
+# redeemed calls that used up an ask of a task's words, one row each; removed with the task
 ask_uses = sa.Table(
     "ask_uses",
     METADATA,
@@ -331,7 +331,7 @@ ask_uses = sa.Table(
     sa.Column("use_us", sa.BigInteger, nullable=False),
 )
 
-# what the words of a later task took back of this one
+# what the words of a later task took back from this one
 retractions = sa.Table(
     "retractions",
     METADATA,
@@ -340,22 +340,22 @@ retractions = sa.Table(
     sa.Column("subject", _NAME, primary_key=True),
     sa.Column("by_task_id", _NAME, primary_key=True),
     sa.Column("everything", sa.Boolean, nullable=False),
-    # effects by their names, nouns and targets as keyed hashes
+    # effects by name, nouns and targets as keyed hashes
     sa.Column("forbidden", sa.LargeBinary, nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
 )
 
 
 def row_of(record: Any) -> dict[str, Any]:
-    """Return the fields of a record, a dataclass, by name; unlike asdict it copies nothing."""
+    """Return the fields of a dataclass by name; unlike asdict, without copying values."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def to_json(value: Any) -> bytes:
-    """Return a JSON column's bytes: of texts and whole numbers, in lists and by name."""
+    """Return a JSON column's bytes, for texts and integers in lists and objects."""
     return orjson.dumps(value)
 
 
 def from_json(data: bytes) -> Any:
-    """Read a JSON column's bytes."""
+    """Parse a JSON column's bytes."""
     return json.loads(data)

@@ -1,6 +1,6 @@
-"""Tasks and what was shown of them: a row for each, and one for the words and for every result, which is sealed.
+"""Store of tasks and their pieces: one row per task, and one sealed row for the words and for every result.
 
-A task is found by its tenant and its user together, never by its id alone.
+A task is looked up by its tenant and its user, never by its id alone.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _T, _P = tasks.c, task_pieces.c
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One request of a user; ``end_us`` is 0 while nobody has ended it, and ahead while others may go on from it.
+    """One request of a user; ``end_us`` is 0 until it is ended, and in the future while others may continue it.
 
-    ``begun`` is a keyed hash of what it was begun with, ``pieces`` how many pieces were shown, the words included, and
-    ``size`` their bytes before they were packed.
+    ``begun`` is a keyed hash of its initial input, ``pieces`` the number of its pieces, including the words, and
+    ``size`` their unpacked bytes.
     """
 
     id: str
@@ -40,24 +40,24 @@ class Task:
     size: int
 
     def over(self, now_us: int) -> bool:
-        """Return whether its time is over."""
+        """Return True if it has expired."""
         return now_us >= self.expire_us
 
     def open(self, now_us: int) -> bool:
-        """Return True if it still takes calls and results."""
+        """Return True if it still accepts calls and results."""
         return not self.end_us and not self.over(now_us)
 
     def kept(self, now_us: int) -> bool:
-        """Return True if it was ended, and another task may still go on from it."""
+        """Return True if it was ended, but another task may still continue it."""
         return now_us < self.end_us and not self.over(now_us)
 
 
 @dataclass(frozen=True, slots=True)
 class PieceRow:
-    """The words, which are number 0 and no tool call's, or one result; ``shown`` is a keyed hash of it as it came.
+    """The words (number 0, without a tool call), or one result; ``shown`` is a keyed hash of the input.
 
-    ``held`` is how many of its values were kept, ``cut`` says that there were more, and ``unproven`` that the tool
-    writes and no redemption of its call was known.
+    ``held`` is the number of values kept, ``cut`` is True if there were more, and ``unproven`` if the tool writes and
+    no redemption of its call was known.
     """
 
     task_id: str
@@ -101,7 +101,7 @@ _GOES_ON = Query(
         _T.end_us == 0,
     )
 )
-# cast, because SQLite hands out text, or fails, where somebody altered a row by hand
+# cast, because SQLite returns text, or fails, if a row was altered by hand
 _BYTES = sa.cast(_P.sealed, sa.LargeBinary)
 _PIECE = Query(
     sa.select(*(_BYTES if name == "sealed" else _P[name] for name in _PIECE_COLUMNS)).where(
@@ -131,21 +131,21 @@ _DROP = Update(sa.delete(tasks).where(_T.id == sa.bindparam("at_id")))
 
 
 def insert_task(connection: Connection, task: Task, words: PieceRow) -> None:
-    """Add a task and its words. Raise IntegrityError when another process began the same request first."""
+    """Insert a task and its words. Raise IntegrityError if another process began the same request first."""
     _ADD_TASK.run(connection, [_task_values(task)])
     _ADD_PIECE.run(connection, [_piece_values(words)])
 
 
 def insert_piece(connection: Connection, task: Task, piece: PieceRow, size: int) -> None:
-    """Add a piece of so many bytes to a task that find_task has locked."""
+    """Insert a piece of ``size`` bytes into a task that find_task has locked."""
     _ADD_PIECE.run(connection, [_piece_values(piece)])
     _GROW.run(connection, {"at_id": task.id, "now_pieces": piece.number + 1, "now_size": task.size + size})
 
 
 def find_task(connection: Connection, tenant: str, subject: str, task_id: str, *, lock: bool = False) -> Task | None:
-    """Return a task of the user; lock keeps other writers from it until the commit.
+    """Return a task of the user; with lock, other writers are excluded until the commit.
 
-    Raise BusyError where another replica has it locked.
+    Raise BusyError if another replica has it locked.
     """
     place = {"tenant": tenant, "subject": subject, "id": task_id}
     row = (_FIND_LOCKED if lock else _FIND).one(connection, place)
@@ -163,18 +163,18 @@ def find_request(connection: Connection, tenant: str, subject: str, request_id: 
 
 
 def lock_user(connection: Connection, tenant: str, subject: str) -> None:
-    """Keep other replicas from beginning a task of the user until the commit. Raise BusyError."""
+    """Exclude other replicas from beginning a task of the user until the commit. Raise BusyError."""
     locks.take(connection, f"tasks of {subject} in {tenant}")
 
 
 def count_open(connection: Connection, tenant: str, subject: str, now_us: int) -> int:
-    """Return how many tasks of the user still count."""
+    """Return the number of the user's open tasks."""
     row = _OPEN.one(connection, {"tenant": tenant, "subject": subject, "now_us": now_us})
     return 0 if row is None else int(row[0])
 
 
 def find_piece(connection: Connection, task: Task, tool_call_id: str) -> PieceRow | None:
-    """Return what was shown of a tool call."""
+    """Return the piece of a tool call."""
     row = _PIECE.one(connection, {"task_id": task.id, "tool_call_id": tool_call_id})
     return None if row is None else PieceRow(*row)
 
@@ -186,36 +186,36 @@ def count_unproven(connection: Connection, task: Task) -> int:
 
 
 def sealed_pieces(connection: Connection, task: Task, since: int = 0) -> list[tuple[int, bytes]]:
-    """Return number and sealed bytes of the pieces of a task from a number on, in their order."""
+    """Return number and sealed bytes of the pieces of a task from a number on, in order."""
     return [(number, bytes(sealed)) for number, sealed in _SEALED.all(connection, {"task_id": task.id, "since": since})]
 
 
 def end_task(connection: Connection, task: Task, now_us: int) -> None:
-    """End a task and erase what was kept of it."""
+    """End a task and erase its pieces."""
     _EMPTY.run(connection, {"at_id": task.id})
     _END.run(connection, {"at_id": task.id, "now_us": now_us})
 
 
 def keep_task(connection: Connection, task: Task, until_us: int) -> None:
-    """Let others go on from a task until a time, and take no more calls and results of it."""
+    """End a task, but keep its pieces until a time for tasks that continue it."""
     _KEEP.run(connection, {"at_id": task.id, "until_us": until_us, "last_us": max(task.expire_us, until_us)})
 
 
 def count_kept(connection: Connection, tenant: str, subject: str, now_us: int) -> int:
-    """Return how many tasks of the user were ended, and can still be gone on from."""
+    """Return the number of the user's ended tasks that can still be continued."""
     row = _KEPT.one(connection, {"tenant": tenant, "subject": subject, "now_us": now_us})
     return 0 if row is None else int(row[0])
 
 
 def last_going_on(connection: Connection, task: Task) -> int:
-    """Return until when a task that nobody ended goes on from this one, 0 where none does."""
+    """Return the expiry of the open task that continues this one, or 0."""
     place = {"tenant": task.tenant, "thread_id": task.thread_id, "subject": task.subject, "id": task.id}
     row = _GOES_ON.one(connection, place)
     return 0 if row is None or row[0] is None else int(row[0])
 
 
 def find_kept_over(connection: Connection, now_us: int, limit: int) -> list[Task]:
-    """Return ended tasks of any tenant of which something is kept, and that nobody may go on from any more."""
+    """Return ended tasks of any tenant that still have pieces but cannot be continued any more."""
     query = (
         sa.select(*(_T[name] for name in _TASK_COLUMNS))
         .select_from(task_pieces.join(tasks, _P.task_id == _T.id))
@@ -226,14 +226,14 @@ def find_kept_over(connection: Connection, now_us: int, limit: int) -> list[Task
 
 
 def drop_task(connection: Connection, task_id: str) -> None:
-    """Remove a task and everything of it."""
+    """Delete a task with its pieces, and the uses and retractions of its asks."""
     asks.drop(connection, task_id)
     _EMPTY.run(connection, {"at_id": task_id})
     _DROP.run(connection, {"at_id": task_id})
 
 
 def find_over(connection: Connection, before_us: int, limit: int) -> list[str]:
-    """Return tasks of any tenant whose time was over at a time, but those that another replica writes to."""
+    """Return tasks of any tenant that expired by a time, except those that another replica writes to."""
     query = sa.select(_T.id).where(_T.expire_us <= before_us).order_by(_T.expire_us).limit(limit)
     return list(connection.execute(query.with_for_update(skip_locked=True)).scalars())
 
@@ -249,9 +249,9 @@ def find_unended(
     end_us: int,
     now_us: int,
 ) -> list[tuple[str, str]]:
-    """Return user and id of tasks of the tenant of which something is kept, begun from start_us on and before end_us.
+    """Return user and id of the tenant's tasks with pieces, begun from start_us on and before end_us.
 
-    An empty subject or thread_id wants all, and an end_us of 0 has no end.
+    An empty subject or thread_id matches all, and an end_us of 0 means no end.
     """
     kept = sa.or_(_T.end_us == 0, _T.end_us > now_us)
     query = sa.select(_T.subject, _T.id).where(_T.tenant == tenant, kept, _T.create_us >= start_us)

@@ -1,6 +1,6 @@
-"""What budgets have counted: one row for each call and one for each recipient, under the key of a budget.
+"""Store of budget counters: one row per call and one per recipient, under the key of a budget.
 
-Times are the counters' own: never before the newest count of the same key, whatever a clock says.
+Times are the counters' own: never before the newest count of the same key, whatever the clock says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HALF = 32
 _LOW = 2**_HALF - 1
 _KEYS_AT_ONCE = 100
 
-# Built once: building a statement costs several times what SQLite takes to run it.
+# built once: building a statement costs several times what SQLite takes to run it
 _TABLES = (usage_calls, usage_recipients)
 
 
@@ -34,7 +34,7 @@ def _sum(part: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
     return sa.func.coalesce(sa.func.sum(sa.case((same, part), else_=0)), 0)
 
 
-# Two sums of half the bits each: the sum of amounts that fit into 64 bits need not fit.
+# two sums of half the bits each: amounts fit into 64 bits, but their sum may not
 _COUNTED = sa.select(
     sa.func.count(),
     _sum(usage_calls.c.amount.bitwise_rshift(sa.literal_column(str(_HALF)))),
@@ -65,7 +65,7 @@ _PRUNE = tuple(
 
 @dataclass(frozen=True, slots=True)
 class CounterKey:
-    """Whose counters: a budget's under one key, which is a hash of what the budget counts apart."""
+    """The key of a budget's counters; ``key`` is a hash of what the budget counts separately."""
 
     tenant: str
     budget: str
@@ -74,9 +74,9 @@ class CounterKey:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What stands under a key: calls, the sum of one currency's amounts in ten-thousandths, distinct recipients.
+    """Counts under a key: calls, the sum of one currency's amounts in ten-thousandths, distinct recipients.
 
-    ``known`` is how many of the recipients asked about are among them.
+    ``known`` is how many of the requested recipients are among them.
     """
 
     calls: int
@@ -86,12 +86,12 @@ class Counted:
 
 
 def lock(connection: Connection, at: CounterKey) -> None:
-    """Take a key's counters until the commit. Raise BusyError."""
+    """Lock a key's counters until the commit. Raise BusyError."""
     locks.take(connection, _lock_name(at))
 
 
 def counter_time(connection: Connection, at: CounterKey, now_us: int) -> int:
-    """Return the time of a key's counters: now, or its newest count where that is later."""
+    """Return the time of a key's counters: now, or its newest count if that is later."""
     return max(now_us, connection.execute(_NEWEST, _place(at)).scalar_one() or 0)
 
 
@@ -108,7 +108,7 @@ def counted_since(
 
 @dataclass(frozen=True, slots=True)
 class CallCount:
-    """One call to count: the receipt that stands for it, when, how much, and when it leaves the window."""
+    """One call to count: its receipt, time and amount, and when it leaves the window."""
 
     receipt_id: str
     count_us: int
@@ -127,13 +127,13 @@ def count_call(connection: Connection, at: CounterKey, call: CallCount, recipien
 
 
 def forget_before(connection: Connection, at: CounterKey, since_us: int) -> None:
-    """Drop what a key counted up to a time."""
+    """Delete a key's counts up to a time."""
     for statement in _FORGET:
         connection.execute(statement, {**_place(at), "since_us": since_us})
 
 
 def prune(connection: Connection, before_us: int) -> int:
-    """Drop what ended before a time, under at most 100 keys of any tenants that nobody counts under; say how many."""
+    """Delete counts that ended before a time, under at most 100 unlocked keys of any tenants; return how many."""
     dropped = 0
     for ended, drop in _PRUNE:
         for row in connection.execute(ended, {"before_us": before_us}).all():

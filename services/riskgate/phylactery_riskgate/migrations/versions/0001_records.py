@@ -1,4 +1,4 @@
-"""The first schema: decisions, approvals, redemptions, outcomes, the audit log."""
+"""Initial schema: decisions, approvals, redemptions, outcomes and the audit log."""
 
 import sqlalchemy as sa
 from alembic import op

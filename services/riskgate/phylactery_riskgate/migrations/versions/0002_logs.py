@@ -1,4 +1,4 @@
-"""One log for each process that writes: a row names the log its record stands in, and an entry can be found by time."""
+"""One log per writing process: rows name the log of their record, and entries are found by time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENTRIES = sa.table("audit_entries", *(sa.column(name) for name in ("log", "posi
 
 
 def upgrade() -> None:
-    """Add the columns and fills them from the records themselves, which say everything twice."""
+    """Add the columns and fill them from the records, which contain the same data."""
     for table in ("decisions", "redemptions", "outcomes"):
         op.add_column(table, sa.Column("audit_log", sa.String(128), nullable=False, server_default=""))
     for name, kind in (
@@ -48,7 +48,7 @@ def _fill(connection: sa.Connection) -> None:
         words = {name: _word(record.get(name)) for name in _WORDS}
         time_us = record.get("time_us")
         when = time_us if isinstance(time_us, int) and 0 <= time_us < 2**63 else 0
-        latest[log] = max(when, latest.get(log, 0))  # a clock that was set back changes no order
+        latest[log] = max(when, latest.get(log, 0))  # a clock that was set back does not change the order
         connection.execute(_FILL_ENTRY, place | words | {"time_us": latest[log]})
         if words["kind"] in _FILL_ROW:
             connection.execute(_FILL_ROW[words["kind"]], place | words)
@@ -57,7 +57,7 @@ def _fill(connection: sa.Connection) -> None:
 
 
 def _word(value: object) -> str:
-    """Return a name that fits its column; nothing where somebody altered the record."""
+    """Return a name that fits its column; empty if the record was altered."""
     return value if isinstance(value, str) and len(value) <= _MAX_WORD else ""
 
 
@@ -82,7 +82,7 @@ _FILL_ROW = {
 
 
 def _records(connection: sa.Connection) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Return every record, some at a time; one that is no JSON object any more is left for the verifier to find."""
+    """Yield every record, in batches; one that is not a JSON object any more is left for the verifier."""
     logs = connection.execute(sa.select(_ENTRIES.c.log).distinct().order_by(_ENTRIES.c.log)).scalars().all()
     for log in logs:
         last = -1

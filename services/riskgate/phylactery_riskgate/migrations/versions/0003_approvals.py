@@ -1,4 +1,4 @@
-"""Approvals: what is known of a voter, and every change in one order, for those who watch."""
+"""Approvals: voter data, and an ordered table of changes for watches."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add columns and the table of changes. What changed before now is in no stream, for nobody watched."""
+    """Add columns and the table of changes. Earlier changes are in no stream, because there were no watches."""
     op.add_column("approvals", sa.Column("version", sa.Integer, nullable=False, server_default="0"))
     op.create_index("approvals_by_call", "approvals", ["tenant", "requester", "tool", "decide_us"])
     op.create_index("approvals_by_asking", "approvals", ["tenant", "requester", "create_us"])

@@ -1,4 +1,4 @@
-"""Bundles: what was activated, and which one decides."""
+"""Bundles: stored files, and the active bundle of each slot."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What budgets count: a row for each call and one for each recipient, under the key of a budget; and pathways."""
+"""Budget counters, one row per call and one per recipient under the key of a budget; and pathways."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the counters, empty, and let a decision keep its pathway, so that Redeem decides with the same one."""
+    """Create the empty counters, and store a decision's pathway, so that Redeem decides with the same one."""
     pathway = sa.Column("pathway", sa.String(32), nullable=False, server_default="unspecified")
     op.add_column("decisions", pathway)
     op.create_table(

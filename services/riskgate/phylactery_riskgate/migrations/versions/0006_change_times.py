@@ -1,4 +1,4 @@
-"""Changes of approvals by their time, so that looking for those to drop does not read all of them every minute."""
+"""Index of approval changes by time, so that pruning does not read all of them every minute."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Tasks: what RiskGate was shown of one request, a row each, and one for the words and for every result, sealed."""
+"""Tasks: one row per request, and one sealed row for the words and for every result."""
 
 import sqlalchemy as sa
 from alembic import op

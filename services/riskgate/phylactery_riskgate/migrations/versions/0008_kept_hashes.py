@@ -1,4 +1,4 @@
-"""The commitment to a call's hash, beside the keyed hash that rows keep from now on: see kept_hashes."""
+"""The commitment to a call's hash, alongside the keyed hash in rows (audit.commitments)."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,6 +10,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the columns, empty: the records of what was decided before hold the hash itself, and no commitment to it."""
+    """Add the columns, empty: earlier records hold the hash itself, and no commitment to it."""
     for table in ("decisions", "approvals"):
         op.add_column(table, sa.Column("args_commitment", sa.String(80), nullable=False, server_default=""))

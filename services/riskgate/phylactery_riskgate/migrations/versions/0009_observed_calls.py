@@ -1,4 +1,4 @@
-"""What was observed is held against what was decided: decisions by thread and tool call, and results without proof."""
+"""Observed calls: an index of decisions by thread and tool call, and a flag for unproven results."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the index, and the column, under which what was shown before counts as proven, as it did then."""
+    """Add the index and the column; earlier observations count as proven, as they did then."""
     op.create_index(
         "decisions_by_thread_call", "decisions", ["tenant", "subject", "thread_id", "tool_call_id", "create_us"]
     )

@@ -1,4 +1,4 @@
-"""What asks of a task were used up, and what later words took back."""
+"""Uses of the asks of tasks, and retractions by later words."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create both tables, empty: what was redeemed before used up nothing, and nothing was taken back."""
+    """Create both tables, empty: earlier redemptions used up nothing, and nothing was taken back."""
     op.create_table(
         "ask_uses",
         sa.Column("task_id", sa.String(128), primary_key=True),

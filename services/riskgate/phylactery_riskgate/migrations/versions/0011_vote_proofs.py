@@ -1,4 +1,4 @@
-"""Votes carry what proves them."""
+"""Proofs of votes."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,5 +10,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; votes from before get their proofs at the first start, where the audit log tells of them."""
+    """Add the column; earlier votes that are in the audit log get their proofs at the first start."""
     op.add_column("approval_votes", sa.Column("proof", sa.String(80), nullable=False, server_default=""))

@@ -1,4 +1,4 @@
-"""What is frozen, which decisions were revoked, and every bundle that ever became the active one."""
+"""Freezes, revoked decisions, and the history of active bundles."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,9 +10,10 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the tables; of the bundles that decided before, only the one that decides now is known to have done so.
+    """Create the tables; of earlier bundles, only the active one is known to have decided.
 
-    A head counts its moves from now on, so that a replica tells a rollback from a database that was set back.
+    A head counts its activations from now on, so that a replica can distinguish a rollback from a database that was set
+    back.
     """
     op.add_column("decisions", sa.Column("revoke_us", sa.BigInteger, nullable=False, server_default="0"))
     op.create_table(
