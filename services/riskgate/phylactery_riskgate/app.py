@@ -49,7 +49,7 @@ from phylactery_riskgate.settings import RiskGateSettings
 
 PACKAGE = "phylactery_riskgate"
 _LOG_PAGES = 1_000
-"""Size of the WAL in pages (4 MB) before a checkpoint: about a hundred records, each up to 5 % slower by then."""
+"""Size of the WAL in pages (4 MB) before a checkpoint: a hundred records, each up to 5 % slower while it grows."""
 
 _log = get_logger("riskgate")
 

@@ -1,4 +1,4 @@
-"""gRPC servicer of ApprovalService, with its message mapping."""
+"""ApprovalService: servicer and message mapping."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ Context = aio.ServicerContext[Any, Any]
 
 
 class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
-    """Serves phylactery.riskgate.v1.ApprovalService."""
+    """gRPC servicer of phylactery.riskgate.v1.ApprovalService."""
 
     def __init__(self, riskgate: RiskGate) -> None:
         self._riskgate = riskgate

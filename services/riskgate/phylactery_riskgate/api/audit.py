@@ -1,4 +1,4 @@
-"""gRPC servicer of AuditService, with its message mapping."""
+"""AuditService: servicer and message mapping."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ Context = aio.ServicerContext[Any, Any]
 
 
 class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
-    """Serves phylactery.riskgate.v1.AuditService."""
+    """gRPC servicer of phylactery.riskgate.v1.AuditService."""
 
     def __init__(self, auditing: Auditing) -> None:
         self._auditing = auditing

@@ -1,4 +1,4 @@
-"""gRPC servicer of ControlService, with its message mapping."""
+"""ControlService: servicer and message mapping."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ Context = aio.ServicerContext[Any, Any]
 
 
 class ControlServicer(control_pb2_grpc.ControlServiceServicer):
-    """Serves phylactery.riskgate.v1.ControlService."""
+    """gRPC servicer of phylactery.riskgate.v1.ControlService."""
 
     def __init__(self, control: Control) -> None:
         self._control = control

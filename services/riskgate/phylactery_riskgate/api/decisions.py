@@ -1,4 +1,4 @@
-"""gRPC servicer of RiskGateService, with its message mapping."""
+"""RiskGateService: servicer and message mapping."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ Context = aio.ServicerContext[Any, Any]
 
 
 class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
-    """Serves phylactery.riskgate.v1.RiskGateService."""
+    """gRPC servicer of phylactery.riskgate.v1.RiskGateService."""
 
     def __init__(self, riskgate: RiskGate) -> None:
         self._riskgate = riskgate

@@ -1,4 +1,4 @@
-"""gRPC servicer of InspectionService, with its message mapping."""
+"""InspectionService: servicer and message mapping."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Context = aio.ServicerContext[Any, Any]
 
 
 class InspectionServicer(inspection_pb2_grpc.InspectionServiceServicer):
-    """Serves phylactery.riskgate.v1.InspectionService."""
+    """gRPC servicer of phylactery.riskgate.v1.InspectionService."""
 
     def __init__(self, inspecting: Inspecting) -> None:
         self._inspecting = inspecting

@@ -1,4 +1,4 @@
-"""gRPC servicer of KeyService, with its message mapping."""
+"""KeyService: servicer and message mapping."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ Context = aio.ServicerContext[Any, Any]
 
 
 class KeyServicer(key_pb2_grpc.KeyServiceServicer):
-    """Serves phylactery.riskgate.v1.KeyService."""
+    """gRPC servicer of phylactery.riskgate.v1.KeyService."""
 
     def __init__(self, riskgate: RiskGate) -> None:
         self._riskgate = riskgate

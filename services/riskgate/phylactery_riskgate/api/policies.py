@@ -1,4 +1,4 @@
-"""gRPC servicer of PolicyService, with its message mapping."""
+"""PolicyService: servicer and message mapping."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ Context = aio.ServicerContext[Any, Any]
 
 
 class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
-    """Serves phylactery.riskgate.v1.PolicyService."""
+    """gRPC servicer of phylactery.riskgate.v1.PolicyService."""
 
     def __init__(self, policies: Policies, replays: Replays, live: LiveBundle) -> None:
         self._policies, self._replays, self._live = policies, replays, live

@@ -1,4 +1,4 @@
-"""gRPC servicer of TaskService, with its message mapping."""
+"""TaskService: servicer and message mapping."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ Context = aio.ServicerContext[Any, Any]
 
 
 class TaskServicer(task_pb2_grpc.TaskServiceServicer):
-    """Serves phylactery.riskgate.v1.TaskService."""
+    """gRPC servicer of phylactery.riskgate.v1.TaskService."""
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks

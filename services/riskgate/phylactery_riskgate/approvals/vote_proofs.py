@@ -22,7 +22,7 @@ _PURPOSE = "phylactery-votes-v1"
 
 
 class VoteProofs:
-    """Creates and checks proofs of votes."""
+    """Creator and verifier of vote proofs."""
 
     def __init__(self, data_key: bytes) -> None:
         """Derive the proof key from the data key."""

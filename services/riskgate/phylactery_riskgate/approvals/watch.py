@@ -100,7 +100,7 @@ class _Tenant:
                     self.latest = latest
                     self._tell()
                 await asyncio.sleep(LOOK_SECONDS)
-        except Exception as error:  # noqa: BLE001 - every stream raises it, and one that waits must hear of it
+        except Exception as error:  # noqa: BLE001 - every stream raises it, including waiting ones
             _log.warning("approvals cannot be watched", error=type(error).__name__)
             self._failure = error
             self._tell()

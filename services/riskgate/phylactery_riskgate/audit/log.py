@@ -102,7 +102,8 @@ class Entry:
 
 
 class AuditLog:
-    """One named log. Its methods run inside the caller's transaction, so a record commits with its subject."""
+    """One named log. Its methods run inside the caller's transaction, so a record commits together with what it records.
+    """
 
     def __init__(
         self,

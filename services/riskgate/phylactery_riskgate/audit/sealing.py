@@ -22,7 +22,7 @@ _NONCE_BYTES = 12
 
 
 class Vault:
-    """Seals and opens bytes with the data key; ``place`` binds sealed bytes to their location."""
+    """Authenticated encryption with the data key; ``place`` binds sealed bytes to their location."""
 
     def __init__(self, key: bytes) -> None:
         """Set up the cipher with the data key of 32 bytes."""

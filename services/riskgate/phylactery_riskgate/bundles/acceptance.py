@@ -39,7 +39,7 @@ class Candidate:
 
 
 class Acceptance:
-    """Accepts or refuses bundles."""
+    """The acceptance check of bundles."""
 
     def __init__(self, keys: PolicyKeys) -> None:
         """Store the keys that may sign bundles."""

@@ -47,7 +47,8 @@ _Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 class FolderWatch:
-    """Detects that a folder has changed and then settled: a folder that is still being written is not a bundle yet."""
+    """Change detection for a folder: reports a change once it has settled, since a half-written folder is not a bundle.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Start from the folder's current state, which was read already."""
@@ -78,7 +79,7 @@ def _stamp(folder: Path) -> _Stamp:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             try:
-                now = os.stat(os.path.join(place, name))  # noqa: PTH116, PTH118 - a thousand of them every second
+                now = os.stat(os.path.join(place, name))  # noqa: PTH116, PTH118 - up to a thousand calls per second
             except OSError:
                 continue
             found.append((os.path.join(place, name), now.st_ino, now.st_mtime_ns, now.st_size))  # noqa: PTH118
@@ -184,7 +185,7 @@ class Policies:
                 active=head.revision,
             )
             await self.refresh()
-            live.engine  # noqa: B018 - raises where the active bundle cannot be used
+            live.engine  # noqa: B018 - raises if the active bundle cannot be used
             return
         try:
             await self._hand_in(head, fault)
@@ -403,7 +404,7 @@ class Policies:
                     await self.look_at_folder()
             except DomainError as error:
                 _log.warning("the active bundle could not be asked for", reason=error.reason)
-            except Exception as error:  # noqa: BLE001 - a replica that stops following would decide by an old bundle
+            except Exception as error:  # noqa: BLE001 - a replica that stops following would use an old bundle
                 _log.error("following the active bundle failed", error=type(error).__name__)
 
     # ---- accepting --------------------------------------------------------------------------------------------------
@@ -478,7 +479,7 @@ class Policies:
         except (BundleError, DomainError) as error:
             self._suspend(head, error.message)
             return
-        except Exception as error:  # noqa: BLE001 - whatever keeps it from being loaded, the old one must not decide
+        except Exception as error:  # noqa: BLE001 - the old one must not decide, whatever the cause
             self._suspend(head, type(error).__name__)
             return
         live.replace(engine)

@@ -20,7 +20,7 @@ from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 
 class LiveBundle:
-    """Holds the engine of the live bundle; replacing it is one atomic assignment."""
+    """Holder of the live bundle's engine; replacing it is one atomic assignment."""
 
     def __init__(self, engine: DecisionEngine | None, shadow: Shadow | None = None) -> None:
         """Start with an engine, or None if it is still to be found, and the shadow."""

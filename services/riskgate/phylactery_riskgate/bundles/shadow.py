@@ -103,7 +103,7 @@ class Shadow:
             while self._waiting and self._engine is not None:
                 try:
                     await self._decide(core, self._engine, self._waiting.popleft())
-                except Exception as error:  # noqa: BLE001 - whatever a shadow does, it stays one
+                except Exception as error:  # noqa: BLE001 - no failure of the shadow may have an effect
                     self.skipped += 1
                     _log.warning("the shadow could not decide", error=type(error).__name__)
                 await asyncio.sleep(0)

@@ -118,7 +118,7 @@ class _Patience:
         self._left -= 1
         if self._left <= 0:
             raise Unavailable("STORE_UNAVAILABLE", "other replicas kept this busy; nothing changed, try again")
-        await asyncio.sleep(random.uniform(0, self._pause))  # noqa: S311 - so that replicas do not meet again
+        await asyncio.sleep(random.uniform(0, self._pause))  # noqa: S311 - jitter, so that replicas do not collide again
         self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
 
 

@@ -170,7 +170,7 @@ class Control:
         self._core.note(connection, Kind.APPROVAL_CLOSED, requester, now_us, about(closed))
         return closed.id
 
-    def _note(  # noqa: PLR0917 - its two callers hand on all they have
+    def _note(  # noqa: PLR0917 - its two callers pass all of it
         self, connection: Connection, kind: Kind, who: Principal, target: Target, now_us: int, reason: str
     ) -> Place:
         body = {"scope": str(target.scope), "target_tenant": target.tenant, "by_installation": _installation(who)}
@@ -178,7 +178,7 @@ class Control:
         body |= {"user": target.name} if target.scope is Scope.USER else {}
         return self._tell(connection, kind, who, target.tenant, now_us, body, reason)
 
-    def _tell(  # noqa: PLR0917 - its two callers hand on all they have
+    def _tell(  # noqa: PLR0917 - its two callers pass all of it
         self,
         connection: Connection,
         kind: Kind,
@@ -188,7 +188,9 @@ class Control:
         body: Mapping[str, Any],
         reason: str,
     ) -> Place:
-        """Record the action for the actor's tenant and, if another tenant is concerned, for that one, with the actor.
+        """Record the action for the actor's tenant and, if another tenant is concerned, for that one as well.
+
+        The record for the other tenant names the actor and the first record.
         """
         told = {**body, "by": {"subject": who.subject, "tenant": who.tenant}}
         values = {WORDS: reason} if reason else {}

@@ -48,7 +48,7 @@ NO_TASK = Naming()
 
 
 class Namings:
-    """Resolves the task of a call and the reader of its facts."""
+    """Resolver of a call's task and the reader of its facts."""
 
     def __init__(self, core: Core, tasks: TaskSource) -> None:
         self._core, self._tasks = core, tasks

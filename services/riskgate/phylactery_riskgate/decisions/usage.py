@@ -30,7 +30,7 @@ _PURPOSE = "phylactery-usage-v1"
 
 
 class Counting:
-    """Reads and updates the counters of every budget."""
+    """The counters of all budgets."""
 
     def __init__(self, data_key: bytes) -> None:
         """Derive the key that recipients and currencies are hashed with."""

@@ -23,7 +23,7 @@ REMOVED = "REMOVED"
 
 
 class KeyRecords:
-    """Records changes into one log; ``source`` says who found them, "command" or "service"."""
+    """Recorder of key changes in one log; ``source`` is who found them, "command" or "service"."""
 
     def __init__(self, audit: AuditLog, source: str) -> None:
         self._audit, self._source = audit, source

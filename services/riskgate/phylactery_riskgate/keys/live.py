@@ -55,7 +55,7 @@ def _digest(key: bytes, message: bytes, signature: bytes) -> bytes:
 
 
 class LiveKeys:
-    """Holds the current keys. A ring is replaced as a whole: a signature names its key."""
+    """Holder of the current keys. A ring is replaced as a whole: a signature names its key."""
 
     def __init__(self, ring: KeyRing, path: Path, *, mounted: bool = False) -> None:
         """Start with loaded keys and the signing file they came from."""
@@ -121,7 +121,7 @@ class LiveKeys:
 def _stamp(path: str) -> _Stamp | None:
     """Return the fingerprint of a file's version, or None if there is no file."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - a Path is taken apart again at every look
+        found = os.stat(path)  # noqa: PTH116 - a Path would be parsed again at every look
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size

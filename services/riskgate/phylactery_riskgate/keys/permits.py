@@ -104,7 +104,7 @@ def verify(token: str, kind: TokenType, keys: Mapping[str, bytes], *, genuine: G
     """Return the claims of a token of this type that one of the keys (raw public key by kid) signed.
 
     Raise TokenError with factor "signature". Time, issuer, audience and binding are left to check_times and the caller.
-    ``genuine`` can be replaced by the signer, which recognizes its own signatures without computing them again.
+    The issuer passes its own ``genuine``, which recognizes its signatures without verifying them again.
     """
     parts = token.split(".") if len(token) <= MAX_TOKEN_CHARACTERS else []
     if len(parts) != _PARTS:

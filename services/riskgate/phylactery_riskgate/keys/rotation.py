@@ -92,7 +92,7 @@ def _active(path: Path) -> str:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the file's lock, which the operating system releases when the process ends, in any way."""
+    """Hold an exclusive lock file, which the operating system releases however the process ends."""
     try:
         descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:

@@ -31,7 +31,7 @@ _OPEN = (ApprovalState.PENDING, ApprovalState.APPROVED)
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The result of an erasure: entries erased, entries kept for an open approval, and its records."""
+    """The result of an erasure: entries that lost their values, entries kept for an open approval, and its records."""
 
     erased: int
     kept_open: int

@@ -79,7 +79,7 @@ class _InForce:
     def mark(self) -> None:
         """No-op: a job's changes are discarded as a whole."""
 
-    def undo(self, mark: None) -> None:  # noqa: ARG002 - it has noted nothing
+    def undo(self, mark: None) -> None:  # noqa: ARG002 - mark returns nothing
         """Discard everything: the lock is released with its savepoint, and the job's changes are gone."""
         self.rows, self.locked = None, False
 

@@ -36,7 +36,7 @@ _SEALING, _HASHING = "phylactery-task-pieces-v1", "phylactery-task-hashes-v1"
 
 
 class TaskVault:
-    """Seals and opens pieces, and computes the hashes that detect repeated input."""
+    """Encryption of a task's pieces, and the keyed hashes that detect repeated input."""
 
     def __init__(self, data_key: bytes) -> None:
         """Derive both keys from the data key."""
@@ -142,7 +142,7 @@ class _Memory:
 
 
 class TaskIndexes:
-    """Builds and caches the indexes of tasks."""
+    """The cache of task indexes, backed by the database."""
 
     def __init__(self, core: Core, vault: TaskVault) -> None:
         self._core, self._vault, self._memory = core, vault, _Memory()
@@ -175,7 +175,7 @@ class TaskIndexes:
     def _read(
         self, connection: Connection, who: Principal, task_id: str, thread_id: str, *, few: bool = False
     ) -> IndexReader | None:
-        """Return the reader of facts, or None with ``few`` if too many pieces are missing."""
+        """Return the reader of facts; with ``few``, None if more than a few pieces have to be read."""
         chain = _chain(connection, who, task_id, thread_id, self._core.clock.now_us())
         index = self._index(connection, chain, few=few)
         if index is None:
@@ -231,7 +231,10 @@ def task_not_found(task_id: str) -> NotFound:
 def find_earlier(
     connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int, *, lock: bool = False
 ) -> Task | None:
-    """Return a task of this user and thread that another may continue. With lock, raise BusyError."""
+    """Return a task of this user and thread that another may continue.
+
+    With lock, raise BusyError if another replica has it locked.
+    """
     task = rows.find_task(connection, who.tenant, who.subject, task_id, lock=lock)
     counts = task is not None and task.thread_id == thread_id and (task.open(now_us) or task.kept(now_us))
     return task if counts else None
@@ -240,7 +243,10 @@ def find_earlier(
 def find_open(
     connection: Connection, who: Principal, task_id: str, thread_id: str, now_us: int, *, lock: bool = False
 ) -> Task | None:
-    """Return an open task of this user and thread. With lock, raise BusyError."""
+    """Return an open task of this user and thread.
+
+    With lock, raise BusyError if another replica has it locked.
+    """
     task = rows.find_task(connection, who.tenant, who.subject, task_id, lock=lock)
     return task if task is not None and task.thread_id == thread_id and task.open(now_us) else None
 

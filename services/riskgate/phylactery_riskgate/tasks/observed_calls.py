@@ -27,7 +27,7 @@ class Ran:
 
 
 class ObservedCalls:
-    """Compares observed calls with their decisions and redemption."""
+    """Comparison of observed calls with their decisions and redemption."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

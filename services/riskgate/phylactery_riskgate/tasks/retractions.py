@@ -34,7 +34,7 @@ _MAX_NAMING = 1_000
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """Finds the later words of one user that took back a call of some tasks."""
+    """The retractions of one user, searchable by call."""
 
     hashes: KeptHashes
     who: Principal
@@ -66,7 +66,7 @@ class TakenBack:
         return _hashed(self.hashes, self.who, kind, texts)
 
 
-def retract(  # noqa: PLR0917 - its one caller hands on all it has
+def retract(  # noqa: PLR0917 - its only caller passes all of it
     core: Core,
     connection: Connection,
     who: Principal,
@@ -96,7 +96,7 @@ def retract(  # noqa: PLR0917 - its one caller hands on all it has
     return {"retracts": {"tasks": list(earlier), "everything": told.everything, "approvals": closed}}
 
 
-def _close(  # noqa: PLR0917 - its one caller hands on all it has
+def _close(  # noqa: PLR0917 - its only caller passes all of it
     core: Core, connection: Connection, taken: TakenBack, by_task_id: str, earlier: Sequence[str], now_us: int
 ) -> Iterator[str]:
     who, tools = taken.who, core.live.held.bundle.tools

@@ -379,7 +379,7 @@ class Tasks:
                 earlier.append(before.id)
         return retract(self._core, connection, who, told, task.id, earlier, now_us) if told and earlier else {}
 
-    def _note_begun(  # noqa: PLR0917 - its one caller hands on all it has
+    def _note_begun(  # noqa: PLR0917 - its only caller passes all of it
         self, connection: Connection, who: Principal, task: Task, asked: BeginInput, now_us: int, told: dict[str, Any]
     ) -> None:
         salt = new_salt()
