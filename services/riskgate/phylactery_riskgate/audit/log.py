@@ -102,8 +102,7 @@ class Entry:
 
 
 class AuditLog:
-    """One named log. Its methods run inside the caller's transaction, so a record commits together with what it records.
-    """
+    """One named log. Its methods run inside the caller's transaction, so a record commits with what it records."""
 
     def __init__(
         self,

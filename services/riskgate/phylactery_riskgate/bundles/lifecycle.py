@@ -47,8 +47,7 @@ _Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 class FolderWatch:
-    """Change detection for a folder: reports a change once it has settled, since a half-written folder is not a bundle.
-    """
+    """Change detection for a folder: reports a change once it has settled, since a half-written one is not a bundle."""
 
     def __init__(self, folder: Path) -> None:
         """Start from the folder's current state, which was read already."""
