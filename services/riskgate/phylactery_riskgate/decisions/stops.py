@@ -190,7 +190,7 @@ class Control:
     ) -> Place:
         """Record the action for the actor's tenant and, if another tenant is concerned, for that one as well.
 
-        The record for the other tenant names the actor and the first record.
+        Both records name the actor, and the second refers to the first.
         """
         told = {**body, "by": {"subject": who.subject, "tenant": who.tenant}}
         values = {WORDS: reason} if reason else {}

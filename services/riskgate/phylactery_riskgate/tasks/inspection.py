@@ -14,7 +14,7 @@ from phylactery_riskgate.tasks.requests import OptionsInput
 SMALL_CHARACTERS = 1024
 """A scan up to this length takes a few milliseconds, even for adversarial text, which is ten times slower."""
 LONG_CHARACTERS = 64 * 1024
-"""Length from which a text goes to a thread of its own: the scan takes up to 0.1 s per as many characters.
+"""Length from which a text is long: its scan takes up to 0.1 s per as many characters.
 
 Long texts share one thread and the others another, so a short one never waits for a long one. All of them share the
 interpreter with the decisions.
