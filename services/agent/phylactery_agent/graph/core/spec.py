@@ -37,6 +37,8 @@ class GraphSpec:
     """The backstop behind the graph's own guards. LangGraph's default is 10007, which guards nothing."""
     new_run_input: Callable[[Turn], dict[str, Any]]
     reentry_input: Callable[[Turn], dict[str, Any]]
+    continues: frozenset[str] = frozenset()
+    """Versions of earlier releases whose checkpoints this graph reads: a run that waits outlives an upgrade."""
 
     def __post_init__(self) -> None:
         """Raise RouteError where an edge leads to no node, or a node is reached by none."""
@@ -60,7 +62,7 @@ class GraphSpec:
 
     @cached_property
     def version(self) -> str:
-        """Return a hash over nodes, edges and the shape of the state: what a checkpoint relies on."""
+        """Return a hash over nodes, edges and the required fields of the state: what a checkpoint relies on."""
         parts = {"entry": self.entry, "edges": sorted(self.edges), "state": _shape(self.state)}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -75,9 +77,13 @@ class GraphSpec:
 
 
 def _shape(kind: Any) -> Any:
-    """Return a type as JSON: the fields of a TypedDict by name, and every type inside another."""
+    """Return a type as JSON: the required fields of a TypedDict by name, and every type inside another.
+
+    A checkpoint without an optional field is read as before, so a new one changes no version.
+    """
     if is_typeddict(kind):
-        return {name: _shape(hint) for name, hint in get_type_hints(kind).items()}
+        required = kind.__required_keys__
+        return {name: _shape(hint) for name, hint in get_type_hints(kind).items() if name in required}
     inner = get_args(kind)
     name = getattr(kind, "__name__", str(kind))
     return [name, *(_shape(each) if not isinstance(each, str) else each for each in inner)] if inner else name

@@ -42,6 +42,7 @@ REACT: Final = GraphSpec(
     recursion_limit=MAX_SUPERSTEPS + 5,
     new_run_input=new_run_input,
     reentry_input=reentry_input,
+    continues=frozenset({"485f94fcd5a39747"}),  # 0.1
 )
 
 

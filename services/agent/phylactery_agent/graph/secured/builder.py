@@ -49,6 +49,7 @@ SECURED: Final = GraphSpec(
     recursion_limit=RECURSION_LIMIT,
     new_run_input=new_run_input,
     reentry_input=reentry_input,
+    continues=frozenset({"6873680de963b51a"}),  # 0.1
 )
 
 

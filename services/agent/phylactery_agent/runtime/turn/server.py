@@ -22,6 +22,7 @@ from phylactery_chassis.util.ids import new_id
 from phylactery_agent.checkpoints.saver import held_by
 from phylactery_agent.graph.core.events import card_of_state
 from phylactery_agent.graph.core.registry import Graphs, UnknownGraphError
+from phylactery_agent.graph.core.spec import GraphSpec
 from phylactery_agent.graph.core.state import TurnState
 from phylactery_agent.ports import (
     GateUnavailableError,
@@ -258,7 +259,7 @@ class TurnServer:
         taken_in = snapshot.values.get("turn_id") == lease.turn_id
         if claim.turn.resumed and not snapshot.values:
             raise StateLostError
-        self._require_version(claim, writes, graph.spec.version, begun=snapshot.values.get("run_id") == lease.run_id)
+        self._require_version(claim, writes, graph.spec, begun=snapshot.values.get("run_id") == lease.run_id)
         if taken_in and not snapshot.next:
             return cast("TurnState", snapshot.values)
         change = await self._t.changes.of(claim) if self._t.changes is not None else NO_CHANGE
@@ -284,13 +285,13 @@ class TurnServer:
                 )
         return cast("TurnState", ended)
 
-    def _require_version(self, claim: Claim, writes: TurnWrites, version: str, *, begun: bool) -> None:
+    def _require_version(self, claim: Claim, writes: TurnWrites, spec: GraphSpec, *, begun: bool) -> None:
         """Raise GraphChangedError if the run was begun under another graph version; record the version of a new run."""
-        if claim.run.graph_version == version:
+        if claim.run.graph_version == spec.version:
             return
-        if begun:
+        if begun and claim.run.graph_version not in spec.continues:
             raise GraphChangedError
-        self._t.runs.note_version(writes, version)
+        self._t.runs.note_version(writes, spec.version)
 
     def _turn(self, claim: Claim, heard: Heard, hydration: Hydration | None, change: ThreadChange) -> Turn:
         lease = claim.lease
