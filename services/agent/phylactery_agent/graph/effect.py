@@ -1,7 +1,7 @@
-"""One effect, from the second Evaluate to its outcome: the agent's side of docs/effects.md, 6 to 10, and recovery.
+"""Execution of one effect, from the second Evaluate to its outcome: docs/effects.md, 6 to 10, and recovery.
 
-Every durable step is followed by its crash point. The same code runs the first time and after a crash; what differs is
-only what the ledger says and whether RiskGate had seen this execution redeem before.
+Every durable step is followed by its crash point. The same code runs on the first attempt and after a crash; the only
+differences are what the ledger says and whether RiskGate has already seen this execution redeem.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 @dataclass(frozen=True, slots=True)
 class NeedsApproval:
-    """The current policy asks for an approval, or for another one than was given."""
+    """A result saying that the current policy requires an approval, or a different one than was given."""
 
     decision: GateDecision
 
@@ -55,11 +55,11 @@ class Effect:
         self.decision_id = ""
 
     async def carry_out(self) -> ToolResult | NeedsApproval:
-        """Run the effect, or return what became of it.
+        """Run the effect and return its result.
 
         Raises:
-            GateUnavailableError: nothing ran in this attempt; give_up says what that means.
-            LeaseLostError: another process holds the run.
+            GateUnavailableError: Nothing ran in this attempt; give_up determines the consequence.
+            LeaseLostError: Another process holds the run.
         """
         self._row = await self._context.ledger.find(self._call.tool_call_id)
         if self._row is not None and self._row.state in {"finished", "in_doubt", "denied"} and not self._reads_again:
@@ -89,7 +89,7 @@ class Effect:
         return await self._run(redeemed, execution_id)
 
     async def give_up(self, code: str) -> ToolResult | None:
-        """Close the row of a call that cannot go on; None where there is nothing to tell but the code itself."""
+        """Close the row of a call that cannot continue; return None if the code alone describes the outcome."""
         if not self._started and not self._recovering:
             return None
         result = await self._stop(code)
@@ -101,9 +101,9 @@ class Effect:
 
     @property
     def _reads_again(self) -> bool:
-        """Say that a read came to its end before a crash and its result is kept nowhere, as the person wished.
+        """Return True if a read completed before a crash and, at the person's request, its result was not stored.
 
-        A write of that kind is not run again: what it answered is lost, that it was done is not.
+        A write of that kind is not repeated: its output is lost, but the fact that it ran is not.
         """
         row = self._row
         lost = row is not None and (row.state, row.status, row.output) == ("finished", "success", None)
@@ -141,7 +141,7 @@ class Effect:
         return self._blocked(code, [reason.text(self._state["language"]) for reason in decision.reasons])
 
     async def _start(self, bound: BoundCall) -> str:
-        """Commit that the effect is about to begin; after a crash the execution keeps its name and its key."""
+        """Commit that the effect is about to begin; after a crash the execution keeps its id and idempotency key."""
         if self._row is not None and self._recovering:
             self._key = self._row.effect_key
             return self._row.execution_id
@@ -161,7 +161,7 @@ class Effect:
         return execution_id
 
     async def _redeem(self, permit: str, execution_id: str) -> Redeemed:
-        """Redeem; a permit that ran out or whose key was revoked on the way is asked for once more."""
+        """Redeem the permit; if it expired or its key was revoked meanwhile, request a new one once."""
         thread_id, run_id = self._state["thread_id"], self._state["run_id"]
         try:
             return await self._context.gate.redeem(
@@ -181,8 +181,8 @@ class Effect:
         )
 
     async def _run(self, redeemed: Redeemed, execution_id: str) -> ToolResult:
-        # Only a row found as started can have run before. A redeem repeated by the transport within this attempt
-        # also says repeated, and nothing ran then.
+        # Only a row found as started can have run before. A redeem retried by the transport within this attempt is also
+        # marked as repeated, although nothing has run.
         if self._recovering and redeemed.repeated:
             earlier = await self._earlier()
             if earlier is not None:
@@ -218,7 +218,7 @@ class Effect:
         return await self._finish("success", output, "")
 
     async def _earlier(self) -> ToolResult | None:
-        """Return what an attempt before the crash came to; None where it is to be run (again)."""
+        """Return the result of an attempt before the crash, or None if the effect must be run (again)."""
         kind = self._idempotency
         if kind in {"read_only", "idempotent_by_key"}:
             return None
@@ -228,7 +228,7 @@ class Effect:
         return None if answer.state == "not_done" else await self._doubt("UNKNOWN_AFTER_CRASH")
 
     async def _stop(self, code: str) -> ToolResult:
-        """End without running; after a crash, what an earlier attempt may have done is settled first."""
+        """End without running; after a crash, first settle what an earlier attempt may have done."""
         if not self._recovering:
             if self._started:
                 await self._finish("error", "", code)
@@ -260,7 +260,7 @@ class Effect:
         )
 
     async def _finish(self, status: Literal["success", "error"], output: str, code: str) -> ToolResult:
-        output = output.encode("utf-8", "replace").decode()  # half a surrogate pair has no form on the wire
+        output = output.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded for the wire
         await self._context.ledger.finish(
             self._call.tool_call_id,
             arguments_json=self._arguments,
@@ -277,14 +277,14 @@ class Effect:
         return tool_result(self._tool, output=said, error_code=EFFECT_IN_DOUBT, in_doubt=True)
 
     def _recorded(self, row: LedgerRow) -> ToolResult:
-        """Return what the ledger knows: the effect is not run again."""
+        """Return the result recorded in the ledger; the effect is not run again."""
         if row.state == "in_doubt":
             return tool_result(self._tool, error_code=EFFECT_IN_DOUBT, in_doubt=True)
         if row.state == "denied":
             return self._blocked(row.error_code, [error_text(row.error_code, self._state["language"])])
         if row.status == "evicted":
             return tool_result(self._tool, kept_by_memory=True)
-        # without an output, a person has said what became of the effect
+        # Without an output, a person has stated the outcome of the effect.
         return tool_result(self._tool, output=row.output or "", error_code=row.error_code, **self._approved())
 
     def _blocked(self, code: str, reasons: list[str]) -> ToolResult:
@@ -295,7 +295,7 @@ class Effect:
 
 
 def _stale(error: GateRefusedError) -> bool:
-    """Return whether a permit was refused for its age or its key: whatever else is wrong would be wrong again."""
+    """Return True if a permit was refused for its age or its key; any other refusal would only recur."""
     if error.reason == "PERMIT_EXPIRED":
         return True
     return error.reason == "PERMIT_INVALID" and error.metadata.get("factor") == "signature"

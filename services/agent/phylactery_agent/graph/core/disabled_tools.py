@@ -1,4 +1,4 @@
-"""What a person is told whose request is not planned: it is understood in part, or its tool is switched off."""
+"""Replies to requests that were not planned: partly understood, or served by a tool that is switched off."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from phylactery_agent.tools.registry import disabled_reason
 
 
 def not_planned(reading: Reading, language: Language, text: str) -> str:
-    """Return what is said to a request that no tool is for or that is understood in part, or why its tool is off.
+    """Return the reply to a request that was only partly understood, has no tool, or whose tool is switched off.
 
-    Empty where nothing is known of it.
+    Return an empty string if nothing is known about the request.
     """
     key = plain_reply(text)
     if key and not (key == CANNOT and reading.doubt):
@@ -24,7 +24,7 @@ def not_planned(reading: Reading, language: Language, text: str) -> str:
 
 
 def off_told(clause: str, language: Language) -> str:
-    """Return which tool would do what a clause asks for and why it is off; empty where there is none."""
+    """Return which tool would serve a clause and why it is switched off, or an empty string if there is none."""
     tool = off_tool(clause)
     if tool is None:
         return ""

@@ -1,4 +1,4 @@
-"""What several nodes share: ids, events, and how a proposal or a step becomes state."""
+"""Helpers shared by several nodes: stable ids, events, and conversion of proposals and steps into state."""
 
 from __future__ import annotations
 
@@ -56,39 +56,42 @@ _INPUT_CLASS: Final = {"text_fast_path": "TEXT_SIMPLE", "tool_intent": "TEXT_TOO
 
 
 def stable_id(prefix: str, *parts: str) -> str:
-    """Return an id of 128 bits that is the same whenever the parts are, so a node that runs again names it again."""
+    """Return a 128-bit id derived from the parts, so that a node that runs again produces the same id."""
     digest = hashlib.sha256("\x1f".join(parts).encode()).digest()[:16]
     return f"{prefix}_{base64.b32encode(digest).decode().rstrip('=').lower()}"
 
 
 def reply_id(run_id: str, turn_id: str) -> str:
-    """Return the id of what the agent says at the end of a turn, so that it is said once."""
+    """Return the id of the agent's reply at the end of a turn, so that it is sent only once."""
     return stable_id("msg", run_id, turn_id)
 
 
 def sha256_text(text: str) -> str:
-    """Return "sha256:" and 64 hex digits over the UTF-8 text."""
+    """Return "sha256:" followed by 64 hex digits, computed over the UTF-8 text."""
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def canonical(args: dict[str, Any]) -> str:
-    """Return the RFC 8785 form. Raise rfc8785.CanonicalizationError where there is none."""
+    """Return the RFC 8785 form.
+
+    Raise rfc8785.CanonicalizationError if the arguments have none.
+    """
     return rfc8785.dumps(args).decode()
 
 
 def fingerprint(tool: str, args: dict[str, Any]) -> str:
-    """Return what tells two calls apart, whatever step they stand in."""
+    """Return a hash that identifies a call by tool and arguments, independent of its step."""
     return sha256_text(f"{tool}\x1f{canonical(args)}")
 
 
 def effect_key(tenant: str, run_id: str, step_id: str, tool: str, arguments_json: str) -> str:
-    """Return the effect's idempotency key: what the action is, not how often it was tried."""
+    """Return the effect's idempotency key, which identifies the action and not the attempt."""
     parts = f"{tenant}\x1f{run_id}\x1f{step_id}\x1f{tool}\x1f{arguments_json}"
     return "ek_" + hashlib.sha256(parts.encode()).hexdigest()
 
 
 def proposal(state: AgentState) -> ProposedTool:
-    """Return the proposal. Raise RuntimeError where there is none: a fault of ours."""
+    """Return the proposal. Raise RuntimeError if there is none, which is an internal error (bug)."""
     tool = state["proposed_tool"]
     if tool is None:
         raise RuntimeError("no tool call is proposed")
@@ -96,10 +99,10 @@ def proposal(state: AgentState) -> ProposedTool:
 
 
 def proposed_call(tool: ProposedTool) -> ProposedCall:
-    """Return the proposal as RiskGate is asked about it.
+    """Return the proposal in the form sent to RiskGate.
 
-    The canonical text is computed again from the arguments, and the recorded hash goes beside it: if one of them was
-    altered on the way, RiskGate sees that they differ, block and keep a record of it.
+    The canonical text is recomputed from the arguments and sent together with the recorded hash. If either was altered
+    on the way, RiskGate sees that they differ, blocks the call and records it.
     """
     return ProposedCall(
         tool=tool["name"],
@@ -112,7 +115,7 @@ def proposed_call(tool: ProposedTool) -> ProposedCall:
 
 
 def tool_result(tool: ProposedTool, *, output: str = "", error_code: str = "", **metadata: Any) -> ToolResult:
-    """Return a result that nothing was evicted from; an error_code makes it an error."""
+    """Return a result with nothing evicted; an error_code makes it an error."""
     return ToolResult(
         tool_name=tool["name"],
         tool_call_id=tool["tool_call_id"],
@@ -132,24 +135,24 @@ def blocked_result(tool: ProposedTool, code: str, reasons: list[str]) -> ToolRes
 
 
 def with_step(state: AgentState, step: StepState) -> dict[str, StepState]:
-    """Return the steps with one replaced."""
+    """Return the steps with one of them replaced."""
     return {**state["steps"], step["id"]: step}
 
 
 def with_message(messages: list[ChatMessage], message: ChatMessage) -> list[ChatMessage]:
-    """Return the bounded window with one message more; the same id again changes nothing."""
+    """Return the bounded window with one more message; adding the same id again is idempotent."""
     if any(known["id"] == message["id"] for known in messages):
         return messages
     return [*messages, message][-WINDOW_MESSAGES:]
 
 
 def with_audit(trail: list[str], decision_id: str) -> list[str]:
-    """Return the bounded list of RiskGate's decision ids."""
+    """Return the bounded list of RiskGate decision ids with one more."""
     return trail if not decision_id or decision_id in trail else [*trail, decision_id][-AUDIT_TRAIL_LENGTH:]
 
 
 def approval_update(decision: GateDecision) -> dict[str, Any]:
-    """Return the update that makes the run wait for an approval: no code and no argument value is in it."""
+    """Return the update that makes the run wait for an approval. It contains no code and no argument value."""
     approval = decision.approval
     if approval is None:
         raise RuntimeError("AUTH_REQUIRED came without an approval")
@@ -171,7 +174,7 @@ SELF_CLASS: Final = "self"
 
 
 def approval_fields(approval_id: str, approval: ApprovalState, language: Language) -> dict[str, Any]:
-    """Return what an event says of an approval: no code and no argument value."""
+    """Return the approval fields of an event. They contain no code and no argument value."""
     return {
         "approval_id": approval_id,
         "tool": approval["tool"],
@@ -183,12 +186,12 @@ def approval_fields(approval_id: str, approval: ApprovalState, language: Languag
 
 
 def rfc3339(microseconds: int) -> str:
-    """Return a time as protobuf's JSON form writes it."""
+    """Return a time in protobuf's JSON form."""
     return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
 
 
 def opening(state: Mapping[str, Any], node: str, reason: str) -> list[Told]:
-    """Return what a router tells first of a turn: what could not be read, what is not kept, where the message goes."""
+    """Return the events a router emits first in a turn: unreadable input, content that is not stored, and the route."""
     degraded, pathway = state["memory_degraded"], state["pathway"]
     told = [Told("memory_degraded", {"reason": degraded}, key="memory_degraded")] if degraded else []
     if state["do_not_store"]:
@@ -198,7 +201,7 @@ def opening(state: Mapping[str, Any], node: str, reason: str) -> list[Told]:
 
 
 def step_told(step: StepState) -> Told:
-    """Return the event that a step stands somewhere else now."""
+    """Return the event for a step's new status."""
     return Told(
         "step",
         {
@@ -216,9 +219,9 @@ MAX_SAID: Final = 300
 
 
 def tool_said(state: AgentState, language: Language) -> str:
-    """Return what the tool of the last call said of its own failure, marked as its words; empty where it said nothing.
+    """Return the last call's own error message, marked as the tool's words, or an empty string if it gave none.
 
-    Nobody inspected it: a note with it is a quotation.
+    The text has not been inspected, so a note that contains it counts as a quotation.
     """
     result = state["last_tool_result"]
     if result is None or not result["output"] or result["status"] != "error":
@@ -232,7 +235,7 @@ def tool_said(state: AgentState, language: Language) -> str:
 
 
 async def emit_decision(context: TurnContext, tool: ProposedTool, decision: GateDecision, *, key: str) -> None:
-    """Tell RiskGate's decision."""
+    """Emit RiskGate's decision as an event."""
     payload = {
         "tool": tool["name"],
         "tool_call_id": tool["tool_call_id"],
@@ -245,9 +248,9 @@ async def emit_decision(context: TurnContext, tool: ProposedTool, decision: Gate
 
 
 def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
-    """Return what is said where a message reaches a run that waits for an approval and do not answer it.
+    """Return the notes for a message that reaches a run waiting for an approval but does not answer it.
 
-    That is a yes or no nobody can tell what it is to, or a request where too many wait already.
+    Such a message is either a yes or no without a clear subject, or a request that arrives while too many runs wait.
     """
     language = state["language"]
     unclear = read_answer(state["incoming"]["text"]) != "unclear"
@@ -255,12 +258,12 @@ def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
 
 
 def what_waits(state: AgentState, context: TurnContext) -> str:
-    """Return in one line what this run and others of its thread still ask a person, with the way out."""
+    """Return one line listing what this run and others of its thread are waiting for, and how to cancel it."""
     return waiting_line((*context.also_waiting, *card_of_state(state)), state["language"])
 
 
 def card_of_state(state: Mapping[str, Any]) -> tuple[Asked, ...]:
-    """Return what a run asks a person about, the call it waits for first."""
+    """Return the calls a run has asked a person to approve, the one it waits for first."""
     first, approval_id = state.get("approval_state"), state["approval_id"]
     if first is None or not approval_id:
         return ()
@@ -272,7 +275,7 @@ def card_of_state(state: Mapping[str, Any]) -> tuple[Asked, ...]:
 
 
 async def approval_standing(context: TurnContext, approval_id: str) -> str:
-    """Return the state of an approval by name: UNKNOWN where there is none for this user, UNASKED without RiskGate."""
+    """Return the name of an approval's state: UNKNOWN if this user has no such approval, UNASKED without RiskGate."""
     try:
         return (await context.gate.get_approval(approval_id)).state
     except GateRefusedError:

@@ -1,7 +1,7 @@
-"""Guards against loops, for every graph: pure functions over what a run called and what came of it.
+"""Loop guards for every graph: pure functions over a run's calls and their results.
 
-A guard never decides what comes next: it answers a verdict with a stable reason, and whoever owns the plan acts on it.
-What they read is kept in the graph's state, so a crash resets none of them.
+A guard never decides what comes next. It returns a verdict with a stable reason, and the node that owns the plan acts
+on it. The guards' input is kept in the graph's state, so a crash does not reset them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOOPS: Final = frozenset({REPEATED_CALL, ALTERNATING_CALLS})
 
 
 class CallRecord(TypedDict):
-    """One call that came to an end: hashes of what was called and of what it answered. No value is in it."""
+    """A completed call: hashes of the call and of its result, without any value."""
 
     tool: str
     call: str
@@ -43,7 +43,7 @@ class CallRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a guard says: go on, go on but tell whoever plans, or stop this. reason is a stable word, empty for ok."""
+    """A guard's verdict: continue, continue with a hint to the planner, or stop. reason is a stable word, empty for ok."""
 
     kind: Literal["ok", "hint", "loop"]
     reason: str = ""
@@ -55,8 +55,8 @@ OK: Final = Verdict("ok")
 def call_record(tool: str, args: dict[str, Any], result: str) -> CallRecord:
     """Return the record of a call; result is its output, or the stable code of its error.
 
-    Arguments without an RFC 8785 form, which a model may propose, are told apart by their Python form: nothing but this
-    guard reads it.
+    Arguments without an RFC 8785 form, which a model may propose, are identified by their Python repr, which only this
+    guard reads.
     """
     try:
         canonical = rfc8785.dumps(args)
@@ -69,16 +69,16 @@ def call_record(tool: str, args: dict[str, Any], result: str) -> CallRecord:
 
 
 def with_call(calls: Sequence[CallRecord], record: CallRecord) -> list[CallRecord]:
-    """Return the bounded list with one record more, the newest last."""
+    """Return the bounded list with one more record, the newest last."""
     return [*calls, record][-CALLS_KEPT:]
 
 
 def judge(calls: Sequence[CallRecord]) -> Verdict:
-    """Judge the newest call by those before it.
+    """Judge the newest call by the calls before it.
 
-    The same tool, arguments and result a second time is a hint, a third time a loop, whatever stood between them. Two
-    calls that took turns three times are a loop too, whatever they answered. Asking the same again is no loop as long
-    as the answer changes: somebody may be waiting for it.
+    The same tool, arguments and result give a hint the second time and count as a loop the third time, regardless of
+    the calls in between. Two calls that alternate three times are also a loop, whatever their results. Repeating a call
+    is not a loop as long as its result changes, because the caller may be polling.
     """
     if not calls:
         return OK
@@ -92,14 +92,15 @@ def judge(calls: Sequence[CallRecord]) -> Verdict:
 
 
 def _take_turns(last: Sequence[CallRecord]) -> bool:
-    """Return whether the records are A-B-A-B-A-B of two different calls."""
+    """Return True if the records are A-B-A-B-A-B of two different calls."""
     if len(last) < ALTERNATING or last[0]["call"] == last[1]["call"]:
         return False
     return all(record["call"] == last[place % 2]["call"] for place, record in enumerate(last))
 
 
 def budget_spent(*, supersteps: int, tool_calls: int, needed: int) -> str:
-    """Return why nothing new may be begun, empty where there is room; needed is the supersteps it would take."""
+    """Return why no new work may begin, or an empty string if there is room; needed is the number of supersteps
+    required."""
     if tool_calls >= MAX_TOOL_CALLS:
         return TOOL_CALL_LIMIT
     return STEP_LIMIT if supersteps + needed > MAX_SUPERSTEPS else ""

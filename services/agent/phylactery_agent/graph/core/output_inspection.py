@@ -1,6 +1,7 @@
-"""What goes out to the person or to a model is inspected first; what was not inspected is not quoted.
+"""Inspection of text before it goes to the person or to a model; uninspected text is not quoted.
 
-A reply of nothing but our own sentences and the person's own words, which the edge inspected, costs no call.
+A reply made up only of built-in sentences and of the person's own words, which were inspected on arrival, needs no
+RiskGate call.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Meant = Callable[[str], Awaitable[str]]
 
 
 async def look(context: TurnContext, text: str) -> Inspected | None:
-    """Return a text as it may go out, None where RiskGate did not look at it."""
+    """Return a text as it may be sent, or None if RiskGate did not inspect it."""
     if not text:
         return Inspected("")
     if context.inspector is None:
@@ -34,7 +35,7 @@ async def look(context: TurnContext, text: str) -> Inspected | None:
 
 
 def findings_told(looked: Inspected | None, direction: Direction, *, about: str = "") -> list[Told]:
-    """Return the events about an inspection: kinds, never a value. about names a step or call it belongs to."""
+    """Return the events about an inspection: kinds, never a value. about names the related step or call."""
     found: list[tuple[str, tuple[str, ...]]] = [(NOT_INSPECTED, ())]
     if looked is not None:
         found = [(SECRETS_REDACTED, looked.secrets), (PERSONAL_DATA, looked.personal)]
@@ -50,7 +51,7 @@ def findings_told(looked: Inspected | None, direction: Direction, *, about: str 
 
 
 def said_findings(findings: Sequence[str]) -> list[Told]:
-    """Return the events about what the edge found in the person's words: kinds after their category, never a value."""
+    """Return the events about findings in the person's message: kinds by category, never a value."""
     of = {category: tuple(sorted(_kinds(findings, category))) for category in ("secret", "personal")}
     return findings_told(Inspected("", of["secret"], of["personal"]), "in")
 
@@ -60,7 +61,7 @@ def _kinds(findings: Sequence[str], category: str) -> list[str]:
 
 
 async def checked_reply(state: AgentState, context: TurnContext, text: str, instead: str) -> str:
-    """Return a reply that quotes what we did not write: without its secrets, or instead where nobody looked at it."""
+    """Return a reply that quotes foreign text with its secrets removed, or instead if the reply was not inspected."""
     language = state["language"]
     looked = await look(context, text)
     if told := findings_told(looked, "out"):
@@ -71,13 +72,13 @@ async def checked_reply(state: AgentState, context: TurnContext, text: str, inst
 
 
 def joined(notes: list[str], quoted: dict[str, str], *, withheld: bool) -> str:
-    """Return the notes as one text; withheld replaces those that quote by what is said instead."""
+    """Return the notes as one text; withheld replaces each quoting note by its substitute."""
     chosen = [quoted.get(str(place), note) if withheld else note for place, note in enumerate(notes)]
     return "\n\n".join(note for note in chosen if note)
 
 
 def quoting(state: AgentState, *notes: tuple[str, str | None]) -> dict[str, Any]:
-    """Return the update that adds notes; beside each what is said instead of it, None where it quotes nothing."""
+    """Return the update that adds notes, each with its substitute, or None if the note quotes nothing."""
     before = len(state["notes"])
     instead = {str(before + place): other for place, (_, other) in enumerate(notes) if other is not None}
     return {
@@ -98,20 +99,20 @@ _OPENS = "-----BEGIN"
 
 
 class Deltas:
-    """Tells a model's words while they come, as message_delta, never past what RiskGate looked at.
+    """Publisher of a model's streamed text as message_delta events, never past what RiskGate has inspected.
 
-    Each look is at the whole text so far, so a secret that becomes visible later takes back what was told before it:
-    a delta says where its text begins, and a client cuts what it holds there first.
+    Each inspection covers the whole text so far, so a secret that becomes visible later retracts text sent before it: a
+    delta states where its text begins, and a client truncates its copy there first.
     """
 
     def __init__(self, context: TurnContext, message_id: str, *, meant: Meant | None = None) -> None:
-        """Tell under an id; meant answers what of a text may be told as ours, None is all of it."""
+        """Publish under message_id; meant returns the part of a text that may be published, and None means all of it."""
         self._context, self._message_id, self._meant = context, message_id, meant
         self._looked = self._number = 0
         self._told = ""
 
     async def on_text(self, text: str) -> None:
-        """Take the text so far. A shorter one is another attempt, which begins anew."""
+        """Accept the text so far. A shorter text belongs to a new attempt, which starts over."""
         if len(text) < self._looked:
             self._looked = 0
         if len(text) > _MOST or len(text) - self._looked < max(_EVERY, self._looked // _GROWTH):
@@ -135,7 +136,7 @@ class Deltas:
 
 
 def _settled(text: str) -> str:
-    """Return the beginning of a text that what follows cannot turn into a secret any more."""
+    """Return the prefix of a text that later text can no longer turn into a secret."""
     end = max(len(text) - _HELD_BACK, 0)
     opened = text.find(_OPENS)
     if 0 <= opened < end:

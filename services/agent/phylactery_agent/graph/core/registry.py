@@ -1,4 +1,4 @@
-"""Every graph there is, by name, compiled once per process over one saver."""
+"""Registry of all graphs by name, each compiled once per process with a shared checkpointer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_GRAPH: Final = SECURED.name
 
 
 class UnknownGraphError(Exception):
-    """There is no graph of this name."""
+    """Error for a graph name that does not exist."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no graph '{name}'; there is {', '.join(GRAPH_NAMES)}")
@@ -28,7 +28,7 @@ class UnknownGraphError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ServedGraph:
-    """A graph ready to be invoked, and what it is."""
+    """A compiled graph and its specification."""
 
     compiled: CompiledGraph
     spec: GraphSpec
@@ -38,12 +38,12 @@ class Graphs:
     """The graphs of a process."""
 
     def __init__(self, checkpointer: BaseCheckpointSaver[Any], react: ReactOptions | None = None) -> None:
-        """Compile them; react is what the deployment decides about that graph."""
+        """Compile the graphs; react holds the deployment's options for the react graph."""
         specs = {**SPECS, REACT.name: react_with(react or ReactOptions())}
         self._served = {name: ServedGraph(spec.compile(checkpointer), spec) for name, spec in specs.items()}
 
     def get(self, name: str) -> ServedGraph:
-        """Return a graph. Raise UnknownGraphError."""
+        """Return a graph. Raise UnknownGraphError if the name is unknown."""
         served = self._served.get(name)
         if served is None:
             raise UnknownGraphError(name)

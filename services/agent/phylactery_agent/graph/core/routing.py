@@ -1,6 +1,6 @@
-"""The wrapper around every node: targets are checked, supersteps counted, and the node shows in the trace.
+"""Wrapper around every node: checks targets, counts supersteps and records a trace span.
 
-LangGraph ends a run as a success when a Command names a node that does not exist; here it raises.
+LangGraph ends a run as a success when a Command names a node that does not exist; this wrapper raises instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from phylactery_agent.ports import NodeStep, Trail, TurnContext
 
 
 class Stopwatch:
-    """Measures one node from its making on, and notes it. Where the run may not go on its making raises why."""
+    """Timer for one node, started on construction. The constructor raises if the run may not continue."""
 
     def __init__(self, trail: Trail, node: str) -> None:
         trail.begin()
@@ -29,7 +29,7 @@ class Stopwatch:
         self._started_us, self._began_ns = trail.now_us(), time.perf_counter_ns()
 
     def ended(self, state: Mapping[str, Any], command: Command[Any]) -> None:
-        """Note that the node ended with this command. Arguments and results of a call are never looked at."""
+        """Record that the node ended with this command. A call's arguments and results are never read."""
         update = command.update if isinstance(command.update, Mapping) else {}
         goto = command.goto if isinstance(command.goto, (list, tuple)) else [command.goto]
         self._trail.note(
@@ -46,13 +46,13 @@ class Stopwatch:
 
 
 def _tool_call_id(state: Mapping[str, Any], update: Mapping[str, Any]) -> str:
-    """Return the id of the call a node proposed or worked on; a node that reads a result worked on its call too."""
+    """Return the id of the call a node proposed or worked on; a node that reads a result counts as working on its call."""
     call = update.get("proposed_tool") or state.get("proposed_tool") or {}
     return str(call.get("tool_call_id") or "")
 
 
 class NodeFunction(Protocol):
-    """A node: reads the state, reaches the outside through the runtime's context, answers where to go with what."""
+    """A node: reads the state, reaches external services through the runtime's context, and returns a Command."""
 
     async def __call__(self, state: Any, runtime: Runtime[TurnContext]) -> Command[Any]:
         """Run the node."""
@@ -60,14 +60,14 @@ class NodeFunction(Protocol):
 
 
 class RouteError(RuntimeError):
-    """A node named a target outside its own annotation, or declares none: a fault of ours."""
+    """Error for a node that targets a node outside its annotation or declares no targets: an internal error (bug)."""
 
 
 def targets_of(function: NodeFunction) -> tuple[str, ...]:
-    """Return the nodes a function's ``Command[Literal[...]]`` annotation names.
+    """Return the nodes that a function's ``Command[Literal[...]]`` annotation names.
 
     Raises:
-        RouteError: it is not annotated so.
+        RouteError: The function has no such annotation.
     """
     annotation = get_type_hints(function).get("return")
     inner = get_args(annotation)
@@ -77,7 +77,7 @@ def targets_of(function: NodeFunction) -> tuple[str, ...]:
 
 
 def checked(name: str, function: NodeFunction) -> NodeFunction:
-    """Return the node as the graph runs it."""
+    """Return the node wrapped with the checks the graph needs."""
     targets = frozenset(targets_of(function))
     plans = name.lower() == "planner"
     title = semconv.PLAN if plans else f"node {name}"

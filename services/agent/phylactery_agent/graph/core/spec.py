@@ -1,6 +1,6 @@
-"""A graph as data: its nodes, where each may go, the state they share, and how a turn enters it.
+"""Graphs as data: nodes, their targets, the shared state, and the entry of a turn.
 
-What is compiled, what is drawn and what a run remembers of its graph all come from here, so none can differ.
+The compiled graph, its drawing and the version stored with a run are all derived from this data, so they cannot differ.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CompiledGraph = CompiledStateGraph[Any, TurnContext, Any, Any]
 
 @dataclass(frozen=True)
 class GraphSpec:
-    """One graph. A run that is suspended goes on only in a graph of the same version."""
+    """The specification of one graph. A suspended run resumes only in a graph of the same version."""
 
     name: str
     descriptions: Mapping[Language, str]
@@ -38,10 +38,10 @@ class GraphSpec:
     new_run_input: Callable[[Turn], dict[str, Any]]
     reentry_input: Callable[[Turn], dict[str, Any]]
     continues: frozenset[str] = frozenset()
-    """Versions of earlier releases whose checkpoints this graph reads: a run that waits outlives an upgrade."""
+    """Versions of earlier releases whose checkpoints this graph reads, so that suspended runs survive an upgrade."""
 
     def __post_init__(self) -> None:
-        """Raise RouteError where an edge leads to no node, or a node is reached by none."""
+        """Raise RouteError if an edge leads to an unknown node or a node is unreachable."""
         known = {*self.nodes, END}
         reached = {self.entry, *(target for _, target in self.edges)}
         for source, target in self.edges:
@@ -52,22 +52,22 @@ class GraphSpec:
 
     @cached_property
     def edges(self) -> tuple[tuple[str, str], ...]:
-        """Return the edges, from the annotations that `checked` holds the nodes to."""
+        """Return the edges, read from the annotations that `checked` enforces."""
         return tuple((name, target) for name, function in self.nodes.items() for target in targets_of(function))
 
     @property
     def drawn_edges(self) -> tuple[tuple[str, str], ...]:
-        """Return the edges with the one at which a turn begins."""
+        """Return the edges including the one from the start of a turn."""
         return ((START, self.entry), *self.edges)
 
     @cached_property
     def version(self) -> str:
-        """Return a hash over nodes, edges and the required fields of the state: what a checkpoint relies on."""
+        """Return a hash over nodes, edges and the required fields of the state, which a checkpoint depends on."""
         parts = {"entry": self.entry, "edges": sorted(self.edges), "state": _shape(self.state)}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     def compile(self, checkpointer: BaseCheckpointSaver[Any]) -> CompiledGraph:
-        """Compile it. Invoke it with durability "sync" and a TurnContext as context."""
+        """Compile the graph. Invoke it with durability "sync" and a TurnContext as context."""
         graph = StateGraph(self.state, context_schema=TurnContext)
         for name, function in self.nodes.items():
             graph.add_node(name, checked(name, function), destinations=targets_of(function), input_schema=self.state)
@@ -77,9 +77,9 @@ class GraphSpec:
 
 
 def _shape(kind: Any) -> Any:
-    """Return a type as JSON: the required fields of a TypedDict by name, and every type inside another.
+    """Return a type as JSON: the required fields of a TypedDict by name, and nested types recursively.
 
-    A checkpoint without an optional field is read as before, so a new one changes no version.
+    A checkpoint without an optional field remains readable, so a new one does not change the version.
     """
     if is_typeddict(kind):
         required = kind.__required_keys__
@@ -93,7 +93,7 @@ _ROUND = {START: "([start])", END: "([end])"}
 
 
 def mermaid(spec: GraphSpec) -> str:
-    """Return the drawing, the same text for the same graph, with a line feed at its end."""
+    """Return the Mermaid drawing, deterministic for a graph and ending in a line feed."""
     ids = {name: f"n{number}" for number, name in enumerate((START, *spec.nodes, END))}
     boxes = [f"  {number}{_ROUND.get(name, f'[{name}]')}" for name, number in ids.items()]
     arrows = [f"  {ids[source]} --> {ids[target]}" for source, target in spec.drawn_edges]

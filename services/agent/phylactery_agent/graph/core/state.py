@@ -1,6 +1,6 @@
-"""The secured graph's state: everything a run needs to go on in another process, as plain JSON values.
+"""State of the secured graph: everything a run needs to resume in another process, as plain JSON values.
 
-No LangChain object, no permit and no code is ever in it.
+It never contains a LangChain object, a permit or a code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AgentMode = Literal["consulting", "planning", "execution"]
 
 
 class CalledTool(TypedDict):
-    """One call a model proposed, as it is shown to it again."""
+    """A call proposed by a model, as it is shown to the model again."""
 
     id: str
     name: str
@@ -30,7 +30,7 @@ class CalledTool(TypedDict):
 
 
 class ChatMessage(TypedDict):
-    """One message of the window. Only the react graph keeps a model's calls and what they answered in it."""
+    """One message of the window. Only the react graph keeps a model's calls and their results in it."""
 
     id: str
     role: str
@@ -40,10 +40,10 @@ class ChatMessage(TypedDict):
 
 
 class PlannedStep(TypedDict):
-    """One step of the plan: which tool it calls with what, and which part of the request it serves.
+    """One step of the plan: its tool and arguments, and the part of the request it serves.
 
-    An open step is a model's: its arguments depend on earlier results, so Executor asks for the call when it is its
-    turn. Where it names no tool, any allowed one may be proposed.
+    A model may leave a step open because its arguments depend on earlier results; Executor then asks for the call when
+    the step is due. If the step names no tool, any allowed tool may be proposed.
     """
 
     id: str
@@ -54,7 +54,7 @@ class PlannedStep(TypedDict):
 
 
 class StepState(TypedDict):
-    """How far one step came."""
+    """The progress of one step."""
 
     id: str
     description: str
@@ -66,7 +66,7 @@ class StepState(TypedDict):
 
 
 class ProposedTool(TypedDict):
-    """The proposal on its way to RiskGate: raw arguments, their RFC 8785 form and its hash."""
+    """A proposal for RiskGate: raw arguments, their RFC 8785 form and its hash."""
 
     name: str
     args: dict[str, Any]
@@ -78,7 +78,7 @@ class ProposedTool(TypedDict):
 
 
 class ToolResult(TypedDict):
-    """How a tool call ended; size_chars is the original's, whatever became of the text."""
+    """The result of a tool call; size_chars is the size of the original output, even if the text was evicted."""
 
     tool_name: str
     tool_call_id: str
@@ -92,7 +92,7 @@ class ToolResult(TypedDict):
 
 
 class ShownResult(TypedDict):
-    """What a model is shown of one result: a bounded part of it, inspected, and always as data."""
+    """The part of a result shown to a model: bounded, inspected, and always presented as data."""
 
     step_id: str
     tool: str
@@ -101,7 +101,7 @@ class ShownResult(TypedDict):
 
 
 class ApprovalState(TypedDict):
-    """The approval the run waits for, without code and without argument values."""
+    """The approval the run waits for, without its code or any argument value."""
 
     state: str
     approval_class: str
@@ -111,7 +111,7 @@ class ApprovalState(TypedDict):
 
 
 class AskedAhead(ApprovalState):
-    """An approval of a later call of the plan, asked for together with the one the run waits for."""
+    """An approval of a later call of the plan, requested together with the one the run waits for."""
 
     approval_id: str
     args_hash: str
@@ -120,7 +120,7 @@ class AskedAhead(ApprovalState):
 
 
 class SecurityContext(TypedDict):
-    """Who asks and with which narrowed means."""
+    """The requesting user and the narrowed capabilities of the session."""
 
     permissions_level: str
     allowed_tools: list[str]
@@ -131,7 +131,7 @@ class SecurityContext(TypedDict):
 
 
 class Budgets(TypedDict):
-    """What was used: supersteps in this turn; tool calls, re-plans and step numbers in the run."""
+    """Budget usage: supersteps in this turn; tool calls, re-plans and step numbers in the run."""
 
     supersteps: int
     tool_calls: int
@@ -140,9 +140,9 @@ class Budgets(TypedDict):
 
 
 class Incoming(TypedDict):
-    """The message that woke the graph; the text is empty when an approval was decided elsewhere.
+    """The message that started the turn; the text is empty if an approval was decided elsewhere.
 
-    meant is the request that the text makes of the one before it, where it does.
+    meant is the request that the text turns the previous message into, if it does.
     """
 
     id: str
@@ -151,14 +151,14 @@ class Incoming(TypedDict):
 
 
 class Reply(TypedDict):
-    """What the agent says at the end of the turn."""
+    """The agent's reply at the end of the turn."""
 
     id: str
     text: str
 
 
 class RecalledMemory(TypedDict):
-    """One memory that matters to the message; what a tool or the web said stands in untrusted_text alone, to quote."""
+    """One memory relevant to the message; text from a tool or the web is in untrusted_text only, for quoting."""
 
     memory_id: str
     text: str
@@ -169,7 +169,7 @@ class RecalledMemory(TypedDict):
 
 
 class ProfileFact(TypedDict):
-    """One thing that holds about the person for good, and who said it."""
+    """One lasting fact about the person, and its source."""
 
     name: str
     value: str | float | bool
@@ -178,7 +178,7 @@ class ProfileFact(TypedDict):
 
 
 class TurnState(TypedDict):
-    """What the runtime reads of a state, whichever graph it is of: which turn was taken in, and how it ended."""
+    """The state fields the runtime reads for any graph: the accepted turn and how it ended."""
 
     turn_id: str
     request_turn: str
@@ -193,7 +193,7 @@ class TurnState(TypedDict):
 
 
 class AgentState(TurnState):
-    """The whole state of a thread in the secured graph."""
+    """The complete state of a thread in the secured graph."""
 
     thread_id: str
     user_id: str
@@ -241,7 +241,7 @@ class AgentState(TurnState):
 
 
 def new_run_input(turn: Turn) -> dict[str, Any]:
-    """Return the graph's input for a new run: every field of the run before is reset."""
+    """Return the graph's input for a new run, with every field of the previous run reset."""
     read = turn.hydration or Hydration()
     fresh = AgentState(
         thread_id=turn.thread_id,
@@ -303,13 +303,14 @@ def new_run_input(turn: Turn) -> dict[str, Any]:
 
 
 def reentry_input(turn: Turn) -> dict[str, Any]:
-    """Return the graph's input when a suspended run goes on: the new message and what memory says now, if it was read.
+    """Return the graph's input for resuming a suspended run: the new message and, if memory was read, its current
+    content.
 
-    The window stays the run's own: it holds every turn of it already.
+    The window remains the run's own because it already holds every turn of the run.
     """
     read = turn.hydration
     known = {} if read is None or read.degraded else {"memories": _memories(read), "profile": _profile(read)}
-    wish = {"do_not_store": True} if turn.do_not_store else {}  # said once, it holds for the rest of the run
+    wish = {"do_not_store": True} if turn.do_not_store else {}  # once set, it applies to the rest of the run
     return {
         **known,
         **wish,
@@ -326,7 +327,7 @@ def reentry_input(turn: Turn) -> dict[str, Any]:
 
 
 def meant_in(incoming: Incoming) -> str:
-    """Return what a message asks for: the request it makes of the one before it, or its own words."""
+    """Return the effective request of a message: the rewritten request if there is one, otherwise its own words."""
     return incoming.get("meant") or incoming["text"]
 
 

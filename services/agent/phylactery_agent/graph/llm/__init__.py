@@ -1,1 +1,1 @@
-"""LLM mode of the secured graph: what a model is asked, and what its answers may become. It runs nothing."""
+"""LLM mode of the secured graph: model prompts and the interpretation of model output. It runs no tools."""

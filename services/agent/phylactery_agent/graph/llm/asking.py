@@ -1,4 +1,4 @@
-"""Whether a model is asked, with which tools, and what becomes of a turn whose model went away."""
+"""Model availability and tool selection for a turn, and the fallback when the model becomes unavailable."""
 
 from __future__ import annotations
 
@@ -61,23 +61,23 @@ _OF_TURN: Final[Mapping[str, str]] = {
 
 
 def model_of(state: AgentState, context: TurnContext) -> Model | None:
-    """Return the model, None in static mode: there is none, or it went away in this turn."""
+    """Return the model, or None in static mode: none is configured or it became unavailable in this turn."""
     return None if state.get("model_away", "") else context.model
 
 
 def may_use(state: AgentState, context: TurnContext, tool: str) -> bool:
-    """Return whether the session may use a tool: what the run began with and what this turn's caller has narrow it."""
+    """Return True if both the run's initial permissions and this turn's caller allow the tool."""
     narrowed = (state["security_context"]["allowed_tools"], context.allowed_tools)
     return all(not allowed or tool in allowed for allowed in narrowed)
 
 
 def allowed_specs(state: AgentState, context: TurnContext) -> dict[str, ToolSpec]:
-    """Return the tools a model is offered in this turn."""
+    """Return the tools offered to a model in this turn."""
     return {spec.name: spec for spec in offered_tools() if may_use(state, context, spec.name)}
 
 
 async def went_away(state: AgentState, context: TurnContext, reason: str) -> dict[str, Any]:
-    """Tell that static mode does what is left, as event and to the person, and return the update that makes it so."""
+    """Report, as an event and to the person, that static mode handles the rest; return the update that activates it."""
     told = Told("notice", {"reason": reason}, key=f"notice:model:{reason}")
     await context.events.emit(told)
     if reason in OUTAGES and context.model is not None and not context.model.is_news(OUTAGES[reason]):
@@ -86,24 +86,27 @@ async def went_away(state: AgentState, context: TurnContext, reason: str) -> dic
 
 
 def away_note(state: AgentState, reason: str) -> str:
-    """Return why the model is not used: in the words of a person, whatever the code is called."""
+    """Return why the model is not used, in user-facing words rather than as the error code."""
     return say(f"model_{OUTAGES.get(reason) or _OF_TURN.get(reason, 'unusable')}", state["language"])
 
 
 def still_away_note(state: AgentState) -> str:
-    """Return what is said of words that the rules do not understand while the model is away; empty where it is not."""
+    """Return the note for words the rules do not understand while the model is unavailable; empty if it is available."""
     kind = OUTAGES.get(state.get("model_away", ""))
     return say("model_still_away", state["language"]) if kind else ""
 
 
 async def talk(state: AgentState, context: TurnContext, model: Model) -> str:
-    """Return the person's words. Raise what the model raises, ModelUnavailableError MODEL_EMPTY for no words."""
+    """Return the model's conversational reply.
+
+    Raise what the model raises, and ModelUnavailableError MODEL_EMPTY for an empty reply.
+    """
     told = prompts.talking(state["language"], prompts.tag_of(state["run_id"]))
     return await _words(state, context, model, told, state["incoming"]["text"], key=f"talk:{state['turn_id']}")
 
 
 async def answer(state: AgentState, context: TurnContext, model: Model) -> str:
-    """Return the request over every result of the run. Raise as talk does."""
+    """Return the model's answer to the request from all results of the run. Raise as talk does."""
     told = prompts.answering(state["language"], prompts.tag_of(state["run_id"]))
     key = f"answer:{state['turn_id']}"
     return await _words(state, context, model, told, state["request"], plan_block(state), key=key)
@@ -114,7 +117,7 @@ async def _words(
 ) -> str:
     claims = Claims(context, request, state["language"])
     deltas = Deltas(context, reply_id(state["run_id"], state["turn_id"]), meant=claims.settled)
-    # Deltas are kept in the log as events: what nobody wants kept is said whole.
+    # Deltas are stored in the event log, so a reply that must not be stored is sent whole.
     on_text = None if state["do_not_store"] else deltas.on_text
     messages = conversation(state, told, request, *more)
     reply = await model.reply(messages, key=key, on_text=on_text, keep=not state["do_not_store"])
@@ -126,14 +129,14 @@ async def _words(
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """What a step comes to: calls in order, or why it needs none; neither where the model's answer did not fit."""
+    """The result for a step: calls in order, or why none is needed; neither if the model's answer did not fit."""
 
     calls: tuple[Drafted, ...] = ()
     answer: str = ""
 
 
 async def ask_step(state: AgentState, context: TurnContext, model: Model, planned: PlannedStep) -> Stepped:
-    """Ask for the step's calls; what does not fit is told back once. Raise what the model raises."""
+    """Ask for the step's calls; an answer that does not fit is corrected once. Raise what the model raises."""
     specs = allowed_specs(state, context)
     if planned["tool"]:
         specs = {name: spec for name, spec in specs.items() if name == planned["tool"]}

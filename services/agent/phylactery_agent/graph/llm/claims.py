@@ -1,13 +1,14 @@
-"""A model's words held against the ledger: what it says was done and was not is taken out, and said by us instead.
+"""Check of a model's reply against the ledger: false claims of effects are removed and replaced by built-in text.
 
-A model is told never to claim what no result shows, and some do it all the same: "Done! I have sent the e-mail". The
-person reads the reply as the product's word. So we say, from the ledger, what did not happen, in two cases:
+A model is instructed never to claim what no result shows, but some do so anyway: "Done! I have sent the e-mail". The
+person reads the reply as the product's statement. The agent therefore states from the ledger what did not happen, in
+two cases:
 
-- The request asks for an effect, no call of that kind came to a success, and no sentence of the reply denies it, asks
-  back or speaks of what can be done. In which words the reply says otherwise makes no difference.
-- A sentence claims an effect in the words of Spanish or English, whatever was asked for, and the ledger has none.
+- The request asks for an effect, no call of that kind succeeded, and no sentence of the reply denies it, asks back or
+  speaks of what can be done. The wording in which the reply claims otherwise does not matter.
+- A sentence claims an effect in Spanish or English words, whatever the request was, and the ledger has none.
 
-In both, the sentences that may tell of it are taken out.
+In both cases the sentences that may make the claim are removed.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ _QUOTE: Final = expression(r"(?s)«[^»]*»|“[^”]*”|\"[^\"\n]*\"|`[^`\n]*`
 
 
 def _patterns(english: str, stems: str, irregular: str = "") -> tuple[Expression, Expression, Expression]:
-    """Return the forms of a claim: of oneself, short as a report, and without a person."""
+    """Return the forms of a claim: first person, short report, and impersonal."""
     participle = rf"(?:(?:{stems})(?:ad|id)[oa]s?{irregular})"
     own = (
         rf"\b(?:I|we)(?:['’]ve|\s+have|['’]d)?\s+{_ADVERB}(?:{english})\b"
@@ -212,7 +213,7 @@ _MAX_REQUEST: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a request wants, as far as a reply is held against it."""
+    """The effects a request asks for, as far as a reply is checked against them."""
 
     asks: tuple[Kind, ...] = ()
     """The kinds of effect it asks for."""
@@ -222,7 +223,7 @@ class Wanted:
     """It asks for a text, whose sentences are no report."""
 
     def missing(self, done: Collection[Kind]) -> set[Kind]:
-        """Return the kinds that were asked for and did not come about."""
+        """Return the requested kinds that did not happen."""
         return set(self.asks) - set(done)
 
 
@@ -231,14 +232,14 @@ NOTHING: Final = Wanted()
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a reply is taken for: the kinds of effect that it has wrong, and what may be shown of it."""
+    """The verdict on a reply: the kinds of effect it misstates, and the part of it that may be shown."""
 
     false: set[Kind]
     kept: str
 
 
 class Claims:
-    """What a model's words of one turn may claim: what the person asked for, and what came of the calls."""
+    """The claims a model's reply may make in one turn, from the person's request and the results of the calls."""
 
     def __init__(self, context: TurnContext, request: str, language: Language) -> None:
         self._context, self._language = context, language
@@ -247,7 +248,7 @@ class Claims:
         self._rows: Sequence[LedgerRow] | None = None
 
     async def honest(self, text: str) -> str:
-        """Return a reply without the sentences the ledger does not bear out, and with ours before what is left."""
+        """Return a reply without the sentences the ledger does not support, preceded by the correction."""
         done = await self._in("finished")
         found = await self._aside(text, lambda: judged(text, self._wanted, done))
         if found.false:
@@ -262,14 +263,15 @@ class Claims:
         return "\n\n".join(part for part in (" ".join(ours), found.kept) if part)
 
     async def settled(self, text: str) -> str:
-        """Return what may be told of words that are still coming: all up to the first that may be wrong."""
+        """Return the part of a streamed text that may be published: everything before the first possibly false
+        sentence."""
         done = await self._in("finished")
         return await self._aside(text, lambda: self._settled(text, done))
 
     def _settled(self, text: str, done: set[Kind]) -> str:
         kept, missing = "", self._wanted.missing(done)
         for sentence in _sentences(text):
-            if sentence not in self._seen:  # words that are still coming are looked at again and again
+            if sentence not in self._seen:  # streamed text is checked repeatedly
                 self._seen[sentence] = claims_of(sentence, self._wanted)
             wrong = self._seen[sentence] - done or (not done and _any((_GENERIC,), sentence))
             if wrong or (missing and not is_open(sentence)):
@@ -278,20 +280,20 @@ class Claims:
         return kept
 
     async def _aside(self, text: str, work: Callable[[], T]) -> T:
-        """Return what work makes of a reply; a long one is read beside the event loop, of each turn one at a time."""
+        """Return work's result for a reply; a long text is processed off the event loop, one at a time per turn."""
         return await read_aside(("claims", id(self)), text, work)
 
     async def _in(self, *states: str) -> set[Kind]:
-        """Return the kinds of effect that calls of the run stand for, in these states; an error is none."""
+        """Return the kinds of effect represented by the run's calls in these states; errors do not count."""
         if self._rows is None:
             self._rows = await self._context.ledger.calls()
         return effects_of(row.tool for row in self._rows if row.state in states and row.status != "error")
 
 
 def judged(text: str, wanted: Wanted, done: set[Kind], earlier: Collection[Kind] = ()) -> Judged:
-    """Return what a reply claims that did not happen, done being what did in the run, and earlier what did before it.
+    """Return the effects a reply falsely claims; done holds the effects of the run, earlier those of previous runs.
 
-    What happened before may be told again, but is no answer to a request for it.
+    A reply may mention earlier effects, but they do not satisfy a new request for one.
     """
     told = [(sentence, claims_of(sentence, wanted)) for sentence in _sentences(_without_draft(text))]
     true = done | (set(earlier) - set(wanted.asks))
@@ -313,10 +315,10 @@ def judged(text: str, wanted: Wanted, done: set[Kind], earlier: Collection[Kind]
 
 
 def claims_of(sentence: str, wanted: Wanted = NOTHING) -> set[Kind]:
-    """Return the kinds of effect a sentence claims to have happened; what it quotes is nobody's claim.
+    """Return the kinds of effect a sentence claims to have happened; quoted text does not count.
 
-    That something was sent may be what a file says: without a person in the sentence it counts where it is the short
-    way of an assistant to report, or where that was asked for.
+    A statement that something was sent may come from a file. Without a grammatical person it counts only if it is the
+    usual short form of an assistant's report, or if that effect was requested.
     """
     said = _NOT_DONE.sub(" … ", _QUOTE.sub(" … ", sentence))
     if said.rstrip(" \n\"'”»)").endswith("?") or _any((_MAYBE,), said):
@@ -332,7 +334,7 @@ def claims_of(sentence: str, wanted: Wanted = NOTHING) -> set[Kind]:
 
 
 def is_open(sentence: str) -> bool:
-    """Return whether a sentence asks back, deny, depends on something or speaks of what can be done."""
+    """Return True if a sentence asks back, denies, is conditional or speaks of what can be done."""
     said = _HOLLOW.sub(" … ", _QUOTE.sub(" … ", sentence)).strip()
     if _any((_CLOSING,), said):
         return False
@@ -340,7 +342,7 @@ def is_open(sentence: str) -> bool:
 
 
 def wanted_by(request: str) -> Wanted:
-    """Return what a request wants of effects; nothing where it asks for none or nobody can tell."""
+    """Return the effects a request asks for; none if it asks for none or cannot be interpreted."""
     agrees, text = read_answer(request) == "yes", _any((_TEXTS,), request)
     if agrees or ("?" in request and not _any((_POLITE,), request)):
         return Wanted(agrees=agrees, text=text)
@@ -349,12 +351,12 @@ def wanted_by(request: str) -> Wanted:
 
 
 def effects_of(tools: Iterable[str]) -> set[Kind]:
-    """Return what the successes of these tools may be told as."""
+    """Return the effects that successful calls of these tools may be described as."""
     return {kind for tool in tools if _has_effect(tool) for kind in (*_kinds_of(tool), "other")}
 
 
 def _kind_of(ask: Ask, request: str) -> Kind | None:
-    """Return the kind of effect an ask is for, None where its answer is the reply itself or nobody can tell."""
+    """Return the kind of effect an ask is for, or None if the reply itself answers it or the kind is unclear."""
     meant = ask.verb.meanings
     said = request[ask.tokens[0].start : ask.tokens[-1].stop]
     named = {kind for kind in KINDS if _names(kind, said) or (kind == "remind" and _any((_REMIND,), said))}
@@ -374,7 +376,7 @@ def _kind_of(ask: Ask, request: str) -> Kind | None:
 
 
 def _without_draft(text: str) -> str:
-    """Return the text up to where it shows a draft: what follows is somebody else's text."""
+    """Return the text up to where it shows a draft; what follows is text written on behalf of another author."""
     found = next(_DRAFT.finditer(text), None)
     return text if found is None else text[: found.end()]
 
@@ -406,7 +408,7 @@ _DELETES: Final = expression(r"(?i)delete|remove|cancel|drop|clear|erase|purge|c
 
 
 def _kinds_of(tool: str) -> set[Kind]:
-    """Return what a tool's success may be told as; a tool from elsewhere is known by its name alone."""
+    """Return the effects a tool's success may be described as; an external tool is classified by its name alone."""
     known = _OF_TOOL.get(tool)
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""What a model is shown: our words as system, the person's last words as theirs, everything else quoted as data."""
+"""Model conversations: built-in text as system, the person's last words as user, everything else quoted as data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_RESULT: Final = 4_000
 
 
 def shown_text(text: str, limit: int = MAX_RESULT) -> str:
-    """Return the part of a text a model is shown: its beginning and its end, and how much is left out between."""
+    """Return the part of a text shown to a model: its beginning and end, and how much was omitted between them."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -27,12 +27,12 @@ def shown_text(text: str, limit: int = MAX_RESULT) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a model's text as it can be stored and sent: half a surrogate pair has no form there."""
+    """Return a model's text in a form that can be stored and sent; lone surrogates cannot be encoded."""
     return text.encode("utf-8", "replace").decode()
 
 
 def conversation(state: AgentState, told: str, request: str, *more: str) -> list[ModelMessage]:
-    """Return the messages of one question to a model; more are blocks of data beside what is known anyway."""
+    """Return the messages of one model request; more holds data blocks in addition to the known ones."""
     blocks = [*known_blocks(state), *_results(state), *more, *_hint(state)]
     messages = [ModelMessage("system", told)]
     if blocks:
@@ -41,9 +41,9 @@ def conversation(state: AgentState, told: str, request: str, *more: str) -> list
 
 
 def corrected(messages: Sequence[ModelMessage], reply: ModelReply, said: str) -> list[ModelMessage]:
-    """Return the messages with a reply that did not fit and what is said to it.
+    """Return the messages with a reply that did not fit and the correction sent for it.
 
-    Its calls are told as text: an interface may refuse a call that no tool ever answers.
+    Its calls are rendered as text because an interface may reject a call without a tool result.
     """
     calls = [f"{call.name}({_arguments(call)})" for call in reply.calls]
     content = "\n".join(part for part in (reply.text, *calls) if part) or "(nothing)"
@@ -55,7 +55,7 @@ def _arguments(call: ModelCall) -> str:
 
 
 def plan_block(state: AgentState) -> str:
-    """Return the plan and how far each step came, as data."""
+    """Return the plan and the progress of each step, as data."""
     lines = []
     for planned in state["plan"]:
         step = state["steps"][planned["id"]]
@@ -67,14 +67,14 @@ def plan_block(state: AgentState) -> str:
 
 
 def goal_block(state: AgentState, step_id: str) -> str:
-    """Return what the step is for, as data: a model wrote it, maybe from words that were not the person's."""
+    """Return the step's goal as data, because a model wrote it, possibly from words that were not the person's."""
     step = state["steps"][step_id]
     tried = f"\nIt failed {step['tries']} time(s): {step['last_error']}" if step["last_error"] else ""
     return quoted(tag_of(state["run_id"]), "the step to carry out now", step["description"] + tried)
 
 
 def known_blocks(state: AgentState) -> list[str]:
-    """Return what memory says and what was said before, as data: an earlier answer may quote what a file said."""
+    """Return recalled memory and earlier messages as data, because an earlier answer may quote a file."""
     tag = tag_of(state["run_id"])
     blocks = []
     if state["profile"]:

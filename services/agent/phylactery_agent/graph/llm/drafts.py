@@ -1,7 +1,7 @@
-"""What a model's answer means: a plan, calls, a question, an answer, or what does not fit and why.
+"""Interpretation of a model's answer: a plan, calls, a question, an answer, or a list of problems.
 
-Nothing but a tool's name, arguments and a goal is read from it: whatever else it says of approvals, permits, hashes or
-steps that are done has no place to go.
+Only a tool's name, its arguments and a goal are read. Anything else it says about approvals, permits, hashes or
+completed steps is ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FENCES: Final = ("```json", "```")
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """One step or call as a model wrote it; args is None where it is to be decided later."""
+    """One step or call as written by a model; args is None if they are to be decided later."""
 
     tool: str
     args: dict[str, Any] | None
@@ -38,7 +38,7 @@ class Drafted:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What an answer means: exactly one of them is set, or problems says why none is."""
+    """The meaning of an answer: exactly one field is set, or problems explains why none is."""
 
     steps: tuple[Drafted, ...] = ()
     answer: str = ""
@@ -47,17 +47,17 @@ class Draft:
 
 
 def model_tools(specs: Mapping[str, ToolSpec], language: Language) -> list[ModelTool]:
-    """Return the tools as a model is offered them."""
+    """Return the tools in the form offered to a model."""
     return [ModelTool(spec.name, spec.descriptions[language], spec.schema) for spec in specs.values()]
 
 
 def looks_like_json(text: str) -> bool:
-    """Return whether an answer is meant as JSON, from its first characters: nothing of it is for the person."""
+    """Return True if an answer starts like JSON and is therefore not meant for the person."""
     return text.lstrip().startswith(("{", "[", "```"))
 
 
 def read_plan(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
-    """Read an answer to a question for a plan."""
+    """Read the answer to a planning request."""
     if reply.calls:
         return read_calls(reply, specs)
     text = clean(reply.text).strip()
@@ -67,7 +67,7 @@ def read_plan(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
 
 
 def read_calls(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
-    """Read the calls of an answer; without calls its words are the answer."""
+    """Read the calls of an answer; without calls, its text is the answer."""
     if not reply.calls:
         text = clean(reply.text).strip()
         return Draft(answer=text) if text else Draft(problems=("the answer is empty",))
@@ -83,7 +83,7 @@ def read_calls(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
 
 
 def misfits(tool: str, args: dict[str, Any], specs: Mapping[str, ToolSpec]) -> list[str]:
-    """Return why a call cannot be proposed, empty where it can: RiskGate decides about the rest."""
+    """Return why a call cannot be proposed, empty if it can; RiskGate decides the rest."""
     spec = specs.get(tool)
     if spec is None:
         return [f"{shortened(tool, _MAX_NAME)}: there is no such tool"]
@@ -109,9 +109,9 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def _unlike_schema(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-    """Return what of the arguments is unlike the schema on its first level, for a tool whose model takes anything.
+    """Return which arguments violate the first level of the schema, for tools whose Pydantic model accepts anything.
 
-    It is there to tell a model early: RiskGate validates the whole schema, whatever is said here.
+    This gives a model early feedback; RiskGate validates the whole schema in any case.
     """
     properties = schema.get("properties", {})
     problems = [f"{name}: is missing" for name in schema.get("required", ()) if name not in args]

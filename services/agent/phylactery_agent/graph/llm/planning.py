@@ -1,4 +1,4 @@
-"""Plans by a model: what it drafts is checked against each tool's schema, told back to it once, and then not used."""
+"""Plans by a model: drafts are checked against each tool's schema, corrected once, and then discarded if still invalid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OnText = Callable[[str], Awaitable[None]]
 
 
 async def plan_by_model(state: AgentState, context: TurnContext, model: Model) -> dict[str, Any]:
-    """Plan the person's last message. The update holds model_away where the rules have to plan it."""
+    """Plan the person's last message. The update sets model_away if the rules have to plan it."""
     told = prompts.planning(state["language"], prompts.tag_of(state["run_id"]), MAX_DRAFTED)
     messages = conversation(state, told, state["incoming"]["text"])
     claims = Claims(context, state["incoming"]["text"], state["language"])
@@ -57,7 +57,7 @@ async def plan_by_model(state: AgentState, context: TurnContext, model: Model) -
 
 
 async def replan_by_model(state: AgentState, context: TurnContext, model: Model) -> dict[str, Any]:
-    """Plan what is still to be done; what is done stays. The update holds model_away where no model planned it."""
+    """Plan the remaining work and keep completed steps. The update sets model_away if no model planned it."""
     told = prompts.replanning(state["language"], prompts.tag_of(state["run_id"]), MAX_DRAFTED)
     messages = conversation(state, told, state["request"], plan_block(state))
     key = f"replan:{state['turn_id']}:{state['budgets']['replans']}"
@@ -68,7 +68,7 @@ async def replan_by_model(state: AgentState, context: TurnContext, model: Model)
     if draft.problems:
         return {**await went_away(state, context, MODEL_PLAN_INVALID), "directive": "no_alternative"}
     if not draft.steps:
-        # What failed is told by Supervisor in any case: a model's words do not take its place.
+        # Supervisor always reports what failed; a model's words do not replace that report.
         claims = Claims(context, state["request"], state["language"])
         return {**await _said(state, claims, draft), "directive": "no_alternative"}
     plan, steps, numbers = await _steps(state, context, draft.steps)
@@ -91,7 +91,7 @@ async def _draft(
     key: str,
     on_text: OnText | None = None,
 ) -> Draft:
-    """Ask, and where the answer does not fit, once more with what is wrong with it."""
+    """Ask the model, and once more with the problems if the answer does not fit."""
     specs = allowed_specs(state, context)
     tools = model_tools(specs, state["language"])
     keep = not state["do_not_store"]
@@ -105,7 +105,7 @@ async def _draft(
 
 
 def _new_calls(state: AgentState, draft: Draft) -> Draft:
-    """Return the draft; in a re-plan, with a call that failed already as a problem."""
+    """Return the draft; in a re-plan, a call that already failed becomes a problem."""
     if state["directive"] != "replan":
         return draft
     failed = [step for step in draft.steps if step.args is not None and _print(step) in state["tried"]]
@@ -121,7 +121,7 @@ def _print(step: Drafted) -> str:
 
 
 async def _said(state: AgentState, claims: Claims, draft: Draft) -> dict[str, Any]:
-    """Return the update for words instead of steps: an answer ends the run, a question waits for one."""
+    """Return the update for text instead of steps: an answer ends the run, a question waits for a reply."""
     words = await claims.honest(draft.question or draft.answer)
     directive = NEED_INFO if draft.question else ""
     return {"directive": directive, **quoting(state, (words, say("reply_withheld", state["language"])))}
@@ -130,7 +130,7 @@ async def _said(state: AgentState, claims: Claims, draft: Draft) -> dict[str, An
 async def _steps(
     state: AgentState, context: TurnContext, drafted: Sequence[Drafted]
 ) -> tuple[list[PlannedStep], dict[str, StepState], int]:
-    """Return plan and steps of a draft, and the last number used; goals are inspected, for events tell them."""
+    """Return the plan, the steps and the last number used; goals are inspected because events publish them."""
     number = state["budgets"]["step_numbers"]
     goals = [step.tool or "?" for step in drafted] if state["do_not_store"] else await _goals(context, drafted)
     plan: list[PlannedStep] = []
@@ -153,7 +153,7 @@ async def _steps(
 
 
 async def _goals(context: TurnContext, drafted: Sequence[Drafted]) -> list[str]:
-    """Return what each step is for; the tool's name where the model did not say, or RiskGate did not look at it."""
+    """Return each step's goal, or the tool's name if the model gave none or RiskGate did not inspect it."""
     named = [step.tool or "?" for step in drafted]
     goals = [shortened(" ".join(step.goal.split())) or name for step, name in zip(drafted, named, strict=True)]
     looked = await look(context, "\n".join(goals))

@@ -1,6 +1,6 @@
-"""What a model is told by us: neutral, in one place, with a version; and how what others wrote is quoted to it.
+"""Versioned, neutral model prompts, and the quoting of untrusted text.
 
-A prompt keeps a model useful, not safe: whatever it proposes goes to RiskGate, and what it answers is inspected.
+A prompt keeps a model useful, not safe: every proposal goes to RiskGate, and every answer is inspected.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ _NO_MARK: Final = "…"
 
 
 def tag_of(run_id: str) -> str:
-    """Return the mark of a run's data lines: nobody who writes a file or a page can know it."""
+    """Return the mark of a run's data lines, which the author of a file or page cannot know."""
     return hashlib.sha256(b"phylactery data lines\x1f" + run_id.encode()).hexdigest()[:TAG_LENGTH]
 
 
 def quoted(tag: str, label: str, text: str) -> str:
-    """Return a text as data. A mark in it is replaced by what no mark has, so it cannot end its own quotation.
+    """Return a text as data, with each embedded mark replaced so that the text cannot end its own quotation.
 
-    Nothing is taken out: what stands around a mark would come together, and could be the mark once more.
+    Marks are replaced and not removed: removal would join the surrounding text, which could form the mark again.
     """
     return f"<data {tag}> {label.replace(tag, _NO_MARK)}\n{text.replace(tag, _NO_MARK)}\n</data {tag}>"
 
@@ -82,31 +82,31 @@ def _told(text: str, language: Language, tag: str, steps: int = 0) -> str:
 
 
 def planning(language: Language, tag: str, steps: int) -> str:
-    """Return what a model is told that plans a request."""
+    """Return the prompt for planning a request."""
     return _told(_PLAN, language, tag, steps)
 
 
 def replanning(language: Language, tag: str, steps: int) -> str:
-    """Return what a model is told that plans what is left after a failure."""
+    """Return the prompt for planning the remaining work after a failure."""
     return _told(_REPLAN, language, tag, steps)
 
 
 def stepping(language: Language, tag: str) -> str:
-    """Return what a model is told that proposes the calls of one step."""
+    """Return the prompt for proposing the calls of one step."""
     return _told(_STEP, language, tag)
 
 
 def answering(language: Language, tag: str) -> str:
-    """Return what a model is told that writes the final answer."""
+    """Return the prompt for writing the final answer."""
     return _told(_ANSWER, language, tag)
 
 
 def talking(language: Language, tag: str) -> str:
-    """Return what a model is told that only talks."""
+    """Return the prompt for conversation without tools."""
     return _told(_TALK, language, tag)
 
 
 def correction(problems: Sequence[str]) -> str:
-    """Return what a model is told of an answer that does not fit; it is told once."""
+    """Return the correction for an answer that does not fit; it is sent once."""
     lines = "\n".join(f"- {problem}" for problem in problems)
     return f"That does not fit and nothing of it was done:\n{lines}\nAnswer again, in one of the forms you were told."

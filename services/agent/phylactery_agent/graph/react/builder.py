@@ -1,4 +1,4 @@
-"""The react graph: one for both modes, joined by what each node declares it may go to."""
+"""Builder of the react graph: one graph for both modes, with edges from each node's declared targets."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ REACT: Final = GraphSpec(
 
 
 def react_with(options: ReactOptions) -> GraphSpec:
-    """Return the graph as a deployment wants it; its version is the same."""
+    """Return the graph with a deployment's options; its version is unaffected by them."""
     return replace(REACT, new_run_input=partial(new_run_input, options=options))

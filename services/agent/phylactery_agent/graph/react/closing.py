@@ -1,4 +1,4 @@
-"""The end of an episode: critic reviews it simply, finalizer fills the final block and says it."""
+"""The end of an episode: critic reviews the answer, finalizer fills the final block and sends the reply."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ async def critic(
     state: ReactState,
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["finalizer"]]:
-    """Note what speaks against the answer, and lowers the confidence for it."""
+    """Record the objections to the answer and lower its confidence accordingly."""
     found = {
         NO_EVIDENCE: not state["working_memory"],
         HAS_ERRORS: bool(state["errors"]),
         UNFINISHED: state["run_status"] == "failed",
     }
     issues = [name for name, there in found.items() if there]
-    # without evidence the confidence is low already
+    # Without evidence the confidence is already low.
     lost = _LOST_BY_AN_ISSUE * len([name for name in issues if name != NO_EVIDENCE])
     return Command(
         goto="finalizer",
@@ -44,9 +44,9 @@ async def critic(
 
 
 async def finalizer(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["__end__"]]:
-    """Say what the turn came to, inspected where it quotes; an episode that ended keeps it as the final block.
+    """Send the result of the turn, inspected if it quotes; an episode that ended stores it as the final block.
 
-    The evidence and the confidence of the block are for whoever looks into a run, not for the person.
+    The block's evidence and confidence are for inspecting a run, not for the person.
     """
     running = state["run_status"] == "running"
     text = await _summary(state, runtime.context)
@@ -76,7 +76,7 @@ async def finalizer(state: ReactState, runtime: Runtime[TurnContext]) -> Command
 
 
 async def _summary(state: ReactState, context: TurnContext) -> str:
-    """Return a model's words, otherwise our own sentences; both with what went wrong, and nothing uninspected."""
+    """Return the model's words, or built-in sentences otherwise; both include what went wrong, and nothing uninspected."""
     notes, quoted, answer = state["notes"], state["quoted"], state["metadata"]["answer"]
     errors = [error for error in state["errors"] if error["text"] and error["text"] not in notes]
     wrong = [error["text"] for error in errors]

@@ -1,6 +1,6 @@
-"""The one door to effects, as the secured graph has it: its own nodes, with where they go after them in this graph.
+"""The only path to effects: the secured graph's own nodes, with their targets in this graph.
 
-LangGraph's ToolNode would be a second door: it runs what a model asked for (ADR 28).
+LangGraph's ToolNode would be a second path, because it runs whatever a model asks for (ADR 28).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ AfterCall = Literal["tool_executor", "reasoner", "model", "sync", "critic"]
 async def tool_executor(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["RiskGate", "Interpreter"]]:
-    """Propose the selected call, or the next one the model's reply queued, and clear the selection."""
+    """Propose the selected call, or the next one queued by the model's reply, and clear the selection."""
     update = _begun(state)
     began = cast("ReactState", {**state, **update})
     await runtime.context.events.emit(step_told(began["steps"][str(began["current_step"])]))
@@ -64,7 +64,7 @@ async def risk_gate(
 
 
 async def await_approval(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["finalizer"]]:
-    """Tell the person what waits and suspends the run."""
+    """Tell the person which approvals are pending and suspend the run."""
     command = await shared_waiting.await_approval(state, runtime)
     return Command(goto="finalizer", update=command.update)
 
@@ -72,7 +72,7 @@ async def await_approval(state: ReactState, runtime: Runtime[TurnContext]) -> Co
 async def approval_handler(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Tools", "critic", "finalizer"]]:
-    """Return the approval that waits. One that is closed without a yes ends the episode: nothing more is begun."""
+    """Act on the pending approval. One that closes without a yes ends the episode: nothing new is begun."""
     command = await shared_approvals.approval_handler(state, runtime)
     update = _update_of(command)
     if command.goto != "Supervisor":
@@ -90,7 +90,7 @@ async def approval_handler(
 async def tools(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Interpreter", "AwaitApproval", "finalizer"]]:
-    """Run the proposal, or find out what became of it."""
+    """Run the proposal, or determine what became of it."""
     command = await shared_tools.tools(state, runtime)
     return Command(goto=_small_finalizer(command.goto), update=command.update)
 
@@ -98,7 +98,7 @@ async def tools(
 async def interpreter(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["tool_executor", "reasoner", "model", "sync", "critic"]]:
-    """Judge the result, take it in, and go on with the queue, or to whoever decides what comes next."""
+    """Judge the result, record it, and continue with the queue or with the node that decides the next step."""
     command = await shared_interpreter.interpreter(state, runtime)
     update = _update_of(command)
     update.update(_taken_in(state, update))
@@ -111,9 +111,9 @@ async def interpreter(
 
 
 def _repeats_the_request(state: ReactState) -> bool:
-    """Return whether the last call is the echo every static episode begins with, and not one that was asked for.
+    """Return True if the last call is the echo that opens every static episode and was not requested.
 
-    It is evidence that the way to the tools works; nobody wants to read their own words.
+    That echo proves that the path to the tools works; people do not want to read their own words back.
     """
     first = state["plan"][0]
     if state["metadata"]["mode"] != "static" or state["metadata"]["fallback"] or state["current_step"] != first["id"]:
@@ -146,7 +146,7 @@ def _begun(state: ReactState) -> dict[str, Any]:
 def next_step(
     state: ReactState, tool: str, args: dict[str, Any], text: str, *, offset: int = 0
 ) -> tuple[PlannedStep, StepState]:
-    """Return the step of one call more, pending; offset counts those that were made before it in the same node."""
+    """Return the pending step for one more call; offset counts the calls created before it in the same node."""
     number = state["budgets"]["step_numbers"] + 1 + offset
     step_id = f"s{number}"
     step = StepState(
@@ -154,7 +154,7 @@ def next_step(
         description=tool if state["do_not_store"] else shortened(text),
         status="pending",
         tries=0,
-        max_tries=1,  # whether to try again is for the model, or for the person
+        max_tries=1,  # the model or the person decides about another try
         result_pointer=None,
         last_error=None,
     )
@@ -193,7 +193,7 @@ def _taken_in(state: ReactState, update: dict[str, Any]) -> dict[str, Any]:
 
 
 def tool_message(state: ReactState, step_id: str, text: str, hint: str) -> ChatMessage:
-    """Return what a model is shown of a call's result: data, whatever it says; hint is ours."""
+    """Return a call's result as shown to a model: always data; hint is built-in text."""
     content = quoted(tag_of(state["run_id"]), f"the result of step {step_id}", text)
     content = f"{content}\nNote: {hint}" if hint else content
     return ChatMessage(id=f"{step_id}.tool", role="tool", content=content, tool_call_id=f"call_{step_id}")
@@ -214,7 +214,7 @@ def _after_call(state: ReactState) -> tuple[AfterCall, dict[str, Any]]:
 
 
 def _next_in_queue(state: ReactState) -> tuple[AfterCall, dict[str, Any]]:
-    """Go on with what the reply queued while there is room, then back to the model."""
+    """Continue with the calls queued by the reply while the budget allows, then return to the model."""
     spent = room_for_a_call(state)
     if first_pending(state) is None:
         return "model", {}
@@ -224,7 +224,7 @@ def _next_in_queue(state: ReactState) -> tuple[AfterCall, dict[str, Any]]:
 
 
 def room_for_a_call(state: ReactState) -> str:
-    """Return why no call may be begun any more, empty where there is room for one."""
+    """Return why no further call may begin, or an empty string if one may."""
     budgets = state["budgets"]
     return budget_spent(
         supersteps=budgets["supersteps"] + 1,

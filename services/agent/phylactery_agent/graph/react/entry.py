@@ -1,4 +1,4 @@
-"""Where a turn comes in: Router, which dispatches on state alone, and planner, which begins the episode."""
+"""Entry of a turn: router, which dispatches on state alone, and planner, which begins the episode."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Entry = Literal["planner", "ApprovalHandler", "finalizer"]
 
 
 def route(state: ReactState) -> tuple[Entry, str]:
-    """Return where a turn goes, and why."""
+    """Return the target of a turn and the reason."""
     reply = parse_reply(state["incoming"]["text"])
     if state["awaiting_approval"]:
         if reply is not None or state["intent"] == APPROVAL_DECIDED:
@@ -40,7 +40,8 @@ def route(state: ReactState) -> tuple[Entry, str]:
 async def router(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["planner", "ApprovalHandler", "finalizer"]]:
-    """Open a turn: counts supersteps from here, and dispatches. Another message than an answer keeps what waits."""
+    """Open a turn: count supersteps from here and dispatch. A message that is not an answer leaves pending work
+    unchanged."""
     context = runtime.context
     target, reason = route(state)
     await context.events.emit(*said_findings(context.findings), *opening(state, target, reason))
@@ -59,7 +60,7 @@ async def router(
 
 
 async def planner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["reasoner", "model"]]:
-    """Begin the episode: with a model where this run has one, otherwise by the rules."""
+    """Begin the episode: with a model if this run has one, otherwise by the rules."""
     text = state["incoming"]["text"]
     mode: Literal["static", "llm"] = "static" if model_of(state, runtime.context) is None else "llm"
     asked = ChatMessage(id=state["incoming"]["id"], role="user", content=text)

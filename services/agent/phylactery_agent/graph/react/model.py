@@ -1,4 +1,4 @@
-"""LLM mode: model asks, model_router says where its answer leads, what fallback and sync do is in docs/graphs.md."""
+"""LLM mode: model asks, model_router chooses the next node; docs/graphs.md describes fallback and sync."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LANGUAGES: Final = {"es": "Spanish", "en": "English"}
 
 
 def system_hint(language: Language, tag: str) -> str:
-    """Return the hint for a run; tag marks its data lines."""
+    """Return the system hint for a run; tag marks its data lines."""
     return SYSTEM_HINT.replace("{language}", _LANGUAGES[language]).replace("{tag}", tag)
 
 
@@ -57,10 +57,10 @@ AfterModel = Literal["tool_executor", "model", "fallback", "sync"]
 
 
 def model_router(state: ReactState, draft: Draft) -> tuple[AfterModel, str]:
-    """Return where a reply leads, and why the episode stops there; empty where it simply goes on.
+    """Return the node a reply leads to, and why the episode stops there, or an empty string if it continues.
 
-    It closes once a tool has answered as often as it may, and when the steps are spent: a model that asks for ever gets
-    no further call.
+    The episode closes once a tool has answered as often as allowed or the steps are used up, so a model that keeps
+    asking gets no further call.
     """
     metadata = state["metadata"]
     answered = any(message["role"] == "tool" for message in state["messages"])
@@ -78,7 +78,7 @@ def model_router(state: ReactState, draft: Draft) -> tuple[AfterModel, str]:
 
 
 def asks_for_echo(user_query: str) -> bool:
-    """Return whether the prompt asks for echo, by the tool's own patterns or by its name."""
+    """Return True if the prompt asks for echo, by the tool's own patterns or by its name."""
     read = read_request(user_query).clauses
     return any(call.tool == ECHO.name for clause in read for call in clause) or _ECHO_WORD.match(user_query) is not None
 
@@ -86,7 +86,7 @@ def asks_for_echo(user_query: str) -> bool:
 async def model(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["tool_executor", "model", "reasoner", "fallback", "sync"]]:
-    """Ask the model once and take its reply in. One that is away leaves the episode to the rules, and says so."""
+    """Ask the model once and apply its reply. If it is unavailable, report that and leave the episode to the rules."""
     context = runtime.context
     if state["step"] >= state["max_steps"]:
         return Command(goto="sync", update=ended(state, "failed", STEP_LIMIT, limit_note(state, STEP_LIMIT)))
@@ -114,7 +114,7 @@ async def fallback(
     state: ReactState,
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["tool_executor"]]:
-    """Have echo run once, deterministically, and mark the episode ready to answer (AGENT_LLM_FALLBACK)."""
+    """Schedule one deterministic echo call and mark the episode ready to answer (AGENT_LLM_FALLBACK)."""
     selected = await aside(state, lambda: echo_pass(state["user_query"]))
     changes = {"fallback": True, "ready_to_answer": True, "selected": selected}
     return Command(
@@ -126,7 +126,7 @@ async def sync(
     state: ReactState,
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["critic"]]:
-    """Copy what the tools answered into the working memory, raise the confidence and mark the episode ready."""
+    """Copy the tool results into the working memory, raise the confidence and mark the episode ready."""
     failed = {artifact["step_id"] for artifact in state["artifacts"] if artifact["error_code"]}
     found = {
         f"{result['step_id']}.{result['tool']}": result["text"]
@@ -144,7 +144,7 @@ async def sync(
 
 
 def _opened(state: ReactState) -> list[ChatMessage]:
-    """Return the messages: ours first, then what is known, as data, then the person's. No tool message is dropped."""
+    """Return the messages: system text, then known data, then the person's. No tool message is dropped."""
     if any(message["role"] == "system" for message in state["messages"]):
         return state["messages"]
     told = system_hint(state["language"], tag_of(state["run_id"]))
@@ -165,7 +165,7 @@ async def _ask(state: ReactState, context: TurnContext, model: Model) -> ModelRe
         [_as_asked(message) for message in state["messages"]],
         key=f"react:{state['step']}",
         tools=model_tools(specs, state["language"]),
-        on_text=deltas.on_text if keep else None,  # deltas are kept in the log as events
+        on_text=deltas.on_text if keep else None,  # deltas are stored in the event log
         keep=keep,
     )
 
@@ -182,7 +182,7 @@ def _as_asked(message: ChatMessage) -> ModelMessage:
 async def _taken(
     state: ReactState, context: TurnContext, reply: ModelReply, draft: Draft, target: AfterModel
 ) -> dict[str, Any]:
-    """Return what the episode keeps of a reply: its calls as a queue, its words, or what was wrong with it."""
+    """Return what the episode keeps of a reply: its calls as a queue, its words, or its problems."""
     metadata = state["metadata"]
     if target == "tool_executor":
         return await _queued(state, context, clean(reply.text), draft.steps)
@@ -218,7 +218,7 @@ async def _queued(state: ReactState, context: TurnContext, words: str, calls: Se
 
 
 def _corrected(state: ReactState, reply: ModelReply, problems: Sequence[str]) -> dict[str, Any]:
-    """Nothing of a reply is done of which a part does not fit: it is told so as text, and asked once more."""
+    """Return the update that rejects a reply as a whole, with the problems as text, and asks once more."""
     called = "\n".join(f"{call.name[:64]}({call.raw[:500]})" for call in reply.calls)
     words = clean("\n".join(part for part in (reply.text, called) if part)) or "(nothing)"
     metadata = state["metadata"]
@@ -237,7 +237,7 @@ def _corrected(state: ReactState, reply: ModelReply, problems: Sequence[str]) ->
 async def _without_model(
     state: ReactState, context: TurnContext, reason: str, update: dict[str, Any]
 ) -> Command[Literal["tool_executor", "model", "reasoner", "fallback", "sync"]]:
-    """Go on by the rules where nothing was called yet. Otherwise the rules could do again what the model had done."""
+    """Continue by the rules if nothing has been called yet; otherwise the rules could repeat what the model did."""
     away = await went_away(state, context, reason)
     told = cast("ReactState", {**state, **away})
     if state["plan"]:

@@ -1,4 +1,4 @@
-"""The react graph's state: its own fields beside what the shared effect nodes need, as plain JSON values."""
+"""State of the react graph: its own fields plus those the shared effect nodes need, as plain JSON values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOOL_ROUNDS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class ReactOptions:
-    """What a deployment decides about the graph."""
+    """The deployment's options for the graph."""
 
     max_steps: int = MAX_STEPS
     tool_rounds: int = TOOL_ROUNDS
@@ -29,7 +29,7 @@ class ReactOptions:
 
 
 class Selected(TypedDict):
-    """The call tool_selector or fallback chose; tool_executor clears it."""
+    """The call chosen by tool_selector or fallback; tool_executor clears it."""
 
     tool: str
     args: dict[str, Any]
@@ -37,7 +37,7 @@ class Selected(TypedDict):
 
 
 class Artifact(TypedDict):
-    """What one call left, without its text: that is in working_memory under the key, or under the pointer."""
+    """A call's output by reference: the text is in working_memory under the key, or under the pointer."""
 
     key: str
     step_id: str
@@ -49,7 +49,7 @@ class Artifact(TypedDict):
 
 
 class ReactError(TypedDict):
-    """One thing that went wrong, as a stable code and as the person is told it."""
+    """One error, as a stable code and as the person's text."""
 
     step_id: str
     tool: str
@@ -60,7 +60,8 @@ class ReactError(TypedDict):
 
 
 class ReactMetadata(TypedDict):
-    """How the episode is worked on. mode is what did it last: a model that went away leaves the rest to the rules."""
+    """Metadata of the episode. mode is the last one active: a model that becomes unavailable leaves the rest to the
+    rules."""
 
     mode: Literal["static", "llm"]
     selected: Selected | None
@@ -77,7 +78,7 @@ class ReactMetadata(TypedDict):
 
 
 class FinalBlock(TypedDict):
-    """What the episode came to."""
+    """The result of the episode."""
 
     summary: str
     evidence_keys: list[str]
@@ -85,7 +86,7 @@ class FinalBlock(TypedDict):
 
 
 class ReactState(AgentState):
-    """The whole state of a thread in the react graph."""
+    """The complete state of a thread in the react graph."""
 
     user_query: str
     working_memory: dict[str, str]
@@ -99,7 +100,7 @@ class ReactState(AgentState):
 
 
 def episode(options: ReactOptions) -> dict[str, Any]:
-    """Return the fields of an episode as an episode begins with them."""
+    """Return the initial fields of an episode."""
     return {
         "user_query": "",
         "working_memory": {},
@@ -125,12 +126,12 @@ def episode(options: ReactOptions) -> dict[str, Any]:
 
 
 def new_run_input(turn: Turn, options: ReactOptions = ReactOptions()) -> dict[str, Any]:
-    """Return the graph's input for a new run: every field of the run before is reset."""
+    """Return the graph's input for a new run, with every field of the previous run reset."""
     return {**shared.new_run_input(turn), **episode(options)}
 
 
 def reentry_input(turn: Turn) -> dict[str, Any]:
-    """Return the graph's input when a suspended run goes on: the episode stands as it was."""
+    """Return the graph's input for resuming a suspended run, with the episode unchanged."""
     return shared.reentry_input(turn)
 
 
@@ -139,7 +140,7 @@ TOOL_ROUND_LIMIT: Final = "TOOL_ROUND_LIMIT"
 
 
 def first_pending(state: ReactState) -> StepState | None:
-    """Return the next call of the queue, in the order of the plan."""
+    """Return the next call of the queue, in plan order."""
     steps = (state["steps"][planned["id"]] for planned in state["plan"])
     return next((step for step in steps if step["status"] == "pending"), None)
 
@@ -151,7 +152,7 @@ def ended(
     *notes: str,
     undone: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the update that ends the episode, and tell what is left undone: what is queued, and undone."""
+    """Return the update that ends the episode and notes what was left undone: queued calls and undone."""
     steps = [state["steps"][planned["id"]] for planned in state["plan"]]
     left = [step["description"] for step in steps if step["status"] == "pending"] + [shortened(text) for text in undone]
     told = [say("not_done", state["language"], steps="; ".join(left))] if left else []
@@ -159,7 +160,7 @@ def ended(
 
 
 def failure(state: ReactState, step_id: str, code: str, told: str = "") -> ReactError:
-    """Return an error of the episode; without a sentence of its own the code's is told."""
+    """Return an error of the episode; without a specific text, the code's text is used."""
     step = state["steps"].get(step_id)
     tool = next((planned["tool"] for planned in state["plan"] if planned["id"] == step_id), "")
     if not told and step is not None:
@@ -169,7 +170,7 @@ def failure(state: ReactState, step_id: str, code: str, told: str = "") -> React
 
 
 def limit_note(state: ReactState, reason: str) -> str:
-    """Return the sentence about a budget that is spent."""
+    """Return the sentence about an exhausted budget."""
     if reason == TOOL_CALL_LIMIT:
         return say("tool_limit", state["language"], limit=MAX_TOOL_CALLS)
     if reason == STEP_LIMIT:

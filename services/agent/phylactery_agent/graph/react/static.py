@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def passes(user_query: str) -> list[Selected]:
-    """Return the calls of an episode in order: echo first, then what the rules read in the request."""
+    """Return the calls of an episode in order: echo first, then those the rules read from the request."""
     read = [
         Selected(tool=readings[0].tool, args=readings[0].args, text=readings[0].text)
         for readings in read_request(user_query).clauses
@@ -38,12 +38,12 @@ def passes(user_query: str) -> list[Selected]:
 
 
 async def aside(state: ReactState, work: Callable[[], T]) -> T:
-    """Return what ``work`` makes of the request; a long one is read beside the event loop."""
+    """Return ``work``'s result for the request; a long request is processed off the event loop."""
     return await read_aside((state["tenant"], state["user_id"]), state["user_query"], work)
 
 
 def echo_pass(user_query: str) -> Selected:
-    """Return the deterministic echo: what the request asks to be echoed, otherwise the request itself."""
+    """Return the deterministic echo: the text the request asks to be echoed, otherwise the request itself."""
     asked = (call for clause in read_request(user_query).clauses for call in clause if call.tool == ECHO.name)
     found = next(asked, None)
     if found is not None:
@@ -59,7 +59,7 @@ async def reasoner(
     state: ReactState,
     runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
 ) -> Command[Literal["tool_selector", "critic"]]:
-    """Count the step and decide whether to go on or to close."""
+    """Count the step and decide whether to continue or to close."""
     return await aside(state, lambda: _reasoned(state))
 
 
@@ -88,7 +88,7 @@ async def tool_selector(
 
 
 def _instead_of_a_call(state: ReactState, reading: Reading) -> list[str]:
-    """Return what is said where the rules found nothing to call: small talk, a doubt, or that it was not understood."""
+    """Return the reply if the rules found nothing to call: small talk, a doubt, or that it was not understood."""
     language, tools = state["language"], tool_list(offered_tools(), state["language"])
     if kind := talk_kind(state["user_query"]):
         return [say(kind, language, tools=tools)]
@@ -100,7 +100,7 @@ def _instead_of_a_call(state: ReactState, reading: Reading) -> list[str]:
 
 
 def _stopped(state: ReactState) -> dict[str, Any] | None:
-    """Return how the episode stops: a call was not allowed or failed, or a budget is spent; None where it goes on."""
+    """Return how the episode stops: a call was refused or failed, or a budget is exhausted; None if it continues."""
     whole = passes(state["user_query"])
     undone = [chosen["text"] for chosen in whole[len(state["plan"]) :]]
     last = state["steps"].get(str(state["current_step"]))

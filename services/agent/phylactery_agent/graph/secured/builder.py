@@ -1,4 +1,4 @@
-"""The secured graph: the seeds' nodes, joined by what each node declares it may go to."""
+"""Builder of the secured graph, with edges from each node's declared targets."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The nodes of the secured graph, one file each, named as in the seeds."""
+"""Nodes of the secured graph, one module each, named after the nodes of the original specification."""

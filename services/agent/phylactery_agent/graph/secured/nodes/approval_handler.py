@@ -1,7 +1,7 @@
-"""ApprovalHandler: passes a person's answer on, or looks up one given elsewhere, and acts on the approval's state.
+"""ApprovalHandler: forwards a person's answer, or looks up one given elsewhere, and acts on the approval's state.
 
 RiskGate checks the seven factors. A yes leads to Tools, which evaluates again with the approval (docs/effects.md, 6);
-everything unclear keeps the approval and the run waiting.
+anything unclear keeps the approval pending and the run waiting.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DIRECTIVES = {"REJECTED": "rejected", "EXPIRED": "expired", "CANCELLED": "cance
 async def approval_handler(
     state: AgentState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Tools", "Supervisor", "Finalizer"]]:
-    """Return the approval that waits, if it is the one that was named."""
+    """Handle the pending approval, if it is the one that was named."""
     context = runtime.context
     reply, code = _reply_to(state, context)
     waiting = str(state["approval_id"])
@@ -48,21 +48,21 @@ async def approval_handler(
 
 
 def _reply_to(state: AgentState, context: TurnContext) -> tuple[ApprovalReply | None, str]:
-    """Return the person's answer to what is waited for, with its code; None where the message answers nothing here.
+    """Return the person's answer to the pending approval and its code, or None if the message does not answer it.
 
-    One message may answer a whole card: its text names the first approval of it, and the others come beside it.
+    One message may answer a whole card: its text names the card's first approval, and the others are listed with it.
     """
     reply = parse_reply(state["incoming"]["text"])
     waiting = str(state["approval_id"])
     if reply is not None and waiting in context.also_answered:
         return replace(reply, approval_id=waiting), context.also_answered[waiting]
-    if not state["awaiting_approval"]:  # the plan came here: the message was about a call before this one
+    if not state["awaiting_approval"]:  # routed here by the plan: the message was about an earlier call
         return None, ""
     return reply, context.reply_code
 
 
 async def _answer(state: AgentState, context: TurnContext, reply: ApprovalReply | None, code: str) -> str:
-    """Return the approval's state after the answer; "" where a yes came without its code and none is in yet."""
+    """Return the approval's state after the answer; "" if a yes came without its code and no yes is recorded yet."""
     waiting, thread_id = str(state["approval_id"]), state["thread_id"]
     if reply is not None and reply.verb == "reject":
         for other in context.also_answered:
@@ -73,13 +73,13 @@ async def _answer(state: AgentState, context: TurnContext, reply: ApprovalReply 
         answered = await context.gate.approve(waiting, args_hash=args_hash, code=code, thread_id=thread_id)
         return answered.state
     current = (await context.gate.get_approval(waiting)).state
-    # The code lives only as long as its turn; after a crash the yes may have been taken, or it has to come again.
+    # The code exists only during its turn; after a crash the yes was either recorded or must be given again.
     return "" if reply is not None and current == "PENDING" else current
 
 
 async def _by_state(state: AgentState, context: TurnContext, approval: str) -> Outcome:
     if approval in {"APPROVED", "REDEEMED"}:
-        # REDEEMED: an earlier attempt of this very call got that far. Its ledger row tells Tools what is left to do.
+        # REDEEMED: an earlier attempt of this same call got that far. Its ledger row determines what Tools does next.
         known = state["approval_state"]
         return Command(
             goto="Tools",
@@ -104,7 +104,7 @@ async def _refused(state: AgentState, context: TurnContext, error: GateRefusedEr
     if error.reason == "APPROVAL_EXPIRED":
         return await _close(state, context, "expired")
     if error.reason == "APPROVAL_NOT_FOUND" and await _started(state, context):
-        # RiskGate forgot it, so nobody knows how far it came: Tools looks at what became of the effect.
+        # RiskGate no longer has it, so its progress is unknown: Tools checks what became of the effect.
         return Command(goto="Tools", update={"awaiting_approval": False})
     if error.reason in {"CODE_MISMATCH", "APPROVAL_NOT_FOUND"}:
         return await _close(state, context, "cancelled")
@@ -127,7 +127,7 @@ async def _reject_too(state: AgentState, context: TurnContext, approval_id: str)
 
 
 async def _another(state: AgentState, context: TurnContext, reply: ApprovalReply) -> Outcome:
-    """Pass on an answer to another call of the card; the run goes on waiting for the first one."""
+    """Forward an answer to another call of the card; the run keeps waiting for the first one."""
     ahead = next((one for one in state["asked_ahead"] if one["approval_id"] == reply.approval_id), None)
     if ahead is None:
         return await _wrong_id(state, context, reply.approval_id)
@@ -150,7 +150,7 @@ async def _another(state: AgentState, context: TurnContext, reply: ApprovalReply
 
 
 def _noted(state: AgentState, context: TurnContext, ahead: AskedAhead, answer: str) -> Outcome:
-    """Keep that a call behind the first was answered, and tell what is left to answer."""
+    """Record that a later call of the card was answered, and report what is left to answer."""
     after = [AskedAhead(**{**one, "state": answer}) if one is ahead else one for one in state["asked_ahead"]]
     left = what_waits(cast("AgentState", {**state, "asked_ahead": after}), context)
     note = f"{say(f'ahead_{answer.lower()}', state['language'], tool=ahead['tool'])} {left}"
@@ -165,13 +165,14 @@ async def _wrong_id(state: AgentState, context: TurnContext, given: str) -> Outc
 
 
 async def _close(state: AgentState, context: TurnContext, directive: str) -> Outcome:
-    """Clear proposal, approval and flags, and tell Supervisor."""
+    """Clear the proposal, the approval and the flags, and notify Supervisor."""
     tool = proposal(state)
     row = await context.ledger.find(tool["tool_call_id"])
     if row is None or row.state in {"proposed", "denied"}:
         await context.ledger.deny(tool["tool_call_id"], error_code=directive.upper())
     elif row.state == "started":
-        # Started, but the gate was away before it could redeem: a closed approval was never redeemed, nothing ran.
+        # Started, but the gate was unavailable before it could redeem: a closed approval was never redeemed, so nothing
+        # ran.
         await context.ledger.finish(
             tool["tool_call_id"],
             arguments_json=tool["canonical_args"],

@@ -1,4 +1,4 @@
-"""AwaitApproval: tells the person what waits and suspends the run; the process is free to die."""
+"""AwaitApproval: tells the person which approvals are pending and suspends the run; the process may then exit."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from phylactery_agent.ports import Told, TurnContext
 
 
 async def await_approval(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Finalizer"]]:
-    """Emit approval_required without code and argument values; whoever sends it to the requester adds them.
+    """Emit approval_required without code and argument values; the delivery to the requester adds them.
 
-    What was asked ahead stands on the same card.
+    Approvals requested ahead appear on the same card.
     """
     approval = state["approval_state"]
     if approval is None or state["approval_id"] is None:

@@ -1,7 +1,7 @@
-"""Executor: proposes the current step's tool call. It decides nothing and never touches the plan.
+"""Executor: proposes the current step's tool call. It decides nothing and never changes the plan.
 
-The call stands in the plan, or waits in the queue of those a model proposed for this step, or a model is asked for it.
-Whatever it comes from: one proposal at a time, and RiskGate decides about each.
+The call is in the plan, or in the queue of calls a model proposed for this step, or it is requested from a model. In
+every case there is one proposal at a time, and RiskGate decides about each.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ CALL_INVALID = "MODEL_CALL_INVALID"
 
 
 async def executor(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["RiskGate", "Interpreter"]]:
-    """Propose one call under an id that depends on run, step and try alone: proposed again, it is the same.
+    """Propose one call under an id derived from run, step and try alone, so that proposing it again gives the same id.
 
-    The id of what a model is asked for here depends on the call too: a model asked again may want another one.
+    The id of a call requested from a model here also depends on the call, because a model may answer differently next
+    time.
     """
     context = runtime.context
     planned = _current(state)
@@ -51,7 +52,7 @@ async def executor(state: AgentState, runtime: Runtime[TurnContext]) -> Command[
 
 
 async def _asked(state: AgentState, context: TurnContext, planned: PlannedStep) -> Outcome:
-    """Ask the model for the calls of an open step; the first is proposed, the others wait in their order."""
+    """Ask the model for the calls of an open step; propose the first and queue the others in order."""
     model = model_of(state, context)
     if model is None:
         return _uncalled(state, planned, error_code=STEP_NEEDS_MODEL)
@@ -89,7 +90,7 @@ async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, 
 
 
 def refusal_of(state: AgentState, context: TurnContext, tool: ProposedTool) -> str:
-    """Return why a call is not even proposed to RiskGate, empty where it is."""
+    """Return why a call is not even proposed to RiskGate, or an empty string if it is."""
     refusal = "" if tool["canonical_args"] else "INVALID_ARGUMENTS"
     if not may_use(state, context, tool["name"]):
         refusal = "TOOL_NOT_ALLOWED"
@@ -101,9 +102,9 @@ def refusal_of(state: AgentState, context: TurnContext, tool: ProposedTool) -> s
 
 
 def known_after(state: AgentState) -> Iterator[ProposedTool]:
-    """Yield the calls that follow the current one and whose arguments are known, as they will be proposed.
+    """Yield the calls that follow the current one and have known arguments, as they will be proposed.
 
-    It ends before the first step that is open: its arguments depend on results.
+    Stop before the first open step, because its arguments depend on results.
     """
     yield from state["queued_tools"]
     for planned in state["plan"]:
@@ -122,7 +123,7 @@ def _uncalled(
     output: str = "",
     error_code: str = "",
 ) -> Outcome:
-    """Report a step for which no call is proposed: it needs none, or none could be found. RiskGate is not asked."""
+    """Report a step without a proposed call: it needs none, or none was found. RiskGate is not involved."""
     tool = _proposed(state, planned, planned["tool"], {}, "none")
     result: ToolResult = tool_result(
         tool, output=output, error_code=error_code, uncalled=True, final=error_code == STEP_NEEDS_MODEL
@@ -135,9 +136,10 @@ def _update(tool: ProposedTool, queue: list[ProposedTool]) -> dict[str, Any]:
 
 
 def _proposed(state: AgentState, planned: PlannedStep, name: str, args: dict[str, Any], place: str) -> ProposedTool:
-    """Return a call as it may be proposed; canonical_args is empty where the arguments have no canonical form.
+    """Return a call as it may be proposed; canonical_args is empty if the arguments have no canonical form.
 
-    place is where it stands in a model's reply; empty for a call of the plan, which is durable before it is proposed.
+    place is the call's position in a model's reply; it is empty for a call of the plan, which is durable before it is
+    proposed.
     """
     step = state["steps"][planned["id"]]
     spec = TOOL_REGISTRY.get(name)

@@ -1,4 +1,4 @@
-"""Finalizer: says in one message what the turn came to, inspected where it quotes, and ends it."""
+"""Finalizer: reports the result of the turn in one message, inspected if it quotes, and ends the turn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN_NAME = expression(r"^\pL[\pL .'-]{0,40}$")
 
 
 async def finalizer(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["__end__"]]:
-    """Write the reply under an id that depends on run and turn alone, so that it is said once."""
+    """Write the reply under an id derived from run and turn alone, so that it is sent once."""
     running = state["run_status"] == "running"
     text, update = await _text(state, runtime.context)
     if state["memory_degraded"]:
@@ -47,7 +47,7 @@ async def finalizer(state: AgentState, runtime: Runtime[TurnContext]) -> Command
 
 
 async def _text(state: AgentState, context: TurnContext) -> tuple[str, dict[str, Any]]:
-    """Return what is said and what changes by it: a model's words where it works, otherwise our own sentences."""
+    """Return the reply and its state update: a model's words if it is available, otherwise built-in sentences."""
     update: dict[str, Any] = {}
     words = ""
     model = model_of(state, context)
@@ -73,14 +73,14 @@ async def _text(state: AgentState, context: TurnContext) -> tuple[str, dict[str,
 
 
 def _is_talk(state: AgentState) -> bool:
-    """Return whether the turn is nothing but talk: nothing was planned, and nobody has anything to tell yet."""
+    """Return True if the turn is only conversation: nothing was planned and there is nothing to report yet."""
     return not state["notes"]
 
 
 def _has_results(state: AgentState) -> bool:
-    """Return whether a model's plan is done and its results are to be put into words.
+    """Return True if a model's plan is done and its results are to be put into words.
 
-    Whatever ended otherwise is told in our own sentences: a reason, a question or an approval is no matter of wording.
+    Every other ending is reported in built-in sentences: a reason, a question or an approval must not be reworded.
     """
     done = state["run_status"] == "done" and state["finish_reason"] == "ANSWERED"
     planned = state.get("planned_by") == "model" and bool(state["plan"])
@@ -88,7 +88,7 @@ def _has_results(state: AgentState) -> bool:
 
 
 def _talk(state: AgentState) -> tuple[str, bool]:
-    """Return small talk, with help what the agent can do; and whether it quotes what we did not write."""
+    """Return small talk, with help on what the agent can do, and whether it quotes foreign text."""
     language = state["language"]
     kind = talk_kind(state["incoming"]["text"]) or "help"
     name = _name(state) if kind == "greeting" else ""
@@ -98,6 +98,6 @@ def _talk(state: AgentState) -> tuple[str, bool]:
 
 
 def _name(state: AgentState) -> str:
-    """Return what the person wants to be called, empty where the profile does not say."""
+    """Return the name the person wants to be called, or an empty string if the profile has none."""
     known = {fact["name"]: fact["value"] for fact in state["profile"]}
     return str(known.get("name.preferred") or known.get("name") or "")

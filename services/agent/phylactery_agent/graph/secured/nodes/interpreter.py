@@ -1,4 +1,4 @@
-"""Interpreter: judges a result. It evicts by original size, clears the proposal and sets the step's status."""
+"""Interpreter: judges a result, evicts by original size, clears the proposal and sets the step's status."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HINTS: Final[Mapping[str, str]] = {
 
 
 async def interpreter(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
-    """Report to Supervisor, who owns the plan."""
+    """Report to Supervisor, which owns the plan."""
     context = runtime.context
     tool = proposal(state)
     result = state["last_tool_result"]
@@ -71,7 +71,7 @@ async def interpreter(state: AgentState, runtime: Runtime[TurnContext]) -> Comma
 
 
 def _told(result: ToolResult) -> list[Told]:
-    """Return the event about the result of a call; a step that proposed none has no such event."""
+    """Return the event for the result of a call; a step without a proposed call has no such event."""
     if result["metadata"].get("uncalled"):
         return []
     payload = {
@@ -88,7 +88,7 @@ def _told(result: ToolResult) -> list[Told]:
 
 @dataclass(frozen=True, slots=True)
 class _Guard:
-    """What the guards against loops say of a call: what they keep, and what they tell."""
+    """The outcome of the loop guards for a call: state to keep and events to emit."""
 
     update: dict[str, Any] = field(default_factory=dict)
     told: tuple[Told, ...] = ()
@@ -97,8 +97,8 @@ class _Guard:
 def _guarded(state: AgentState, tool: ProposedTool, result: ToolResult, step: StepState) -> tuple[StepState, _Guard]:
     """Return the step after the guards: a loop blocks it, and Supervisor re-plans.
 
-    They watch a model's calls. What the person's own words ask for three times is done three times: the rules plan it
-    once, and the budgets bound it.
+    The guards watch a model's calls only. A call that the person's own words request three times runs three times: the
+    rules plan it once, and the budgets limit it.
     """
     if state.get("planned_by") != "model" or result["metadata"].get("uncalled"):
         return step, _Guard({"hint": ""})
@@ -115,7 +115,7 @@ def _guarded(state: AgentState, tool: ProposedTool, result: ToolResult, step: St
 
 
 async def _shown(state: AgentState, context: TurnContext, result: ToolResult) -> list[ShownResult]:
-    """Return the results a model is shown, with this one: a bounded part of it, without its secrets."""
+    """Return the results shown to a model, including this one: a bounded part of it, without its secrets."""
     metadata = result["metadata"]
     text = result["output"]
     if result["evicted"]:
@@ -136,7 +136,7 @@ async def _shown(state: AgentState, context: TurnContext, result: ToolResult) ->
 
 
 async def _evict(state: AgentState, context: TurnContext, result: ToolResult) -> ToolResult:
-    """Give a large output to memory. Where memory does not take it, the original stays: nothing is lost."""
+    """Move a large output to memory. If memory does not accept it, keep the original so that nothing is lost."""
     spec = TOOL_REGISTRY.get(result["tool_name"])
     evictable = (spec is None or spec.contract.evictable) and not state["do_not_store"]
     if result["status"] != "success" or not evictable or result["size_chars"] <= context.evict_over_chars:
@@ -173,9 +173,9 @@ async def _evict(state: AgentState, context: TurnContext, result: ToolResult) ->
 
 
 def _judge(state: AgentState, result: ToolResult) -> StepState:
-    """Return the step after the result. What ran under an approval is not tried again: a person said yes to one.
+    """Return the step after the result. A call that ran under an approval is not retried: a person approved one run.
 
-    While calls of the step wait in the queue it goes on running, and its try is not over.
+    While more calls of the step are queued, the step stays running and its try is not over.
     """
     metadata = result["metadata"]
     step = state["steps"][proposal(state)["step_id"]]
@@ -196,7 +196,7 @@ def _judge(state: AgentState, result: ToolResult) -> StepState:
 
 
 def _over(state: AgentState, result: ToolResult) -> bool:
-    """Return whether another attempt cannot succeed. Where a model chooses the call, it may choose another one."""
+    """Return True if another attempt cannot succeed. If a model chooses the call, it may choose another one."""
     metadata, step_id = result["metadata"], proposal(state)["step_id"]
     if any(metadata.get(word) for word in _NOT_AGAIN):
         return True
@@ -205,10 +205,10 @@ def _over(state: AgentState, result: ToolResult) -> bool:
 
 
 def _notes(state: AgentState, tool: ProposedTool, result: ToolResult) -> list[tuple[str, str | None]]:
-    """Return what the person is told now; a failure is told when the step is given up.
+    """Return the notes for the person now; a failure is reported only when the step is given up.
 
-    Beside each note stands what is said instead where it quotes what we did not write and nobody inspected it. What a
-    model planned is quoted in any case: its arguments stand in the label.
+    Each note has a substitute for the case that it quotes foreign text that was not inspected. What a model planned
+    always counts as quoted, because its arguments are in the label.
     """
     language, metadata = state["language"], result["metadata"]
     if metadata["error_code"] == EFFECT_IN_DOUBT:

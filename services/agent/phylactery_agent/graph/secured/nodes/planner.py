@@ -1,4 +1,4 @@
-"""Planner: turns a request into steps, by a model or by the static rules, and finds another way where one failed."""
+"""Planner: turns a request into steps, by a model or by the static rules, and finds an alternative for a failed step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from phylactery_agent.tools.specs.shown import WEEKDAYS
 
 
 async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
-    """Plan, and hand the plan to Supervisor, who owns it. A model that went away leaves the request to the rules."""
+    """Plan, and hand the plan to Supervisor, which owns it. If the model is unavailable, the rules plan the request."""
     context = runtime.context
     update: dict[str, Any] = {}
     if (model := model_of(state, context)) is not None:
@@ -83,7 +83,7 @@ def _plan(state: AgentState) -> dict[str, Any]:
 
 
 def _not_planned(reading: Reading, language: Language, request: str) -> str:
-    """Return why nothing was planned: a doubt about the request, a tool that is off, or words nobody understands."""
+    """Return why nothing was planned: a doubt about the request, a disabled tool, or words that were not understood."""
     opening = f"¿{reading.unknown}"
     clause = shortened(opening if opening in request else reading.unknown)
     unknown = say("unknown", language, clause=clause, tools=tool_list(offered_tools(), language))
@@ -91,7 +91,7 @@ def _not_planned(reading: Reading, language: Language, request: str) -> str:
 
 
 async def _time_told(state: AgentState, context: TurnContext) -> dict[str, Any] | None:
-    """Return the plan of a message that only asks for the time, which needs no tool; None for any other."""
+    """Return the plan of a message that only asks for the time, which needs no tool; None for any other message."""
     if context.reminders is None or not asks_time(state["incoming"]["text"]):
         return None
     name = context.reminders.time_zone
@@ -102,10 +102,10 @@ async def _time_told(state: AgentState, context: TurnContext) -> dict[str, Any] 
 
 
 def _replan(state: AgentState) -> dict[str, Any]:
-    """Replace the failed step by the next reading of its clause that was not tried yet."""
+    """Replace the failed step by the next untried reading of its clause."""
     stopped = ("failed", "blocked")
     failed = next(step for step in state["plan"] if state["steps"][step["id"]]["status"] in stopped)
-    by_rules = state.get("planned_by", "rules") == "rules"  # a model's step stands for no clause
+    by_rules = state.get("planned_by", "rules") == "rules"  # a model's step does not correspond to a clause
     clauses = read_request(state["request"]).clauses if by_rules else ()
     readings = clauses[failed["clause"]] if failed["clause"] < len(clauses) else ()
     other = next((call for call in readings if fingerprint(call.tool, call.args) not in state["tried"]), None)

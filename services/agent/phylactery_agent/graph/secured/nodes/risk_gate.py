@@ -1,4 +1,4 @@
-"""RiskGate: asks the gate about the proposal and goes where its answer says. It decides nothing itself."""
+"""RiskGate: sends the proposal to the gate and routes by its decision. It decides nothing itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Outcome = Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpre
 async def risk_gate(
     state: AgentState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpreter", "Finalizer"]]:
-    """Evaluate. The permit an ALLOW brings goes to Tools beside the state: see nodes/tools.py."""
+    """Evaluate. The permit of an ALLOW is passed to Tools outside the state: see nodes/tools.py."""
     context, language = runtime.context, state["language"]
     tool = proposal(state)
     try:
@@ -75,11 +75,11 @@ async def _evaluate(state: AgentState, context: TurnContext, tool: ProposedTool)
 
 
 async def _asked(state: AgentState, context: TurnContext, decision: GateDecision, audit: dict[str, Any]) -> Outcome:
-    """Go on with an answer that is there already, for the call was asked about ahead; otherwise asks the person."""
+    """Continue with an existing answer if the call was asked about ahead; otherwise ask the person."""
     update, approval = {**audit, **approval_update(decision)}, decision.approval
     if approval is None:
         raise RuntimeError("AUTH_REQUIRED came without an approval")
-    coming = {tool["tool_call_id"] for tool in known_after(state)}  # a plan that changed may have left some behind
+    coming = {tool["tool_call_id"] for tool in known_after(state)}  # a changed plan may have left some behind
     left = [ahead for ahead in state["asked_ahead"] if ahead["tool_call_id"] in coming]
     if approval.id in context.also_answered or approval.state != "PENDING":
         return Command(goto="ApprovalHandler", update={**update, "awaiting_approval": False, "asked_ahead": left})
@@ -89,9 +89,9 @@ async def _asked(state: AgentState, context: TurnContext, decision: GateDecision
 
 
 async def _ask_ahead(state: AgentState, context: TurnContext) -> list[AskedAhead]:
-    """Return the approvals of the calls right behind this one that wait for the same person.
+    """Return the approvals of the calls directly after this one that wait for the same person.
 
-    It stops at the first call that needs no word of theirs: that one is decided when it is reached, from the record.
+    Stop at the first call that does not need that person's answer: it is decided from the record when it is reached.
     """
     found: list[AskedAhead] = []
     for tool in known_after(state):

@@ -17,7 +17,7 @@ Target = Literal["ApprovalHandler", "Supervisor", "Planner", "Finalizer"]
 
 
 def route(state: AgentState) -> tuple[Target, str, str]:
-    """Return where a turn goes, why, and what Supervisor is told about it."""
+    """Return the target of a turn, the reason, and the directive for Supervisor."""
     reply = parse_reply(state["incoming"]["text"])
     if state["awaiting_approval"]:
         if reply is not None or state["intent"] == APPROVAL_DECIDED:
@@ -35,7 +35,7 @@ def route(state: AgentState) -> tuple[Target, str, str]:
 async def router(
     state: AgentState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["ApprovalHandler", "Supervisor", "Planner", "Finalizer"]]:
-    """Open a turn: takes the message into the window, counts supersteps from here, and dispatches."""
+    """Open a turn: add the message to the window, count supersteps from here, and dispatch."""
     target, reason, directive = route(state)
     context = runtime.context
     await context.events.emit(*said_findings(context.findings), *opening(state, target, reason))

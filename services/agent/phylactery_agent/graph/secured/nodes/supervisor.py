@@ -49,7 +49,7 @@ _CLOSED: Final = {
 async def supervisor(
     state: AgentState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Planner", "Executor", "Finalizer"]]:
-    """Act on what it is told, otherwise goes on with the plan."""
+    """Act on the directive if there is one, otherwise continue the plan."""
     directive = state["directive"]
     if directive in _CLOSED:
         return await _closed(state, runtime.context, _CLOSED[directive])
@@ -57,7 +57,7 @@ async def supervisor(
 
 
 async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
-    """Take the plan one step further."""
+    """Advance the plan by one step."""
     steps = [state["steps"][planned["id"]] for planned in state["plan"]]
     stop = _stopped(state, steps)
     if stop is not None:
@@ -83,7 +83,7 @@ async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
 
 
 def _stopped(state: AgentState, steps: list[StepState]) -> Outcome | None:
-    """Return how a plan with a blocked or failed step ends; None where it goes on."""
+    """Return how a plan with a blocked or failed step ends, or None if it continues."""
     blocked = _first(steps, "blocked")
     if blocked is not None and not (blocked["last_error"] == _REJECTED and _next(state, steps)):
         if blocked["last_error"] in LOOPS:
@@ -100,7 +100,7 @@ def _stopped(state: AgentState, steps: list[StepState]) -> Outcome | None:
 
 
 def _next(state: AgentState, steps: list[StepState]) -> StepState | None:
-    """Return the step to begin. After one of a card was rejected that is only one that was asked about on it."""
+    """Return the step to begin. After a rejection on a card, only the other calls of that card qualify."""
     if not any(step["last_error"] == _REJECTED for step in steps):
         return _first(steps, "pending")
     asked = {ahead["step_id"] for ahead in state["asked_ahead"]}
@@ -108,7 +108,7 @@ def _next(state: AgentState, steps: list[StepState]) -> StepState | None:
 
 
 def _spent(state: AgentState) -> Outcome | None:
-    """Return how the turn ends where one call more would pass a budget; None where there is room."""
+    """Return how the turn ends if one more call would exceed a budget, or None if there is room."""
     budgets, language = state["budgets"], state["language"]
     spent = budget_spent(supersteps=budgets["supersteps"], tool_calls=budgets["tool_calls"], needed=1 + STEPS_OF_A_CALL)
     if not spent:
@@ -132,19 +132,19 @@ def _replan_or_ask(state: AgentState, *, reason: str = AWAITING_USER_INPUT) -> O
 
 
 def _ask_after_failure(state: AgentState, *, reason: str = AWAITING_USER_INPUT) -> Outcome:
-    """Tell what was done, what failed and why, and asks: a partial answer with a named reason."""
+    """Report what was done, what failed and why, and ask how to continue: a partial answer with a named reason."""
     notes = [*_failures(state), *_not_done(state), say("ask_help", state["language"])]
     return _ask(state, notes, reason=reason)
 
 
 def _failures(state: AgentState) -> list[Note]:
-    """Return what went wrong with the steps of the plan that are not done, and why."""
+    """Return what went wrong with the plan's unfinished steps, and why."""
     steps = (state["steps"][planned["id"]] for planned in state["plan"])
     return [_failure(state, step) for step in steps if step["last_error"] is not None]
 
 
 def _failure(state: AgentState, step: StepState) -> Note:
-    """Return what went wrong with a step: in the tool's own words where it said any, without them if not inspected."""
+    """Return what went wrong with a step, including the tool's own message only if it was inspected."""
     language, code = state["language"], str(step["last_error"])
     key = "step_failed" if step["tries"] <= 1 else "step_failed_again"
     own = say(key, language, step=step["description"], tries=step["tries"], error=error_text(code, language))
@@ -153,9 +153,9 @@ def _failure(state: AgentState, step: StepState) -> Note:
 
 
 async def _closed(state: AgentState, context: TurnContext, reason: str) -> Outcome:
-    """End after an approval that did not come: its step is blocked, and what may depend on it is not begun.
+    """End after an approval that was not granted: block its step and begin nothing that may depend on it.
 
-    What stands on the same card does not depend on it: the person answers each call there for itself.
+    Calls on the same card do not depend on each other: the person answers each one separately.
     """
     steps = state["steps"]
     current = state["current_step"]
@@ -171,7 +171,7 @@ async def _closed(state: AgentState, context: TurnContext, reason: str) -> Outco
 
 
 async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
-    """Take the answer to what was asked: go on, something else to do, or just talk."""
+    """Handle the reply to a question: continue, a different request, or conversation."""
     text = state["incoming"]["text"]
     if state["intent"] == APPROVAL_DECIDED:
         return _ask(state, [say("nothing_waits_at_all", state["language"])])
@@ -189,7 +189,7 @@ async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
 
 
 def _answers_no_rule(text: str, context: TurnContext) -> bool:
-    """Return whether a yes or no may be meant for what another run asks: without a model nothing here asks for one."""
+    """Return True if a yes or no may be meant for another run's question: without a model, nothing here asks for one."""
     return bool(context.also_waiting) and context.model is None and read_answer(text) != "unclear"
 
 
@@ -198,7 +198,7 @@ async def _waiting(state: AgentState, context: TurnContext) -> Outcome:
 
 
 async def _explain_reply(state: AgentState, context: TurnContext) -> Outcome:
-    """Say why a strict reply is refused while nothing waits. It reads at RiskGate and changes nothing there."""
+    """Explain why a strict reply is refused while nothing is pending. This only reads from RiskGate."""
     reply, language = parse_reply(state["incoming"]["text"]), state["language"]
     if reply is None:
         note = say("answer_to_nothing", language)
@@ -251,7 +251,7 @@ def _end(
 async def _unknown(state: AgentState, _context: TurnContext) -> Outcome:
     still = still_away_note(state)
     if still and state["notes"] and is_unknown(state["notes"][-1], state["language"]):
-        # it is not the person's words that are at fault
+        # The person's words are not at fault.
         told = state["notes"][:-1]
         return _ask(cast("AgentState", {**state, "notes": told}), [] if told else [still])
     return _ask(state, [])

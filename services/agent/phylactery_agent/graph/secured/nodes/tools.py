@@ -1,8 +1,8 @@
-"""Tools: carries one proposal through the ledger, the redeem and the executor (docs/effects.md, 6 to 10), exactly once.
+"""Tools: takes one proposal through the ledger, the redeem and the executor (docs/effects.md, 6 to 10), exactly once.
 
 The permit never enters the state: a checkpoint would keep a signed token, and after a crash or a suspension it would be
-stale anyway. An ALLOW of this very turn comes beside it, in the context, and is used once. After an approval, a crash
-or an expiry this node asks again right before it redeems. Redeem checks everything once more in any case.
+stale anyway. The permit of an ALLOW from this turn is passed in the context and used once. After an approval, a crash
+or an expiry this node evaluates again right before it redeems. In any case, Redeem checks everything once more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Outcome = Command[Literal["Interpreter", "AwaitApproval", "Finalizer"]]
 async def tools(
     state: AgentState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Interpreter", "AwaitApproval", "Finalizer"]]:
-    """Run the proposal, or find out what became of it."""
+    """Run the proposal, or determine what became of it."""
     effect = Effect(state, runtime.context)
     try:
         outcome = await effect.carry_out()
@@ -37,7 +37,7 @@ async def tools(
 
 
 async def _unavailable(state: AgentState, effect: Effect) -> Outcome:
-    """Nothing ran in this attempt. An approved call goes on waiting; any other is closed here."""
+    """Handle an attempt in which nothing ran: an approved call keeps waiting; any other is closed here."""
     language = state["language"]
     if state["approval_id"] is not None:
         note = say("gate_unavailable_waiting", language, approval_id=state["approval_id"])
