@@ -1,1 +1,1 @@
-"""Tools: their specifications, open to everybody, and their implementations, open to the executor alone."""
+"""Tools: public specifications, and implementations that only the executor may import."""

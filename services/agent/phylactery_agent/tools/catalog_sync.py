@@ -1,7 +1,7 @@
-"""Holds the agent's tools against RiskGate's catalog, which is authoritative: what it does not know is switched off.
+"""Comparison of the agent's tools with RiskGate's authoritative catalog; tools unknown to it are switched off.
 
-At the start, and again whenever another bundle decides. While RiskGate is away nothing is switched off or on: each call
-carries the hash of its schema, and RiskGate compares it then.
+It runs at start and again whenever another bundle becomes active. While RiskGate is unavailable no tool is switched off
+or on: each call carries the hash of its schema, and RiskGate compares it then.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _log = get_logger("catalog")
 
 
 class CatalogCheck:
-    """What RiskGate's catalog says of the agent's tools."""
+    """The state of the agent's tools in RiskGate's catalog."""
 
     def __init__(self, catalog: ToolCatalog, clock: Clock, *, poll_seconds: float) -> None:
-        """poll_seconds is the pause between two looks; 0 looks at the start only, until RiskGate has answered once."""
+        """Set the pause between two checks; with 0, check at the start only, until RiskGate has answered once."""
         self._catalog, self._clock, self._poll_seconds = catalog, clock, poll_seconds
         self._view: CatalogView | None = None
         self._said: dict[str, DisabledReason | None] = {}
@@ -36,16 +36,16 @@ class CatalogCheck:
 
     @property
     def revision(self) -> int:
-        """The revision of the bundle the tools were held against, 0 where RiskGate was never reached."""
+        """Return the revision of the bundle the tools were compared with, 0 if RiskGate was never reached."""
         return self._view.revision if self._view is not None else 0
 
     def version_of(self, name: str) -> str:
-        """Return RiskGate's version of a tool, empty where it does not know it or was not asked yet."""
+        """Return RiskGate's version of a tool, empty if RiskGate does not know it or has not been asked yet."""
         entry = self._entries.get(name)
         return "" if entry is None else entry.version
 
     def checked(self, name: str) -> bool:
-        """Return whether a tool was held against the catalog."""
+        """Return True if a tool was compared with the catalog."""
         return name in self._said
 
     @property
@@ -53,7 +53,7 @@ class CatalogCheck:
         return self._view.tools if self._view is not None else {}
 
     async def look(self) -> bool:
-        """Ask RiskGate once and applies what it says; False where it does not answer, and then nothing changes."""
+        """Query RiskGate once and apply its answer; return False, changing nothing, if it does not answer."""
         try:
             found = await self._catalog.catalog(self._view.bundle_hash if self._view is not None else "")
         except (GateUnavailableError, GateRefusedError) as error:
@@ -68,26 +68,26 @@ class CatalogCheck:
         return True
 
     async def first_look(self) -> None:
-        """Look once before anything is served; a RiskGate that is away is asked again in the background."""
+        """Check once before serving; if RiskGate is unavailable, retry in the background."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FIRST_SECONDS):
                 await self.look()
 
     async def run(self) -> None:
-        """Look again and again, for ever; without a pause set, until RiskGate has answered once."""
+        """Check repeatedly, forever; without a pause configured, until RiskGate has answered once."""
         while self._poll_seconds or not self.checked_us:
             await asyncio.sleep(self._poll_seconds or 1.0)
             await self.look()
 
     def forget(self) -> None:
-        """Take back everything that was said: whoever comes next asks RiskGate itself."""
+        """Withdraw all objections, so that the next check starts from RiskGate's answer."""
         for name in self._said:
             withdraw(name, _BY)
         self._said.clear()
         self._view, self.checked_us = None, 0
 
     def _apply(self) -> None:
-        """Switch tools off and on; also without news, since tools may have come."""
+        """Switch tools off and on; also for an unchanged catalog, since tools may have been added."""
         for name, spec in TOOL_REGISTRY.items():
             verdict = self._verdict(spec)
             if verdict is None:

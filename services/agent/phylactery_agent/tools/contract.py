@@ -1,6 +1,6 @@
-"""The words a tool is written in: its specification, its contract, and how an implementation is called and fails.
+"""Tool vocabulary: specification, contract, invocation and errors.
 
-Nothing here can run a tool. Implementations live in tools.builtin and in plug-in modules, which the executor alone
+Nothing here can run a tool. Implementations are in tools.builtin and in plug-in modules, which only the executor
 imports.
 """
 
@@ -65,32 +65,37 @@ FINAL_ERRORS: Final = frozenset(
         "MAIL_REFUSED",
     }
 )
-"""Codes of a tool's own no that the same call would get again: it is not made again. Every other code may pass, also
-one of a plug-in's own."""
+"""Codes of a tool's own refusal that an identical call would get again, so it is not repeated.
+
+Every other code may be transient, including a plug-in's own.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What may be relied on when a tool is run: its risk, its effect, its time in seconds, and how it is repeated."""
+    """The guarantees for running a tool: its risk, its effect, its timeout in seconds, and how it may be repeated."""
 
     risk: Risk
     effect: Effect
     idempotency: Idempotency
     timeout_seconds: float = 10.0
     retries: int = 0
-    """Extra attempts inside one execution; used only where read_only or idempotent_by_key."""
+    """Extra attempts inside one execution; used only for read_only and idempotent_by_key."""
     controls: tuple[str, ...] = ()
-    """JSON Pointers of the arguments that decide where the effect goes."""
+    """JSON Pointers of the arguments that determine the target of the effect."""
     evictable: bool = True
-    """False for a tool whose result must never be evicted again, as read_output."""
+    """False for a tool whose result must never be evicted again, such as read_output."""
     answers: Literal["text", "json"] = "text"
-    """What the result is. JSON is the tool's own form: RiskGate tells its fields apart by what the catalog says of
-    them. A text that only happens to be JSON, as a file's, is text: whoever wrote it would choose the fields."""
+    """The kind of result. JSON is the tool's own format, whose fields RiskGate interprets by the catalog.
+
+    A text that only happens to be JSON, such as a file's content, is text: otherwise its author would choose the
+    fields.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One way to ask for a tool in static mode: an RE2 expression over a whole clause.
+    """One phrasing of a request for a tool in static mode: an RE2 expression over a whole clause.
 
     A named group is the argument of that name; ``until`` is the exclusive end that belongs to ``offset``.
     """
@@ -99,12 +104,12 @@ class Pattern:
     expression: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
     meant: Callable[[Mapping[str, Any]], dict[str, Any] | None] | None = None
-    """Answers the arguments as they are meant; None where they make no sense, and then the next pattern is asked."""
+    """Function that returns the arguments as meant, or None if they make no sense; then the next pattern is tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What a person may say, and the arguments it stands for. Tests hold every example against the patterns."""
+    """An example utterance and the arguments it means. Tests check every example against the patterns."""
 
     language: Language
     text: str
@@ -113,7 +118,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool as everybody may know it; the function that runs it is not reachable from here."""
+    """The public specification of one tool; the function that runs it is not reachable from here."""
 
     name: str
     descriptions: Mapping[Language, str]
@@ -125,16 +130,16 @@ class ToolSpec:
     patterns: tuple[Pattern, ...]
     examples: tuple[Example, ...]
     labels: Mapping[Language, str]
-    """What a reply says above the result; str.format fields are arguments."""
+    """The text above the result in a reply; str.format fields are arguments."""
     output_schema: Mapping[str, Any] | None = None
-    """The JSON Schema of what it answers, where that is known."""
+    """The JSON Schema of the output, if it is known."""
     quotes_output: bool = True
     """Whether a reply quotes the output."""
     shown: Callable[[str, Language], str] | None = None
-    """How a reply quotes an output that is JSON; None quotes it as it is."""
+    """Function that renders JSON output for a reply; None quotes the output unchanged."""
 
     nothing: Mapping[Language, str] = field(default_factory=dict)
-    """What a reply says instead of label and result where nothing was found; empty says both."""
+    """The reply that replaces label and result if nothing was found; if empty, both are used."""
 
     def quoted(self, output: str, language: Language) -> str:
         """Return what a reply quotes of the output."""
@@ -144,7 +149,7 @@ class ToolSpec:
 
     @property
     def schema_hash(self) -> str:
-        """The SHA-256 over the RFC 8785 form of the schema, as RiskGate's catalog computes it."""
+        """Return the SHA-256 over the RFC 8785 form of the schema, as RiskGate's catalog computes it."""
         return "sha256:" + hashlib.sha256(rfc8785.dumps(_plain(self.schema))).hexdigest()
 
 
@@ -157,7 +162,7 @@ def _plain(value: Any) -> Any:
 
 
 class ToolFailedError(Exception):
-    """A tool's own no: nothing happened outside. Holds a stable code and a sentence without secrets."""
+    """Error for a tool's own refusal: nothing happened outside. Holds a stable code and a sentence without secrets."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -166,13 +171,13 @@ class ToolFailedError(Exception):
 
 
 TOOL_ERROR: Final = "TOOL_ERROR"
-"""The code of a tool that says itself that it failed; what it says goes with it, as the words of whoever wrote it."""
+"""The code of a tool that itself reports a failure; its message is passed on as its author's words."""
 
 
 class EffectUnknownError(Exception):
-    """An implementation cannot tell whether its effect happened: the executor judges it by the contract.
+    """Error of an implementation that cannot tell whether its effect happened: the executor applies the contract.
 
-    ``code`` is a stable word for why, and ``said`` what the other side says about it, which nobody inspected.
+    ``code`` is a stable word for the cause, and ``said`` the other side's uninspected message about it.
     """
 
     def __init__(self, message: str, *, code: str = "EFFECT_UNKNOWN", said: str = "") -> None:
@@ -182,7 +187,7 @@ class EffectUnknownError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What an implementation gets: checked arguments, the effect's key, whose effect it is, and what is the user's."""
+    """The input of an implementation: checked arguments, the effect's key and owner, and the user's services."""
 
     args: BaseModel
     effect_key: str
@@ -191,13 +196,13 @@ class Invocation:
     tenant: str
     user_id: str
     reminders: Reminders | None = None
-    """None where nobody keeps any."""
+    """None without a reminder store."""
     thread_id: str = ""
-    """The conversation that asked for it."""
+    """The conversation that requested it."""
 
 
 def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:
-    """Return the arguments as the tool's own model. Raise TypeError where they are another tool's."""
+    """Return the arguments as the tool's own model. Raise TypeError if they are another tool's."""
     if not isinstance(invocation.args, model):
         raise TypeError(f"expected {model.__name__}, not {type(invocation.args).__name__}")
     return invocation.args
@@ -205,7 +210,7 @@ def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """The other side's answer about an effect; output is set where it is done."""
+    """The other side's answer about an effect; output is set if it is done."""
 
     state: Literal["done", "not_done", "unknown"]
     output: str = ""
@@ -213,7 +218,7 @@ class Reconciled:
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """The functions behind a tool. reconcile belongs to the reconcilable ones."""
+    """The functions behind a tool. Only reconcilable tools have reconcile."""
 
     run: Callable[[Invocation], Awaitable[str]]
     reconcile: Callable[[Invocation], Awaitable[Reconciled]] | None = None

@@ -1,8 +1,8 @@
-"""The executor: the only door to tool implementations, and it opens for nothing but a receipt.
+"""The executor: the only entry to tool implementations. It runs a call only with a valid receipt.
 
-It obeys a receipt that RiskGate signed for exactly the bound call in front of it: it verifies the signature offline,
-compares the header byte for byte, every claim with what it was asked to do, and hashes the bound arguments again
-(docs/effects.md, 9). An import contract keeps every other module away from the implementations.
+It accepts a receipt that RiskGate signed for exactly the bound call: it verifies the signature offline, compares the
+header byte for byte and every claim with the requested execution, and hashes the bound arguments again
+(docs/effects.md, 9). An import contract keeps every other module from importing the implementations.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ __all__ = [
 
 DEFAULT_MAX_FILE_BYTES: Final = 2 * 1024 * 1024
 _BY: Final = "settings"
-"""Who switches tools off that a setting is missing for."""
+"""The name under which tools with a missing setting are switched off."""
 
 
 class EffectInDoubtError(Exception):
-    """Nobody can say whether the effect happened. Holds a stable code for why, and what the tool says about it."""
+    """Error for an effect with unknown outcome. Holds a stable code for the cause, and the tool's message about it."""
 
     def __init__(self, code: str, said: str = "") -> None:
         super().__init__(f"the effect is in doubt: {code}")
@@ -79,18 +79,18 @@ class EffectInDoubtError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolSettings:
-    """Where tools work: the sandbox, the effect journal outside it, plug-in modules by importable name, MCP servers.
+    """Locations of tools: the sandbox, the effect journal outside it, plug-in modules by importable name, MCP servers.
 
-    Every tenant has a folder of its own in the sandbox. Earlier versions of files are kept beside the journal's notes.
+    Every tenant has its own folder in the sandbox. Earlier versions of files are kept alongside the journal's notes.
     """
 
     sandbox: Path
     journal: Path
     max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
     file_versions: int = 20
-    """Earlier versions kept of one file."""
+    """Earlier versions kept per file."""
     file_version_bytes: int = 64 * 1024 * 1024
-    """Bytes kept of all of a user's."""
+    """Bytes of earlier versions kept per user."""
     plugins: tuple[str, ...] = ()
     web: WebSettings | None = None
     """None switches http_get off."""
@@ -100,15 +100,19 @@ class ToolSettings:
 
 
 class Executor:
-    """Runs tools. Built once per process; the folders of its settings are created. begin() and end() come once each."""
+    """Runner of tools, built once per process; it creates the folders of its settings.
+
+    Call begin() and end() once each.
+    """
 
     def __init__(self, settings: ToolSettings) -> None:
         """Load the implementations.
 
         Raises:
-            ToolRegistrationError: a plug-in offers no SPECS and IMPLEMENTATIONS, or take a name that is taken, or the
-                journal lies inside the sandbox.
-            McpConfigError: what is configured of an MCP tool does not fit the tool.
+            ToolRegistrationError: A plug-in lacks SPECS or IMPLEMENTATIONS or takes a name in use, or the journal lies
+            inside
+                the sandbox.
+            McpConfigError: The configuration of an MCP tool does not fit the tool.
         """
         if settings.journal.resolve().is_relative_to(settings.sandbox.resolve()):
             raise ToolRegistrationError("the effect journal must lie outside the sandbox")
@@ -136,33 +140,33 @@ class Executor:
             self._implementations.update(self._servers.register())
 
     async def begin(self) -> None:
-        """Begin to speak to the MCP servers; one that is not there soon is gone on looking for in the background."""
+        """Connect to the MCP servers; a server that does not respond soon is retried in the background."""
         if self._servers is not None:
             await self._servers.begin()
 
     async def end(self) -> None:
-        """End the MCP servers with all they started."""
+        """Stop the MCP servers and everything they started."""
         if self._servers is not None:
             await self._servers.end()
 
     def forget(self, effect_keys: Iterable[str]) -> None:
-        """Drop what is noted outside the database of effects that will never be asked about again."""
+        """Delete the notes outside the database of effects that will never be queried again."""
         for key in effect_keys:
             self._journal.remove(key)
 
     def forget_user(self, tenant: str, user_id: str) -> None:
-        """Remove the earlier versions of files that are kept of a user."""
+        """Remove a user's earlier versions of files."""
         with self._journal.exclusive():
             self._versions.forget(tenant, user_id)
 
     def kept_users(self) -> Sequence[tuple[str, str]]:
-        """Return tenant and user of everybody of whom earlier versions of files are kept."""
+        """Return tenant and user of every user with earlier versions of files."""
         return self._versions.users()
 
     async def file_to_replace(self, tenant: str, path: str) -> str | None:
-        """Return what file_info answers about a file, None where a write to the path would replace none.
+        """Return file_info's answer for a file, or None if a write to the path would replace no file.
 
-        It needs no receipt, because looking changes nothing and only RiskGate is told.
+        It needs no receipt, because reading changes nothing and only RiskGate receives the answer.
         """
         return await asyncio.to_thread(file_to_replace, self._sandbox, tenant, path)
 
@@ -180,9 +184,9 @@ class Executor:
         """Run exactly the bound call under its receipt and return its output.
 
         Raises:
-            ReceiptRefusedError: the receipt does not cover this call; nothing ran.
-            ToolFailedError: the tool failed and nothing happened outside (its own code, TIMEOUT, TOOL_FAILED, …).
-            EffectInDoubtError: it failed and nobody can say whether the effect happened.
+            ReceiptRefusedError: The receipt does not cover this call; nothing ran.
+            ToolFailedError: The tool failed and nothing happened outside (its own code, TIMEOUT, TOOL_FAILED, …).
+            EffectInDoubtError: The tool failed and the outcome of its effect is unknown.
         """
         spec, implementation, args = await self._admit(receipt, bound, execution, keys)
         invocation = Invocation(
@@ -221,9 +225,9 @@ class Executor:
         memories: Memories,
         reminders: Reminders | None = None,
     ) -> Reconciled:
-        """Ask the other side whether the effect under this key happened; unknown where it cannot be asked.
+        """Ask the other side whether the effect under this key happened; unknown if it cannot be asked.
 
-        It needs no receipt, because asking changes nothing; and after a crash there may be none to get.
+        It needs no receipt, because asking changes nothing, and after a crash none may be obtainable.
         """
         spec, implementation = TOOL_REGISTRY.get(tool), self._implementations.get(tool)
         if spec is None or implementation is None:
@@ -257,7 +261,7 @@ class Executor:
     async def _settle(
         self, spec: ToolSpec, implementation: Implementation, invocation: Invocation, error: Exception
     ) -> str:
-        """Turn a fault into what it means: a failure without effect, a late success, or doubt."""
+        """Translate an error into its meaning: a failure without effect, a late success, or an unknown outcome."""
         code, said = _code_of(error), error.said if isinstance(error, EffectUnknownError) else ""
         if _repeatable(spec):
             raise ToolFailedError(code, said or f"{spec.name} failed")
@@ -270,7 +274,7 @@ class Executor:
 
 
 def _described(bound: BoundCall, execution: Execution) -> Mapping[str, str]:
-    """Return what a span tells of a call: which, and nothing of its arguments."""
+    """Return the span attributes of a call: its identity, and nothing of its arguments."""
     return {
         semconv.GEN_AI_OPERATION: semconv.EXECUTE_TOOL,
         semconv.GEN_AI_TOOL: bound.tool,
@@ -303,7 +307,7 @@ async def _ask(spec: ToolSpec, implementation: Implementation, invocation: Invoc
 def _mcp_servers(mcp: McpTools | None) -> McpServers | None:
     if mcp is None or not mcp.config.servers:
         return None
-    # imported late: the SDK is heavy, and most agents have no server
+    # imported lazily: the SDK is heavy, and most agents have no server
     from phylactery_agent.tools.mcp.server import McpServers
 
     return McpServers(mcp.config, mcp.pins)

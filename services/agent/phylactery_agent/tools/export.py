@@ -1,4 +1,4 @@
-"""The agent's tools as a list for others: MCP's form, and beside it what RiskGate's catalog asks about a tool."""
+"""Export of the agent's tools: MCP's format, plus what RiskGate's catalog requires of a tool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from phylactery_agent.ports import Language
 from phylactery_agent.tools.contract import ToolSpec
 
 MAX_FORMS: Final = 400
-"""How many forms of one pattern are looked at."""
+"""Maximum number of forms examined per pattern."""
 ANY: Final = "*"
 
 _REPEATS: Final = frozenset("?*+{")
@@ -17,18 +17,18 @@ _SPECIAL: Final = frozenset("^$")
 
 
 class _UnreadableError(Exception):
-    """A pattern in a form nobody here reads, or with too many readings."""
+    """Error for a pattern with unsupported syntax or too many forms."""
 
 
 class _Pattern:
-    """One expression, read from left to right."""
+    """A parser of one expression, from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._place = 0
 
     def forms(self) -> list[str]:
-        """Return every text the whole expression may stand for."""
+        """Return every text the whole expression may match."""
         found = self._choice()
         if self._place < len(self._text):
             raise _UnreadableError
@@ -99,7 +99,7 @@ class _Pattern:
         return inside
 
     def _pass_over(self) -> None:
-        """Read to the end of a group whose inside is an argument."""
+        """Skip to the end of a group that holds an argument."""
         open_groups = 1
         while open_groups:
             char = self._next()
@@ -111,7 +111,7 @@ class _Pattern:
                 open_groups += (char == "(") - (char == ")")
 
     def _class(self) -> str:
-        """Return the one letter of a choice of spellings, or that anything may stand there."""
+        """Return the letter of a choice of spellings, or the marker for arbitrary text."""
         chars = [self._next()]
         while chars[-1] != "]" or len(chars) == 1:
             chars.append(self._next())
@@ -122,7 +122,7 @@ class _Pattern:
 
 
 def phrases_of(expression: str) -> tuple[str, ...]:
-    """Return the phrases a pattern stands for, what may be left out left out; none where it cannot be read."""
+    """Return the phrases a pattern matches, without optional parts; none if the pattern cannot be parsed."""
     try:
         forms = _Pattern(expression).forms()
     except _UnreadableError:
@@ -143,11 +143,11 @@ def _words(form: str) -> Iterator[str]:
 
 
 MAX_PHRASES: Final = 200
-"""Of one tool and language, as many as a catalog takes."""
+"""Maximum number of phrases per tool and language, which is the catalog's limit."""
 
 
 def exported(specs: Iterable[ToolSpec]) -> dict[str, Any]:
-    """Return a list of tools; "catalog" of each holds its contract and how people ask for it."""
+    """Return the list of tools; "catalog" of each holds its contract and the phrases that request it."""
     return {"tools": [_tool(spec) for spec in specs]}
 
 

@@ -49,10 +49,10 @@ APPROVAL_CLEARED: Final[dict[str, Any]] = {
     "approval_state": None,
     "proposed_tool": None,
 }
-"""The update after which nothing waits and nothing is proposed."""
+"""The update that clears the pending approval and the proposal."""
 
 _INPUT_CLASS: Final = {"text_fast_path": "TEXT_SIMPLE", "tool_intent": "TEXT_TOOL_INTENT"}
-"""What a message is, by the pathway it takes."""
+"""The input class of a message, by its pathway."""
 
 
 def stable_id(prefix: str, *parts: str) -> str:
@@ -215,7 +215,7 @@ def step_told(step: StepState) -> Told:
 
 
 MAX_SAID: Final = 300
-"""Characters the person is shown of what a tool says of its own failure."""
+"""Maximum number of characters of a tool's own error message shown to the person."""
 
 
 def tool_said(state: AgentState, language: Language) -> str:

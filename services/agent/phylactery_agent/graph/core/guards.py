@@ -14,17 +14,17 @@ from typing import Any, Final, Literal, TypedDict
 import rfc8785
 
 MAX_SUPERSTEPS: Final = 25
-"""Nodes one turn may run."""
+"""Maximum number of nodes one turn may run."""
 MAX_TOOL_CALLS: Final = 12
-"""Calls one run may propose."""
+"""Maximum number of calls one run may propose."""
 HINT_AT: Final = 2
-"""So often the same call with the same result is worth a hint."""
+"""Number of identical calls with identical results that triggers a hint."""
 LOOP_AT: Final = 3
-"""So often it is a loop."""
+"""Number of identical calls with identical results that counts as a loop."""
 ALTERNATING: Final = 6
-"""Over so many calls, two that take turns are a loop."""
+"""Number of calls over which two alternating calls count as a loop."""
 CALLS_KEPT: Final = MAX_TOOL_CALLS * 2
-"""Records a state keeps: a run cannot make more calls, so none is forgotten before the run ends."""
+"""Number of records a state keeps: a run cannot make more calls, so none is dropped before the run ends."""
 
 REPEATED_CALL: Final = "REPEATED_CALL"
 ALTERNATING_CALLS: Final = "ALTERNATING_CALLS"
@@ -43,7 +43,10 @@ class CallRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A guard's verdict: continue, continue with a hint to the planner, or stop. reason is a stable word, empty for ok."""
+    """A guard's verdict: continue, continue with a hint to the planner, or stop.
+
+    reason is a stable word, empty for ok.
+    """
 
     kind: Literal["ok", "hint", "loop"]
     reason: str = ""
@@ -99,8 +102,10 @@ def _take_turns(last: Sequence[CallRecord]) -> bool:
 
 
 def budget_spent(*, supersteps: int, tool_calls: int, needed: int) -> str:
-    """Return why no new work may begin, or an empty string if there is room; needed is the number of supersteps
-    required."""
+    """Return why no new work may begin, or an empty string if there is room.
+
+    Needed is the number of supersteps required.
+    """
     if tool_calls >= MAX_TOOL_CALLS:
         return TOOL_CALL_LIMIT
     return STEP_LIMIT if supersteps + needed > MAX_SUPERSTEPS else ""

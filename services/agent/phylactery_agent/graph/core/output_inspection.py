@@ -88,13 +88,13 @@ def quoting(state: AgentState, *notes: tuple[str, str | None]) -> dict[str, Any]
 
 
 _EVERY = 400
-"""Characters a text has to grow by before it is looked at again: deltas are events, and each costs a commit."""
+"""Characters a text must grow by before the next inspection: deltas are events, and each costs a commit."""
 _GROWTH = 8
-"""A long text has to grow by this part of itself: each look is at all of it."""
+"""A long text must grow by this fraction of itself, because each inspection covers all of it."""
 _MOST = 20_000
-"""Characters that are told while they come; what is longer is said whole at the end."""
+"""Maximum number of streamed characters; a longer text is sent whole at the end."""
 _HELD_BACK = 240
-"""Characters at the end that wait for what follows them: a secret shows only when enough of it is there."""
+"""Trailing characters held back until more text follows: a secret is detectable only once enough of it is present."""
 _OPENS = "-----BEGIN"
 
 
@@ -106,7 +106,10 @@ class Deltas:
     """
 
     def __init__(self, context: TurnContext, message_id: str, *, meant: Meant | None = None) -> None:
-        """Publish under message_id; meant returns the part of a text that may be published, and None means all of it."""
+        """Publish under message_id.
+
+        Meant returns the part of a text that may be published, and None means all of it.
+        """
         self._context, self._message_id, self._meant = context, message_id, meant
         self._looked = self._number = 0
         self._told = ""

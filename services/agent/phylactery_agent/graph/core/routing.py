@@ -46,7 +46,10 @@ class Stopwatch:
 
 
 def _tool_call_id(state: Mapping[str, Any], update: Mapping[str, Any]) -> str:
-    """Return the id of the call a node proposed or worked on; a node that reads a result counts as working on its call."""
+    """Return the id of the call a node proposed or worked on.
+
+    A node that reads a result counts as working on its call.
+    """
     call = update.get("proposed_tool") or state.get("proposed_tool") or {}
     return str(call.get("tool_call_id") or "")
 

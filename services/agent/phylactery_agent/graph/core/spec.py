@@ -31,10 +31,10 @@ class GraphSpec:
     state: type[Any]
     """A TypedDict of plain JSON values."""
     entry: str
-    """The node every turn begins at, also the one that goes on after a suspension."""
+    """The node at which every turn begins, including a turn that resumes after a suspension."""
     nodes: Mapping[str, NodeFunction]
     recursion_limit: int
-    """The backstop behind the graph's own guards. LangGraph's default is 10007, which guards nothing."""
+    """The safety limit behind the graph's own guards. LangGraph's default of 10007 is no effective limit."""
     new_run_input: Callable[[Turn], dict[str, Any]]
     reentry_input: Callable[[Turn], dict[str, Any]]
     continues: frozenset[str] = frozenset()

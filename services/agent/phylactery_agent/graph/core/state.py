@@ -127,7 +127,7 @@ class SecurityContext(TypedDict):
     session_token_hash: str
     is_sanitized: bool
     findings: list[str]
-    """The kinds Inspect found in what the person said, each after its category: secret:jwt, personal:email."""
+    """The kinds Inspect found in the person's message, each prefixed with its category: secret:jwt, personal:email."""
 
 
 class Budgets(TypedDict):
@@ -182,7 +182,7 @@ class TurnState(TypedDict):
 
     turn_id: str
     request_turn: str
-    """The turn that brought the request."""
+    """The turn in which the request arrived."""
     plan: list[PlannedStep]
     steps: dict[str, StepState]
     approval_id: str | None
@@ -207,11 +207,14 @@ class AgentState(TurnState):
     memories: list[RecalledMemory]
     profile: list[ProfileFact]
     memory_degraded: str
-    """Why this turn goes on without anything from memory; empty where it was read."""
+    """Why this turn has no data from memory; empty if memory was read."""
     incoming: Incoming
     request: str
     request_pathway: str
-    """How the message with the request was served; an approval's reply is served otherwise and changes nothing here."""
+    """The pathway of the message that carried the request.
+
+    An approval's reply has another pathway and does not change this.
+    """
     current_step: str | None
     tried: list[str]
     proposed_tool: ProposedTool | None
@@ -221,20 +224,20 @@ class AgentState(TurnState):
     approval_hash: str | None
     approval_state: ApprovalState | None
     asked_ahead: list[AskedAhead]
-    """What is shown with the approval that waits, on one card, in the order of the calls."""
+    """Approvals shown on the same card as the pending one, in the order of the calls."""
     awaiting_user_input: bool
     directive: str
     notes: list[str]
     quoted: dict[str, str]
-    """Which notes quote what we did not write, by their place: what is said instead where it was not inspected."""
+    """The notes that quote foreign text, by index: the substitute for each if the text was not inspected."""
     planned_by: Literal["rules", "model"]
     model_away: str
-    """Why the turn goes on in static mode although there is a model; empty where it does not."""
+    """Why the turn continues in static mode although a model is configured; empty if it does not."""
     results: list[ShownResult]
     calls: list[CallRecord]
-    """What the guards against loops read."""
+    """The input of the loop guards."""
     hint: str
-    """What the planner or the model is told about a loop that begins; empty where there is none."""
+    """The hint to the planner or model about a beginning loop; empty if there is none."""
     security_context: SecurityContext
     audit_trail: list[str]
     budgets: Budgets
@@ -303,8 +306,7 @@ def new_run_input(turn: Turn) -> dict[str, Any]:
 
 
 def reentry_input(turn: Turn) -> dict[str, Any]:
-    """Return the graph's input for resuming a suspended run: the new message and, if memory was read, its current
-    content.
+    """Return the graph's input for resuming a suspended run: the new message and memory's current content, if read.
 
     The window remains the run's own because it already holds every turn of the run.
     """

@@ -20,7 +20,7 @@ from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.registry import offered_tools
 
 MODEL_AWAY: Final = (ModelUnavailableError, ModelBudgetError)
-"""What a model raises where static mode does what is left; every other error of it ends the turn."""
+"""Model errors after which static mode takes over; any other model error ends the turn."""
 MODEL_PLAN_INVALID: Final = "MODEL_PLAN_INVALID"
 MODEL_EMPTY: Final = "MODEL_EMPTY"
 OUTAGES: Final[Mapping[str, str]] = {
@@ -49,7 +49,7 @@ OUTAGES: Final[Mapping[str, str]] = {
         "refuses",
     ),
 }
-"""Reasons that say nothing of this turn: they are told once, until the model answers again. By the text they have."""
+"""Reasons unrelated to this turn, with their texts: each is reported once, until the model answers again."""
 _OF_TURN: Final[Mapping[str, str]] = {
     MODEL_PLAN_INVALID: "plan_invalid",
     "MODEL_CONVERSATION_TOO_LONG": "too_long",
@@ -91,7 +91,10 @@ def away_note(state: AgentState, reason: str) -> str:
 
 
 def still_away_note(state: AgentState) -> str:
-    """Return the note for words the rules do not understand while the model is unavailable; empty if it is available."""
+    """Return the note for words the rules do not understand while the model is unavailable.
+
+    Empty if it is available.
+    """
     kind = OUTAGES.get(state.get("model_away", ""))
     return say("model_still_away", state["language"]) if kind else ""
 

@@ -29,7 +29,7 @@ from phylactery_agent.tools.registry import TOOL_REGISTRY
 Kind = Literal["send", "write", "delete", "remind", "other"]
 T = TypeVar("T")
 KINDS: Final[tuple[Kind, ...]] = ("send", "write", "delete", "remind", "other")
-"""What may be claimed; each has a sentence claim_<kind> in texts_model. other is any effect at all."""
+"""Kinds of claims; each has a sentence claim_<kind> in texts_model. other is any effect at all."""
 
 _MAIL: Final = r"e-?mails?|mails?|messages?|sms|whatsapp|correos?|mensajes?|recados?|\S+@\S+\.\S+"
 _FILE: Final = (
@@ -46,7 +46,7 @@ _NOUNS: Final[dict[Kind, Expression]] = {
     "delete": expression(rf"(?i)(?:^|[^\pL])(?:{_FILE}|{_DATE}|{_MAIL})"),
     "remind": expression(rf"(?i)(?:^|[^\pL])(?:{_DATE})"),
 }
-"""What an effect of a kind is about: a verb that can mean much else counts beside one of these alone."""
+"""Objects of an effect, by kind: an ambiguous verb counts only together with one of these."""
 
 _VERBS: Final[dict[Kind, tuple[tuple[str, str], tuple[str, str]]]] = {
     "send": (
@@ -76,7 +76,7 @@ _VERBS: Final[dict[Kind, tuple[tuple[str, str], tuple[str, str]]]] = {
         ("", ""),
     ),
 }
-"""Per kind the English participles and Spanish stems that say it by themselves, and those that do beside a noun."""
+"""English participles and Spanish stems per kind: those sufficient alone, and those that need a noun."""
 _ASKED: Final[tuple[tuple[Kind, frozenset[str], Kind | None], ...]] = (
     ("remind", frozenset({"remind"}), "remind"),
     ("delete", frozenset({"delete", "remove", "cancel"}), None),
@@ -87,28 +87,28 @@ _ASKED: Final[tuple[tuple[Kind, frozenset[str], Kind | None], ...]] = (
     ("write", frozenset({"record", "remember"}), None),
     ("other", frozenset({"pay", "book", "reserve", "order", "buy", "transfer", "publish", "deploy", "stop"}), None),
 )
-"""The kind of effect an ask is for, by what its verb may mean, and what has to be named beside it; the first counts."""
+"""The kind of effect of an ask, by its verb's meanings and the object it must name; the first match counts."""
 _VAGUE: Final[dict[Kind, frozenset[str]]] = {
     "send": frozenset({"write", "add", "create", "compose"}),
     "other": frozenset({"make"}),
     "write": frozenset(),
     "delete": frozenset(),
 }
-"""Meanings of verbs that say too little by themselves: what is written or made may stay here."""
+"""Meanings of verbs that are ambiguous on their own: what is written or made may stay in the reply."""
 _TALK: Final = frozenset({"read", "summarize", "translate", "draft", "find", "search"})
-"""Meanings of verbs whose answer is the reply itself."""
+"""Meanings of verbs that the reply itself answers."""
 _MADE: Final = ARTIFACTS - {"note", "notes", "nota", "notas", "calendario", "agenda"}
-"""What is made when it is asked for; unlike a note or a calendar, it is shown where no place for it is named."""
+"""Things made on request; unlike a note or a calendar, they are shown in the reply if no destination is named."""
 _POLITE: Final = expression(r"(?i)\b(?:can|could|would|will)\s+you\b|\b(?:puedes|podrías|podrias|quieres)\b")
-"""What makes a question a request."""
+"""Words that make a question a request."""
 _REMIND: Final = expression(r"(?i)\b(?:remind|recu[eé]rda(?:me|nos|le)|av[ií]s[ae](?:me|nos))")
 _PLACE: Final = expression(r"(?i)\S+@\S+\.\S+|[^\s/]\.[a-z]{1,4}\d?\b")
-"""A file or an address: where what is made is to go."""
+"""A file or an address: the destination of what is made."""
 _TEXTS: Final = expression(
     r"(?i)\b(?:poem|haiku|song|lyrics|story|tale|joke|sing|imagine|pretend|example|draft|"
     r"poema|canción|cuento|chiste|historia|canta|cántame|imagina|ejemplo|borrador|redacta)"
 )
-"""What asks for a text: its sentences are about whoever it is about."""
+"""Requests for a text, whose sentences have their own subjects and are not reports."""
 _IRREGULAR: Final[dict[Kind, str]] = {"write": "|(?:sobre)?escrit[oa]s?", "remind": "|puest[oa]s?"}
 
 _ADVERB: Final = (
@@ -122,7 +122,7 @@ _NOT_DONE: Final = expression(
     r"(?:(?:be|been|get|have)\s+){1,2}\pL+"
     r"|\b(?:before|once|when|whenever|after|until|unless|if|cuando|antes\s+de\s+que|hasta\s+que|una\s+vez)\s[^,.;:]*"
 )
-"""What was not done, may be done, or depends on something."""
+"""Wording for what was not done, may be done, or is conditional."""
 _MAYBE: Final = expression(
     r"(?i)^\W*(?:if|once|when|whenever|after|unless|until|should|si|cuando|una\s+vez|en\s+cuanto|después|hasta)"
     r"(?:[^\pL]|$)"
@@ -135,13 +135,13 @@ _GENERIC: Final = expression(
     r"|\b(?:carried\s+out|went\s+through|taken\s+care\s+of|took\s+care\s+of)\b|^\W*off\s+it\s+goes"
     r"|\b(?:llevad[oa]\s+a\s+cabo|se\s+(?:efectuó|realizó|completó)|me\s+(?:encargué|ocupé|deshice)\s+de)"
 )
-"""What says that something was done without saying what: it is about what was asked for or agreed to."""
+"""Wording that reports completion without an object: it refers to what was requested or agreed to."""
 _OUTCOME: Final = expression(
     r"(?i)\b(?:\pL+ed|sent|gone|out|ready|set|put|done|now|already|will|has|is|are|was|were|went|reached|"
     r"ya|está|están|quedó|queda|tiene|tienen|contiene|existe|figura|fue|fueron|salió|ahora)(?:[^\pL]|$)"
     r"|['’](?:ll|ve|s)\b|\pL{3,}(?:[aií]d[oa]s?|ó|aron|ieron|[aei]rá|[aei]ré)(?:[^\pL]|$)"
 )
-"""What may tell of an outcome: a sentence of a reply that is known to be wrong about one, and so not shown."""
+"""Wording that may describe an outcome; such a sentence is hidden if the reply misstates one."""
 _HOLLOW: Final = expression(
     r"(?i)\b(?:no\s+(?:longer|problems?|issues?|worries|need|trace|doubt)|"
     r"without\s+(?:any\s+)?(?:problems?|issues?|trouble)|"
@@ -149,13 +149,13 @@ _HOLLOW: Final = expression(
     r"ya\s+no|sin\s+(?:ningún\s+)?(?:problemas?|incidencias?)|no\s+te\s+preocupes|"
     r"(?:no\s+queda\s+)?ni\s+rastro|puedes|podrás)\b"
 )
-"""Denials and abilities that take nothing back of what is claimed."""
+"""Denials and abilities that do not retract the claim."""
 _CLOSING: Final = expression(
     r"(?i)\b(?:anything|something|what)\s+else\b|\b(?:too|as\s+well|also)\W*$|[^\pL](?:también|además)\W*$|"
     r"\balgo\s+más\b|\b(?:let\s+me\s+know|just\s+ask|avísame|dime)\s+(?:if|when|si|cuando)\b|"
     r"^\W*(?:if\s+you\s+need|si\s+necesitas)\b"
 )
-"""A way to end any reply, which neither asks nor denies."""
+"""A generic closing phrase that neither asks nor denies."""
 _OPEN: Final = expression(
     r"(?i)(?:\b(?:no|not|never|none|nothing|nobody|neither|nor|cannot|without|unless|until|before|if|"
     r"can|could|would|may|might|should|shall|must|needs?|unable|unfortunately|sorry|please|"
@@ -166,9 +166,9 @@ _OPEN: Final = expression(
     r"|^\W*(?:tell|say|give|name|choose|dime|indica|elige|di|si)(?:[^\pL]|$)|\s(?:si|dime)\s|"
     r"\pL{2,}ría[sn]?(?:[^\pL]|$)"
 )
-"""What makes a sentence open about what was not done: a denial, a condition, an ability, a wish of ours."""
+"""Wording that leaves open whether something was done: denial, condition, ability, or an intention of the agent."""
 _PERFECT: Final = expression(r"(?i)\b(?:I|we)\s*(?:['’]ve|have)\b|\b(?:he|hemos)\s|\bacabo\s+de\b")
-"""How a reply tells of itself, where a story tells of somebody."""
+"""First-person perfect forms: a reply reports about itself, while a story is about someone else."""
 _DRAFT: Final = expression(
     r"(?i)\b(?:draft|proposal|suggestion|version|example|form|correction|translation|"
     r"borrador|propuesta|sugerencia|versión|ejemplo|forma|corrección|traducción)\b[^.!?\n:]{0,40}:"
@@ -208,7 +208,7 @@ _CLAIMS: Final = {
 
 
 _MAX_REQUEST: Final = 2_000
-"""Characters of a request that are read for what it asks for: what is longer holds a text, and asks before it."""
+"""Characters of a request that are read for its intent: a longer request contains a text, preceded by the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +218,9 @@ class Wanted:
     asks: tuple[Kind, ...] = ()
     """The kinds of effect it asks for."""
     agrees: bool = False
-    """It is a yes to what was said before."""
+    """Whether it agrees to the previous message."""
     text: bool = False
-    """It asks for a text, whose sentences are no report."""
+    """Whether it asks for a text, whose sentences are not a report."""
 
     def missing(self, done: Collection[Kind]) -> set[Kind]:
         """Return the requested kinds that did not happen."""
@@ -263,8 +263,7 @@ class Claims:
         return "\n\n".join(part for part in (" ".join(ours), found.kept) if part)
 
     async def settled(self, text: str) -> str:
-        """Return the part of a streamed text that may be published: everything before the first possibly false
-        sentence."""
+        """Return the publishable part of a streamed text: everything before the first possibly false sentence."""
         done = await self._in("finished")
         return await self._aside(text, lambda: self._settled(text, done))
 

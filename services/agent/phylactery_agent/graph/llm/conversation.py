@@ -13,9 +13,9 @@ from phylactery_agent.ports.model import ModelCall, ModelMessage, ModelReply
 
 MAX_MESSAGE: Final = 2_000
 MAX_MEMORY: Final = 1_000
-"""Characters of one earlier message, and of one memory, that a model is shown."""
+"""Characters of one earlier message or one memory that are shown to a model."""
 MAX_RESULT: Final = 4_000
-"""Characters of one result that a model is shown; the rest stands in the reply, or under its pointer."""
+"""Characters of one result that are shown to a model; the rest is in the reply, or under its pointer."""
 
 
 def shown_text(text: str, limit: int = MAX_RESULT) -> str:

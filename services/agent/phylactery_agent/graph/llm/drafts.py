@@ -21,7 +21,7 @@ from phylactery_agent.ports.model import ModelReply, ModelTool
 from phylactery_agent.tools.contract import ToolSpec
 
 MAX_DRAFTED: Final = MAX_TOOL_CALLS
-"""Steps of one plan: a run may not call more tools anyway."""
+"""Maximum number of steps of one plan: a run cannot make more calls anyway."""
 _MAX_PROBLEMS: Final = 8
 _MAX_NAME: Final = 64
 _FENCES: Final = ("```json", "```")

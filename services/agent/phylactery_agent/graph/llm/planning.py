@@ -1,4 +1,4 @@
-"""Plans by a model: drafts are checked against each tool's schema, corrected once, and then discarded if still invalid."""
+"""Plans by a model: drafts are checked against each tool's schema, corrected once, and discarded if still invalid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from phylactery_agent.ports import TurnContext
 from phylactery_agent.ports.model import Model, ModelMessage
 
 NEED_INFO: Final = "need_info"
-"""The directive that the plan needs something only the person can tell."""
+"""The directive saying that the plan needs information only the person has."""
 
 OnText = Callable[[str], Awaitable[None]]
 

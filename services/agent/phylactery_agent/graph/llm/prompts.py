@@ -12,7 +12,7 @@ from typing import Final
 from phylactery_agent.ports import Language
 
 PROMPTS_VERSION: Final = 1
-"""Grows with every change of a text below, so that a reply can be told from one that answered other words."""
+"""Incremented with every change of a text below, to distinguish replies to different prompt versions."""
 
 _LANGUAGES: Final = {"es": "Spanish", "en": "English"}
 

@@ -76,7 +76,10 @@ async def finalizer(state: ReactState, runtime: Runtime[TurnContext]) -> Command
 
 
 async def _summary(state: ReactState, context: TurnContext) -> str:
-    """Return the model's words, or built-in sentences otherwise; both include what went wrong, and nothing uninspected."""
+    """Return the model's words, or built-in sentences otherwise.
+
+    Both include what went wrong, and nothing uninspected.
+    """
     notes, quoted, answer = state["notes"], state["quoted"], state["metadata"]["answer"]
     errors = [error for error in state["errors"] if error["text"] and error["text"] not in notes]
     wrong = [error["text"] for error in errors]

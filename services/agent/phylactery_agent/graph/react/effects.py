@@ -36,9 +36,9 @@ from phylactery_agent.rules.planner import read_aside, read_request
 from phylactery_agent.tools.specs import ECHO
 
 STEPS_OF_A_CALL = 5
-"""Supersteps one call takes with what follows it: tool_executor, RiskGate, Tools, Interpreter and who decides next."""
+"""Supersteps per call, including those after it: tool_executor, RiskGate, Tools, Interpreter and the next decider."""
 _LAST_WORDS = 3
-"""Supersteps to the end, which are always left: sync, critic and finalizer."""
+"""Supersteps reserved for the end: sync, critic and finalizer."""
 
 AfterCall = Literal["tool_executor", "reasoner", "model", "sync", "critic"]
 

@@ -40,8 +40,10 @@ def route(state: ReactState) -> tuple[Entry, str]:
 async def router(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["planner", "ApprovalHandler", "finalizer"]]:
-    """Open a turn: count supersteps from here and dispatch. A message that is not an answer leaves pending work
-    unchanged."""
+    """Open a turn: count supersteps from here and dispatch.
+
+    A message that is not an answer leaves pending work unchanged.
+    """
     context = runtime.context
     target, reason = route(state)
     await context.events.emit(*said_findings(context.findings), *opening(state, target, reason))

@@ -29,7 +29,7 @@ from phylactery_agent.rules.planner import read_request
 from phylactery_agent.tools.specs import ECHO
 
 HINT_VERSION: Final = 1
-"""Grows with every change of the text."""
+"""Incremented with every change of the text."""
 
 SYSTEM_HINT: Final = (
     "You help one person through tools. Answer in {language}, in plain words.\n"
@@ -50,7 +50,7 @@ def system_hint(language: Language, tag: str) -> str:
 
 MODEL_CALL_INVALID: Final = "MODEL_CALL_INVALID"
 MAX_CORRECTIONS: Final = 2
-"""How often a model is told that its calls do not fit."""
+"""How often a model may be corrected about calls that do not fit."""
 _ECHO_WORD = expression(r"(?is).*\b(?:echo|eco)\b")
 
 AfterModel = Literal["tool_executor", "model", "fallback", "sync"]

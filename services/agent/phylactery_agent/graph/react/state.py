@@ -25,7 +25,7 @@ class ReactOptions:
     max_steps: int = MAX_STEPS
     tool_rounds: int = TOOL_ROUNDS
     llm_fallback: bool = False
-    """Runs echo itself where the prompt asks for it and the model does not."""
+    """Whether echo runs if the prompt asks for it and the model does not call it."""
 
 
 class Selected(TypedDict):
@@ -56,12 +56,14 @@ class ReactError(TypedDict):
     code: str
     text: str
     instead: NotRequired[str]
-    """What is told where the text quotes what nobody could inspect."""
+    """The substitute if the text quotes content that could not be inspected."""
 
 
 class ReactMetadata(TypedDict):
-    """Metadata of the episode. mode is the last one active: a model that becomes unavailable leaves the rest to the
-    rules."""
+    """Metadata of the episode.
+
+    mode is the last active mode: a model that becomes unavailable leaves the rest to the rules.
+    """
 
     mode: Literal["static", "llm"]
     selected: Selected | None
@@ -74,7 +76,7 @@ class ReactMetadata(TypedDict):
     max_tool_rounds: int
     corrections: int
     issues: list[str]
-    """What critic noticed."""
+    """Issues found by critic."""
 
 
 class FinalBlock(TypedDict):
@@ -136,7 +138,7 @@ def reentry_input(turn: Turn) -> dict[str, Any]:
 
 
 TOOL_ROUND_LIMIT: Final = "TOOL_ROUND_LIMIT"
-"""The model asked for tools once more than it may."""
+"""The model asked for tools more often than allowed."""
 
 
 def first_pending(state: ReactState) -> StepState | None:

@@ -1,4 +1,4 @@
-"""The built-in tools' functions. The executor alone imports this package; an import contract checks it."""
+"""Functions of the built-in tools. Only the executor imports this package; an import contract enforces it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["builtin_implementations", "file_to_replace"]
 
 
 class _TenantFiles:
-    """The file tools of every tenant: each has a folder of its own below one root, and reaches no other."""
+    """The file tools of every tenant, each confined to its own folder below one root."""
 
     def __init__(self, root: Path, journal: EffectJournal, versions: VersionStore, max_file_bytes: int) -> None:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -33,11 +33,11 @@ class _TenantFiles:
         self._tools: dict[str, tuple[FileTools, FolderTools]] = {}
 
     def of(self, invocation: Invocation) -> FileTools:
-        """Return the tools over files of the invocation's tenant, made when they are first asked for."""
+        """Return the file tools of the invocation's tenant, created on first use."""
         return self._of(invocation.tenant)[0]
 
     def folders_of(self, invocation: Invocation) -> FolderTools:
-        """Return the tools over folders of the invocation's tenant."""
+        """Return the folder tools of the invocation's tenant."""
         return self._of(invocation.tenant)[1]
 
     def _of(self, tenant: str) -> tuple[FileTools, FolderTools]:
@@ -57,7 +57,7 @@ async def _not_configured(_invocation: Invocation) -> str:
 def _outside(
     web: WebSettings | None, mail: MailSettings | None, journal: EffectJournal
 ) -> Mapping[str, Implementation]:
-    """Return the tools that reach beyond this system, where settings say whereto."""
+    """Return the tools that reach external systems, as far as settings configure their targets."""
     post = MailTools(mail, journal) if mail else None
     return {
         "http_get": Implementation(run=WebTools(web).http_get if web else _not_configured),
@@ -68,7 +68,7 @@ def _outside(
 
 
 def file_to_replace(root: Path, tenant: str, path: str) -> str | None:
-    """Return what file_info answers about a file of a tenant, None where a write to the path would replace none."""
+    """Return file_info's answer for a tenant's file, or None if a write to the path would replace no file."""
     try:
         found = file_info(Sandbox(root / named_folder(tenant), 0), path)
     except (ToolFailedError, OSError):  # then the write fails as well
@@ -85,7 +85,7 @@ def builtin_implementations(
     web: WebSettings | None = None,
     mail: MailSettings | None = None,
 ) -> Mapping[str, Implementation]:
-    """Return the functions by tool name. The sandbox is created when missing."""
+    """Return the functions by tool name. The sandbox is created if it is missing."""
     files = _TenantFiles(sandbox, journal, versions, max_file_bytes)
     return {
         **_outside(web, mail, journal),

@@ -1,10 +1,10 @@
-"""read_file, file_info, write_file and undo_write. A change counts once wherever the process is killed.
+"""The file tools read_file, file_info, write_file and undo_write. A change happens once, even if the process is killed.
 
 Order of a change: temporary file durable → note durable → previous version durable → rename (the effect) → folder
-durable → note says done. Whatever fails before the rename failed without an effect, also where the journal itself
-cannot be written: what could not be noted did not begin. The temporary file carries the effect's key in its name, so
-after a crash its presence says the rename did not happen. A change that removes the file renames it to that name, so
-there its presence says it did.
+durable → note marked done. A failure before the rename has no effect, even if the journal itself cannot be written: a
+change that could not be noted did not begin. The temporary file carries the effect's key in its name, so its presence
+after a crash means that the rename did not happen. A change that removes the file renames the file to that name, so in
+that case its presence means that the rename did happen.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = get_logger("files")
 
 
 class _Commit:
-    """The moment of the effect: after close() it cannot come any more, so a time-out leaves no late write."""
+    """The point of the effect: after close() it can no longer happen, so a timeout leaves no late write."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class _Commit:
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """One effect on files: its key, its conversation, the user's versions, and the moment it may still happen."""
+    """One effect on files: its key, its conversation, the user's versions, and its commit point."""
 
     key: str
     thread_id: str
@@ -65,7 +65,7 @@ class _Effect:
 
 
 class FileTools:
-    """The tools over the files of one sandbox, with one journal and the versions of its users."""
+    """The file tools over one sandbox, with one journal and its users' versions."""
 
     def __init__(self, sandbox: Sandbox, journal: EffectJournal, versions: VersionStore) -> None:
         self._sandbox, self._journal, self._versions = sandbox, journal, versions
@@ -74,7 +74,7 @@ class FileTools:
         """Return a file's text.
 
         Raises:
-            ToolFailedError: NOT_FOUND, NOT_UTF8, or as Sandbox says.
+            ToolFailedError: NOT_FOUND, NOT_UTF8, or a code of Sandbox.
         """
         args = arguments_of(invocation, ReadFileArguments)
         return await asyncio.to_thread(self._read, args.path)
@@ -83,7 +83,7 @@ class FileTools:
         """Return whether a file exists, its size in bytes and the time of its last change.
 
         Raises:
-            ToolFailedError: NOT_A_FILE, or as Sandbox says.
+            ToolFailedError: NOT_A_FILE, or a code of Sandbox.
         """
         args = arguments_of(invocation, FileInfoArguments)
         return await asyncio.to_thread(file_info, self._sandbox, args.path)
@@ -92,19 +92,21 @@ class FileTools:
         """Write or append, once per effect key, and return the path.
 
         Raises:
-            ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, TIMEOUT, NOT_NOTED, IO_ERROR, or as Sandbox
-                says.
-            EffectUnknownError: an earlier attempt cannot be judged any more.
+            ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, TIMEOUT, NOT_NOTED, IO_ERROR, or a code of
+            Sandbox.
+            EffectUnknownError: The outcome of an earlier attempt can no longer be determined.
         """
         args = arguments_of(invocation, WriteFileArguments)
         return await self._done_once(invocation, lambda effect: self._write(args, effect))
 
     async def undo_write(self, invocation: Invocation) -> str:
-        """Restore what the user's newest change replaced, once per effect key; return the path and what became of it.
+        """Restore what the user's newest change replaced, once per effect key.
+
+        Return the path and the file's new state.
 
         Raises:
-            ToolFailedError: NOTHING_TO_UNDO, CHANGED_SINCE, TIMEOUT, NOT_NOTED, IO_ERROR, or as Sandbox says.
-            EffectUnknownError: an earlier attempt cannot be judged any more.
+            ToolFailedError: NOTHING_TO_UNDO, CHANGED_SINCE, TIMEOUT, NOT_NOTED, IO_ERROR, or a code of Sandbox.
+            EffectUnknownError: The outcome of an earlier attempt can no longer be determined.
         """
         args = arguments_of(invocation, UndoWriteArguments)
         return await self._done_once(invocation, lambda effect: self._undo(args.path, effect))
@@ -116,7 +118,7 @@ class FileTools:
         return Reconciled(state, args.path if state == "done" else "")
 
     async def reconcile_undo(self, invocation: Invocation) -> Reconciled:
-        """Return whether the undo under this key happened; which file it was about is in its note alone."""
+        """Return whether the undo under this key happened; only its note records which file it concerned."""
         note = await asyncio.to_thread(self._journal.read, invocation.effect_key)
         if note is None:
             return Reconciled("not_done")
@@ -170,12 +172,12 @@ class FileTools:
             return self._restore(path, effect)
 
     def _restore(self, path: str, effect: _Effect) -> str:
-        """Undo the newest change that happened: of a path where it is given, else of the conversation that asks.
+        """Undo the newest completed change: of path if it is given, otherwise of the requesting conversation.
 
-        Without a path a person means what they just saw done, and not what another conversation did meanwhile.
+        Without a path, a person means what they just saw done, and not a concurrent change by another conversation.
         """
         if path:
-            split_path(path)  # a path that leads outside is told as such, not as one without a change
+            split_path(path)  # report a path outside the sandbox as such, and not as one without a change
         for change in reversed(effect.versions.changes()):
             if change.path != path if path else change.thread_id != effect.thread_id:
                 continue
@@ -192,19 +194,19 @@ class FileTools:
         raise ToolFailedError("NOTHING_TO_UNDO", "no earlier version is kept")
 
     def _happened(self, folder: int, name: str, change: FileChange, current: bytes | None) -> bool:
-        """Return False for a change whose process died, or failed, between keeping the version and replacing it.
+        """Return False for a change whose process died or failed between storing the version and replacing the file.
 
-        The note of a deleted thread is gone; then the file tells.
+        The note of a deleted thread is gone; the file's content then decides.
         """
         if self._journal.read(change.effect_key) is None:
             return sha256(current) != change.before
         return self._judge(folder, name, change.effect_key) != "not_done"
 
     def _is_to_be_done(self, folder: int, name: str, effect: _Effect) -> bool:
-        """Return whether an effect did not happen yet.
+        """Return True if an effect has not happened yet.
 
         Raises:
-            EffectUnknownError: an earlier attempt cannot be judged any more.
+            EffectUnknownError: The outcome of an earlier attempt can no longer be determined.
         """
         effect.commit.may_have_come = self._journal.read(effect.key) is not None
         judged = self._judge(folder, name, effect.key)
@@ -216,7 +218,7 @@ class FileTools:
     def _change(  # noqa: PLR0917 - the file by folder, name and path; what it held and shall hold
         self, folder: int, name: str, path: str, before: bytes | None, after: bytes | None, effect: _Effect
     ) -> JournalNote:
-        """Have a file hold something else, or be no more where after is None; keep what it held."""
+        """Replace a file's content, or remove the file if after is None; keep the previous content."""
         draft = _draft_name(effect.key)
         note = JournalNote(path, sha256(before), sha256(after), done=False)
         self._forget(folder, effect)
@@ -243,10 +245,10 @@ class FileTools:
         return self._finish(folder, effect.key, note)
 
     def _finish(self, folder: int, effect_key: str, note: JournalNote) -> JournalNote:
-        """Note that an effect is done, durably, and remove what a removal left.
+        """Durably note that an effect is done, and delete what a removal left behind.
 
-        Where only that note cannot be written the effect is durable all the same, and the one before it still says
-        how to find out.
+        If only this note cannot be written, the effect is still durable, and the earlier note still allows recovery to
+        determine the outcome.
         """
         os.fsync(folder)
         done = replace(note, done=True)
@@ -261,7 +263,7 @@ class FileTools:
         return done
 
     def _forget(self, folder: int, effect: _Effect) -> None:
-        """Take back an attempt that did not happen: its note before its draft, so that no note is without its draft."""
+        """Revert an attempt that did not happen: remove its note before its draft, so that no note lacks its draft."""
         effect.versions.drop(effect.key)
         self._journal.remove(effect.key)
         with suppress(FileNotFoundError):
@@ -275,7 +277,7 @@ class FileTools:
             return "unknown"
 
     def _judge(self, folder: int, name: str, effect_key: str) -> WriteState:
-        """Return what became of an effect; one that happened and was not noted as done is noted now."""
+        """Return what became of an effect; one that happened without being noted as done is noted now."""
         note = self._journal.read(effect_key)
         if note is None:
             return "not_done"
@@ -290,7 +292,7 @@ class FileTools:
 
 
 def _attempted(work: Callable[[_Effect], str], effect: _Effect) -> str:
-    """Do the work. A fault before the moment of the effect is a failure without one; any other is passed on."""
+    """Do the work. An error before the commit point is a failure without effect; any other error propagates."""
     try:
         return work(effect)
     except OSError as error:
@@ -309,7 +311,7 @@ def _name_of(error: OSError) -> str:
 
 
 def file_info(sandbox: Sandbox, path: str) -> str:
-    """Return what file_info answers about a path. Raise ToolFailedError as Sandbox.stat_file."""
+    """Return file_info's answer for a path. Raise ToolFailedError as Sandbox.stat_file does."""
     found = sandbox.stat_file(path)
     told = (
         {"size": None, "modified": None} if found is None else {"size": found.st_size, "modified": modified_at(found)}
@@ -318,7 +320,7 @@ def file_info(sandbox: Sandbox, path: str) -> str:
 
 
 def _with_line(before: bytes, content: bytes) -> bytes:
-    """Return a file's bytes with the content as whole lines at the end."""
+    """Return a file's bytes with the content appended as whole lines."""
     if not content:
         return before
     begin = b"" if not before or before.endswith(b"\n") else b"\n"
@@ -327,7 +329,7 @@ def _with_line(before: bytes, content: bytes) -> bytes:
 
 
 def _undone(note: JournalNote) -> str:
-    """Return what undo_write answers."""
+    """Return undo_write's answer."""
     return json.dumps({"path": note.path, "removed": not note.after}, ensure_ascii=False)
 
 

@@ -1,6 +1,6 @@
-"""The journal of effects: durable notes, outside the sandbox, that say what a write or a mail was about to do.
+"""Effect journal: durable notes, outside the sandbox, of what a write or a mail is about to do.
 
-A note is durable before the rename that is the effect, so whoever comes after a crash can tell whether it happened.
+A note is durable before the rename that is the effect, so recovery after a crash can tell whether it happened.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class JournalNote:
-    """One write: where, the SHA-256 of the file before ("" where there was none) and after, and whether it is done.
+    """One write: its path, the file's SHA-256 before ("" if there was none) and after, and whether it is done.
 
-    Of a mail, ``after`` is its Message-ID and path and before are empty.
+    For a mail, ``after`` is its Message-ID, and path and before are empty.
     """
 
     path: str
@@ -29,13 +29,13 @@ class JournalNote:
 
 
 class JournalUnavailableError(OSError):
-    """The notes cannot be read or written: what is not noted must not begin."""
+    """Error for notes that cannot be read or written: an effect that is not noted must not begin."""
 
 
 class EffectJournal:
     """Notes by effect key, one file each, in a folder of mode 0700.
 
-    Every method but name_of raises JournalUnavailableError where the folder is gone, full or not to be written.
+    Every method except name_of raises JournalUnavailableError if the folder is missing, full or not writable.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,27 +44,27 @@ class EffectJournal:
 
     @staticmethod
     def name_of(effect_key: str) -> str:
-        """Return the file name that stands for a key."""
+        """Return the file name for a key."""
         return hashlib.sha256(effect_key.encode()).hexdigest()
 
     def read(self, effect_key: str) -> JournalNote | None:
-        """Return the note of a key, None where nothing was about to happen."""
+        """Return the note of a key, or None if no effect was about to happen."""
         with _journal_faults():
             try:
                 raw = (self._folder / self.name_of(effect_key)).read_bytes()
             except FileNotFoundError:
-                if not self._folder.is_dir():  # a journal that is gone does not say that nothing was noted in it
+                if not self._folder.is_dir():  # a missing journal does not prove that nothing was noted
                     raise
                 return None
         return JournalNote(**json.loads(raw))
 
     def write(self, effect_key: str, note: JournalNote) -> None:
-        """Make the note durable, replacing the one before in one step."""
+        """Write the note durably, atomically replacing the previous one."""
         with _journal_faults():
             write_durably(self._folder / self.name_of(effect_key), json.dumps(asdict(note)).encode())
 
     def remove(self, effect_key: str) -> None:
-        """Durably forgets a note, where there is one."""
+        """Remove a note durably, if there is one."""
         with _journal_faults():
             try:
                 (self._folder / self.name_of(effect_key)).unlink()
@@ -74,7 +74,7 @@ class EffectJournal:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the one write lock of this journal, across threads and processes."""
+        """Hold the journal's single write lock, across threads and processes."""
         with _journal_faults():
             descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -94,7 +94,7 @@ def _journal_faults() -> Iterator[None]:
 
 
 def write_durably(target: Path, data: bytes) -> None:
-    """Replace a file in one step that outlasts a crash."""
+    """Replace a file atomically and durably."""
     draft = target.with_suffix(".tmp")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
@@ -106,7 +106,7 @@ def write_durably(target: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make what was created, renamed and removed in a folder durable."""
+    """Make files created, renamed and removed in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

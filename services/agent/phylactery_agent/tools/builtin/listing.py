@@ -1,8 +1,8 @@
-"""list_dir and search_files: what is in the sandbox, and where something is written in it.
+"""The folder tools list_dir and search_files: list the sandbox and search text in it.
 
-Every folder is opened from the one before and never followed, as in sandbox.py. What RiskGate's policies protect by its
-path (hidden names, key material) is neither listed nor searched: a search over a folder must not say what reading the
-file would not.
+Every folder is opened relative to its parent, without following links, as in sandbox.py. Names that RiskGate's policies
+protect by path (hidden names, key material) are neither listed nor searched: a search over a folder must not reveal
+what reading the file would not.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from phylactery_agent.tools.contract import Invocation, ToolFailedError, argumen
 from phylactery_agent.tools.specs import ListDirArguments, SearchFilesArguments
 
 MAX_ENTRIES: Final = 1_000
-"""Entries one answer lists."""
+"""Maximum number of entries in one answer."""
 MAX_SCANNED: Final = 100_000
-"""Names one folder may have; what lies behind them is not looked at."""
+"""Maximum number of names examined in one folder; any further ones are ignored."""
 MAX_FILES: Final = 5_000
-"""Files one search looks into."""
+"""Maximum number of files examined in one search."""
 MAX_SEARCHED_BYTES: Final = 64 * 1024 * 1024
 MAX_DEPTH: Final = 32
 MAX_SEARCH_SECONDS: Final = 8.0
-"""Less than the contract's time: a search that is stopped says so and answers what it found."""
+"""Below the contract's timeout, so that a stopped search can return its partial result and say so."""
 MAX_LINE_CHARS: Final = 300
 
 
@@ -46,7 +46,7 @@ class _Expression(Protocol):
 
 @dataclass
 class _Search:
-    """One search under way."""
+    """One search in progress."""
 
     expression: _Expression
     limit: int
@@ -60,7 +60,7 @@ class _Search:
 
     @property
     def over(self) -> bool:
-        """Return whether a bound is reached; then the answer is not complete."""
+        """Return True if a limit is reached, which makes the answer incomplete."""
         reached = (
             self.stopped.is_set()
             or self.searched + self.skipped >= MAX_FILES
@@ -86,7 +86,7 @@ class _Search:
 
 
 class FolderTools:
-    """The two tools over one sandbox."""
+    """The folder tools over one sandbox."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -95,16 +95,16 @@ class FolderTools:
         """Return a folder's entries by name: kind, size in bytes, time of the last change.
 
         Raises:
-            ToolFailedError: NOT_FOUND, NOT_A_FOLDER, or as Sandbox says.
+            ToolFailedError: NOT_FOUND, NOT_A_FOLDER, or a code of Sandbox.
         """
         args = arguments_of(invocation, ListDirArguments)
         return await asyncio.to_thread(self._list, args.path)
 
     async def search_files(self, invocation: Invocation) -> str:
-        """Return the lines that match below a folder, in the order of the paths.
+        """Return the matching lines below a folder, in path order.
 
         Raises:
-            ToolFailedError: PATTERN_INVALID, NOT_FOUND, NOT_A_FOLDER, or as Sandbox says.
+            ToolFailedError: PATTERN_INVALID, NOT_FOUND, NOT_A_FOLDER, or a code of Sandbox.
         """
         args = arguments_of(invocation, SearchFilesArguments)
         search = _Search(
@@ -144,7 +144,7 @@ class FolderTools:
                 search.complete = False
 
     def _look_into(self, folder: int, name: str, path: str, search: _Search) -> None:
-        """Add a file's matching lines; what is no text, too large or not to be read is counted as skipped."""
+        """Add a file's matching lines; a file that is not text, too large or unreadable is counted as skipped."""
         try:
             data = self._sandbox.read_bytes(folder, name)
             path.encode()
@@ -183,15 +183,15 @@ def _compiled(args: SearchFilesArguments) -> _Expression:
 
 
 def _protected(name: str) -> bool:
-    """Return whether policies never let a file of this name be read: as RiskGate sees a path's segments.
+    """Return True if policies never allow a file of this name to be read, by RiskGate's view of path segments.
 
-    A backslash separates there, so a name that holds one is several.
+    RiskGate treats a backslash as a separator, so a name that contains one counts as several segments.
     """
     return any(is_hidden(part) or is_key_material(part) for part in folded(name).replace("\\", "/").split("/"))
 
 
 def _names(folder: int, limit: int) -> tuple[list[str], bool]:
-    """Return the names that may be seen, in order, and whether they are all."""
+    """Return the visible names in order, and whether the list is complete."""
     scanned = 0
 
     def seen() -> Iterator[str]:
@@ -210,7 +210,7 @@ def _stat(folder: int, name: str) -> os.stat_result | None:
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:
-        return None  # it went meanwhile
+        return None  # removed meanwhile
 
 
 def _kind(folder: int, name: str) -> str:

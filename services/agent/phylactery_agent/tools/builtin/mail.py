@@ -1,10 +1,10 @@
-"""send_email: one message to one recipient over SMTP.
+"""The send_email tool: one message to one recipient over SMTP.
 
-A server may take a message once it has the line that ends it (RFC 5321, 4.1.1.4), and not before: every failure until
-then is a plain one. Right before that line goes out a durable note says so, and another one says what the server
-answered. So a process that is killed leaves doubt only between the two; before the first note nothing was sent, after
-the second it was. The Message-ID is made of the effect's key, so that a person who looks for it, and a server that
-knows it, find the same.
+A server may accept a message only once it has received the line that ends it (RFC 5321, 4.1.1.4), so every earlier
+failure is a plain failure. A durable note is written right before that line is sent, and another one records the
+server's answer. A killed process is therefore in doubt only between the two notes: before the first nothing was sent,
+after the second the message was sent. The Message-ID is derived from the effect's key, so a person searching for it and
+a server that knows it find the same message.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ from phylactery_agent.tools.network_policy import MailSettings
 from phylactery_agent.tools.specs import SendEmailArguments
 
 GOODBYE_SECONDS: Final = 1.0
-"""How long a server is waited for that has taken the message; with both bounds of the settings, within the tool's."""
+"""Time limit for a server's goodbye after it accepted the message.
+
+With both limits of the settings, within the tool's.
+"""
 _GO_ON: Final = 354
 _TAKEN: Final = 250
 _REFUSED: Final = 400
 _FOR_GOOD: Final = 500
-"""From here a server's no is its last word; below it another try may fare better (RFC 5321, 4.2.1)."""
+"""Codes from here on are permanent refusals; below, another attempt may succeed (RFC 5321, 4.2.1)."""
 _POLICY: Final = SMTP_POLICY.clone(cte_type="7bit")
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)*[A-Za-z0-9-]{1,63}")
 _ENCODED: Final = "=?"
@@ -46,7 +49,7 @@ _STUFFED: Final = re.compile(rb"(?m)^\.")
 
 
 class MailTools:
-    """send_email through one server."""
+    """The send_email tool over one server."""
 
     def __init__(self, settings: MailSettings, journal: EffectJournal) -> None:
         self._settings, self._journal = settings, journal
@@ -56,8 +59,8 @@ class MailTools:
 
         Raises:
             ToolFailedError: ADDRESS_INVALID, RECIPIENT_REFUSED, MAIL_REFUSED, MAIL_UNAVAILABLE, NOT_NOTED: nothing was
-                sent.
-            MailUnknownError: the message went out and the server's word about it is lost.
+            sent.
+            MailUnknownError: The message was sent and the server's answer was lost.
         """
         args = arguments_of(invocation, SendEmailArguments)
         message = self._message(args, invocation.effect_key)
@@ -76,7 +79,7 @@ class MailTools:
         return str(message["Message-ID"])
 
     async def reconcile_mail(self, invocation: Invocation) -> Reconciled:
-        """Return what the notes say of an earlier attempt: SMTP has no way to ask the server."""
+        """Return the outcome of an earlier attempt according to the notes: SMTP offers no way to ask the server."""
         try:
             note = await asyncio.to_thread(self._journal.read, invocation.effect_key)
         except JournalUnavailableError:
@@ -123,7 +126,7 @@ class MailTools:
         return message
 
     async def _open(self, client: aiosmtplib.SMTP, to: str) -> None:
-        """Go as far as the recipient. Whatever fails, nothing was sent; no text of the server's is repeated."""
+        """Run the SMTP dialog up to the recipient. On any failure nothing was sent; no server text is repeated."""
         settings = self._settings
         try:
             async with asyncio.timeout(settings.open_seconds):
@@ -141,13 +144,15 @@ class MailTools:
             raise ToolFailedError("MAIL_UNAVAILABLE", f"the mail server cannot be used ({why})") from None
 
     async def _hand_over(self, client: aiosmtplib.SMTP, message: EmailMessage, effect_key: str) -> None:
-        """Send the message, note that its end goes out, send the end, and note what the server says."""
+        """Send the message, note that its end is about to be sent, send the end, and note the server's answer."""
         note = JournalNote("", "", str(message["Message-ID"]), done=False)
         await self._send_text(client, message.as_bytes())
         await self._note(effect_key, note)
         reach("agent.send_email.noted")
         try:
-            async with asyncio.timeout(self._settings.answer_seconds):  # the client's own is for each answer
+            async with asyncio.timeout(
+                self._settings.answer_seconds
+            ):  # the client's own timeout applies to each answer
                 answer = await client.execute_command(b".")
         except (aiosmtplib.SMTPException, OSError, TimeoutError, ssl.SSLError):
             raise MailUnknownError from None
@@ -158,15 +163,15 @@ class MailTools:
         if answer.code != _TAKEN:
             raise MailUnknownError
         reach("agent.send_email.sent")
-        with contextlib.suppress(JournalUnavailableError):  # it was taken; the ledger says so next
+        with contextlib.suppress(JournalUnavailableError):  # it was accepted; the ledger records that next
             await asyncio.to_thread(self._journal.write, effect_key, replace(note, done=True))
         reach("agent.send_email.kept")
         with contextlib.suppress(aiosmtplib.SMTPException, OSError, TimeoutError):
-            async with asyncio.timeout(GOODBYE_SECONDS):  # it was taken; a goodbye that fails takes nothing back
+            async with asyncio.timeout(GOODBYE_SECONDS):  # it was accepted; a failed goodbye does not change that
                 await client.quit()
 
     async def _send_text(self, client: aiosmtplib.SMTP, text: bytes) -> None:
-        """Send all of a message but the line that ends it: without that no server takes it."""
+        """Send a message up to the line that ends it: without that line no server accepts it."""
         try:
             async with asyncio.timeout(self._settings.answer_seconds):
                 answer = await client.execute_command(b"DATA")
@@ -188,12 +193,12 @@ class MailTools:
 
 
 def _admit_subject(subject: str) -> None:
-    """Refuse what a recipient would read otherwise than it stands here: what is decided about is what is sent.
+    """Refuse a subject that a recipient would read differently: what is decided about is what is sent.
 
-    An encoded word (RFC 2047) is read as what it encodes, which can be a whole header, and nobody has looked into it.
+    An encoded word (RFC 2047) is displayed decoded, may contain a whole header, and has not been inspected.
 
     Raises:
-        ToolFailedError: the subject holds such a word, or a character nobody can see.
+        ToolFailedError: The subject contains an encoded word or an invisible character.
     """
     if _ENCODED in subject or not subject.isprintable():
         raise ToolFailedError(
@@ -202,11 +207,11 @@ def _admit_subject(subject: str) -> None:
 
 
 class MailUnknownError(Exception):
-    """The message went out, and nobody said whether it was taken."""
+    """Error for a sent message without confirmation that the server accepted it."""
 
 
 def _refusal(error: aiosmtplib.SMTPResponseException) -> ToolFailedError:
-    """Return what a server's no comes to, without its text; one for the moment is no refusal."""
+    """Return the error for a server's refusal, without its text; a temporary one is not a refusal."""
     if error.code < _FOR_GOOD:
         return ToolFailedError("MAIL_UNAVAILABLE", f"the mail server takes nothing for the moment ({error.code})")
     if isinstance(error, aiosmtplib.SMTPRecipientRefused):

@@ -1,4 +1,4 @@
-"""remember and recall: the tools over what is remembered about the user."""
+"""The memory tools remember and recall, over what is stored about the user."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from phylactery_agent.tools.specs import RecallArguments, RememberArguments
 
 
 async def remember(invocation: Invocation) -> str:
-    """Keep a text, and return the memory's id.
+    """Store a text, and return the memory's id.
 
     Raises:
-        ToolFailedError: it holds a secret (SECRET_PASSWORD, SECRET_CARD, SECRET_KEY), memory refuses it (its own
-            reason) or do not answer (MEMORY_UNAVAILABLE).
+        ToolFailedError: The text contains a secret (SECRET_PASSWORD, SECRET_CARD, SECRET_KEY), memory refuses it (its
+        own
+            reason) or does not answer (MEMORY_UNAVAILABLE).
     """
     args = arguments_of(invocation, RememberArguments)
     kept = await asked_of_memory(invocation.memories.remember(args.text))
@@ -26,12 +27,13 @@ async def remember(invocation: Invocation) -> str:
 
 
 async def recall(invocation: Invocation) -> str:
-    """Return how many memories were found, and then one line for each: its day and its text.
+    """Return the number of memories found, and then one line for each: its day and its text.
 
-    What a tool or the web said is marked and stands as one JSON string, so that no line of it can pass for another's.
+    Text from a tool or the web is marked and encoded as one JSON string, so that none of its lines can pass for another
+    memory.
 
     Raises:
-        ToolFailedError: memory refuses it (its own reason) or do not answer (MEMORY_UNAVAILABLE).
+        ToolFailedError: Memory refuses the request (its own reason) or does not answer (MEMORY_UNAVAILABLE).
     """
     args = arguments_of(invocation, RecallArguments)
     found = await asked_of_memory(invocation.memories.recall(args.query, limit=args.limit))

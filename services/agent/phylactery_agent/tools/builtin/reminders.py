@@ -1,4 +1,4 @@
-"""create_reminder, list_reminders and cancel_reminder, over whoever keeps them."""
+"""The reminder tools create_reminder, list_reminders and cancel_reminder."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def create_reminder(invocation: Invocation) -> str:
-    """Keep a reminder, once per effect; return it.
+    """Create a reminder, once per effect; return it.
 
     Raises:
         ToolFailedError: TIME_NOT_UNDERSTOOD, TIME_PAST, REPEAT_INVALID, TIME_ZONE_UNKNOWN, TOO_MANY_REMINDERS, or
-            REMINDERS_UNAVAILABLE where nobody keeps any.
+            REMINDERS_UNAVAILABLE without a reminder store.
     """
     args = arguments_of(invocation, CreateReminderArguments)
     reminders = _keeper(invocation)
@@ -48,7 +48,7 @@ async def list_reminders(invocation: Invocation) -> str:
     """Return the person's active reminders, the next one first.
 
     Raises:
-        ToolFailedError: REMINDERS_UNAVAILABLE where nobody keeps any.
+        ToolFailedError: REMINDERS_UNAVAILABLE without a reminder store.
     """
     args = arguments_of(invocation, ListRemindersArguments)
     found = await _keeper(invocation).list(limit=args.limit + 1)
@@ -57,10 +57,10 @@ async def list_reminders(invocation: Invocation) -> str:
 
 
 async def cancel_reminder(invocation: Invocation) -> str:
-    """Cancel one reminder; return it. The same effect again changes nothing.
+    """Cancel one reminder; return it. Idempotent per effect.
 
     Raises:
-        ToolFailedError: REMINDER_NOT_FOUND, REMINDER_AMBIGUOUS, REMINDERS_UNAVAILABLE where nobody keeps any.
+        ToolFailedError: REMINDER_NOT_FOUND, REMINDER_AMBIGUOUS, or REMINDERS_UNAVAILABLE without a reminder store.
     """
     args = arguments_of(invocation, CancelReminderArguments)
     try:
@@ -77,7 +77,7 @@ def _keeper(invocation: Invocation) -> Reminders:
 
 
 def _view(reminder: Reminder) -> dict[str, str]:
-    """Return a reminder as the tools tell it, its time with the offset of its zone."""
+    """Return a reminder in the tools' output form, its time with the offset of its zone."""
     due = (_EPOCH + timedelta(microseconds=reminder.due_us)).astimezone(zone(reminder.time_zone))
     return {
         "id": reminder.reminder_id,

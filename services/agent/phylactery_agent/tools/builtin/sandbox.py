@@ -1,6 +1,6 @@
-"""A folder nobody gets out of: every component of a path is opened from the one before and never followed.
+"""Sandboxed folder access: every path component is opened relative to its parent, without following links.
 
-The same walk as openat2's RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, in portable calls.
+This is the same walk as openat2's RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, in portable calls.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_PATH_CHARS: Final = 400
 MAX_COMPONENT_BYTES: Final = 255
 RESERVED_PREFIX: Final = ".phylactery-"
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# O_NONBLOCK: opening a FIFO must not wait for a writer; on a regular file it changes nothing.
+# O_NONBLOCK: opening a FIFO must not wait for a writer; it has no effect on a regular file.
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -30,8 +30,10 @@ def split_path(path: str) -> tuple[str, ...]:
 
     Raises:
         ToolFailedError: PATH_INVALID for an empty, too long or unprintable path, PATH_OUTSIDE_SANDBOX for an absolute
-            one or one with "..". "." and empty components are refused too: a policy that looks at the text of the
-            path must see the same file the tool opens.
+        one
+            or one with "..". "." and empty components are refused too: a policy that looks at the text of the path must
+            see
+            the same file the tool opens.
     """
     if not path or len(path) > MAX_PATH_CHARS:
         raise ToolFailedError("PATH_INVALID", f"a path has 1 to {MAX_PATH_CHARS} characters")
@@ -53,7 +55,7 @@ def split_path(path: str) -> tuple[str, ...]:
 
 
 class Sandbox:
-    """One folder. max_file_bytes bounds every file read or written."""
+    """A confined folder. max_file_bytes limits every file read or written."""
 
     def __init__(self, root: Path, max_file_bytes: int) -> None:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,10 +64,10 @@ class Sandbox:
 
     @contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Open the folder a path's last component is in; return its descriptor and that component.
+        """Open the folder of a path's last component; return its descriptor and that component.
 
         Raises:
-            ToolFailedError: as split_path; NOT_FOUND for a missing folder, PATH_OUTSIDE_SANDBOX for a symlink.
+            ToolFailedError: A code of split_path; NOT_FOUND for a missing folder, PATH_OUTSIDE_SANDBOX for a symlink.
         """
         *folders, name = split_path(path)
         with self._walked(folders) as descriptor:
@@ -73,10 +75,10 @@ class Sandbox:
 
     @contextmanager
     def folder(self, path: str) -> Iterator[int]:
-        """Open a folder; an empty path, or ".", is the sandbox itself, and one "/" at the end is taken.
+        """Open a folder; an empty path or "." is the sandbox itself, and one trailing "/" is accepted.
 
         Raises:
-            ToolFailedError: as split_path; NOT_FOUND, NOT_A_FOLDER, PATH_OUTSIDE_SANDBOX for a symlink.
+            ToolFailedError: A code of split_path; NOT_FOUND, NOT_A_FOLDER, PATH_OUTSIDE_SANDBOX for a symlink.
         """
         folders = () if path in {"", "."} else split_path(path.removesuffix("/") or path)
         with ExitStack() as stack:
@@ -102,7 +104,7 @@ class Sandbox:
 
     @contextmanager
     def _walked(self, folders: Sequence[str]) -> Iterator[int]:
-        """Open one folder after the other, each from the one before."""
+        """Open the folders in turn, each relative to the previous one."""
         descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for folder in folders:
@@ -117,7 +119,7 @@ class Sandbox:
             os.close(descriptor)
 
     def read_bytes(self, folder: int, name: str) -> bytes | None:
-        """Return a regular file's bytes, None where there is none.
+        """Return a regular file's bytes, or None if it does not exist.
 
         Raises:
             ToolFailedError: PATH_OUTSIDE_SANDBOX for a symlink, NOT_A_FILE, FILE_TOO_LARGE, ACCESS_DENIED.
@@ -141,10 +143,10 @@ class Sandbox:
         return data
 
     def stat_file(self, path: str) -> os.stat_result | None:
-        """Return a regular file's status, None where there is no file or no folder it could be in.
+        """Return a regular file's status, or None if the file or its folder does not exist.
 
         Raises:
-            ToolFailedError: as split_path; PATH_OUTSIDE_SANDBOX for a symlink, NOT_A_FILE, ACCESS_DENIED.
+            ToolFailedError: A code of split_path; PATH_OUTSIDE_SANDBOX for a symlink, NOT_A_FILE, ACCESS_DENIED.
         """
         try:
             with self.parent(path) as (folder, name):
@@ -165,7 +167,7 @@ class Sandbox:
 
 
 def modified_at(found: os.stat_result) -> str:
-    """Return the time of a file's last change as tools write it: RFC 3339, UTC, whole seconds."""
+    """Return a file's modification time in the tools' output form: RFC 3339, UTC, whole seconds."""
     return datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -189,6 +191,6 @@ def _is_link(folder: int, name: str) -> bool:
 
 
 def named_folder(owner: str) -> str:
-    """Return the folder of a tenant or user: the name, escaped where that could mean another place or a hidden one."""
+    """Return the folder name of a tenant or user, escaped if the name could denote another path or a hidden one."""
     name = quote(owner, safe="@:")
     return "%2E" + name[1:] if name.startswith(".") else name

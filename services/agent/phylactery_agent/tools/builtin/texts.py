@@ -1,4 +1,4 @@
-"""echo, read_output, rehydrate_output and search_output: the tools that touch no file."""
+"""The text tools echo, read_output, rehydrate_output and search_output, which use no files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def asked_of_memory(call: Awaitable[T]) -> T:
     """Await a call to memory.
 
     Raises:
-        ToolFailedError: memory refuses it (its own reason) or do not answer (MEMORY_UNAVAILABLE).
+        ToolFailedError: Memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
     """
     try:
         return await call
@@ -32,16 +32,16 @@ async def asked_of_memory(call: Awaitable[T]) -> T:
 
 
 async def echo(invocation: Invocation) -> str:
-    """Return the text it was given."""
+    """Return the given text."""
     args = arguments_of(invocation, EchoArguments)
     return args.text
 
 
 async def read_output(invocation: Invocation) -> str:
-    """Return a range of one of the user's stored outputs, under a line that says which range of how much.
+    """Return a range of one of the user's stored outputs, below a line stating the range and the total.
 
     Raises:
-        ToolFailedError: memory refuses it (its own reason) or do not answer (MEMORY_UNAVAILABLE).
+        ToolFailedError: Memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
     """
     args = arguments_of(invocation, ReadOutputArguments)
     reading = invocation.outputs.read_output(args.pointer, offset=args.offset, limit=args.limit)
@@ -51,24 +51,25 @@ async def read_output(invocation: Invocation) -> str:
 
 
 async def rehydrate_output(invocation: Invocation) -> str:
-    """Return the whole text of one of the user's stored outputs: it is never evicted again.
+    """Return the whole text of one of the user's stored outputs; it is never evicted again.
 
     Raises:
-        ToolFailedError: memory refuses it (OUTPUT_NOT_REHYDRATABLE where it is too long, or another reason) or do not
-            answer (MEMORY_UNAVAILABLE).
+        ToolFailedError: Memory refuses it (OUTPUT_NOT_REHYDRATABLE if it is too long, or another reason) or does not
+        answer
+            (MEMORY_UNAVAILABLE).
     """
     args = arguments_of(invocation, RehydrateOutputArguments)
     return await asked_of_memory(invocation.outputs.rehydrate_output(args.pointer))
 
 
 async def search_output(invocation: Invocation) -> str:
-    """Return the matching lines of one of the user's stored outputs as grep does, with their numbers.
+    """Return the matching lines of one of the user's stored outputs with their numbers, in grep's format.
 
-    The line above them says how many there are and which range of how much was searched; where it ends before the
-    output does, the next search starts there. A line around a match stands with a dash.
+    The line above them states how many there are and which range of the total was searched; if the range ends before
+    the output does, the next search starts there. Context lines around a match are marked with a dash.
 
     Raises:
-        ToolFailedError: memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
+        ToolFailedError: Memory refuses it (its own reason) or does not answer (MEMORY_UNAVAILABLE).
     """
     args = arguments_of(invocation, SearchOutputArguments)
     searching = invocation.outputs.search_output(

@@ -1,7 +1,7 @@
-"""Previous versions of files: what a change replaced, kept per user and outside the sandbox, so that it can be undone.
+"""Previous versions of files, kept per user and outside the sandbox, so that a change can be undone.
 
-A user's folder holds `changes.json`, the user's changes from the oldest to the newest, and each kept content once, in a
-file named by its SHA-256. Whoever changes one holds the lock of the effect journal.
+A user's folder holds `changes.json`, the user's changes from the oldest to the newest, and each stored content once, in
+a file named by its SHA-256. Writers hold the lock of the effect journal.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from phylactery_agent.tools.builtin.journal import sync_folder, write_durably
 from phylactery_agent.tools.builtin.sandbox import named_folder
 
 MAX_CHANGES: Final = 1_000
-"""Changes kept of one user, those of files that were new included: all are read at every change."""
+"""Changes kept per user, including those of new files: all are read at every change."""
 _INDEX: Final = "changes.json"
 
 
 @dataclass(frozen=True, slots=True)
 class VersionLimits:
-    """How many earlier versions of one file are kept, and how many bytes of all of a user's. The newest always is."""
+    """Limits on versions kept per file and on bytes kept per user. The newest version is always kept."""
 
     per_file: int
     bytes_per_user: int
@@ -35,9 +35,9 @@ class VersionLimits:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One change of a file: SHA-256 and size before it, SHA-256 after it; "" where there was no file.
+    """One change of a file: SHA-256 and size before it, SHA-256 after it; "" means that there was no file.
 
-    ``thread_id`` is the conversation that asked for it, "" where an older version kept it.
+    ``thread_id`` is the conversation that requested it, "" if an older release stored it.
     """
 
     effect_key: str
@@ -49,13 +49,13 @@ class FileChange:
 
 
 class FileVersions:
-    """The changes of one user, and what their files held before."""
+    """The changes of one user, and the previous contents of the files."""
 
     def __init__(self, folder: Path, limits: VersionLimits) -> None:
         self._folder, self._limits = folder, limits
 
     def changes(self) -> Sequence[FileChange]:
-        """Return the changes that are kept, oldest first."""
+        """Return the stored changes, oldest first."""
         try:
             raw = (self._folder / _INDEX).read_bytes()
         except FileNotFoundError:
@@ -63,7 +63,7 @@ class FileVersions:
         return [FileChange(**change) for change in json.loads(raw)]
 
     def content(self, sha: str) -> bytes | None:
-        """Return a kept content, None where it is gone or no longer what was kept."""
+        """Return a stored content, or None if it is missing or no longer matches its hash."""
         try:
             data = (self._folder / sha).read_bytes()
         except FileNotFoundError:
@@ -71,7 +71,7 @@ class FileVersions:
         return data if sha256(data) == sha else None
 
     def keep(self, change: FileChange, before: bytes | None) -> None:
-        """Make a change and what it replaces durable; the oldest go where there are too many."""
+        """Store a change and the content it replaces durably; drop the oldest beyond the limits."""
         if not self._folder.is_dir():
             self._folder.mkdir(mode=0o700, parents=True)
             sync_folder(self._folder.parent)
@@ -81,14 +81,14 @@ class FileVersions:
         self._store([*self.changes(), change])
 
     def drop(self, effect_key: str) -> None:
-        """Forget a change that did not happen."""
+        """Remove a change that did not happen."""
         changes = self.changes()
         left = [change for change in changes if change.effect_key != effect_key]
         if len(left) < len(changes):
             self._store(left)
 
     def _store(self, changes: Sequence[FileChange]) -> None:
-        """Write the changes first and remove what no change needs then: a crash leaves too much, never too little."""
+        """Write the changes first, then remove unreferenced contents: a crash leaves too much, never too little."""
         kept = list(self._within_limits(changes))
         kept.reverse()
         write_durably(self._folder / _INDEX, json.dumps([asdict(change) for change in kept]).encode())
@@ -98,7 +98,7 @@ class FileVersions:
                 path.unlink()
 
     def _within_limits(self, changes: Sequence[FileChange]) -> Iterator[FileChange]:
-        """Yield the newest changes, newest first."""
+        """Yield the newest changes within the limits, newest first."""
         per_path: Counter[str] = Counter()
         counted: set[str] = set()
         total = 0
@@ -125,11 +125,11 @@ class VersionStore:
         return FileVersions(self._folder(tenant, user_id), self._limits)
 
     def users(self) -> Sequence[tuple[str, str]]:
-        """Return tenant and user of everybody of whom something is kept."""
+        """Return tenant and user of every user with stored versions."""
         return [(unquote(folder.parent.name), unquote(folder.name)) for folder in self._root.glob("*/*")]
 
     def forget(self, tenant: str, user_id: str) -> None:
-        """Durably remove everything kept of one user."""
+        """Durably remove all versions of one user."""
         folder = self._folder(tenant, user_id)
         with suppress(FileNotFoundError):
             shutil.rmtree(folder)
@@ -142,5 +142,5 @@ class VersionStore:
 
 
 def sha256(data: bytes | None) -> str:
-    """Return the SHA-256 of a content in hex, "" where there is none."""
+    """Return the SHA-256 of a content in hex, or "" if there is none."""
     return "" if data is None else hashlib.sha256(data).hexdigest()

@@ -1,8 +1,8 @@
-"""http_get: one page of a host on the list, over a connection to the very address that was checked.
+"""The http_get tool: one page of an allowed host, fetched over a connection to the very address that was checked.
 
-Names are resolved once per hop, every address they have is judged, and the connection goes to one of those: a name that
-answers otherwise a moment later is not asked again. Redirects are followed here and judged like the first URL. No
-proxy, no cookies, no credentials of the environment.
+Names are resolved once per hop, every address they have is checked, and the connection goes to one of those, so a name
+that resolves differently a moment later is not looked up again. Redirects are followed here and checked like the first
+URL. No proxy, cookies or credentials are taken from the environment.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _FIRST_ERROR: Final = 400
 _FIRST_FAULT: Final = 500
 _PASSING: Final = frozenset({408, 425, 429})
-"""What a server answers that would answer otherwise a moment later, beside its own faults."""
+"""Transient status codes, in addition to server errors."""
 _HEADERS: Final = {
     "user-agent": "phylactery",
     "accept": "text/*, application/json, application/xml;q=0.9, */*;q=0.1",
@@ -43,20 +43,20 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
-    """Return every address the system knows of a name. Raise OSError."""
+    """Return every address the system resolver has for a name. Raise OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 
 
 class WebTools:
-    """http_get under one list."""
+    """The http_get tool under one allow-list."""
 
     def __init__(self, settings: WebSettings, resolve: Resolve = system_resolve) -> None:
         self._settings, self._resolve = settings, resolve
 
     @cached_property
     def _trust(self) -> ssl.SSLContext:
-        """Made when it is first needed: reading the certificates takes a while."""
+        """Return the TLS context, created lazily because loading the certificates takes a while."""
         return (
             ssl.create_default_context(cafile=self._settings.ca_file)
             if self._settings.ca_file
@@ -68,7 +68,8 @@ class WebTools:
 
         Raises:
             ToolFailedError: URL_REFUSED, HOST_NOT_ALLOWED, ADDRESS_REFUSED, HTTP_UNREACHABLE, HTTP_STATUS,
-                HTTP_REFUSED, TOO_MANY_REDIRECTS, RESPONSE_TOO_LARGE, CONTENT_TYPE_REFUSED, TIMEOUT.
+            HTTP_REFUSED,
+                TOO_MANY_REDIRECTS, RESPONSE_TOO_LARGE, CONTENT_TYPE_REFUSED, TIMEOUT.
         """
         args = arguments_of(invocation, HttpGetArguments)
         try:
@@ -95,7 +96,7 @@ class WebTools:
         return entry
 
     async def _addresses(self, entry: AllowedHost, url: Url) -> Sequence[str]:
-        """Return the addresses to connect to, all of them judged; one that is refused refuses the host."""
+        """Return the addresses to connect to, all of them checked; a refused address refuses the host."""
         try:
             found = [url.host] if address_of(url.host) else list(dict.fromkeys(await self._resolve(url.host, url.port)))
         except (OSError, UnicodeError):
@@ -106,7 +107,7 @@ class WebTools:
         return found
 
     async def _ask(self, url: Url, addresses: Sequence[str]) -> str | Url:
-        """Return the page, or where it says to look. The next address is tried where one takes no connection."""
+        """Return the page or the redirect target. If an address does not accept a connection, the next one is tried."""
         for address in addresses:
             try:
                 return await self._ask_at(url, address)
@@ -126,7 +127,7 @@ class WebTools:
             headers={**_HEADERS, "host": url.authority},
             extensions={"sni_hostname": url.host, "timeout": limits},
         )
-        # the transport alone: a client would read redirects, cookies and the environment
+        # Only the transport is used: a client would apply redirects, cookies and the environment.
         async with httpx.AsyncHTTPTransport(verify=self._trust, trust_env=False) as transport:
             response = await transport.handle_async_request(request)
             try:
@@ -146,7 +147,7 @@ class WebTools:
         return f"[{response.status_code} {kind}; {url}]\n{text}"
 
     async def _body(self, response: httpx.Response) -> bytes:
-        """Return the body, unpacked; both what came and what it unpacks to are bounded."""
+        """Return the decompressed body; both the received and the decompressed size are limited."""
         packed = response.headers.get("content-encoding", "identity").lower()
         if packed not in {"identity", "gzip", "x-gzip", "deflate"}:
             raise ToolFailedError("CONTENT_TYPE_REFUSED", "it is packed in a way that is not understood")
@@ -160,7 +161,7 @@ class WebTools:
 
 
 async def _unpacked(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
-    """Return what the parts unpack to, never more than a little past the bound at once."""
+    """Yield the decompressed parts, never much more than the limit at once."""
     unpacking, came = zlib.decompressobj(_GZIP_OR_ZLIB), 0
     async for part in parts:
         came += len(part)
@@ -177,7 +178,7 @@ async def _unpacked(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[byt
 
 
 def _type_of(response: httpx.Response) -> tuple[str, str]:
-    """Return the type and the charset of a body that is text. Raise ToolFailedError for any other."""
+    """Return the type and the charset of a text body. Raise ToolFailedError for any other type."""
     header = response.headers.get("content-type", "text/plain")
     kind, *parameters = [part.strip().lower() for part in header.split(";")]
     if not kind.isascii() or not (kind.startswith("text/") or kind in _TEXT_TYPES or kind.endswith(("+json", "+xml"))):

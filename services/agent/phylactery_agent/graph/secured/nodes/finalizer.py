@@ -19,7 +19,7 @@ from phylactery_agent.rules.intents import talk_kind
 from phylactery_agent.tools.registry import offered_tools
 
 _PLAIN_NAME = expression(r"^\pL[\pL .'-]{0,40}$")
-"""A name of letters alone holds no key and no number, so a greeting with it needs no inspection."""
+"""A name made of letters only contains no key and no number, so a greeting with it needs no inspection."""
 
 
 async def finalizer(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["__end__"]]:

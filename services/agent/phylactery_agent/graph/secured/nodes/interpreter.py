@@ -35,7 +35,10 @@ from phylactery_agent.tools.registry import TOOL_REGISTRY
 from phylactery_agent.tools.specs.shown import EMPTY
 
 MAX_QUOTE: Final = 20_000
-"""Characters a reply quotes of what memory did not take; it stays in the state whole. What is brought back is whole."""
+"""Characters a reply quotes of an output that memory did not accept.
+
+The state keeps it whole, and a rehydrated output is quoted whole.
+"""
 _NOT_AGAIN: Final = ("in_doubt", "approved", "final")
 _WITHHELD: Final = "(the result cannot be shown: nobody could inspect it)"
 _HINTS: Final[Mapping[str, str]] = {

@@ -1,4 +1,4 @@
-"""Planner: turns a request into steps, by a model or by the static rules, and finds an alternative for a failed step."""
+"""Planner: turns a request into steps, by a model or by the static rules, and replaces a failed step."""
 
 from __future__ import annotations
 

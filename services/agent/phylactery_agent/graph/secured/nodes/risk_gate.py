@@ -23,7 +23,7 @@ from phylactery_agent.i18n.texts import error_text, say
 from phylactery_agent.ports import ApprovalInfo, GateDecision, GateRefusedError, GateUnavailableError, TurnContext
 
 MAX_ASKED_AHEAD: Final = 4
-"""How many calls stand on a card beside the first: the default bundle lets five approvals wait in a thread."""
+"""Number of further calls on a card: the default bundle allows five pending approvals per thread."""
 
 
 Outcome = Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpreter", "Finalizer"]]

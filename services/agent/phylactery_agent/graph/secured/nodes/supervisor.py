@@ -31,13 +31,15 @@ from phylactery_agent.tools.contract import TOOL_ERROR
 
 Outcome = Command[Literal["Planner", "Executor", "Finalizer"]]
 Note = str | tuple[str, str | None]
-"""What is told, or that with what is told instead where it quotes what nobody could inspect."""
+"""A note, or a note with the substitute used if it quotes content that could not be inspected."""
 
 STEPS_OF_A_CALL: Final = 5
-"""Supersteps one call takes: Executor, RiskGate, Tools, Interpreter and back here. Where fewer are left, nothing new is
-begun. Finalizer may always speak, so it is not counted."""
+"""Supersteps one call takes: Executor, RiskGate, Tools, Interpreter and back to Supervisor.
+
+With fewer left, nothing new is begun. Finalizer may always run, so it is not counted.
+"""
 STEPS_OF_A_REPLAN: Final = 2
-"""Supersteps to Planner and back here."""
+"""Supersteps to Planner and back to Supervisor."""
 _REJECTED: Final = "APPROVAL_REJECTED"
 _CLOSED: Final = {
     "rejected": _REJECTED,
@@ -189,7 +191,7 @@ async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
 
 
 def _answers_no_rule(text: str, context: TurnContext) -> bool:
-    """Return True if a yes or no may be meant for another run's question: without a model, nothing here asks for one."""
+    """Return True if a yes or no may be meant for another run: without a model, this run asks no such question."""
     return bool(context.also_waiting) and context.model is None and read_answer(text) != "unclear"
 
 
