@@ -1,4 +1,4 @@
-"""What http_get and send_email may reach: settings, read once at the start. Nothing here opens a connection."""
+"""Targets that http_get and send_email may reach, from settings read once at start. Nothing here opens a connection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 
 
 class UrlError(ValueError):
-    """A URL or an entry of the list that readers could disagree about, with what is wrong."""
+    """Error for a URL or list entry that parsers could interpret differently, with the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Url:
 
     @property
     def authority(self) -> str:
-        """Return what stands in the Host header."""
+        """Return the value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -49,7 +49,7 @@ class Url:
 
 
 def read_url(text: str) -> Url:
-    """Read an absolute URL strictly: what two readers could take for two hosts is refused. Raise UrlError."""
+    """Parse an absolute URL strictly, refusing what two parsers could read as two hosts. Raise UrlError."""
     if len(text) > MAX_URL_CHARS:
         raise UrlError(f"a URL has at most {MAX_URL_CHARS} characters")
     if _PRINTABLE.fullmatch(text) is None:
@@ -88,7 +88,7 @@ def _ipv6(text: str) -> ipaddress.IPv6Address:
 
 
 def _host(text: str) -> str:
-    """Return a name, or an IPv4 address of four plain numbers; every other spelling of one is refused."""
+    """Return a name or a dotted-decimal IPv4 address; every other spelling of an address is refused."""
     try:
         return str(ipaddress.IPv4Address(text))
     except ValueError:
@@ -99,7 +99,7 @@ def _host(text: str) -> str:
 
 
 def address_of(host: str) -> Address | None:
-    """Return the address a host is, None for a name."""
+    """Return the address a host denotes, or None for a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -108,9 +108,9 @@ def address_of(host: str) -> Address | None:
 
 @dataclass(frozen=True, slots=True)
 class AllowedHost:
-    """One entry of the list: a scheme, a host or every host below a domain, a port, and what else it may resolve to.
+    """One list entry: a scheme, a host or every host below a domain, a port, and permitted private networks.
 
-    networks are the private addresses its name may have; an address that is named itself is one of them.
+    networks are the private addresses the name may resolve to; an address named directly is one of them.
     """
 
     scheme: Scheme
@@ -120,18 +120,18 @@ class AllowedHost:
     networks: tuple[Network, ...] = ()
 
     def covers(self, url: Url) -> bool:
-        """Return whether a URL is one of the entry's."""
+        """Return True if the entry covers a URL."""
         if (url.scheme, url.port) != (self.scheme, self.port):
             return False
         return url.host.endswith(f".{self.host}") if self.below else url.host == self.host
 
     def reaches(self, address: Address) -> bool:
-        """Return whether a connection to an address is allowed under the entry."""
+        """Return True if the entry allows a connection to an address."""
         return any(address in network for network in self.networks) or is_public(address)
 
 
 def read_allowed(entries: Sequence[str]) -> tuple[AllowedHost, ...]:
-    """Read [http://|https://]HOST[:PORT][=NETWORK,…]; *.DOMAIN is every host below one. Raise UrlError."""
+    """Parse [http://|https://]HOST[:PORT][=NETWORK,…]; *.DOMAIN is every host below a domain. Raise UrlError."""
     return tuple(_entry(entry.strip().lower()) for entry in entries)
 
 
@@ -158,11 +158,11 @@ _NEVER: Final = tuple(
     ipaddress.ip_network(one)
     for one in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "100::/64", "3fff::/20")
 )
-"""What not every release of Python knows to be special, and the address a cloud answers its own machines at."""
+"""Ranges not treated as special by every Python release, and the cloud metadata address."""
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an address is anybody's on the internet: not private, loopback, link-local, shared or reserved."""
+    """Return True if an address is public: not private, loopback, link-local, shared or reserved."""
     if isinstance(address, ipaddress.IPv6Address):
         inside = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if inside is None and address in _NAT64:
@@ -177,18 +177,18 @@ def is_public(address: Address) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WebSettings:
-    """What http_get may do. max_bytes bounds a body, unpacked; seconds everything, redirects included."""
+    """The limits of http_get. max_bytes limits the decompressed body; seconds the whole call with redirects."""
 
     allowed: tuple[AllowedHost, ...]
     max_bytes: int = 1024 * 1024
     seconds: float = 15.0
     ca_file: Path | None = None
-    """Certificates to trust instead of the usual ones."""
+    """Certificates to trust instead of the system's."""
 
 
 @dataclass(frozen=True, slots=True)
 class MailSettings:
-    """The server send_email hands messages to, and whose they are."""
+    """The SMTP server of send_email, and the sender."""
 
     host: str
     port: int
@@ -198,6 +198,6 @@ class MailSettings:
     password: str = field(default="", repr=False)
     ca_file: Path | None = None
     open_seconds: float = 20.0
-    """Bound of everything before the message itself."""
+    """Timeout for everything before the message itself."""
     answer_seconds: float = 30.0
-    """Bound of the server's word about the message: with the one above, less than the tool's own time."""
+    """Timeout for the server's answer to the message; together with open_seconds, below the tool's own timeout."""

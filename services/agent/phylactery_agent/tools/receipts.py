@@ -1,7 +1,6 @@
-"""Receipts: RiskGate's signed word that one execution may run exactly one bound call (docs/effects.md, 9).
+"""Receipts: RiskGate's signed statement that one execution may run exactly one bound call (docs/effects.md, 9).
 
-A receipt is verified offline: its signature, its header byte for byte, and every claim against what the executor was
-asked to do.
+A receipt is verified offline: its signature, its header byte for byte, and every claim against the requested execution.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _PARTS: Final = 3
 
 
 class ReceiptRefusedError(Exception):
-    """The receipt is not for this call, or is none. Holds the factor that failed; nothing ran."""
+    """Error for a receipt that is invalid or for another call. Holds the factor that failed; nothing ran."""
 
     def __init__(self, factor: str) -> None:
         super().__init__(f"the receipt was refused: {factor}")
@@ -33,7 +32,7 @@ class ReceiptRefusedError(Exception):
 
 
 class ReceiptKeys(Protocol):
-    """Where public keys and the issuer's name come from; phylactery_agent.ports.Gate is one."""
+    """The source of public keys and the issuer's name; phylactery_agent.ports.Gate is one."""
 
     async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
         """Return public keys as JWK by kid."""
@@ -46,7 +45,7 @@ class ReceiptKeys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What is about to run, and for whom: every field must be in the receipt, word for word."""
+    """The execution about to run, and its user: every field must match the receipt exactly."""
 
     execution_id: str
     effect_key: str
@@ -60,11 +59,11 @@ class Execution:
 async def verify_receipt(receipt: str, bound: BoundCall, execution: Execution, keys: ReceiptKeys) -> None:
     """Verify a receipt against a bound call and its execution.
 
-    The JWS (RFC 7515 compact, alg Ed25519 of RFC 9864) must carry exactly the one header a known key writes. A receipt
-    has no lifetime of its own: it names one execution, and that one may come back to it after a crash.
+    The JWS (RFC 7515 compact, alg Ed25519 of RFC 9864) must have exactly the one header that a known key produces. A
+    receipt does not expire: it names one execution, which may present it again after a crash.
 
     Raises:
-        ReceiptRefusedError: with the factor that failed.
+        ReceiptRefusedError: Verification failed; the error holds the factor that failed.
     """
     parts = receipt.split(".")
     if len(parts) != _PARTS:
@@ -96,16 +95,16 @@ async def verify_receipt(receipt: str, bound: BoundCall, execution: Execution, k
 
 
 def expected_header(kid: str) -> str:
-    """Return the one header segment a receipt of this key may have: RFC 8785 JSON, base64url without padding."""
+    """Return the only valid header segment for a receipt of this key: RFC 8785 JSON, base64url without padding."""
     header = {"alg": "Ed25519", "kid": kid, "typ": RECEIPT_TYPE}
     return base64.urlsafe_b64encode(rfc8785.dumps(header)).rstrip(b"=").decode()
 
 
 def canonical_arguments(bound: BoundCall) -> dict[str, Any]:
-    """Return the arguments, only if the text is canonical and hashes to what was signed.
+    """Return the arguments if the text is canonical and matches the signed hash.
 
     Raises:
-        ReceiptRefusedError: it is not.
+        ReceiptRefusedError: The text is not canonical or does not match.
     """
     raw = bound.arguments_json.encode()
     if "sha256:" + hashlib.sha256(raw).hexdigest() != bound.args_hash:
@@ -148,7 +147,7 @@ def _json_object(segment: str) -> dict[str, Any]:
 
 
 def _decode(segment: str) -> bytes:
-    """Decode base64url strictly: no padding, no other alphabet, no spare bits, so one value has one spelling."""
+    """Decode base64url strictly: no padding, no other alphabet, no unused bits, so each value has one encoding."""
     try:
         raw = base64.b64decode(segment + "=" * (-len(segment) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

@@ -1,1 +1,4 @@
-"""MCP servers as tools: configured, pinned, spoken to. The executor alone imports what can call one."""
+"""MCP servers as tools: configuration, pins and sessions.
+
+Only the executor imports the modules that can call a server.
+"""

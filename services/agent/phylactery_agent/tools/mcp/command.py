@@ -1,7 +1,7 @@
-"""An MCP server as a process of ours: spoken to over its standard streams, given nothing it need not know, and ended.
+"""An MCP server as a child process: stdio transport, minimal environment, and termination of its process group.
 
-The SDK's own transport reads a line whatever its length and logs what is no message; a server can be hostile or broken,
-so this one bounds both, and keeps to itself what the server says.
+The SDK's own transport reads lines of any length and logs lines that are not messages. A server may be hostile or
+broken, so this transport limits both and does not log what the server prints.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from phylactery_agent.tools.mcp.config import ServerConfig, ServerFaultError
 
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
 MAX_NOISE: Final = 1_000
-"""Lines that are no message, which a server may print before it is given up."""
+"""Maximum number of lines that are not messages before a server is given up."""
 _LEAVE_SECONDS: Final = 2.0
 _END_SECONDS: Final = 2.0
 _LAUNCH: Final = (
@@ -47,13 +47,13 @@ Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[Sess
 
 @asynccontextmanager
 async def process_streams(config: ServerConfig) -> AsyncIterator[Streams]:
-    """Start a server's process and return the streams of its messages; afterwards its whole group is ended.
+    """Start a server's process and yield the streams of its messages; terminate its whole group on exit.
 
-    The incoming stream ends when the process does, or say what no server says.
+    The incoming stream ends when the process does, or when it sends what no server may send.
 
     Raises:
-        ServerFaultError: there is no such command or folder.
-        McpConfigError: a file of the configuration cannot be read.
+        ServerFaultError: The command or folder does not exist.
+        McpConfigError: A file of the configuration cannot be read.
     """
     with _stderr_of(config) as stderr:
         process = await _begun(config, stderr)
@@ -109,7 +109,7 @@ async def _begun(config: ServerConfig, stderr: IO[bytes] | int) -> Process:
 
 
 async def _read(process: Process, incoming: MemoryObjectSendStream[Incoming]) -> None:
-    """Pass messages on until the server ends; what is no message is passed over, until there is too much of it."""
+    """Forward messages until the server ends; skip other lines, up to a limit."""
     assert process.stdout is not None
     noise = 0
     with incoming, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -131,7 +131,7 @@ async def _write(
     outgoing: MemoryObjectReceiveStream[SessionMessage],
     incoming: MemoryObjectSendStream[Incoming],
 ) -> None:
-    """Write messages; a server that reads no more is as good as gone, so its incoming stream ends, too."""
+    """Write messages; a server that stops reading counts as ended, so its incoming stream is closed, too."""
     assert process.stdin is not None
     with contextlib.suppress(anyio.ClosedResourceError):
         async for message in outgoing:
@@ -145,23 +145,23 @@ async def _write(
 
 
 async def _end(process: Process) -> None:
-    """End a server as the protocol says: its input closes; then its group is asked, then killed, and reaped."""
+    """Stop a server as the protocol specifies: close its input, then terminate, kill and reap its group."""
     assert process.stdin is not None
     with contextlib.suppress(OSError, RuntimeError):
         process.stdin.close()
     if not await _gone(process, _LEAVE_SECONDS):
         _signal(process, signal.SIGTERM)
         await _gone(process, _END_SECONDS)
-    _signal(process, signal.SIGKILL)  # whoever of the group is left, the leader or a child of it
+    _signal(process, signal.SIGKILL)  # any remaining member of the group, the leader or a child
     await _gone(process, _END_SECONDS)
-    # A grandchild that left the group can hold the pipe open; closing our side lets go of it.
+    # A grandchild that left the group can hold the pipe open; closing this end releases it.
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
 
 
 async def _gone(process: Process, seconds: float) -> bool:
-    """Wait until the process has ended, at most so long. wait() would wait for its pipes, too."""
+    """Wait until the process has ended or the time is up. wait() would wait for its pipes, too."""
     ends = asyncio.get_running_loop().time() + seconds
     while process.returncode is None:
         if asyncio.get_running_loop().time() >= ends:

@@ -1,7 +1,7 @@
-"""Which MCP servers there are, how each is reached, and what its tools may be relied on for.
+"""Configuration of MCP servers: how each is reached, and the contract of its tools.
 
-Nothing here speaks to a server. What a server says of its own tools is a claim: risk, effect and idempotency come from
-here, and an annotation of the server's only makes them worse.
+Nothing here connects to a server. A server's statements about its own tools are claims: risk, effect and idempotency
+come from the configuration, and a server's annotation can only make them worse.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ Words = dict[Literal["es", "en"], list[Sentence]]
 
 
 class McpConfigError(ValueError):
-    """The configuration cannot be used; the message names file, place and fault, never a value that could be secret."""
+    """Error for an unusable configuration; the message names file, place and fault, never a possibly secret value."""
 
 
 class ServerFaultError(Exception):
-    """A server cannot be spoken to; the message is ours and holds nothing the server said."""
+    """Error for a server that cannot be used; the message is built in and contains nothing the server said."""
 
 
 class _Strict(BaseModel):
@@ -49,14 +49,14 @@ class _Strict(BaseModel):
 
 
 class ExampleConfig(_Strict):
-    """What a person may say in static mode, and the arguments it stands for."""
+    """An example utterance in static mode, and the arguments it means."""
 
     text: Sentence
     args: dict[str, Any] = {}
 
 
 class ToolConfig(_Strict):
-    """What is known of one tool, where it is not as its server's tools are in general."""
+    """Settings of one tool that differ from its server's defaults."""
 
     risk: Risk | None = None
     effect: Effect | None = None
@@ -66,30 +66,30 @@ class ToolConfig(_Strict):
     controls: list[Pointer] = []
     description: dict[Literal["es", "en"], Sentence] = {}
     verbs: list[Sentence] = []
-    """RE2 alternatives that open a clause for this tool, where a request holds several."""
+    """RE2 alternatives that open a clause for this tool, for requests with several clauses."""
     patterns: Words = {}
     """RE2 expressions over a whole clause; named groups are arguments."""
     examples: dict[Literal["es", "en"], list[ExampleConfig]] = {}
 
 
 class ServerConfig(_Strict):
-    """One server: a command spoken to over its standard streams, or a URL, and the defaults of its tools."""
+    """One server: a command with stdio transport, or a URL, and the defaults of its tools."""
 
     command: list[Annotated[str, StringConstraints(min_length=1)]] = []
     cwd: Path | None = None
     env: list[Variable] = []
     """Names of variables of the agent's own environment that it is given; it gets no other but PATH, HOME and such."""
     env_files: dict[Variable, Path] = {}
-    """Variables whose values are the texts of files."""
+    """Variables whose values are read from files."""
     stderr: Path | None = None
-    """File its standard error is appended to; without one nobody reads it, for it can hold secrets."""
+    """File to append its standard error to; without one it is discarded, because it can contain secrets."""
     url: str = ""
     header_files: dict[Annotated[str, StringConstraints(pattern=_HEADER)], Path] = {}
     plain_http: bool = False
-    """Lets a URL be http:// though its host is not this machine."""
+    """Whether a URL may be http:// although its host is not this machine."""
     start_seconds: Seconds = 20.0
     refresh_seconds: Seconds = 60.0
-    """How often its list of tools is read again, besides when it says that it changed."""
+    """How often its list of tools is read again, in addition to each change notification."""
     max_concurrent: Annotated[int, Field(ge=1, le=100)] = 4
     max_result_chars: Annotated[int, Field(ge=1_000, le=4_000_000)] = 200_000
     risk: Risk = "high"
@@ -97,9 +97,9 @@ class ServerConfig(_Strict):
     idempotency: McpIdempotency = "unsafe"
     timeout_seconds: Seconds = 30.0
     only: list[str] | None = None
-    """The server's names of the tools that are taken; without it all that are pinned."""
+    """The server's names of the tools that are used; without it, all pinned tools."""
     tools: dict[str, ToolConfig] = {}
-    """By the server's own names."""
+    """Tool settings by the server's own names."""
 
     @model_validator(mode="after")
     def _one_way(self) -> ServerConfig:
@@ -124,20 +124,20 @@ class ServerConfig(_Strict):
             raise ValueError("url is http:// to another machine: use https://, or say plain_http: true")
 
     def of(self, tool: str) -> ToolConfig:
-        """Return what is known of one tool, by the server's own name."""
+        """Return the configuration of one tool, by the server's own name."""
         return self.tools.get(tool, ToolConfig())
 
     def takes(self, tool: str) -> bool:
-        """Return whether a tool is wanted at all."""
+        """Return True if a tool is used at all."""
         return self.only is None or tool in self.only
 
     def environment(self) -> dict[str, str]:
-        """Return what its process gets to see, and nothing else of the agent's. Raise McpConfigError."""
+        """Return the process's environment, with nothing else of the agent's. Raise McpConfigError."""
         given = {name: os.environ[name] for name in (*_PLAIN, *self.env) if name in os.environ}
         return given | {name: _secret(path) for name, path in self.env_files.items()}
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of its URL, read anew. Raise McpConfigError."""
+        """Return the headers for its URL, read again on each call. Raise McpConfigError."""
         return {name: _secret(path) for name, path in self.header_files.items()}
 
 
@@ -152,17 +152,17 @@ class McpConfig(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class McpTools:
-    """The servers an agent has, and what was agreed to of their tools."""
+    """The servers of an agent and the pins of their tools."""
 
     config: McpConfig
     pins: Pins
 
 
 def load_config(value: str) -> McpConfig:
-    """Read AGENT_MCP_SERVERS: JSON in place, or the path of a YAML file; empty names no server.
+    """Read AGENT_MCP_SERVERS: inline JSON, or the path of a YAML file; empty means no servers.
 
     Raises:
-        McpConfigError: it cannot be read or used.
+        McpConfigError: The configuration cannot be read or used.
     """
     if not value.strip():
         return McpConfig(servers={})

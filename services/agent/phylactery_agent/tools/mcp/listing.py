@@ -1,4 +1,4 @@
-"""Asks a server once what tools it has, for whoever pins them: nothing is called, and the server is ended again."""
+"""Listing of a server's tools for pinning: nothing is called, and the server is stopped afterwards."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from phylactery_agent.tools.mcp.session import open_session, why_of
 
 
 async def list_tools(config: ServerConfig) -> Mapping[str, Mapping[str, Any]]:
-    """Return the tools a server offers and the configuration takes, by its own names, as what they are known by.
+    """Return the definitions of the offered and configured tools, by the server's own names.
 
     Raises:
-        ServerFaultError: it cannot be spoken to, or its list cannot be used; the message is ours.
+        ServerFaultError: The server cannot be reached, or its list cannot be used; the message is built in.
     """
     try:
         async with open_session(config, lambda: None) as session, asyncio.timeout(config.start_seconds):

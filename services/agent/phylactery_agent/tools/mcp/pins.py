@@ -1,7 +1,7 @@
-"""What an MCP server said of its tools when somebody looked at it and agreed: the pins.
+"""Pins: the definitions of MCP tools that a person reviewed and accepted.
 
-A tool is known by everything a model or RiskGate would go by: its name, title, description, schemas and annotations.
-Where any of it is another, it is another tool, which nobody has agreed to.
+A tool is identified by everything a model or RiskGate relies on: its name, title, description, schemas and annotations.
+If any of these differs, it is a different tool, which has not been accepted.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ _KNOWN_BY: Final = ("name", "title", "description", "inputSchema", "outputSchema
 
 
 class PinsError(ValueError):
-    """The pin file cannot be used; the message says which and why."""
+    """Error for an unusable pin file; the message says which and why."""
 
 
 class DefinitionError(ValueError):
-    """A server's definition of a tool cannot be kept; the message says why."""
+    """Error for a server's tool definition that cannot be stored; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One tool as it was agreed to. ``schema`` is its input schema in the form RiskGate's catalog holds."""
+    """One accepted tool. ``schema`` is its input schema in the form RiskGate's catalog holds."""
 
     definition: Mapping[str, Any]
     schema: Mapping[str, Any]
 
     @property
     def hash(self) -> str:
-        """What the tool is known by."""
+        """Return the hash of the tool's definition."""
         return definition_hash(self.definition)
 
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """The pins by server and by the server's own names of its tools."""
+    """The pins by server and by the server's own tool names."""
 
     servers: Mapping[str, Mapping[str, Pin]] = field(default_factory=dict)
 
@@ -57,10 +57,10 @@ class Pins:
 
 
 def known_by(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a tool is known by, of a definition as the protocol carries it; what is not said is left out.
+    """Return the identifying part of a definition in the protocol's form; absent fields are omitted.
 
     Raises:
-        DefinitionError: it is too large, or hold what JSON does not carry exactly.
+        DefinitionError: The definition is too large, or contains values that JSON cannot represent exactly.
     """
     kept = {key: tool[key] for key in _KNOWN_BY if tool.get(key) is not None}
     try:
@@ -78,10 +78,10 @@ def definition_hash(definition: Mapping[str, Any]) -> str:
 
 
 def load_pins(path: Path) -> Pins:
-    """Read the pin file; one that is not there pins nothing.
+    """Read the pin file; a missing file pins nothing.
 
     Raises:
-        PinsError: it cannot be read, is none, or was altered: a hash does not fit its definition.
+        PinsError: The file cannot be read, is not a pin file, or was altered: a hash does not match its definition.
     """
     try:
         raw = _read(path)
@@ -116,7 +116,7 @@ def _pin(path: Path, name: str, held: Mapping[str, Any]) -> Pin:
 
 
 def save_pins(path: Path, pins: Pins) -> None:
-    """Write the pin file in one step: whoever reads it finds the old one or the new one. Raise OSError."""
+    """Write the pin file atomically: a reader finds the old one or the new one. Raise OSError."""
     servers = {
         server: {
             "tools": {
@@ -142,7 +142,7 @@ def save_pins(path: Path, pins: Pins) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How one tool stands to its pin; ``lines`` is the difference for a person to read."""
+    """The state of one tool relative to its pin; ``lines`` is the human-readable difference."""
 
     tool: str
     kind: Literal["new", "changed", "gone"]
@@ -150,7 +150,7 @@ class Change:
 
 
 def changes(pinned: Mapping[str, Pin], listed: Mapping[str, Mapping[str, Any]]) -> Iterator[Change]:
-    """Yield what is not as it was pinned, by name; listed holds definitions as known_by answers them."""
+    """Yield the differences from the pins, by name; listed holds definitions as returned by known_by."""
     for name in sorted({*pinned, *listed}):
         before = _readable(pinned[name].definition) if name in pinned else []
         after = _readable(listed[name]) if name in listed else []

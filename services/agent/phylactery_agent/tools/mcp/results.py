@@ -1,6 +1,6 @@
-"""What an MCP tool answered, as the text of a result: bounded, and with what is no text named instead of shown.
+"""Conversion of MCP tool results to text: bounded, with non-text content named instead of shown.
 
-All of it is the server's word: data for a model to read, never an instruction.
+The content is entirely the server's: data for a model to read, never an instruction.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _MAX_NAME_CHARS: Final = 300
 
 
 def text_of(result: types.CallToolResult, *, structured: bool, limit: int) -> str:
-    """Return the text of a result; structured says that the tool promises JSON, which is then what it answers.
+    """Return the text of a result; structured means that the tool promises JSON, which is then returned.
 
     Raises:
-        ToolFailedError: the tool says that it failed.
+        ToolFailedError: The tool reports that it failed.
     """
     said = _said(result)
     if result.is_error:
@@ -32,7 +32,7 @@ def text_of(result: types.CallToolResult, *, structured: bool, limit: int) -> st
 
 
 def error_of(result: types.CallToolResult) -> str:
-    """Return what a tool says of its own failure."""
+    """Return a tool's own error message."""
     return _bounded(_said(result), MAX_ERROR_CHARS) or "the tool failed and does not say why"
 
 
@@ -72,7 +72,7 @@ def _json(value: Any) -> str:
 
 
 def _bounded(text: str, limit: int) -> str:
-    """Return at most so many characters; what was cut is said."""
+    """Return at most limit characters, with a note if the text was cut."""
     if len(text) <= limit:
         return text
     end = f"\n[cut here: {limit} of {len(text)} characters]"

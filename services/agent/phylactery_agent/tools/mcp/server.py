@@ -1,8 +1,8 @@
-"""One MCP server over its life: begun, held against its pins, called, begun again when it ends.
+"""Lifecycle of one MCP server: start, comparison with its pins, calls, and restart.
 
-Its tools are ours from the pins on, whether it is there or not. It is asked for its list when it begins, when it says
-that the list is another one, and from time to time; a tool that is not as it was pinned is switched off, and so are all
-while it is away.
+Its pinned tools are registered whether or not the server is available. Its list is read at start, on each change
+notification, and periodically. A tool that differs from its pin is switched off, and so are all tools while the server
+is unavailable.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ _BY: Final = "server"
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 60.0
 _HEALTHY_SECONDS: Final = 30.0
-"""A server that stood so long begins again at once when it ends."""
+"""After this uptime, a server that ends is restarted at once."""
 _READY_SECONDS: Final = 15.0
-"""How long a call waits for a server that is about to be there, at most a quarter of its own time."""
+"""Maximum time a call waits for a starting server, and at most a quarter of the call's timeout."""
 _NOTICED_SECONDS: Final = 0.02
 _OURS: Final = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT)
-"""Errors the SDK answers itself, where the server said nothing."""
+"""Errors raised by the SDK itself, without an answer from the server."""
 _log = get_logger("mcp")
 
 
 class McpServer:
-    """A configured server and its pinned tools. begin() and end() come once each."""
+    """A configured server and its pinned tools. Call begin() and end() once each."""
 
     def __init__(self, name: str, config: ServerConfig, pins: Mapping[str, Pin]) -> None:
-        """Raise McpConfigError where a pinned tool does not fit what the configuration says of it."""
+        """Raise McpConfigError if a pinned tool does not fit its configuration."""
         self._name, self._config = name, config
         self._pins = {tool: pin for tool, pin in pins.items() if config.takes(tool)}
         self._specs = {tool: spec_of(name, config, pin) for tool, pin in self._pins.items()}
@@ -71,10 +71,10 @@ class McpServer:
         self._told = ""
 
     def register(self) -> Mapping[str, Implementation]:
-        """Register the pinned tools, all switched off until the server is there, and return what runs them.
+        """Register the pinned tools, all switched off until the server is available, and return their implementations.
 
         Raises:
-            ToolRegistrationError: a name is taken.
+            ToolRegistrationError: A name is already in use.
         """
         for spec in self._specs.values():
             register(spec, f"mcp:{self._name}")
@@ -82,18 +82,18 @@ class McpServer:
         return {spec.name: self._implementation(tool) for tool, spec in self._specs.items()}
 
     def begin(self) -> asyncio.Event:
-        """Begin to speak to the server, in the background; return what is set once its tools can be called."""
+        """Start connecting in the background; return an event that is set once its tools can be called."""
         self._life = asyncio.create_task(self._live(), name=f"mcp:{self._name}")
         return self._ready
 
     async def end(self) -> None:
-        """End the conversation, and the process with everything it started; the tools are taken away."""
+        """Close the session, stop the process with everything it started, and unregister the tools."""
         if self._life is not None:
             self._life.cancel()
             await asyncio.gather(self._life, return_exceptions=True)
         unregister(spec.name for spec in (*self._specs.values(), *self._unpinned.values()))
 
-    # ---- its life ---------------------------------------------------------------------------------------------------
+    # ---- lifecycle --------------------------------------------------------------------------------------------------
 
     async def _live(self) -> None:
         pause = _FIRST_PAUSE
@@ -114,7 +114,7 @@ class McpServer:
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _converse(self, session: McpSession) -> None:
-        """Hold the server against its pins, again and again, until it ends."""
+        """Compare the server with its pins repeatedly, until it ends."""
         while not session.ended.is_set():
             self._look.clear()
             async with asyncio.timeout(self._config.start_seconds):
@@ -125,7 +125,7 @@ class McpServer:
             await self._next_look(session)
 
     async def _next_look(self, session: McpSession) -> None:
-        """Wait until it is time to look again; whoever says again and again that its tools changed waits a second."""
+        """Wait for the next comparison; repeated change notifications are limited to one per second."""
         waits = [asyncio.create_task(event.wait()) for event in (session.ended, self._look)]
         try:
             await asyncio.wait(waits, timeout=self._config.refresh_seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -137,7 +137,7 @@ class McpServer:
             await asyncio.sleep(1.0)
 
     def _suspend(self) -> None:
-        """Switch all off that are on, for nobody knows what they are now; the calls that come wait a moment."""
+        """Switch off all active tools, because their definitions are unknown; incoming calls wait briefly."""
         self._session = None
         self._ready.clear()
         for spec in self._specs.values():
@@ -145,7 +145,7 @@ class McpServer:
                 object_to(spec.name, _BY, "SERVER_UNAVAILABLE")
 
     def _compare(self, listed: Mapping[str, Mapping[str, Any]]) -> None:
-        """Switch every pinned tool on that is as it was pinned, and off what is not."""
+        """Switch on every pinned tool that matches its pin, and switch off the others."""
         for tool, spec in self._specs.items():
             now = listed.get(tool)
             if now is None:
@@ -167,7 +167,7 @@ class McpServer:
             object_to(spec.name, _BY, why)
 
     def _show_unpinned(self, offered: Mapping[str, Mapping[str, Any]]) -> None:
-        """Let ListTools show what the server offers and nobody has agreed to."""
+        """Make ListTools show the tools that the server offers and that are not pinned."""
         wanted = {tool: now for tool, now in offered.items() if self._config.takes(tool)}
         unregister(self._unpinned[tool].name for tool in self._unpinned.keys() - wanted.keys())
         known = {tool: spec for tool, spec in self._unpinned.items() if tool in wanted}
@@ -177,7 +177,7 @@ class McpServer:
             try:
                 spec = spec_of(self._name, self._config, Pin(now, now.get("inputSchema") or {}))
             except McpConfigError:
-                continue  # what is said of it in the configuration is checked when it is pinned
+                continue  # its configuration is checked when it is pinned
             if spec.name in TOOL_REGISTRY:
                 continue
             register(spec, f"mcp:{self._name}")
@@ -187,7 +187,7 @@ class McpServer:
         self._unpinned = known
 
     def _tell(self, event: str, why: str, *, good: bool = False) -> None:
-        """Log what changed, once; a server that fails in the same way again and again is no news."""
+        """Log a change once; repeated failures of the same kind are not logged again."""
         if self._told != event + why:
             (_log.info if good else _log.warning)(event, server=self._name, why=why)
         self._told = event + why
@@ -198,10 +198,10 @@ class McpServer:
         return Implementation(run=lambda invocation: self._run(tool, invocation))
 
     async def _run(self, tool: str, invocation: Invocation) -> str:
-        """Call the tool once; see tools.contract for what its errors mean.
+        """Call the tool once; tools.contract defines the meaning of its errors.
 
-        What fails before the call was sent has done nothing, and is said so. Whatever fails after that leaves open what
-        happened, which the executor judges by the tool's contract.
+        A failure before the call was sent had no effect and is reported as such. Any later failure leaves the outcome
+        open, which the executor judges by the tool's contract.
         """
         spec = self._specs[tool]
         assert isinstance(invocation.args, McpArguments)
@@ -209,7 +209,7 @@ class McpServer:
         async with self._slot(spec):
             session = await self._standing(spec)
             reason = disabled_reason(spec.name)
-            if reason == "SERVER_UNAVAILABLE":  # as where it is away: the tool may be offered again in a moment
+            if reason == "SERVER_UNAVAILABLE":  # as for an unavailable server: the tool may be offered again soon
                 raise ToolFailedError(reason, f"the server of {spec.name} does not offer it at present")
             if reason is not None:
                 raise ToolFailedError(TOOL_DISABLED, f"{spec.name} is switched off: {reason}")
@@ -217,10 +217,10 @@ class McpServer:
                 args, key = invocation.args.root, invocation.effect_key
                 result = await session.call(tool, args, key, repeatable=repeatable)
             except RefusedCallError:
-                self._look.set()  # its list may be another one
+                self._look.set()  # its list may have changed
                 raise ToolFailedError("CALL_REFUSED", f"the server of {spec.name} took no such call") from None
             except SessionOverError:
-                self._suspend()  # what may run again waits for the next conversation
+                self._suspend()  # a repeatable call waits for the next session
                 self._look.set()
                 raise
             except MCPError as error:
@@ -230,13 +230,13 @@ class McpServer:
                     raise ServerFaultError(f"its answer is error {error.code}") from None
                 said = visible(error.error.message, MAX_ERROR_CHARS)
                 raise EffectUnknownError(f"its answer is error {error.code}", code=TOOL_ERROR, said=said) from None
-        if result.is_error and not repeatable:  # it does not say how far the tool came
+        if result.is_error and not repeatable:  # it does not say how far the tool got
             raise EffectUnknownError("its tool failed", code=TOOL_ERROR, said=error_of(result))
         return text_of(result, structured=spec.contract.answers == "json", limit=self._config.max_result_chars)
 
     @contextlib.asynccontextmanager
     async def _slot(self, spec: ToolSpec) -> AsyncIterator[None]:
-        """Hold one of the server's places for the block."""
+        """Hold one of the server's concurrency slots for the block."""
         try:
             async with asyncio.timeout(spec.contract.timeout_seconds / 2):
                 await self._slots.acquire()
@@ -248,14 +248,14 @@ class McpServer:
             self._slots.release()
 
     async def _standing(self, spec: ToolSpec) -> McpSession:
-        """Return the conversation, after a moment where the server is about to be there."""
+        """Return the session, after a short wait if the server is about to become available."""
         try:
             async with asyncio.timeout(min(_READY_SECONDS, spec.contract.timeout_seconds / 4)):
                 while True:
                     await self._ready.wait()
                     if self._session is not None and not self._session.ended.is_set():
                         return self._session
-                    await asyncio.sleep(_NOTICED_SECONDS)  # it has ended, and its life is about to find out
+                    await asyncio.sleep(_NOTICED_SECONDS)  # it has ended, and its lifecycle task is about to notice
         except TimeoutError:
             raise ToolFailedError("SERVER_UNAVAILABLE", f"the server of {spec.name} is not there") from None
 
@@ -264,21 +264,21 @@ _SOON_SECONDS: Final = 5.0
 
 
 class McpServers:
-    """The servers by name; end() comes after begin(), once."""
+    """The servers by name; call end() once, after begin()."""
 
     def __init__(self, config: McpConfig, pins: Pins) -> None:
-        """Raise McpConfigError where a pinned tool does not fit the configuration."""
+        """Raise McpConfigError if a pinned tool does not fit the configuration."""
         self._servers = [McpServer(name, server, pins.of(name)) for name, server in config.servers.items()]
 
     def register(self) -> Mapping[str, Implementation]:
-        """Register every pinned tool and return what runs it. Raise ToolRegistrationError."""
+        """Register every pinned tool and return the implementations. Raise ToolRegistrationError."""
         found: dict[str, Implementation] = {}
         for server in self._servers:
             found.update(server.register())
         return found
 
     async def begin(self) -> None:
-        """Begin to speak to all of them, in the background; whoever is there soon is waited for."""
+        """Start connecting to all servers in the background, and wait briefly for those that become available soon."""
         waits = [asyncio.create_task(server.begin().wait()) for server in self._servers]
         if waits:
             await asyncio.wait(waits, timeout=_SOON_SECONDS)
@@ -286,5 +286,5 @@ class McpServers:
             wait.cancel()
 
     async def end(self) -> None:
-        """End all of them at once."""
+        """Stop all servers concurrently."""
         await asyncio.gather(*(server.end() for server in self._servers))

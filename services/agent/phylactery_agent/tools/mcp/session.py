@@ -1,8 +1,8 @@
-"""A conversation with an MCP server, by the official SDK: its tools listed, one of them called, and nothing else.
+"""A session with an MCP server through the official SDK, limited to listing tools and calling one.
 
-A server may ask its client for a model's answer, for a person's, for folders. None of that is offered here, and whoever
-asks is refused: it would be a second door to the model. The SDK's own logs and spans repeat what servers say, so
-neither is kept.
+A server may ask its client for model output, for a person's input, or for folders. None of that is offered here, and
+such requests are refused: they would be a second path to the model. The SDK's own logs and spans repeat what servers
+send, so both are dropped.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from phylactery_agent.tools.mcp.url import http_streams
 MAX_TOOLS: Final = 200
 MAX_PAGES: Final = 50
 MAX_UNASKED: Final = 10_000
-"""Messages that answer nothing, which a server may send in one conversation before it is given up."""
+"""Maximum number of unsolicited messages in one session before a server is given up."""
 EFFECT_KEY: Final = "phylactery/effect-key"
-"""The field of a call's _meta that holds the key which makes the same effect, tried again, one effect."""
+"""The field of a call's _meta with the idempotency key, which makes a retry of the same effect one effect."""
 _OVER: Final = "Session terminated"
-"""What the SDK makes of the answer that there is no such conversation, and what a server may say itself."""
+"""The SDK's text for the answer that no such session exists; a server may also send it itself."""
 _CALLED: Final[TypeAdapter[types.CallToolResult]] = TypeAdapter(types.CallToolResult)
 _US: Final = types.Implementation(name="phylactery", version="1")
 
@@ -46,15 +46,15 @@ for _name in ("mcp", "client"):
 
 
 class RefusedCallError(Exception):
-    """The server says that it took no such call, so nothing happened."""
+    """Error for a call that the server reports as not accepted, so nothing happened."""
 
 
 class SessionOverError(ServerFaultError):
-    """The server knows the conversation no more; a call it was asked for may have begun in it."""
+    """Error for a session the server no longer knows; a call sent in it may have begun."""
 
 
 class _Unasked:
-    """A stream of messages that ends where the server floods it with what nobody asked for; ``ended`` is set then."""
+    """A message stream that ends if the server floods it with unsolicited messages; ``ended`` is set then."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], ended: asyncio.Event) -> None:
         self._stream, self._ended = stream, ended
@@ -98,12 +98,12 @@ class _Unasked:
 
     @property
     def last_context(self) -> Any:
-        """The sender's context, where the transport carries one."""
+        """Return the sender's context, if the transport carries one."""
         return getattr(self._stream, "last_context", None)
 
 
 class McpSession:
-    """A conversation that stands: initialised, and able to list and call."""
+    """An established session: initialised, and able to list and call."""
 
     def __init__(self, session: ClientSession, ended: asyncio.Event) -> None:
         self._session = session
@@ -111,11 +111,11 @@ class McpSession:
         """Set once the server says no more."""
 
     async def tools(self) -> dict[str, dict[str, Any]]:
-        """Return every tool by its own name, as what it is known by.
+        """Return every tool's identifying definition by its own name.
 
         Raises:
-            ServerFaultError: the list is too long, go in a circle, or name one tool twice.
-            MCPError, OSError: the server does not answer it.
+            ServerFaultError: The list is too long, circular, or names one tool twice.
+            MCPError, OSError: The server does not answer the request.
         """
         found: dict[str, dict[str, Any]] = {}
         cursor, seen = None, set[str]()
@@ -136,14 +136,14 @@ class McpSession:
     async def call(
         self, tool: str, arguments: Mapping[str, Any], effect_key: str, *, repeatable: bool = False
     ) -> types.CallToolResult:
-        """Call a tool once and return its result; what that holds is the server's word, checked by nobody.
+        """Call a tool once and return its result, which is the server's unchecked content.
 
-        repeatable says that the tool may run twice. Only then is an error about arguments taken for a call that was not
-        run: a tool can have done half of its work before another service refuses its arguments.
+        repeatable means that the tool may run twice. Only then does an error about arguments count as a call that was
+        not run: a tool can have done half of its work before another service refuses its arguments.
 
         Raises:
-            RefusedCallError: the server took no such call.
-            MCPError, ServerFaultError, OSError: nobody knows what became of it; SessionOverError is one of them.
+            RefusedCallError: The server did not accept the call.
+            MCPError, ServerFaultError, OSError: The outcome is unknown; SessionOverError is one of these.
         """
         params = types.CallToolRequestParams(name=tool, arguments=dict(arguments), _meta={EFFECT_KEY: effect_key})
         request = types.CallToolRequest(params=params)
@@ -173,9 +173,9 @@ def _keep(found: dict[str, dict[str, Any]], tool: types.Tool) -> None:
 
 @contextlib.contextmanager
 def _unseen() -> Iterator[None]:
-    """Let the SDK make no span: its spans hold what servers answer."""
+    """Suppress the SDK's spans, which contain what servers answer."""
     above = trace.get_current_span().get_span_context()
-    # without a parent a span begins a trace of its own, which is kept; a parent that is not makes it one that is not
+    # Without a parent, a span would begin a new sampled trace; an unsampled parent makes it unsampled.
     unsampled = trace.SpanContext(above.trace_id or 1, above.span_id or 1, is_remote=False)
     token = otel_context.attach(trace.set_span_in_context(trace.NonRecordingSpan(unsampled)))
     try:
@@ -186,11 +186,11 @@ def _unseen() -> Iterator[None]:
 
 @asynccontextmanager
 async def open_session(config: ServerConfig, on_list_changed: Callable[[], None]) -> AsyncIterator[McpSession]:
-    """Open a conversation with a server; on_list_changed is told when it says that its tools are others now.
+    """Open a session with a server; on_list_changed is called when the server reports changed tools.
 
     Raises:
-        ServerFaultError: it cannot be started, or do not answer in time.
-        McpConfigError, MCPError, OSError, ExceptionGroup: it cannot be spoken to.
+        ServerFaultError: The server cannot be started, or does not answer in time.
+        McpConfigError, MCPError, OSError, ExceptionGroup: The server cannot be reached.
     """
 
     async def heard(message: Any) -> None:
@@ -215,7 +215,7 @@ async def open_session(config: ServerConfig, on_list_changed: Callable[[], None]
 
 
 def why_of(error: BaseException) -> str:
-    """Return why a conversation failed, in words of ours; what a server said is in none of them."""
+    """Return why a session failed, in built-in words without any of the server's text."""
     for one in _leaves(error):
         if isinstance(one, ServerFaultError | McpConfigError):
             return visible(str(one))

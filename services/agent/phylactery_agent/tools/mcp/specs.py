@@ -1,4 +1,4 @@
-"""An MCP server's tool as one of ours: its name, its contract from the configuration, and words nobody can hide in."""
+"""Specifications of MCP tools: name, contract from the configuration, and descriptions without hidden characters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from phylactery_agent.tools.mcp.pins import Pin, Pins
 
 T = TypeVar("T")
 MAX_NAME: Final = 64
-"""What models take of a tool's name; RiskGate takes more."""
+"""Models' limit on the length of a tool's name; RiskGate accepts more."""
 MAX_DESCRIPTION: Final = 1_000
 _FIT: Final = re.compile(r"[A-Za-z0-9_-]+")
 _RISKS: Final[tuple[Risk, ...]] = ("low", "medium", "high", "critical")
@@ -25,13 +25,13 @@ _EFFECTS: Final[tuple[Effect, ...]] = ("read", "write", "irreversible")
 
 
 class McpArguments(RootModel[dict[str, Any]]):
-    """The arguments of an MCP tool: RiskGate has held them against the schema, whose hash went along in the call."""
+    """The arguments of an MCP tool: RiskGate has validated them against the schema whose hash is in the call."""
 
 
 def tool_name(server: str, tool: str) -> str:
-    """Return our name of a server's tool: mcp_SERVER_TOOL, and a hash in it where its own name does not fit.
+    """Return the local name of a server's tool: mcp_SERVER_TOOL, with a hash if the tool's name does not fit.
 
-    A server's name holds no underscore, so no two servers' tools share one.
+    A server's name contains no underscore, so the tools of two servers cannot share a name.
     """
     plain = f"mcp_{server}_{tool}"
     if _FIT.fullmatch(tool) and len(plain) <= MAX_NAME:
@@ -45,7 +45,7 @@ def spec_of(server: str, config: ServerConfig, pin: Pin) -> ToolSpec:
     """Return the specification of a pinned tool.
 
     Raises:
-        McpConfigError: what the configuration says of it does not fit it.
+        McpConfigError: Its configuration does not fit it.
     """
     own = str(pin.definition["name"])
     known, name = config.of(own), tool_name(server, own)
@@ -72,10 +72,10 @@ def spec_of(server: str, config: ServerConfig, pin: Pin) -> ToolSpec:
 
 
 def pinned_specs(config: McpConfig, pins: Pins, only: str = "") -> list[ToolSpec]:
-    """Return the specification of every pinned tool that is taken, of one server or of all.
+    """Return the specification of every used pinned tool, of one server or of all.
 
     Raises:
-        McpConfigError: there is no such server, or what the configuration says of a tool does not fit it.
+        McpConfigError: The server is not configured, or a tool's configuration does not fit it.
     """
     if only and only not in config.servers:
         raise McpConfigError(f"there is no server {only!r}; there are {', '.join(config.servers) or 'none'}")
@@ -89,7 +89,7 @@ def pinned_specs(config: McpConfig, pins: Pins, only: str = "") -> list[ToolSpec
 
 
 def contract_of(config: ServerConfig, known: ToolConfig, definition: Mapping[str, Any]) -> Contract:
-    """Return the contract: the configuration's, made worse where the server itself says that the tool is worse."""
+    """Return the configured contract, made stricter if the server itself describes the tool as riskier."""
     risk, effect = known.risk or config.risk, known.effect or config.effect
     idempotency = known.idempotency or config.idempotency
     said = definition.get("annotations")
@@ -112,7 +112,7 @@ def contract_of(config: ServerConfig, known: ToolConfig, definition: Mapping[str
 
 
 def _repeatable(idempotency: McpIdempotency, hints: Mapping[str, Any]) -> McpIdempotency:
-    """Return how a tool that changes something is repeated: not at all where its server says that it must not be."""
+    """Return how a tool that changes something may be repeated: not at all if its server forbids it."""
     if idempotency == "read_only" or hints.get("idempotentHint") is False:
         return "unsafe"
     return idempotency
@@ -123,7 +123,7 @@ def _worse(order: tuple[T, ...], one: T, other: T) -> T:
 
 
 def visible(text: str, limit: int = MAX_DESCRIPTION) -> str:
-    """Return a text in one line without what nobody can see: marks of direction, joiners, tags, controls."""
+    """Return a text on one line without invisible characters: direction marks, joiners, tags, controls."""
     plain = "".join(char if char.isprintable() else " " for char in text[: 4 * limit])
     return " ".join(plain.split())[:limit].strip()
 

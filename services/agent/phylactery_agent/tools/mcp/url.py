@@ -1,4 +1,4 @@
-"""An MCP server behind a URL: one host, bounded answers, and no secret further than it was given for."""
+"""An MCP server behind a URL: a single host, bounded answers, and secrets sent only to their configured target."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from phylactery_agent.tools.mcp.config import ServerConfig
 
 MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 MAX_STREAM_BYTES: Final = 64 * 1024 * 1024
-"""The most of one stream of events, whatever is in it; a call's answer can be one, and so is what nobody asked for."""
+"""Maximum size of one event stream; both a call's answer and unsolicited messages can be such a stream."""
 MAX_STREAMS: Final = 30
-"""Streams of events that may be begun at once in one conversation, by GET; so many more a second may follow:"""
+"""Maximum number of event streams opened by GET at once in one session, and further ones per second."""
 STREAMS_PER_SECOND: Final = 1.0
 _CONNECT_SECONDS: Final = 10.0
 _STREAM: Final = "text/event-stream"
 
 
 class _BoundedBody(httpx2.AsyncByteStream):
-    """A body that ends with an error past its bound; in a stream of events each event has one of its own, too."""
+    """A body that raises an error past its limit; in an event stream each event has its own limit, too."""
 
     def __init__(self, body: httpx2.AsyncByteStream, bound: int) -> None:
         self._body, self._bound = body, bound
@@ -42,13 +42,13 @@ class _BoundedBody(httpx2.AsyncByteStream):
 
 
 class _Pace:
-    """Counts the streams that are begun: so many at once, and then so many a second."""
+    """A rate limiter for new streams: an initial burst, and then a rate per second."""
 
     def __init__(self) -> None:
         self._left, self._at = float(MAX_STREAMS), asyncio.get_running_loop().time()
 
     def take(self) -> bool:
-        """Return whether one more may begin now."""
+        """Return True if one more may begin now."""
         now = asyncio.get_running_loop().time()
         self._left = min(MAX_STREAMS, self._left + (now - self._at) * STREAMS_PER_SECOND)
         self._at = now
@@ -59,10 +59,10 @@ class _Pace:
 
 
 class _Bounded(httpx2.AsyncBaseTransport):
-    """Bounds every answer, and takes none that is packed: what a small one unpacks to has no bound.
+    """A transport that limits every answer and rejects compressed ones, whose decompressed size has no bound.
 
-    A server says when a stream that ended is begun again, and it may say at once; the SDK obeys for ever. Past the pace
-    the request fails here, which makes the SDK give the stream up.
+    A server may state how soon an ended stream is reopened, including at once, and the SDK obeys forever. Beyond the
+    rate limit the request fails here, which makes the SDK abandon the stream.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ async def http_streams(config: ServerConfig) -> AsyncIterator[Any]:
     Raises:
         McpConfigError: a file of the configuration cannot be read.
     """
-    bounds = httpx2.Timeout(_CONNECT_SECONDS, read=None)  # each call has a bound of its own
+    bounds = httpx2.Timeout(_CONNECT_SECONDS, read=None)  # each call has its own timeout
     headers = {"accept-encoding": "identity", **config.headers()}
     client = httpx2.AsyncClient(transport=_Bounded(), headers=headers, timeout=bounds, trust_env=False)
     async with (

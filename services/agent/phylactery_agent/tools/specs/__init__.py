@@ -1,4 +1,4 @@
-"""The built-in tools' specifications: schema, contract, and how people ask for them in Spanish and English.
+"""Specifications of the built-in tools: schema, contract, and request patterns in Spanish and English.
 
 The schemas are the catalog's (RiskGate's default bundle); a test compares them.
 """

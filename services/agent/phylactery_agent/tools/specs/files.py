@@ -1,4 +1,4 @@
-"""read_file, write_file, undo_write and file_info."""
+"""Specifications of read_file, write_file, undo_write and file_info."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WriteFileArguments(Arguments):
 
 
 class UndoWriteArguments(Arguments):
-    """The arguments of undo_write; an empty path is the file that the conversation changed last."""
+    """The arguments of undo_write; an empty path means the file the conversation changed last."""
 
     path: str = Field(default="", max_length=400)
 
@@ -50,7 +50,7 @@ class FileInfoArguments(Arguments):
 
 
 def _a_file(args: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the arguments, None where they name a web page: without a tool for it nobody reads a file of its name."""
+    """Return the arguments, or None if they name a web page: no file of that name is read instead."""
     return None if "://" in args["path"] else dict(args)
 
 

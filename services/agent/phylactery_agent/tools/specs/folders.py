@@ -1,4 +1,4 @@
-"""list_dir and search_files: what is in the sandbox, and where something is written in it."""
+"""Specifications of list_dir and search_files."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _OR: Final = expression(r"(?i)\s+(?:or|o|u)\s+")
 
 
 def _either(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments with an expression for either of the things the pattern names."""
+    """Return the arguments with one expression that matches either of the pattern's two terms."""
     words = _OR.sub("\n", args["pattern"]).split("\n")
     return {**args, "pattern": "|".join(map(re.escape, words)), "literal": False}
 
 
 class ListDirArguments(Arguments):
-    """The arguments of list_dir; an empty path is the whole workspace."""
+    """The arguments of list_dir; an empty path means the whole workspace."""
 
     path: str = Field(default="", max_length=400)
 
@@ -122,7 +122,7 @@ _SEARCHES: Final = (
 
 
 def _of_either(pattern: Pattern) -> Pattern:
-    """Return a pattern for either of two things that are said without quotes: milk or eggs."""
+    """Return a pattern for either of two unquoted terms: milk or eggs."""
     said = pattern.expression.replace(_PATTERN, r"(?P<pattern>[^\"'«»“”]+?\s(?:or|o|u)\s[^\"'«»“”]+?)")
     return Pattern(pattern.language, said, pattern.fixed, _either)
 

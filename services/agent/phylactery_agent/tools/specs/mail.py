@@ -1,4 +1,4 @@
-"""send_email: one message to one recipient, through the server the settings name."""
+"""Specification of send_email: one message to one recipient, through the configured server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SEND_EMAIL: Final = ToolSpec(
         body={"type": "string", "minLength": 1, "maxLength": 50_000},
     ),
     args_model=SendEmailArguments,
-    # SMTP has no way to ask whether a message was taken: what our own notes do not say stays in doubt
+    # SMTP cannot be asked whether a message was accepted: what the tool's own notes do not say stays in doubt.
     contract=Contract(
         risk="high", effect="irreversible", idempotency="unsafe", timeout_seconds=60.0, controls=("/to",)
     ),

@@ -1,4 +1,4 @@
-"""echo, remember and recall."""
+"""Specifications of echo, remember and recall."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RememberArguments(Arguments):
 
 
 class RecallArguments(Arguments):
-    """The arguments of recall; without a query it answers what was said last."""
+    """The arguments of recall; without a query it returns the newest memories."""
 
     query: str = Field(default="", max_length=2_000)
     limit: int = Field(default=10, ge=1, le=50)

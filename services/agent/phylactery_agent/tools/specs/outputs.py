@@ -1,4 +1,4 @@
-"""read_output, rehydrate_output and search_output: outputs that memory keeps."""
+"""Specifications of read_output, rehydrate_output and search_output, over outputs stored in memory."""
 
 from __future__ import annotations
 

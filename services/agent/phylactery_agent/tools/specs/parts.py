@@ -1,4 +1,4 @@
-"""What several specifications share: words that open a clause, what stands for an argument, and the form of schemas."""
+"""Shared parts of specifications: clause openings, argument expressions, and the form of schemas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEARCH_EN: Final = r"(?:search\s+for|find|grep)"
 
 
 class Arguments(BaseModel):
-    """The arguments of a built-in tool: no field it does not have, no value of another type."""
+    """The arguments of a built-in tool: extra fields and values of another type are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

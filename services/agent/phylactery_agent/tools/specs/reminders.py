@@ -1,4 +1,4 @@
-"""create_reminder, list_reminders and cancel_reminder: what a person asks to be told later, in the same thread."""
+"""Specifications of create_reminder, list_reminders and cancel_reminder, for later messages in the same thread."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIST_EN: Final = r"(?:list|" + READ_EN + ")"
 
 
 class CreateReminderArguments(Arguments):
-    """The arguments of create_reminder; an empty time_zone is the setting's."""
+    """The arguments of create_reminder; an empty time_zone means the configured one."""
 
     text: str = Field(min_length=1, max_length=1_000)
     when: str = Field(min_length=1, max_length=200)
@@ -42,13 +42,13 @@ class ListRemindersArguments(Arguments):
 
 
 class CancelReminderArguments(Arguments):
-    """The arguments of cancel_reminder: an id, or words of one reminder alone."""
+    """The arguments of cancel_reminder: an id, or words that match exactly one reminder."""
 
     reminder: str = Field(min_length=1, max_length=1_000)
 
 
 def _with_time(args: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the arguments without the mark between the time and what follows; None where it is no time."""
+    """Return the arguments without the punctuation after the time, or None if the time is invalid."""
     when = tidy(args["when"])
     return {**args, "when": when} if is_time(when) else None
 
@@ -74,7 +74,7 @@ CREATE_REMINDER: Final = ToolSpec(
     contract=Contract(risk="low", effect="write", idempotency="idempotent_by_key", retries=1, answers="json"),
     verbs=(_REMIND_ES, r"remind\s+me", _MAKE_ES, _MAKE_EN),
     patterns=(
-        # the longest time at the end first; where that is none, the shortest
+        # The longest time at the end is tried first; if it is not a time, the shortest.
         _asks("es", _REMIND_ES + r"\s+(?:que\s+|de\s+)?" + _SHORT_TEXT + r",?\s+" + _LATER),
         _asks("es", _REMIND_ES + r"\s+" + _FIRST + r"(?:que\s+|de\s+)?" + _TEXT),
         _asks("es", _REMIND_ES + r"\s+(?:que\s+|de\s+)?" + _TEXT + r",?\s+" + _LATER),

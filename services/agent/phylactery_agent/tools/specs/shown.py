@@ -1,4 +1,4 @@
-"""How a reply quotes an output that is JSON: for a person, in both languages."""
+"""Rendering of JSON outputs in a reply, for people, in both languages."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _MORE: Final[dict[Language, str]] = {"es": "… (Hay más.)", "en": "… (There 
 
 
 def printable(text: str) -> str:
-    """Return the text with everything that is no letter, mark or space made visible: a name cannot begin a line."""
+    """Return the text with every character except letters, marks and spaces escaped: a name cannot begin a line."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
 def folder_shown(output: str, language: Language) -> str:
-    """Return the entries of list_dir, one a line."""
+    """Return the entries of list_dir, one per line."""
     answer = json.loads(output)
     lines = [f"- {_entry(entry)}" for entry in answer["entries"]]
     return _whole(lines, language, complete=answer["complete"])
@@ -52,7 +52,7 @@ def _entry(entry: dict[str, Any]) -> str:
 
 
 def file_shown(output: str, language: Language) -> str:
-    """Return what file_info found."""
+    """Return the result of file_info."""
     found = json.loads(output)
     path = printable(found["path"])
     if not found["exists"]:
@@ -62,7 +62,7 @@ def file_shown(output: str, language: Language) -> str:
 
 
 def undone_shown(output: str, language: Language) -> str:
-    """Return what became of the file whose change undo_write undid."""
+    """Return what undo_write did to the file."""
     undone = json.loads(output)
     path = printable(undone["path"])
     if undone["removed"]:
@@ -77,7 +77,7 @@ def undone_shown(output: str, language: Language) -> str:
 
 
 def matches_shown(output: str, language: Language) -> str:
-    """Return the lines search_files found, one a line."""
+    """Return the lines search_files found, one per line."""
     answer = json.loads(output)
     lines = [f"- {printable(one['path'])}:{one['line']}: {printable(one['text'])}" for one in answer["matches"]]
     return _whole(lines, language, complete=answer["complete"])
@@ -90,18 +90,18 @@ def _whole(lines: list[str], language: Language, *, complete: bool) -> str:
 
 
 def created_shown(output: str, language: Language) -> str:
-    """Return what create_reminder kept."""
+    """Return the reminder create_reminder stored."""
     return _reminder(json.loads(output), language)
 
 
 def memories_shown(output: str, language: Language) -> str:
-    """Return the memories of recall, one a line, without the count that a model is told."""
+    """Return the memories of recall, one per line, without the count that a model receives."""
     _, _, memories = output.partition("\n")
     return memories or EMPTY[language]
 
 
 def reminders_shown(output: str, language: Language) -> str:
-    """Return the reminders of list_reminders, one a line; by its id only one that no words tell from another."""
+    """Return the reminders of list_reminders, one per line; ids only where the words are ambiguous."""
     answer = json.loads(output)
     texts = Counter(one["text"].casefold() for one in answer["reminders"])
     lines = [
@@ -119,7 +119,7 @@ def _reminder(reminder: dict[str, str], language: Language) -> str:
 
 
 def _repeated(repeat: str, language: Language) -> str:
-    """Return how it comes again; the weekdays by name, and a rule's end as it is written."""
+    """Return how a reminder repeats: weekdays by name, and the rule's end as written."""
     rule = parse_rule(repeat)
     one, many = _FREQUENCIES[language][rule.frequency]
     words = one if rule.interval == 1 else many.format(rule.interval)

@@ -1,4 +1,4 @@
-"""http_get: a page of a host that the settings list."""
+"""Specification of http_get: a page of an allowed host."""
 
 from __future__ import annotations
 
