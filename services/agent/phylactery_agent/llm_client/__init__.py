@@ -1,1 +1,1 @@
-"""Language models behind OpenAI-compatible endpoints: asked with time-outs, retried, guarded, and never trusted."""
+"""Client for language models behind OpenAI-compatible endpoints, with timeouts, retries and a circuit breaker."""

@@ -1,6 +1,6 @@
-"""A circuit breaker: an endpoint that keeps failing is left alone, and tried again with one call at a time.
+"""Circuit breaker: a failing endpoint is not called for a while, and then probed with one call at a time.
 
-One turn alone does not open it: its words may be what the endpoint fails at, and then it is well for everybody else.
+A single turn cannot open it: the endpoint may fail only on that turn's content and be healthy for all others.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ BreakerState = Literal["closed", "open", "half_open"]
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """Leave to ask once. It is given back with what came of it, or abandoned."""
+    """Permission for one call. The caller reports its result or abandons it."""
 
     era: int
     probe: bool
 
 
 class Breaker:
-    """Closed lets every call through, open none, half open one; time is monotonic, so no clock set back can hold it."""
+    """A circuit breaker: closed admits every call, open none, half open one.
+
+    Time is monotonic, so setting the clock back has no effect.
+    """
 
     def __init__(self, failures: int, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Open after so many failures in a row, of two turns at least, for so many seconds."""
+        """Open after this many consecutive failures, from at least two turns, for this many seconds."""
         self._limit, self._seconds, self._monotonic = failures, seconds, monotonic
         self._failures, self._era = 0, 0
         self._turns: set[str] = set()
@@ -34,13 +37,13 @@ class Breaker:
 
     @property
     def state(self) -> BreakerState:
-        """Return where it stands."""
+        """Return the current state."""
         if self._open_until is None:
             return "closed"
         return "open" if self._monotonic() < self._open_until else "half_open"
 
     def admit(self) -> Ticket | None:
-        """Return a ticket, None where the endpoint is to be left alone."""
+        """Return a ticket, or None if the endpoint must not be called."""
         state = self.state
         if state == "closed":
             return Ticket(self._era, probe=False)
@@ -50,7 +53,7 @@ class Breaker:
         return Ticket(self._era, probe=True)
 
     def succeeded(self, ticket: Ticket) -> bool:
-        """Note an answer; say whether it closed the breaker. What was asked before it opened counts no more."""
+        """Record an answer; return True if it closed the breaker. A request sent before it opened no longer counts."""
         if ticket.era != self._era:
             return False
         self._failures = 0
@@ -61,9 +64,9 @@ class Breaker:
         return True
 
     def failed(self, ticket: Ticket, hold_seconds: float = 0.0, *, turn: str = "") -> bool:
-        """Note a failure, after which the endpoint wants to be left alone so long; say whether it opened.
+        """Record a failure and the endpoint's requested pause; return True if the breaker opened.
 
-        ``turn`` is whose question it was, "" one of its own.
+        ``turn`` is the turn that made the request, "" for a request without a turn, which counts separately.
         """
         if ticket.era != self._era:
             return False
@@ -76,7 +79,7 @@ class Breaker:
         return True
 
     def abandoned(self, ticket: Ticket) -> None:
-        """Note that nobody waited for the answer: the next call may try instead."""
+        """Record that the caller stopped waiting for the answer: the next call may try instead."""
         if ticket.era == self._era and ticket.probe:
             self._probing = False
 

@@ -1,7 +1,7 @@
-"""One endpoint, asked once: the openai library speaks, and what it hears is bounded in time and size.
+"""Client of one endpoint for single requests, over the openai library, with limits on time and size.
 
-No redirect is followed, nothing is retried here, and no text of an endpoint reaches an error: it may repeat the key, or
-what the person said.
+Redirects are not followed, nothing is retried here, and no text from an endpoint enters an error: it may repeat the key
+or what the person said.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from phylactery_agent.llm_client.retry import moment, retry_after
 OnText = Callable[[str], Awaitable[None]]
 
 _USAGE_SECONDS: Final = 5.0
-"""How long the count of tokens is waited for after the model said that its reply is whole."""
+"""How long to wait for the token count after the model reported that its reply is complete."""
 _SILENT: Final = logging.CRITICAL + 1
 _NOT_TOLD: Final = ("Arch", "Async", "Lang", "OS", "Package-Version", "Runtime", "Runtime-Version", "Retry-Count")
-"""What the library would tell every endpoint about this machine."""
+"""Headers in which the library would describe this machine to every endpoint."""
 
 
 class _TooLargeError(Exception):
-    """More bytes came than anybody takes."""
+    """Error for a response above the size limit."""
 
 
 class _Counted(AsyncByteStream):
-    """The bytes of a response, counted as they come: past the limit nothing more is read."""
+    """A response's byte stream that is counted as it arrives; reading stops at the limit."""
 
     def __init__(self, stream: AsyncByteStream, limit: int) -> None:
         self._stream, self._limit, self.size = stream, limit, 0
@@ -58,16 +58,17 @@ class _Counted(AsyncByteStream):
 
 
 class EndpointClient:
-    """Asks one endpoint."""
+    """A client for one endpoint."""
 
     def __init__(self, endpoint: Endpoint, bounds: Bounds, clock: Clock) -> None:
         self.endpoint, self._bounds, self._clock = endpoint, bounds, clock
-        for library in ("openai", "httpx2", "httpcore2"):  # their debug lines hold conversations and headers
+        for library in ("openai", "httpx2", "httpcore2"):  # their debug logs contain conversations and headers
             logging.getLogger(library).setLevel(_SILENT)
         connect, pause = bounds.connect_seconds, max(bounds.first_token_seconds, bounds.between_tokens_seconds)
         self._http = AsyncClient(
             follow_redirects=False,
-            # a proxy for the world is none for this machine, and would read what is not encrypted, the key too
+            # A proxy for external hosts must not be used for this machine, and could read unencrypted traffic,
+            # including the key.
             trust_env=endpoint.base_url.startswith("https:") and not endpoint.on_loopback,
             timeout=Timeout(pause if bounds.stream else bounds.reply_seconds, connect=connect, pool=connect),
             event_hooks={"response": [self._bound]},
@@ -89,7 +90,7 @@ class EndpointClient:
         await self._client.close()
 
     async def ask(self, question: Question, on_text: OnText | None = None, *, within: float = math.inf) -> Heard:
-        """Return the reply, in so many seconds at most. Raise ModelFault; what on_text raises is passed on."""
+        """Return the reply within the given seconds. Raise ModelFault; exceptions from on_text propagate."""
         assembly, received = Assembly(), 0
         try:
             async with self._within(min(self._bounds.reply_seconds, within)), self._opened(question) as response:
@@ -105,8 +106,8 @@ class EndpointClient:
 
     @contextlib.asynccontextmanager
     async def _opened(self, question: Question) -> AsyncIterator[Response]:
-        """Send the question and return the response, once its headers came; close it at the end."""
-        bounds = self._bounds  # what is not streamed is there once it is whole
+        """Send the question and yield the response once its headers arrive; close it at the end."""
+        bounds = self._bounds  # an unstreamed answer arrives as a whole
         async with self._within(bounds.first_token_seconds if bounds.stream else bounds.reply_seconds):
             try:
                 asked = await self._client.chat.completions.with_raw_response.create(**self._body(question))
@@ -143,7 +144,7 @@ class EndpointClient:
             raise ModelFault(faults.CUT_OFF)
 
     async def _follow(self, events: AsyncIterator[object], assembly: Assembly, on_text: OnText | None) -> None:
-        """Take a stream to its end; once the reply is whole, whatever follows cannot spoil it."""
+        """Read a stream to its end; once the reply is complete, later events cannot invalidate it."""
         patience = self._bounds.first_token_seconds
         while True:
             try:
@@ -171,7 +172,7 @@ class EndpointClient:
 
     @contextlib.asynccontextmanager
     async def _within(self, seconds: float) -> AsyncIterator[None]:
-        """Bound a block, and return for what the library and the network raise in it. Raise ModelFault."""
+        """Limit a block's time and translate errors of the library and the network. Raise ModelFault."""
         try:
             async with asyncio.timeout(seconds) as bound:
                 yield
@@ -187,7 +188,7 @@ class EndpointClient:
             raise ModelFault(faults.TOO_LARGE, began=True) from None
 
     async def _bound(self, response: Response) -> None:
-        """Bound what is read of a response. One that is packed could grow past any bound, so it is not taken."""
+        """Limit what is read of a response. A compressed response is rejected, because its size has no bound."""
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise ModelFault(faults.MALFORMED, response.status_code)
         response.stream = _Counted(cast("AsyncByteStream", response.stream), self._bounds.reply_bytes)
@@ -209,7 +210,7 @@ class EndpointClient:
 
 
 def _headers() -> dict[str, str]:
-    """Return the headers of every request: ours, and the library's taken away."""
+    """Return the headers of every request: the client's own, with the library's removed."""
     gone = [f"X-Stainless-{name}" for name in _NOT_TOLD] + ["OpenAI-Organization", "OpenAI-Project"]
     ours = {"User-Agent": "phylactery-agent", "Accept-Encoding": "identity"}
     return cast("dict[str, str]", {**ours, **dict.fromkeys(gone, Omit())})

@@ -1,4 +1,4 @@
-"""The endpoints and bounds the settings come to, checked: a fault is told at start, not at the first question."""
+"""Validated endpoints and limits from the settings: an error is reported at start, not at the first request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MODEL = re.compile(r"[^\x00-\x20\x7f]{1,256}")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One model at one place, and what it costs: money for a million tokens, which is millionths for one."""
+    """One model at one URL, with its price per million tokens, which is millionths of the currency per token."""
 
     base_url: str
     model: str
@@ -31,21 +31,21 @@ class Endpoint:
 
     @property
     def on_loopback(self) -> bool:
-        """Return whether the endpoint is on this machine."""
+        """Return True if the endpoint is on this machine."""
         return _on_loopback(urlsplit(self.base_url))
 
     def cost_micros(self, prompt_tokens: int, completion_tokens: int) -> int:
-        """Return what tokens cost, in millionths of the currency, rounded up."""
+        """Return the cost of tokens, in millionths of the currency, rounded up."""
         return math.ceil(prompt_tokens * self.input_price + completion_tokens * self.output_price)
 
     def __str__(self) -> str:
-        """Name it as a person reads it."""
+        """Return the endpoint's name for people."""
         return f"{self.model} at {self.base_url}"
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long and how much one attempt at an endpoint may take; see the settings of the same names."""
+    """Time and size limits of one attempt at an endpoint; see the settings of the same names."""
 
     connect_seconds: float
     first_token_seconds: float
@@ -61,7 +61,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """What one run may use: calls, tokens, and millionths of the currency; 0 of those is no limit."""
+    """Limits of one run: calls, tokens, and millionths of the currency; 0 means no limit."""
 
     calls: int
     tokens: int
@@ -70,7 +70,7 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """Everything about models: the endpoints in the order they are asked, and how."""
+    """The complete model configuration: the endpoints in the order they are tried, and their limits."""
 
     endpoints: tuple[Endpoint, ...]
     bounds: Bounds
@@ -84,7 +84,10 @@ class ModelConfig:
 
 
 def model_config(settings: ModelSettings) -> ModelConfig | None:
-    """Return what the settings come to; None is static mode. Raise StartError that names the variable at fault."""
+    """Return the configuration from the settings, or None for static mode.
+
+    Raise StartError with the name of the invalid variable.
+    """
     if not settings.model_base_url:
         if settings.model_fallback_base_url:
             raise StartError(
@@ -136,7 +139,7 @@ def _bounds(settings: ModelSettings) -> Bounds:
 
 
 def _fallback(settings: ModelSettings, main: Endpoint) -> Endpoint:
-    """Return the endpoint of the fallback. A key goes nowhere but to the endpoint it was set for."""
+    """Return the fallback endpoint. A key is sent only to the endpoint it was set for."""
     prices = settings.model_fallback_input_price, settings.model_fallback_output_price
     if not settings.model_fallback_base_url:
         own = _key(settings, "model_fallback") or main.api_key
@@ -173,7 +176,7 @@ def _model(model: str, name: str) -> str:
 
 
 def _key(settings: ModelSettings, name: str) -> str:
-    """Return the key of an endpoint; no text of a fault holds any part of it."""
+    """Return the key of an endpoint; error messages contain no part of it."""
     path: Path | None = getattr(settings, f"{name}_api_key_file")
     inline: SecretStr = getattr(settings, f"{name}_api_key")
     where = variable(f"{name}_api_key_file" if path else f"{name}_api_key")
@@ -189,7 +192,7 @@ def _key(settings: ModelSettings, name: str) -> str:
 
 
 def _checked_url(url: str, name: str) -> SplitResult:
-    """Return the parts of a base URL. The text of a fault holds no URL, which may have a password in it."""
+    """Return the parts of a base URL. Error messages omit the URL, which may contain a password."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -1,6 +1,6 @@
-"""Why an endpoint gave no answer, as values: what may help, and what never will.
+"""Endpoint failures as values: whether a retry can help, and whether the endpoint is at fault.
 
-What an endpoint says about it is for the log alone, and there without the key, without what looks like one, and without
+An endpoint's own message goes to the log only, and without the key, without anything that resembles one, and without
 the words of the conversation: an endpoint may repeat any of them.
 """
 
@@ -60,12 +60,12 @@ _OF_CODE: Final[Mapping[str, str]] = {
     "invalid_api_key": REFUSED_KEY,
     "model_not_found": NOT_FOUND,
 }
-"""Codes that say more than the status does."""
+"""Codes that are more specific than the status."""
 MAX_SAID: Final = 300
 """Characters of an endpoint's message that reach the log."""
 _MASKED: Final = "[…]"
 _PHRASE: Final = 3
-"""So many words in a row that the conversation has too are taken for a part of it."""
+"""This many consecutive words shared with the conversation are treated as part of it."""
 _MARKS: Final = "\"'`“”‘’«»()[]{}<>.,;:!?"
 _OPAQUE: Final = re.compile(r"\*{2}|[A-Za-z0-9+/_=-]{20}|\d{5}|@|\b(?:sk|pk|key|tok)[-_]")
 _CODE = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
@@ -75,8 +75,9 @@ _CODE = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 class ModelFault(Exception):
     """One attempt that gave no reply.
 
-    retry_after is what the endpoint asked for, in seconds; began says that a reply had begun, which is usually paid;
-    heard_bytes is how much was written; status is that of HTTP, 0 where there was none, code the endpoint's own word.
+    retry_after is the endpoint's requested pause in seconds; began means that a reply had begun, which is usually
+    billed; heard_bytes is how much was received; status is the HTTP status, 0 if there was none; code is the endpoint's
+    own code.
     """
 
     reason: str
@@ -86,26 +87,29 @@ class ModelFault(Exception):
     began: bool = False
     heard_bytes: int = 0
     said: str = field(default="", repr=False)
-    """What the endpoint says, as it came: for said_of alone."""
+    """The endpoint's message as received: for said_of only."""
 
     @property
     def retried(self) -> bool:
-        """Return whether the same question may be answered a moment later."""
+        """Return True if the same request may succeed a moment later."""
         return self.reason in _RETRIED
 
     @property
     def ails(self) -> bool:
-        """Return whether it speaks against the endpoint, rather than against what it was asked."""
+        """Return True if the fault counts against the endpoint rather than against the request."""
         return self.retried or self.reason in (QUOTA, TOO_LARGE)
 
     def __str__(self) -> str:
-        """Say what happened, for a person."""
+        """Return a description for people."""
         detail = f"HTTP {self.status}" + (f" {self.code}" if self.code else "") if self.status else ""
         return f"{_ADVICE[self.reason]}" + (f" ({detail})" if detail else "")
 
 
 def of_status(status: int, body: Any, *, secret: str, retry_after: float | None = None) -> ModelFault:
-    """Return the fault of an HTTP status. Of the body counts the code alone, where it is a word and not the key."""
+    """Return the fault for an HTTP status.
+
+    Only the code is taken from the body, and only if it is a word and not the key.
+    """
     code = _code(body, secret)
     if 300 <= status < 400:  # noqa: PLR2004 - a redirect
         return ModelFault(REDIRECTED, status)
@@ -115,15 +119,16 @@ def of_status(status: int, body: Any, *, secret: str, retry_after: float | None 
 
 
 def of_error_event(error: Any, *, secret: str) -> ModelFault:
-    """Return the fault an endpoint tells in the middle of a stream."""
+    """Return the fault for an error event in the middle of a stream."""
     code = _code({"error": error}, secret)
     return ModelFault(_OF_CODE.get(code, SERVER_ERROR), code=code, said=_message({"error": error}), began=True)
 
 
 def said_of(fault: ModelFault, *, secret: str, shown: str) -> str:
-    """Return what an endpoint says of its fault as the log may have it: nothing of the key or of what it was shown.
+    """Return an endpoint's error message in a form safe for the log: nothing of the key or the conversation.
 
-    ``shown`` is the conversation. What is long, hidden, a number or an address goes too, whoever wrote it.
+    ``shown`` is the conversation. Long words, hidden characters, numbers and addresses are removed too, whatever their
+    origin.
     """
     text = "".join(char if char.isprintable() else " " for char in fault.said[:MAX_SAID])
     words = (text.replace(secret, _MASKED) if secret else text).split()
@@ -136,7 +141,7 @@ def said_of(fault: ModelFault, *, secret: str, shown: str) -> str:
 
 
 def _tells(word: str, known: str) -> bool:
-    """Return whether a word may be a secret, or one of the conversation that is no plain word."""
+    """Return True if a word may be a secret, or a distinctive word of the conversation."""
     bare = word.strip(_MARKS)
     if _OPAQUE.search(word):
         return True

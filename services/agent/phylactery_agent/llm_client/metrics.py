@@ -1,4 +1,4 @@
-"""What requests to models tell: how long each took, how it failed, how many tokens it took. Never what was said."""
+"""Metrics of model requests: duration, failure reason and tokens. They never contain message content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from phylactery_chassis.telemetry import semconv
 from phylactery_chassis.telemetry.telemetry import meter
 
 PROVIDER: Final = "openai"
-"""The kind of API that is spoken, whoever serves it."""
+"""The kind of API in use, independent of the provider."""
 
 _seconds = meter().create_histogram(
     semconv.GEN_AI_DURATION,
@@ -28,7 +28,7 @@ _tokens = meter().create_histogram(
 
 
 class Measured:
-    """One request: tell it how it ended."""
+    """One request being measured; the caller reports its result."""
 
     def __init__(self, model: str) -> None:
         self._about = {
@@ -40,23 +40,23 @@ class Measured:
         self._started = time.perf_counter()
 
     def failed(self, reason: str) -> None:
-        """Note a stable word for why there is no answer."""
+        """Record a stable word for why there is no answer."""
         self._fault = reason
 
     def answered(self, prompt_tokens: int, completion_tokens: int) -> None:
-        """Note what the answer took."""
+        """Record the tokens used."""
         for kind, count in (("input", prompt_tokens), ("output", completion_tokens)):
             _tokens.record(count, {**self._about, semconv.GEN_AI_TOKEN_TYPE: kind})
 
     def end(self) -> None:
-        """Record how long it took."""
+        """Record the duration."""
         fault = {semconv.ERROR_TYPE: self._fault} if self._fault else {}
         _seconds.record(time.perf_counter() - self._started, {**self._about, **fault})
 
 
 @contextmanager
 def measured(model: str) -> Iterator[Measured]:
-    """Measure one request to a configured model; a block that is left by something else has that as its fault."""
+    """Measure one request to a configured model; any other exception leaving the block is recorded as its fault."""
     one = Measured(model)
     try:
         yield one

@@ -1,4 +1,4 @@
-"""What endpoints are asked, what they answered, and what it took."""
+"""Data types for requests to endpoints, answers, and usage."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from phylactery_agent.llm_client.response import Heard
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an endpoint is asked, as the wire has it: messages and tools."""
+    """A request to an endpoint in wire form: messages and tools."""
 
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[Mapping[str, Any]]
 
     @property
     def size_bytes(self) -> int:
-        """Return about how many bytes it is on the wire."""
+        """Return the approximate size on the wire in bytes."""
         return len(json.dumps([self.messages, self.tools], ensure_ascii=False).encode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A reply, and the endpoint it came from."""
+    """A reply and the endpoint it came from."""
 
     heard: Heard
     endpoint: Endpoint
@@ -34,7 +34,7 @@ class Answered:
 
 @dataclass(slots=True)
 class Spent:
-    """What was used so far: requests sent, tokens, and millionths of the currency."""
+    """Usage so far: requests sent, tokens, and millionths of the currency."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -42,7 +42,7 @@ class Spent:
     cost_micros: int = 0
 
     def add(self, endpoint: Endpoint, prompt_tokens: int, completion_tokens: int) -> None:
-        """Add what one request took."""
+        """Add the usage of one request."""
         self.prompt_tokens += prompt_tokens
         self.completion_tokens += completion_tokens
         self.cost_micros += endpoint.cost_micros(prompt_tokens, completion_tokens)

@@ -1,4 +1,4 @@
-"""What an endpoint answered, read: tolerant where endpoints differ, strict about what is no reply."""
+"""Parsing of endpoint answers: tolerant of differences between endpoints, strict about invalid replies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES_PER_TOKEN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class HeardCall:
-    """A tool call as a model wrote it: a name, and the text of its arguments."""
+    """A tool call as written by a model: a name, and the text of its arguments."""
 
     name: str
     raw: str
@@ -26,7 +26,7 @@ class HeardCall:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A whole reply. Tokens are None where the endpoint did not count them."""
+    """A complete reply. Token counts are None if the endpoint did not report them."""
 
     text: str
     calls: tuple[HeardCall, ...]
@@ -37,21 +37,21 @@ class Heard:
 
 
 def estimated_tokens(size_bytes: int) -> int:
-    """Return about how many tokens a text of so many bytes has, rather too many than too few."""
+    """Return an estimate of the tokens in a text of this many bytes, rather too high than too low."""
     return -(-size_bytes // _BYTES_PER_TOKEN)
 
 
 def clean(text: str) -> str:
-    """Return a text that is Unicode: halves of a character that came apart are joined, those left alone replaced."""
+    """Return a text as valid Unicode: split surrogate pairs are joined, lone ones replaced."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def arguments_of(raw: str) -> dict[str, Any] | None:
-    """Return the object a call's text stands for; None where it stands for none, or for two at once."""
+    """Return the object encoded in a call's text, or None if it encodes none, or two at once."""
     if not raw.strip():
-        return {}  # what some endpoints write for a tool without arguments
+        return {}  # some endpoints write this for a tool without arguments
     try:
         found = json.loads(raw, object_pairs_hook=_unique, parse_constant=_refused)
         json.dumps(found, ensure_ascii=False).encode()
@@ -81,7 +81,7 @@ def words_of(content: Any) -> str:
 
 
 def text_of_arguments(arguments: Any) -> str:
-    """Return the text of arguments, which some endpoints send as an object."""
+    """Return arguments as text; some endpoints send them as an object."""
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
@@ -95,7 +95,7 @@ class _Call:
 
 
 class Assembly:
-    """A reply as it grows, from whole answers and from the events of a stream."""
+    """A reply assembled from whole answers or from stream events."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -106,22 +106,22 @@ class Assembly:
 
     @property
     def text(self) -> str:
-        """Return the words so far."""
+        """Return the text so far."""
         return clean("".join(self._texts))
 
     @property
     def size_bytes(self) -> int:
-        """Return about how much was written so far."""
+        """Return the approximate size of the reply so far."""
         pieces = [*self._texts, *(piece for call in self._calls for piece in (call.name, *call.pieces))]
         return sum(len(piece.encode("utf-8", "replace")) for piece in pieces)
 
     @property
     def finished(self) -> bool:
-        """Return whether the model said that this is all."""
+        """Return True if the model reported that the reply is complete."""
         return bool(self._finish)
 
     def event(self, chunk: Any) -> bool:
-        """Take one event of a stream; say whether the words grew. Raise ModelFault where it is none."""
+        """Add one stream event; return True if the text grew. Raise ModelFault for an invalid event."""
         choice = self._take(chunk)
         if choice is None:
             return False
@@ -136,7 +136,7 @@ class Assembly:
         return grown
 
     def whole(self, answer: Any) -> None:
-        """Take an answer that is not streamed. Raise ModelFault where it is none."""
+        """Add an unstreamed answer. Raise ModelFault for an invalid one."""
         choice = self._take(answer)
         message = None if choice is None else choice.get("message")
         if not isinstance(message, dict):
@@ -147,14 +147,14 @@ class Assembly:
             _fill(call, part)
 
     def heard(self) -> Heard:
-        """Return the reply. Raise ModelFault where nothing was said and nothing proposed, or a call has no name."""
+        """Return the reply. Raise ModelFault if it has no text and no calls, or a call has no name."""
         text, calls = self.text, tuple(HeardCall(call.name, clean("".join(call.pieces))) for call in self._calls)
         if (not text and not calls) or any(not 0 < len(call.name) <= _MAX_NAME for call in calls):
             raise ModelFault(MALFORMED, began=True)
         return Heard(text, calls, self._finish or "stop", self._model, *self._usage)
 
     def _take(self, body: Any) -> Mapping[str, Any] | None:
-        """Read what events and whole answers have in common; return the choice there is."""
+        """Read the fields common to events and whole answers; return the choice, if there is one."""
         if not isinstance(body, dict):
             raise ModelFault(MALFORMED, began=True)
         model, usage, choices = body.get("model"), body.get("usage"), body.get("choices")
@@ -178,7 +178,7 @@ class Assembly:
         return bool(words)
 
     def _grow(self, part: Mapping[str, Any]) -> None:
-        """Add a piece of a call. Endpoints number them, or not, or give all the same number and each an id."""
+        """Add a piece of a call. Endpoints number calls, or do not, or use one number for all and an id for each."""
         index, own = part.get("index"), part.get("id")
         call = self._by_index.get(index) if isinstance(index, int) else (self._calls[-1] if self._calls else None)
         named = bool(part["function"].get("name"))
@@ -208,7 +208,7 @@ def _fill(call: _Call, part: Mapping[str, Any]) -> None:
 
 
 def _calls_in(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the calls, or pieces of them, each with the object of its function."""
+    """Return the calls, or pieces of them, each with its function object."""
     calls = message.get("tool_calls")
     if calls is None:
         return []
@@ -221,7 +221,7 @@ def _calls_in(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _count(number: Any) -> int | None:
-    """Return a count of tokens; None where it is none, or can be none."""
+    """Return a token count, or None if it is missing or invalid."""
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= _MAX_TOKENS:
         return None
     return number

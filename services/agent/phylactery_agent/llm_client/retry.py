@@ -1,4 +1,4 @@
-"""When the same endpoint is asked again: what it asks for itself, else a pause that doubles, with some chance in it."""
+"""Retry policy of an endpoint: its own Retry-After, otherwise exponential backoff with jitter."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from phylactery_agent.llm_client.errors import ModelFault
 
 _LONGEST_PAUSE = 8.0
 LONGEST_HOLD = 300.0
-"""Seconds an endpoint can have itself left alone for, whatever it says."""
+"""Maximum pause in seconds that an endpoint can request."""
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the seconds an endpoint asks to wait, at least 0; None where it says nothing that can be read.
+    """Return the requested pause in seconds, at least 0, or None if there is none that can be parsed.
 
-    A date is compared with the endpoint's own Date where it sends one: its clock and ours need not agree.
+    A date is compared with the endpoint's own Date header if present, because the two clocks may differ.
     """
     milliseconds, said = headers.get("retry-after-ms"), headers.get("retry-after")
     for text, unit in ((milliseconds, 0.001), (said, 1.0)):
@@ -32,7 +32,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def moment(seconds: float) -> datetime:
-    """Return seconds since the epoch as a date; a clock that is beyond all dates says the epoch."""
+    """Return seconds since the epoch as a date; a value out of range gives the epoch."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
@@ -56,14 +56,14 @@ def _date(text: str | None) -> datetime | None:
 
 
 class RetryPolicy:
-    """Says how long to wait before an attempt, or that there is none."""
+    """The policy that decides how long to wait before an attempt, or that there is none."""
 
     def __init__(self, *, attempts: int, backoff_seconds: float, longest_wait: float, random: Random) -> None:
-        """Allow so many attempts at one endpoint; longest_wait bounds a Retry-After that is waited for."""
+        """Allow this many attempts per endpoint; longest_wait limits the Retry-After that is waited for."""
         self._attempts, self._backoff, self._longest, self._random = attempts, backoff_seconds, longest_wait, random
 
     def pause(self, made: int, fault: ModelFault) -> float | None:
-        """Return the seconds before the next attempt after so many were made; None where none follows."""
+        """Return the seconds before the next attempt after made attempts, or None if there is none."""
         if not fault.retried or made >= self._attempts or self.hold(fault):
             return None
         wanted = min(self._backoff * 2.0 ** (made - 1), _LONGEST_PAUSE)
@@ -71,7 +71,7 @@ class RetryPolicy:
         return jittered if fault.retry_after is None else fault.retry_after + jittered * 0.1
 
     def hold(self, fault: ModelFault) -> float:
-        """Return how long the endpoint is to be left alone: it asked for more than anybody here waits."""
+        """Return how long not to call the endpoint because its requested pause is longer than a caller waits."""
         if fault.retry_after is None or fault.retry_after <= self._longest:
             return 0.0
         return min(fault.retry_after, LONGEST_HOLD)

@@ -1,4 +1,4 @@
-"""Every endpoint there is, asked in order: again where that may help, then the fallback, then nobody."""
+"""Router over all endpoints in order: retries where they may help, then the fallback, then failure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Sleep = Callable[[float], Awaitable[None]]
 _log = get_logger("models")
 
 _DOUBTED: Final = 8
-"""A count of tokens below this part of the estimate is not believed: no tokenizer has words that long."""
+"""Divisor of the estimate below which a token count is rejected: no tokenizer has words that long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """One request: attempt number, timeout, the circuit breaker's leave, and whose turn it is of."""
+    """One request: attempt number, timeout, the circuit breaker's ticket, and its turn."""
 
     number: int
     seconds: float
@@ -64,7 +64,7 @@ class Models:
         sleep: Sleep = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Open no connection yet; a test gives its own chance, sleep and time."""
+        """Prepare the endpoints without connecting; tests pass their own random, sleep and time sources."""
         self.config = config
         self._sleep, self._monotonic = sleep, monotonic
         self._policy = RetryPolicy(
@@ -87,16 +87,17 @@ class Models:
             await place.client.close()
 
     def most(self, question: Question) -> tuple[int, int]:
-        """Return the tokens and the money, in millionths, one reply is expected to take at most."""
+        """Return the maximum expected tokens and cost, in millionths of the currency, of one reply."""
         prompt, completion = estimated_tokens(question.size_bytes), self.config.bounds.reply_tokens
         return prompt + completion, max(one.cost_micros(prompt, completion) for one in self.config.endpoints)
 
     async def ask(self, question: Question, spent: Spent, on_text: OnText | None = None, *, turn: str = "") -> Answered:
-        """Return the reply of the first endpoint that gives one, and add what all of it took to spent.
+        """Return the reply of the first endpoint that gives one, and add the total usage to spent.
 
-        ``turn`` is whose question it is: an endpoint that fails in one turn alone is left to the others.
+        ``turn`` is the turn that makes the request: an endpoint that fails in one turn only stays available to the
+        others.
 
-        Raise ModelUnavailableError with the reason of the first endpoint. What on_text raises is passed on.
+        Raise ModelUnavailableError with the reason of the first endpoint. Exceptions from on_text propagate.
         """
         given_up: list[tuple[Endpoint, ModelFault]] = []
         end = self._monotonic() + self.config.total_seconds
@@ -117,7 +118,7 @@ class Models:
     async def _insist(
         self, place: _Place, question: Question, spent: Spent, on_text: OnText | None, *, until: float, turn: str
     ) -> Heard:
-        """Ask one endpoint as often as that may help, in its share of the time. Raise ModelFault."""
+        """Call one endpoint with retries, within its share of the time. Raise ModelFault."""
         made = 0
         while True:
             ticket = place.breaker.admit()
@@ -162,7 +163,7 @@ class Models:
         raise fault
 
     def _tell(self, place: _Place, attempt: _Attempt, fault: ModelFault) -> None:
-        """Tell the breaker. An endpoint that refuses what it was asked is well."""
+        """Report to the breaker. An endpoint that rejects an invalid request is healthy."""
         if not fault.ails:
             place.breaker.succeeded(attempt.ticket)
         elif place.breaker.failed(attempt.ticket, self._policy.hold(fault), turn=attempt.turn):
@@ -183,9 +184,10 @@ def _log_fault(endpoint: Endpoint, fault: ModelFault, question: Question) -> Non
 
 
 def _counted(heard: Heard, question: Question) -> Heard:
-    """Return the reply with its tokens: estimated where the endpoint did not count them, or counted none.
+    """Return the reply with its token counts, estimated if the endpoint reported none or zero.
 
-    A count far below what was sent and heard is not believed: budgets would never stop.
+    A count far below what was sent and received is replaced by the estimate, because budgets would otherwise never
+    stop.
     """
     written = heard.text + "".join(call.name + call.raw for call in heard.calls)
     return Heard(
@@ -205,7 +207,7 @@ def _believed(reported: int | None, size_bytes: int) -> int:
 
 @contextlib.contextmanager
 def _leaving(breaker: Breaker, ticket: Ticket) -> Iterator[None]:
-    """Give the ticket back where the block is left by a cancellation, or by what listens."""
+    """Abandon the ticket if the block is left by a cancellation or by an exception of the listener."""
     try:
         yield
     except BaseException:
@@ -215,7 +217,7 @@ def _leaving(breaker: Breaker, ticket: Ticket) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _span(endpoint: Endpoint, attempt: int) -> Iterator[Span]:
-    """Open the span of one request: which model, where, how it went; nothing of what was said."""
+    """Open the span of one request: model, endpoint and outcome, without message content."""
     where = urlsplit(endpoint.base_url)
     attributes: dict[str, telemetry.Attribute] = {
         semconv.GEN_AI_OPERATION: semconv.CHAT,
@@ -243,7 +245,7 @@ def _describe(span: Span, heard: Heard, endpoint: Endpoint) -> None:
 
 
 def open_models(settings: ModelSettings, clock: Clock) -> Models | None:
-    """Return the models; None is static mode. Nothing is connected yet. Raise StartError."""
+    """Return the models without connecting, or None for static mode. Raise StartError."""
     config = model_config(settings)
     if config is None:
         return None
@@ -252,7 +254,7 @@ def open_models(settings: ModelSettings, clock: Clock) -> Models | None:
 
 
 async def tell_models(models: Models | None) -> None:
-    """Write to the log which models serve, once the agent starts."""
+    """Log the configured models when the agent starts."""
     if models is None:
         _log.info("static mode: no model is configured")
         return

@@ -1,4 +1,4 @@
-"""What the agent can be told about models; what names an endpoint may be set as PHYLACTERY_MODEL_BASE_URL etc."""
+"""Model settings of the agent; endpoint settings may also be given as PHYLACTERY_MODEL_BASE_URL etc."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ SHARED = (
     "model_fallback_api_key",
     "model_fallback_api_key_file",
 )
-"""What the whole of Phylactery is told as PHYLACTERY_…; AGENT_… comes first, and empty there switches it off."""
+"""Settings shared by all of Phylactery as PHYLACTERY_…; AGENT_… takes precedence, and an empty value disables it."""
 
 
 def variable(field: str) -> str:
-    """Return the environment variable a person set a field with, or would set it with."""
+    """Return the environment variable that sets a field, or that would set it."""
     own = f"AGENT_{field.upper()}"
     return own if own in os.environ or field not in SHARED else f"PHYLACTERY_{field.upper()}"
 
 
 class _SharedNames(PydanticBaseSettingsSource):
-    """Reads PHYLACTERY_MODEL… An empty variable counts as none: compose files pass through what is not set."""
+    """Settings source for PHYLACTERY_MODEL….
+
+    An empty variable counts as unset: compose files pass through unset ones.
+    """
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002
-        """Return one value; None where it is not set."""
+        """Return one value, or None if it is not set."""
         set_to = os.environ.get(f"PHYLACTERY_{field_name.upper()}") if field_name in SHARED else None
         return set_to or None, field_name, False
 
@@ -46,7 +49,7 @@ class _SharedNames(PydanticBaseSettingsSource):
 
 
 class ModelSettings(ServiceSettings):
-    """The agent's settings about models."""
+    """The agent's model settings."""
 
     model_config = SettingsConfigDict(env_prefix="AGENT_", extra="ignore")
 
@@ -112,5 +115,5 @@ class ModelSettings(ServiceSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return where settings come from, the strongest first."""
+        """Return the settings sources, highest precedence first."""
         return init_settings, env_settings, _SharedNames(settings_cls), dotenv_settings, file_secret_settings

@@ -1,1 +1,1 @@
-"""Static mode: versioned rules instead of a model. The same words give the same plan; nothing asks the network."""
+"""Static mode: versioned rules instead of a model. The same words always give the same plan, without network access."""

@@ -1,6 +1,6 @@
-"""Why the rules do not plan what their patterns would read: what the words say besides what a pattern takes of them.
+"""Doubts: reasons why the rules do not plan a text that their patterns would match.
 
-The patterns find arguments; whether the words are a request at all is judged by the library that RiskGate judges with.
+The patterns find arguments; whether the words are a request at all is judged by the library that RiskGate also uses.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _OPERATORS: Final = frozenset(
 KINDS: Final = _OPERATORS | {QUESTION, WHICH_FILE, WHAT_CONTENT, COPY, BESIDE, WHICH_TIME}
 """Every kind of doubt; each has a sentence in texts_doubts."""
 _NOT_OF_TALK: Final = frozenset({"past", "future", "report", "irony"})
-"""Kinds that say nothing of words which nobody took for a request anyway."""
+"""Kinds that are irrelevant for words that were not taken for a request anyway."""
 STANDING: Final = frozenset({"it", "that", "this", "them", "eso", "esto", "ese", "este"})
-"""Words that stand for what was named before."""
+"""Words that refer to what was named before."""
 OTHER: Final = frozenset({"other", "otro"})
-"""Words for a file that is not the one that was named."""
+"""Words for a file other than the one named."""
 _SAME: Final = STANDING | {"the same", "lo mismo", "ello", "do it", "do that", "hacerlo", "hacer eso", "do so"}
 _PERSONS: Final = frozenset({"me", "us", "myself", "mi", "mí", "nosotros"})
-"""Words behind "to" that are no file's name."""
+"""Words after "to" that are not a file's name."""
 _BARE: Final = expression(r"^\pL+$")
 _ARTICLES: Final = frozenset({"the", "my", "our", "la", "el", "mi", "al", "nuestra", "nuestro"})
 _DICTATED: Final = ("content", "body")
-"""Arguments that hold a text as the person says it."""
+"""Arguments that hold a text as the person dictates it."""
 _ONCE: Final = ("hour", "weekday", "day")
-"""What a time says once: at 8 and at 20 are two times."""
+"""Parts that a time has once: "at 8 and at 20" is two times."""
 _CONTENTS: Final = expression(
     r"(?is)^(?:(?:all|everything)\s+)?(?:(?:the\s+)?(?:whole\s+)?(?:contents?|text)\s+(?:of|from|in)\s"
     r"|what(?:['’]?s|\s+is|\s+stands)\s+in\s"
@@ -53,18 +53,18 @@ _OTHER: Final = expression(
 
 
 def doubt_of_clause(clause: str) -> str:
-    """Return the kind of the first operator that keeps a clause from being a request, empty where there is none."""
+    """Return the kind of the first operator that keeps a clause from being a request, or an empty string."""
     request = parse(clause)
     return _first((request.fault, *(ask.fault for ask in request.asks)), _OPERATORS | {QUESTION})
 
 
 def doubt_of_message(text: str) -> str:
-    """Return the kind of what takes a whole message back; a question in it speaks of its own clause alone."""
+    """Return the kind of doubt that retracts a whole message; a question in it applies to its own clause only."""
     return _first((parse(text).fault,), _OPERATORS)
 
 
 def doubt_of_talk(text: str, clause: str) -> str:
-    """Return what can be asked about words that no pattern reads, empty where nothing was understood of them."""
+    """Return the doubt to ask about words that no pattern matches, empty if nothing was understood."""
     if _OTHER.match(clause):
         return WHICH_FILE
     request = parse(text)
@@ -77,7 +77,7 @@ def doubt_of_talk(text: str, clause: str) -> str:
 
 
 def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
-    """Return the doubt about a text of a clause that stands for another one, or hold more than was dictated."""
+    """Return the doubt about a clause's text that refers to another text or contains more than was dictated."""
     found = {name: args[name] for name in (*_DICTATED, "text") if isinstance(args.get(name), str)}
     said = {name: value for name, value in found.items() if not _is_quoted(value, clause)}
     if any(value.strip().lower() in _SAME for value in said.values()):
@@ -99,18 +99,18 @@ def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
 
 
 def _stands_for_file(path: str, clause: str) -> bool:
-    """Return whether a bare word is said as of a thing, the list, and not as a file is named: list, the file list."""
+    """Return True if a bare word is used as a noun (the list) rather than as a file name (list, the file list)."""
     words = [one.text for one in tokenize(clause) if one.kind is Kind.WORD]
     return len(words) > 1 and words[-1] == path.lower() and words[-2] in _ARTICLES
 
 
 def _is_quoted(value: str, clause: str) -> bool:
-    """Return whether a value stands in quotation marks, whole."""
+    """Return True if a whole value is in quotation marks."""
     return any(one.kind is Kind.QUOTE and one.raw == value for one in tokenize(clause))
 
 
 def _doubt_of_time(when: str, text: str) -> str:
-    """Return the doubt about the time of a reminder: it says two, or its text still holds one."""
+    """Return the doubt about a reminder's time: it contains two times, or its text still contains one."""
     features = times_of(when).features
     twice = any(sum(one[0] == kind for one in features) > 1 for kind in _ONCE)
     left = _says_when(times_of(text).features) or unread_time(tokenize(text)) or unread_time(tokenize(when))
@@ -122,13 +122,13 @@ def _says_when(features: frozenset[Feature]) -> bool:
 
 
 def is_file(word: str) -> bool:
-    """Return whether a word names one thing as it is written, as a file's name does."""
+    """Return True if a word identifies one thing by its spelling, as a file name does."""
     tokens = tokenize(word)
     return len(tokens) == 1 and tokens[0].kind in {Kind.LITERAL, Kind.QUOTE}
 
 
 def forbids(opening: str) -> bool:
-    """Return whether the words that open a tool's clause hold an operator themselves: no olvides."""
+    """Return True if the opening words of a tool's clause contain an operator themselves: no olvides."""
     return parse(opening).fault is not None
 
 

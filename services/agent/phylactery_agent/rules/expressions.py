@@ -1,4 +1,4 @@
-"""RE2, the only engine that meets what a person typed: linear in the text, whatever the text is."""
+"""RE2, the only engine applied to user input: its running time is linear in the text for any input."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from phylactery_agent.ports import Language
 
 
 class Match(Protocol):
-    """One place where an expression matches."""
+    """One match of an expression."""
 
     def group(self, number: int = 0) -> str:
         """Return a group's text."""
         ...
 
     def groupdict(self) -> dict[str, str | None]:
-        """Return the named groups; None where one took no part."""
+        """Return the named groups; None for a group that did not participate."""
         ...
 
     def start(self) -> int:
-        """Return where it begins."""
+        """Return the start index."""
         ...
 
     def end(self) -> int:
-        """Return where it ends."""
+        """Return the end index."""
         ...
 
 
@@ -38,7 +38,7 @@ class Expression(Protocol):
         ...
 
     def finditer(self, text: str) -> Iterator[Match]:
-        """Return every match, left to right."""
+        """Return all matches from left to right."""
         ...
 
     def sub(self, replacement: str, text: str) -> str:
@@ -47,8 +47,8 @@ class Expression(Protocol):
 
 
 def expression(pattern: str) -> Expression:
-    """Compile an RE2 expression. Raise re2.error for a pattern that is none."""
-    # The binding has no annotations of its own; the protocols above are what is used of it.
+    """Compile an RE2 expression. Raise re2.error for an invalid pattern."""
+    # The binding has no type annotations; the protocols above cover the part in use.
     return cast("Expression", cast("Any", re2).compile(pattern))
 
 
@@ -79,7 +79,7 @@ _ENGLISH: Final = frozenset(_ENGLISH_WORDS.split())
 
 
 def detect_language(text: str, fallback: Language = "es") -> Language:
-    """Return the language with more signs in the text; fallback where neither has more."""
+    """Return the language with more indicators in the text, or fallback on a tie."""
     lowered = text.lower()
     words = [word.group() for word in _WORD.finditer(lowered)]
     spanish = sum(word in _SPANISH for word in words) + sum(letter in _SPANISH_LETTERS for letter in lowered)

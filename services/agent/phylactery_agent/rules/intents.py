@@ -1,4 +1,4 @@
-"""What a message is: language, intent and pathway, once, at the edge. Router dispatches on it and never asks again."""
+"""Classification of a message into language, intent and pathway, once at the edge; Router only dispatches on it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _REJECT = expression(r"^(?:RECHAZAR|REJECT)\s+([A-Za-z0-9_-]{6,})$")
 
 @dataclass(frozen=True, slots=True)
 class ApprovalReply:
-    """A strict reply. The code is not part of it: what is stored is masked, the real one comes with the turn."""
+    """A strict reply without its code: the stored text is masked, and the real code comes with the turn."""
 
     verb: Literal["approve", "reject"]
     approval_id: str
 
 
 def parse_reply(text: str) -> ApprovalReply | None:
-    """Return the strict reply a text is, None for any other text."""
+    """Return the strict reply in a text, or None for any other text."""
     stripped = text.strip()
     if found := _APPROVE.match(stripped):
         return ApprovalReply("approve", found.group(1))
@@ -36,11 +36,11 @@ TalkKind = Literal["greeting", "thanks", "farewell", "help", "empty"]
 APPROVAL_REPLY: Final = "approval_reply"
 """The intent of a strict reply to an approval."""
 TASK: Final = "task"
-"""The intent of words that ask for something to be done."""
+"""The intent of words that request an action."""
 TOOL_PATHWAY: Final = "tool_intent"
-"""How such words are served."""
+"""The pathway for requests."""
 APPROVAL_DECIDED: Final = "approval_decided"
-"""The intent of a turn that no person's words opened: the approval was decided at RiskGate, or its time is over."""
+"""The intent of a turn without a person's message: the approval was decided at RiskGate, or it expired."""
 
 _HELP: Final = (
     r"ayuda|help|(?:qu[eé]|what)\s+(?:puedes|sabes|can\s+you)\s*(?:hacer|do)?|what\s+do\s+you\s+do"
@@ -96,7 +96,7 @@ _CONTINUE = expression(
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a message is."""
+    """The classification of a message."""
 
     language: Language
     intent: IntentName
@@ -104,7 +104,7 @@ class Intent:
 
 
 def classify(text: str, fallback: Language = "es") -> Intent:
-    """Return language, intent and pathway of a message; fallback is the language where the words do not tell."""
+    """Return language, intent and pathway of a message; fallback is used if the words do not indicate a language."""
     language = detect_language(text, fallback)
     if parse_reply(text) is not None:
         return Intent(language, APPROVAL_REPLY, TOOL_PATHWAY)
@@ -114,27 +114,27 @@ def classify(text: str, fallback: Language = "es") -> Intent:
 
 
 def talk_kind(text: str) -> TalkKind | None:
-    """Return which kind of small talk a text is, None for anything else."""
+    """Return the kind of small talk in a text, or None for any other text."""
     if not text.strip():
         return "empty"
     return next((kind for kind, words in _TALK if words.match(text)), None)
 
 
 def is_fixed_talk(text: str) -> bool:
-    """Return whether every word of a text is one we know, with no free part in it: it can hold no secret."""
+    """Return True if a text consists of known words only, with no free part, so that it cannot contain a secret."""
     return not text.strip() or _FIXED.match(text) is not None
 
 
 def asks_not_to_store(text: str) -> bool:
-    """Return whether a person wants nothing of their message kept: "no guardes esto", "do not store this"."""
+    """Return True if a person asks that their message not be stored: "no guardes esto", "do not store this"."""
     return next((True for _ in _DO_NOT_STORE.finditer(text)), False)
 
 
 def without_store_phrase(text: str) -> str:
-    """Return a text without that wish at its beginning or end, so that the rest can be understood."""
+    """Return a text without that phrase at its beginning or end, so that the rest can be understood."""
     return _STORE_PHRASE.sub("", text) if asks_not_to_store(text) else text
 
 
 def is_continue(text: str) -> bool:
-    """Return whether a text asks to go on with what was begun."""
+    """Return True if a text asks to continue what was begun."""
     return _CONTINUE.match(text) is not None

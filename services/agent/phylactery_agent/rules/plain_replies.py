@@ -1,4 +1,4 @@
-"""What is said to words that no tool is for: a yes to nothing, small talk, what is told, what nobody can do."""
+"""Replies to words that no tool handles: a yes without a question, small talk, statements, impossible requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from phylactery_understanding.retraction import read_retraction
 from phylactery_agent.rules.expressions import expression
 
 CANNOT: Final = "cannot_files"
-"""The text about what no tool does to files."""
+"""The text about file operations that no tool supports."""
 _LONGEST: Final = 300
 _FILE: Final = r"(?:\bfiles?\b|\bficheros?\b|\barchivos?\b|[\w-]+\.\w{1,8}\b)"
 _CANNOT: Final = expression(
@@ -43,7 +43,7 @@ _DROPPED: Final = expression(
 
 
 def plain_reply(text: str) -> str:
-    """Return the name of the text that answers words no tool is for, empty where there is none."""
+    """Return the key of the reply to words that no tool handles, or an empty string if there is none."""
     if len(text) > _LONGEST:
         return ""
     answer = read_answer(text)
@@ -69,5 +69,5 @@ _TIME: Final = expression(
 
 
 def asks_time(text: str) -> bool:
-    """Return True if a text asks for the time or the day and for nothing else."""
+    """Return True if a text asks only for the time or the day."""
     return _TIME.match(text) is not None

@@ -1,7 +1,7 @@
-"""From a request to tool calls, by the patterns the tools declare themselves.
+"""Planner of tool calls from a request, by the patterns the tools declare.
 
-A request is cut into clauses at connectors outside quotes, where the next clause opens with a tool's verb. Every
-clause gives an ordered list of readings: the first is planned, the others serve when it failed.
+A request is cut into clauses at connectors outside quotes if the next clause opens with a tool's verb. Every clause
+gives an ordered list of readings: the first is planned, the others are used if it fails.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _LEADING = expression(
 )
 _END = ".!?,;:"
 _MOST_CUTS: Final = 100
-"""Places of a clause at which its verb may be meant again."""
+"""Maximum number of places in a clause at which its verb may be repeated implicitly."""
 _READ_STANDING: Final = r"(?:l[eé]e|mu[eé]stra|[aá]bre|ens[eé][nñ]a)lo"
 _REGRET: Final = expression(r"(?i)^\s*(?:oops|ups|uy|perd[oó]n|sorry|wait|espera|no)[,.!]*\s+")
 _TELLING: Final = frozenset({"when", "to", "reminder"})
-"""Arguments that say enough of what a clause is for."""
+"""Arguments that sufficiently identify a clause's purpose."""
 _STANDING = expression(r"(?i)^" + _READ_STANDING + r"[\s.!?]*$")
 
 
@@ -54,9 +54,9 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the rules made of a request: the readings per clause, or the clause nobody understands.
+    """The rules' reading of a request: the readings per clause, or the clause that was not understood.
 
-    ``doubt`` is the kind of doubt about that clause, empty where nothing is known of it.
+    ``doubt`` is the kind of doubt about that clause, empty if none is known.
     """
 
     clauses: tuple[tuple[PlannedCall, ...], ...]
@@ -67,11 +67,11 @@ class Reading:
 def read_request(text: str) -> Reading:
     """Return the reading of a request; the first cut in which every clause is understood wins.
 
-    No clause with an effect is planned from words that are no request, or that stand for what is not known.
+    A clause with an effect is never planned from words that are not a request or that refer to something unknown.
     """
     text = text[:MAX_REQUEST_CHARS]
     meant = _REGRET.sub("", text)
-    if meant != text:  # oops, undo that: who regrets something takes it back
+    if meant != text:  # "oops, undo that": an expression of regret retracts the request
         reading = read_request(meant)
         if reading.clauses and all(found[0].tool == UNDO_WRITE.name for found in reading.clauses):
             return reading
@@ -89,7 +89,7 @@ def read_request(text: str) -> Reading:
 
 
 def _with_courtesy(text: str, cleaned: str, readings: list[list[PlannedCall]]) -> list[list[PlannedCall]]:
-    """Return the readings with the courtesy at the end put back where a message may end with it."""
+    """Return the readings with the final courtesy restored where a message may end with it."""
     last = readings[-1][0]
     body = last.args.get("body")
     _, _, tail = text.strip().rpartition(cleaned)
@@ -99,12 +99,12 @@ def _with_courtesy(text: str, cleaned: str, readings: list[list[PlannedCall]]) -
 
 
 def _doubted(text: str, cleaned: str, pieces: list[str], readings: list[list[PlannedCall]]) -> Reading | None:
-    """Return the clause with an effect that is no request after all, None where there is none."""
+    """Return the clause with an effect that is not a request after all, or None if there is none."""
     effects = [(piece, found[0]) for piece, found in zip(pieces, readings, strict=True) if _has_effect(found[0])]
-    # "can you" before the first clause is said of all of them
+    # "can you" before the first clause applies to all clauses.
     lead = text[: max(text.find(cleaned), 0)]
     for piece, call in effects:
-        # a pattern without arguments is said word for word by the tool itself: undo that
+        # A pattern without arguments is the tool's own literal wording: undo that
         kind = doubts.doubt_of_clause(lead + _without_opening(piece)) if call.args else ""
         kind = kind or doubts.doubt_of_content(call.args, piece)
         if kind:
@@ -124,7 +124,7 @@ def _read(clause: str) -> list[PlannedCall]:
 
 
 def _reworded(clause: str) -> list[PlannedCall]:
-    """Return the reading of a clause in the patterns' words, where it names its file, its time or its recipient."""
+    """Return the reading of a clause in the patterns' words, if it names its file, its time or its recipient."""
     for wording in rewordings(clause.rstrip(_END), detect_language(clause, "es")):
         call = next(iter(_readings(wording)), None)
         if call is not None and (
@@ -139,14 +139,14 @@ def _has_effect(call: PlannedCall) -> bool:
 
 
 def _without_opening(piece: str) -> str:
-    """Return a clause without the words that open it, where they are a tool's own and forbid: no olvides."""
+    """Return a clause without its opening words, if these are a tool's own and contain a negation: no olvides."""
     clause = _LEADING.sub("", piece)
     opening = _verbs(_offered()).match(clause)
     return clause[opening.end() :] if opening is not None and doubts.forbids(opening.group()) else piece
 
 
 def _resolved(pieces: list[str], readings: list[list[PlannedCall]]) -> Reading:
-    """Return the readings with the only file of the message where a word stands for it."""
+    """Return the readings with words that refer to a file replaced by the message's only file."""
     standing = [
         isinstance(path := found[0].args.get("path"), str)
         and path.lower() in doubts.STANDING | doubts.OTHER
@@ -165,7 +165,7 @@ def _resolved(pieces: list[str], readings: list[list[PlannedCall]]) -> Reading:
 
 
 def _completed(clause: str) -> list[str]:
-    """Return the clauses of one whose verb is said once: write one to one.txt and two to two.txt."""
+    """Split a clause that states its verb once: write one to one.txt and two to two.txt."""
     cleaned = _clean(clause)
     opening = _verbs(_offered()).match(cleaned)
     if opening is None:
@@ -186,7 +186,7 @@ def _completed(clause: str) -> list[str]:
 
 
 def _names_file(text: str, end: int) -> bool:
-    """Return whether the word before a place names a file, or end a quoted name."""
+    """Return True if the word before a position names a file or ends a quoted name."""
     word = text[text.rfind(" ", 0, end) + 1 : end]
     return word[-1:] in _QUOTES.values() or doubts.is_file(word)
 
@@ -196,7 +196,7 @@ def _offered() -> tuple[str, ...]:
 
 
 def off_tool(clause: str) -> str | None:
-    """Return the tool that would understand a clause, had it not been switched off; None where there is none."""
+    """Return the switched-off tool that would understand a clause, or None if there is none."""
     variant = clause.rstrip(_END)
     off = (spec for name, spec in TOOL_REGISTRY.items() if disabled_reason(name) is not None)
     return next((call.tool for spec in off for call in _calls(spec, variant, clause)), None)
@@ -207,7 +207,7 @@ def _clean(text: str) -> str:
 
 
 def _cut(text: str, *, weak: bool) -> list[str]:
-    """Cut at connectors outside quotes; strong ones and, if asked, weak ones, where a tool's verb follows."""
+    """Cut at strong connectors outside quotes, and at weak ones if requested, if a tool's verb follows."""
     masked = _without_quotes(text)
     connectors = [_STRONG, _WEAK] if weak else [_STRONG]
     spans = sorted((found.start(), found.end()) for connector in connectors for found in connector.finditer(masked))
@@ -229,11 +229,11 @@ def _verbs(names: tuple[str, ...]) -> Expression:
 
 
 def _without_quotes(text: str) -> str:
-    """Return a text of the same length in which quoted parts are underscores; an unclosed quote quotes nothing."""
+    """Return a text of the same length with quoted parts as underscores; an unclosed quote quotes nothing."""
     out: list[str] = []
     index = 0
     while index < len(text):
-        # An apostrophe inside a word (don't) opens no quote.
+        # An apostrophe inside a word (don't) does not open a quote.
         opens = text[index] in _QUOTES and not (index and text[index - 1].isalnum())
         close = text.find(_QUOTES[text[index]], index + 1) if opens else -1
         if close > index:
@@ -246,9 +246,9 @@ def _without_quotes(text: str) -> str:
 
 
 def _readings(clause: str) -> list[PlannedCall]:
-    """Return what a clause can mean, best first: without the sentence's end mark, then as typed.
+    """Return the possible meanings of a clause, best first: without the final punctuation, then as typed.
 
-    Only reads have a second reading: nobody asked to write to a file whose name was guessed.
+    Only reads have a second reading: a write must not go to a file whose name was guessed.
     """
     found: list[PlannedCall] = []
     for variant in dict.fromkeys((clause.rstrip(_END), clause)):
@@ -262,7 +262,7 @@ def _readings(clause: str) -> list[PlannedCall]:
 
 def _calls(spec: ToolSpec, variant: str, clause: str) -> Iterator[PlannedCall]:
     for pattern in spec.patterns:
-        # Free text keeps its own end mark: "echo hello!" says "hello!".
+        # Free text keeps its own end mark: "echo hello!" yields "hello!".
         text = clause if _ends_free(pattern) else variant
         found = _compiled(pattern.expression).match(text)
         args = None if found is None else _arguments(spec, pattern, found.groupdict())
@@ -280,7 +280,7 @@ def _compiled(pattern: str) -> Expression:
 
 
 def _arguments(spec: ToolSpec, pattern: Pattern, groups: dict[str, str | None]) -> dict[str, Any] | None:
-    """Return the arguments, None where they do not fit the tool."""
+    """Return the arguments, or None if they do not fit the tool."""
     properties = spec.schema["properties"]
     args: dict[str, Any] = dict(pattern.fixed)
     for name, raw in groups.items():
@@ -290,7 +290,7 @@ def _arguments(spec: ToolSpec, pattern: Pattern, groups: dict[str, str | None]) 
     until = groups.get("until")
     if until is not None:
         args.setdefault("offset", 0)
-        # One answer holds no more than this; its first line says how far it came.
+        # One answer holds no more than this; its first line states the range it covers.
         args["limit"] = min(int(until) - args["offset"], properties["limit"]["maximum"])
     if isinstance(args.get("path"), str):
         args["path"] = args["path"].removeprefix("./")
@@ -309,7 +309,7 @@ def _unquote(raw: str) -> str:
 
 
 SHORT_CHARACTERS: Final = 1_000
-"""Up to here a text is read in less than a tenth of a second, also one that was made to be slow."""
+"""Maximum length read inline: even adversarial text of this length takes less than a tenth of a second."""
 
 _threads: Final = Lanes(1, "reading")
 
@@ -317,7 +317,7 @@ T = TypeVar("T")
 
 
 async def read_aside(who: Hashable, text: str, work: Callable[[], T]) -> T:
-    """Return what ``work`` makes of a text of somebody; a long one holds up nobody else."""
+    """Return ``work``'s result for a user's text; a long text does not block other users."""
     if len(text) <= SHORT_CHARACTERS:
         return work()
     return await _threads.run(who, partial(contextvars.copy_context().run, work))

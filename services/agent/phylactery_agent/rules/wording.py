@@ -1,8 +1,8 @@
-"""A clause in other words for the same: with the verb that the tools' patterns know, and what surrounds a request cut.
+"""Rewording of a clause with a verb that the tools' patterns know, and without the phrases around a request.
 
-The patterns know one or two verbs for what a tool does; people know many, in every form, with voseo and in chat
-spelling. The library that reads requests knows those. What comes of it is read by the patterns, and RiskGate hears the
-person's own words.
+The patterns know one or two verbs per action; people use many, in every form, with voseo and in chat spelling. The
+library that reads requests knows those. The patterns read the reworded clause, and RiskGate receives the person's own
+words.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _VERBS: Final[tuple[tuple[str, dict[Language, str]], ...]] = (
     ("cancel", {"es": "cancela", "en": "cancel"}),
     ("remind", {"es": "recuérdame", "en": "remind me"}),
     ("send", {"es": "envía", "en": "send"}),
-    # What is only put somewhere is added: that loses nothing of what stands there.
+    # Content that is only "put" somewhere is added: that preserves the existing content.
     ("add", {"es": "añade", "en": "add"}),
     ("record", {"es": "añade", "en": "add"}),
     ("put", {"es": "añade", "en": "add"}),
     ("write", {"es": "escribe", "en": "write"}),
     ("read", _READ),
 )
-"""What a person may mean, and the verb of the patterns for it; the first that gives a reading counts."""
+"""Meanings of a person's verb and the patterns' verb for each; the first that gives a reading counts."""
 _INTO: Final = expression(r"(?i)\s(?:in|into|on|onto|at\s+the\s+end\s+of)\s+((?:the\s+)?(?:file\s+)?\S+)$")
 _MAIL: Final = expression(
     r"(?i)^(?:le\s+)?(?:a\s+|to\s+)?([^\s@\"“«]+@[^\s@,:]+),?(?:\s+(?:an?\s+|un\s+)?(?:e-?mail|mail|correo))?(\s|:)"
@@ -51,9 +51,10 @@ _PAUSES: Final = frozenset(",.!;")
 
 
 def without_tail(text: str) -> str:
-    """Return a text without the courtesy it ends with, where that cannot be part of what is dictated.
+    """Return a text without its closing courtesy, unless that may be part of what is dictated.
 
-    Chat's own particles and "please" never are; "thanks" is courtesy behind a mark, a file's name or an address.
+    Chat particles and "please" are never dictated; "thanks" is courtesy only after punctuation, a file name or an
+    address.
     """
     found = next(_TAIL.finditer(text), None)
     if found is None:
@@ -64,7 +65,7 @@ def without_tail(text: str) -> str:
 
 
 def rewordings(clause: str, language: Language) -> Iterator[str]:
-    """Return a clause in the words of the patterns, the likeliest first; nothing where it is no plain request."""
+    """Yield a clause in the words of the patterns, the likeliest first; nothing if it is not a plain request."""
     if _WHAT_IS_IN.match(clause):
         yield f"{_READ[language]} {_WHAT_IS_IN.sub('', clause)}"
     asks = [one for one in parse(clause).asks if one.fault is None]
@@ -79,7 +80,7 @@ def rewordings(clause: str, language: Language) -> Iterator[str]:
         if meaning not in ask.verb.meanings or not (rest or meaning == "undo"):
             continue
         if meaning == "remind" and not (ask.verb.joined.startswith("me") or _PRONOUN.match(said)):
-            continue  # whom else it would remind
+            continue  # a reminder for someone else
         verb = verbs[language]
         if meaning == "read":
             yield f"{verb} {_WHAT_IS_IN.sub('', rest)}"
@@ -92,12 +93,12 @@ def rewordings(clause: str, language: Language) -> Iterator[str]:
 
 
 def _has_other_verb(ask: Ask) -> bool:
-    """Return whether another verb stands before the one of an ask: quita y pon."""
+    """Return True if another verb precedes the verb of an ask: quita y pon."""
     verb = ask.labels.index(Label.VERB)
     before = zip(ask.tokens[:verb], ask.labels[:verb], strict=True)
     return any(label is not Label.FILLER and ask.lexicon.verb(one.text) for one, label in before)
 
 
 def _stop_of_verb(ask: Ask) -> int:
-    """Return where the verb of an ask ends in the words."""
+    """Return the word index at which the verb of an ask ends."""
     return ask.tokens[ask.labels.index(Label.VERB)].stop

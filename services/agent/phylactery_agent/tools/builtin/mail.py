@@ -150,9 +150,8 @@ class MailTools:
         await self._note(effect_key, note)
         reach("agent.send_email.noted")
         try:
-            async with asyncio.timeout(
-                self._settings.answer_seconds
-            ):  # the client's own timeout applies to each answer
+            # The client's own timeout applies to each answer.
+            async with asyncio.timeout(self._settings.answer_seconds):
                 answer = await client.execute_command(b".")
         except (aiosmtplib.SMTPException, OSError, TimeoutError, ssl.SSLError):
             raise MailUnknownError from None

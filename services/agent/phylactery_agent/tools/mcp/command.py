@@ -39,7 +39,7 @@ _LAUNCH: Final = (
     "    os._exit(1)\n"
     "os.execvpe(sys.argv[2], sys.argv[2:], os.environ)\n"
 )
-"""Becomes the server after asking to be killed with its parent: an agent that dies at once leaves no server behind."""
+"""Script that execs the server after asking to be killed with its parent, so that a dying agent leaves no server."""
 
 Incoming = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]

@@ -78,7 +78,7 @@ class ServerConfig(_Strict):
     command: list[Annotated[str, StringConstraints(min_length=1)]] = []
     cwd: Path | None = None
     env: list[Variable] = []
-    """Names of variables of the agent's own environment that it is given; it gets no other but PATH, HOME and such."""
+    """Names of the agent's environment variables passed to the server; otherwise only PATH, HOME and similar are."""
     env_files: dict[Variable, Path] = {}
     """Variables whose values are read from files."""
     stderr: Path | None = None

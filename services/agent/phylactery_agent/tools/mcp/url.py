@@ -16,7 +16,7 @@ MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 MAX_STREAM_BYTES: Final = 64 * 1024 * 1024
 """Maximum size of one event stream; both a call's answer and unsolicited messages can be such a stream."""
 MAX_STREAMS: Final = 30
-"""Maximum number of event streams opened by GET at once in one session, and further ones per second."""
+"""Maximum burst of event streams opened by GET in one session; further ones are limited per second."""
 STREAMS_PER_SECOND: Final = 1.0
 _CONNECT_SECONDS: Final = 10.0
 _STREAM: Final = "text/event-stream"

@@ -33,7 +33,7 @@ _MORE: Final[dict[Language, str]] = {"es": "… (Hay más.)", "en": "… (There 
 
 
 def printable(text: str) -> str:
-    """Return the text with every character except letters, marks and spaces escaped: a name cannot begin a line."""
+    """Return the text with unprintable characters replaced, so that a name cannot begin a line."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
