@@ -1,1 +1,1 @@
-"""The other services behind the agent's ports."""
+"""Adapters that implement the agent's ports over the other services."""

@@ -1,4 +1,4 @@
-"""The two channels of an agent, and the handles made from them."""
+"""The agent's two gRPC channels, and the handles created from them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GrpcServices:
         return TranscriptAdapter(self._memory, owner)
 
     def memories(self, owner: Owner) -> UserMemory:
-        """Return what memory remembers about the user."""
+        """Return the user's memories."""
         return MemoriesAdapter(self._memory, owner)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A failed call as the ports name it: the other service is away, or it said no."""
+"""Translation of failed calls into port errors: the other service is unavailable, or it refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grpc_status import rpc_status
 
 _PREFIX = "ERROR_REASON_"
 _FULL = "STORE_FULL"
-"""No word on what was sent: the same is taken once there is room, so what waits to be delivered goes on waiting."""
+"""Not a statement about the request: it is accepted once there is room, so pending deliveries keep waiting."""
 
 _REFUSALS = frozenset(
     {
@@ -30,7 +30,7 @@ _REFUSALS = frozenset(
 
 
 class Refusal(NamedTuple):
-    """A no of the other service, in its own words."""
+    """A refusal in the other service's own words."""
 
     reason: str
     message: str
@@ -38,10 +38,10 @@ class Refusal(NamedTuple):
 
 
 def refusal_of(error: aio.AioRpcError) -> Refusal | None:
-    """Return the refusal a failed call is.
+    """Return the refusal in a failed call, or None if the call should be retried.
 
-    None means that it is to be asked again: every other code, a full disk, and a refusal without ErrorInfo, which is
-    the transport's and not the service's.
+    None covers every other code, a full disk, and a refusal without ErrorInfo, which comes from the transport and not
+    from the service.
     """
     if error.code() not in _REFUSALS:
         return None

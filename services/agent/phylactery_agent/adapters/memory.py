@@ -1,4 +1,4 @@
-"""Memory over gRPC: the graph's Outputs and the runtime's Transcript and UserMemory, for one end user each."""
+"""Memory over gRPC: the graph's Outputs and the runtime's Transcript and UserMemory, each for one end user."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from phylactery_agent.runtime.storage.records import Owner
 T = TypeVar("T")
 _CHUNK_BYTES = 512 * 1024
 _MAX_QUERY = 2_000
-"""Characters memory searches for."""
+"""Maximum number of characters in a search query to memory."""
 
 
 class MemoryConnection:
@@ -71,7 +71,7 @@ class OutputsAdapter:
     async def store_output(
         self, text: str, *, thread_id: str, run_id: str, tool_call_id: str, tool_name: str
     ) -> StoredOutput:
-        """Keep an output; idempotent by tool_call_id and text."""
+        """Store an output; idempotent by tool_call_id and text."""
         spec = output_pb2.OutputSpec(thread_id=thread_id, run_id=run_id, tool_call_id=tool_call_id, tool_name=tool_name)
         answer = await _answered(self._stub.StoreOutput(_parts(spec, text), metadata=self._metadata))
         return StoredOutput(
@@ -99,7 +99,7 @@ class OutputsAdapter:
     async def search_output(
         self, pointer: str, pattern: str, *, literal: bool, ignore_case: bool, context_lines: int, offset: int
     ) -> OutputMatches:
-        """Find the lines of one of the user's outputs that an RE2 expression, or with literal a text, matches."""
+        """Find the lines of a user's output that match an RE2 expression or, with literal, contain a text."""
         request = output_pb2.SearchOutputRequest(
             pointer=pointer,
             pattern=pattern,
@@ -113,7 +113,7 @@ class OutputsAdapter:
 
 
 def _lines(matches: Sequence[output_pb2.OutputMatch]) -> Sequence[OutputLine]:
-    """Return each line once: one that is around a match and match itself counts as matched."""
+    """Return each line once; a line that is both context and match counts as matched."""
     found: dict[tuple[int, int], OutputLine] = {}
     for match in matches:
         for line in (*match.before, *match.after):
@@ -139,7 +139,7 @@ class TranscriptAdapter:
         self._stub, self._metadata = connection.messages, _metadata(owner)
 
     async def append(self, thread_id: str, run_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
-        """Add messages with id, role, text and create_us; ones that are there already are skipped."""
+        """Add messages with id, role, text and create_us; existing ones are skipped."""
         request = memory_pb2.AppendMessagesRequest(
             thread_id=thread_id,
             messages=[
@@ -156,14 +156,14 @@ class TranscriptAdapter:
         await _answered(self._stub.AppendMessages(request, metadata=self._metadata))
 
     async def delete(self, thread_id: str, request_id: str) -> None:
-        """Remove a thread's messages and outputs; the same request_id again removes nothing."""
+        """Remove a thread's messages and outputs; idempotent by request_id."""
         request = memory_pb2.DeleteThreadRequest(thread_id=thread_id, request_id=request_id)
         await _answered(self._stub.DeleteThread(request, metadata=self._metadata))
 
     async def page(
         self, thread_id: str, *, page_size: int, page_token: str = "", max_characters: int = 0
     ) -> TranscriptPage:
-        """Return one page, newest first; a thread nobody wrote to is empty."""
+        """Return one page, newest first; a thread without messages is empty."""
         request = memory_pb2.ListMessagesRequest(
             thread_id=thread_id, page_size=page_size, page_token=page_token, max_characters=max_characters
         )
@@ -191,7 +191,7 @@ class MemoriesAdapter:
     async def write(
         self, text: str, *, thread_id: str, message_ids: Sequence[str], valid_us: int, keep: bool, read: bool = False
     ) -> Remembered:
-        """Give the write policy a text of the person; memory holds it against the messages it was said in."""
+        """Submit a text of the person to the write policy; memory compares it with its source messages."""
         said_in = [user_memory_pb2.MessageRef(thread_id=thread_id, message_id=name) for name in message_ids]
         request = user_memory_pb2.WriteMemoryRequest(
             text=text,
@@ -208,7 +208,7 @@ class MemoriesAdapter:
         return Remembered("", reason.removeprefix("WRITE_REASON_"))
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
-        """Return what fits the words, best first; without words what was said last."""
+        """Return the memories matching the query, best first; without a query, the newest."""
         if not query.strip():
             listing = user_memory_pb2.ListMemoriesRequest(page_size=limit)
             page = await _answered(self._stub.ListMemories(listing, metadata=self._metadata))
@@ -218,7 +218,7 @@ class MemoriesAdapter:
         return [_recalled(match.memory) for match in found.matches]
 
     async def hydrate(self, thread_id: str, *, pathway: str, query: str, max_messages: int) -> Hydration:
-        """Return what a turn on this pathway should know, in one BuildContext."""
+        """Return the context for a turn on this pathway, in one BuildContext."""
         request = memory_pb2.BuildContextRequest(
             thread_id=thread_id,
             pathway=memory_pb2.Pathway.Value(f"PATHWAY_{pathway.upper()}"),

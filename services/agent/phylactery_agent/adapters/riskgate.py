@@ -1,4 +1,4 @@
-"""RiskGate over gRPC, as the graph's Gate: a delegate that names its end user on every call."""
+"""RiskGate over gRPC as the graph's Gate: a delegate that names its end user on every call."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _span(span: Span) -> task_pb2.Span:
 
 T = TypeVar("T")
 _log = get_logger("riskgate-adapter")
-_BELIEVED = frozenset({key_pb2.KEY_STATE_ACTIVE, key_pb2.KEY_STATE_RETIRING})  # an unknown state is no reason to trust
+_BELIEVED = frozenset({key_pb2.KEY_STATE_ACTIVE, key_pb2.KEY_STATE_RETIRING})  # an unknown state is not trusted
 _CLOSED = frozenset({"APPROVAL_NOT_FOUND", "APPROVAL_NOT_PENDING", "APPROVAL_EXPIRED", "ALREADY_REDEEMED"})
 _PAGE = 100
 _DECISIONS = {
@@ -95,7 +95,7 @@ _DECISIONS = {
 
 
 class RiskGateConnection:
-    """The stubs over one channel, and the public keys everybody shares."""
+    """The stubs over one channel, and the shared public keys."""
 
     def __init__(self, channel: aio.Channel) -> None:
         self.decisions = riskgate_pb2_grpc.RiskGateServiceStub(channel)
@@ -108,9 +108,9 @@ class RiskGateConnection:
         self._etag = ""
 
     async def keys(self, metadata: aio.Metadata, *, fresh: bool) -> tuple[str, Mapping[str, Mapping[str, str]]]:
-        """Return issuer and keys by kid, revoked ones left out, from the cache unless fresh.
+        """Return issuer and keys by kid, without revoked ones, from the cache unless fresh.
 
-        The cache lasts as long as RiskGate says: a revoked key stops verifying within that time.
+        RiskGate sets the cache lifetime: a revoked key stops verifying within that time.
         """
         now = time.monotonic()
         if fresh or now >= self._known_until:
@@ -132,7 +132,7 @@ async def answered(call: Awaitable[T]) -> T:
 
 
 def failure_of(error: aio.AioRpcError) -> GateUnavailableError | GateRefusedError:
-    """Return a failed call as the ports name it."""
+    """Return a failed call as a port error."""
     refusal = refusal_of(error)
     if refusal is None:
         _log.warning("RiskGate did not answer", status=error.code().name)
@@ -141,9 +141,9 @@ def failure_of(error: aio.AioRpcError) -> GateUnavailableError | GateRefusedErro
 
 
 class RiskGateAdapter:
-    """runtime.services.TaskGate and Approvals for one end user.
+    """The runtime.services.TaskGate and Approvals for one end user.
 
-    Evaluate, too, may refuse: CALL_CONFLICT, TOO_MANY_PENDING, INVALID_REQUEST.
+    Evaluate may also refuse: CALL_CONFLICT, TOO_MANY_PENDING, INVALID_REQUEST.
     """
 
     def __init__(self, connection: RiskGateConnection, owner: Owner) -> None:
@@ -159,7 +159,7 @@ class RiskGateAdapter:
         continues: str,
         interpretation: Interpretation | None = None,
     ) -> str:
-        """Open a task with the user's own words, and what a model read in them, and return its id."""
+        """Open a task with the user's own words and a model's interpretation of them, and return its id."""
         request = task_pb2.BeginTaskRequest(
             request_id=request_id,
             thread_id=thread_id,
@@ -171,9 +171,9 @@ class RiskGateAdapter:
         return task_id
 
     async def observe(self, shown: Mapping[str, Any]) -> None:
-        """Show the result of a tool call, in the form of tasks.observation.
+        """Submit the result of a tool call, in the form of tasks.observation.
 
-        JSON that RiskGate does not read, as one nested too deep, is shown as the text it is.
+        JSON that RiskGate cannot read, such as deeply nested JSON, is submitted as text.
         """
         request = task_pb2.ObserveRequest(**shown)
         try:
@@ -185,7 +185,7 @@ class RiskGateAdapter:
             await self._answer(self._connection.tasks.Observe, request)
 
     async def end_task(self, task_id: str, *, keep_seconds: int = 0) -> None:
-        """End a task; one that is over already is no error. Others may go on from it for keep_seconds."""
+        """End a task; one that is already over is not an error. Others may continue it for keep_seconds."""
         request = task_pb2.EndTaskRequest(task_id=task_id)
         if keep_seconds:
             request.keep.FromSeconds(keep_seconds)
@@ -206,7 +206,7 @@ class RiskGateAdapter:
         approval_id: str = "",
         task_id: str = "",
     ) -> GateDecision:
-        """Ask for a decision about a call of a task; idempotent by run, tool_call_id and arguments."""
+        """Request a decision about a call of a task; idempotent by run, tool_call_id and arguments."""
         request = riskgate_pb2.EvaluateRequest(
             call=_call(call),
             thread_id=thread_id,
@@ -266,29 +266,29 @@ class RiskGateAdapter:
         return _approval((await self._answer(self._connection.approvals.GetApproval, request)).approval)
 
     async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
-        """Pass a person's yes on. Raise GateRefusedError."""
+        """Forward a person's yes. Raise GateRefusedError."""
         request = approval_pb2.ApproveRequest(
             approval_id=approval_id, args_hash=args_hash, code=code, thread_id=thread_id
         )
         return _approval((await self._answer(self._connection.approvals.Approve, request)).approval)
 
     async def reject(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
-        """Pass a person's no on. Raise GateRefusedError."""
+        """Forward a person's no. Raise GateRefusedError."""
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
         return _approval((await self._answer(self._connection.approvals.Reject, request)).approval)
 
     async def withdraw(self, run_ids: Collection[str], *, reason: str) -> None:
-        """Withdraw every open approval these runs asked for; one that is closed meanwhile is no error."""
+        """Withdraw every open approval requested by these runs; one that closes meanwhile is not an error."""
         for state in (types_pb2.APPROVAL_STATE_PENDING, types_pb2.APPROVAL_STATE_APPROVED):
             for approval in await self._asked(state):
                 if approval.run_id in run_ids:
                     await self._cancel(approval, reason)
 
     async def watch(self) -> AsyncIterator[str]:
-        """Yield the id of each approval of the user's that changes; an empty one says that the stream stands.
+        """Yield the id of each of the user's approvals that changes; an empty id means that the stream is connected.
 
-        It begins with a snapshot instead of going on from a place: a user has few open approvals, and no place can then
-        be unknown to a RiskGate that was restored. End where RiskGate stops.
+        The stream starts with a snapshot instead of resuming from a cursor: a user has few open approvals, and no
+        cursor can then be unknown to a restored RiskGate. End when RiskGate stops.
         """
         request = approval_pb2.WatchApprovalsRequest(snapshot=True)
         call = self._connection.approvals.WatchApprovals(request, metadata=self._metadata)
@@ -301,11 +301,11 @@ class RiskGateAdapter:
             call.cancel()
 
     async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
-        """Return the public keys receipts verify with, JWK by kid; fresh asks again instead of the cache."""
+        """Return the public keys that verify receipts, JWK by kid; fresh bypasses the cache."""
         return (await self._connection.keys(self._metadata, fresh=fresh))[1]
 
     async def issuer(self) -> str:
-        """Return the iss every receipt must carry."""
+        """Return the iss required in every receipt."""
         return (await self._connection.keys(self._metadata, fresh=False))[0]
 
     async def _asked(self, state: types_pb2.ApprovalState.ValueType) -> Sequence[types_pb2.Approval]:
@@ -372,7 +372,7 @@ def _approval(approval: types_pb2.Approval) -> ApprovalInfo:
 
 
 _ITSELF: Final = Principal("phylactery-agent", "phylactery-agent", frozenset())
-"""A delegate of every tenant has to name somebody, and no user is served here."""
+"""The principal of a delegate of every tenant, which must name one although no user is served here."""
 
 
 class CatalogAdapter:
@@ -383,7 +383,7 @@ class CatalogAdapter:
         self._named = False
 
     async def catalog(self, known_hash: str) -> CatalogView | None:
-        """Return the catalog, None while the bundle of known_hash decides."""
+        """Return the catalog, or None while the bundle of known_hash is active."""
         answer = await self._asked(policy_pb2.ListCatalogToolsRequest(known_hash=known_hash))
         if answer.not_modified:
             return None
@@ -391,7 +391,7 @@ class CatalogAdapter:
         return CatalogView(answer.bundle_revision, answer.bundle_hash, tools)
 
     async def _asked(self, request: policy_pb2.ListCatalogToolsRequest) -> policy_pb2.ListCatalogToolsResponse:
-        """Ask as whoever the token stands for; one that stands for everybody names the agent."""
+        """Send the request as the token's principal; a token for all tenants names the agent."""
         try:
             return await self._policies.ListCatalogTools(request, metadata=self._metadata())
         except aio.AioRpcError as error:
@@ -412,7 +412,7 @@ _SECRET: Final = inspection_pb2.FINDING_CATEGORY_SECRET
 _UNNAMED: Final = "unnamed"
 _Kind: TypeAlias = "inspection_pb2.FindingKind.ValueType"
 _SECRETS: Final = frozenset(range(inspection_pb2.FINDING_KIND_PRIVATE_KEY, inspection_pb2.FINDING_KIND_IBAN))
-"""The kinds that open something, as the contract numbers them; one that is found and newer is redacted as well."""
+"""The kinds that count as secrets, by contract number; newer, unknown kinds are redacted as well."""
 
 
 class InspectionAdapter:
@@ -423,8 +423,8 @@ class InspectionAdapter:
         self._metadata = aio.Metadata(*call_metadata(Principal(owner.user_id, owner.tenant, frozenset())))
 
     async def inspect(self, text: str) -> Inspected:
-        """Look at a text. Personal data is named and stays; secrets are replaced by RiskGate's own placeholders."""
-        text = text.encode("utf-8", "replace").decode()  # half a surrogate pair has no form on the wire
+        """Inspect a text. Personal data is listed and kept; secrets are replaced by RiskGate's own placeholders."""
+        text = text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded for the wire
         if not text:
             return Inspected(text)
         looked = await self._inspect(text, inspection_pb2.InspectOptions())
@@ -437,7 +437,7 @@ class InspectionAdapter:
         return Inspected(await self._redacted(text, secret), _names(secret), _names(personal))
 
     async def _redacted(self, text: str, found: Iterable[int]) -> str:
-        """Return the text without secrets; RiskGate looks again at what is left, until it finds none."""
+        """Return the text without secrets; RiskGate inspects the remainder again until it finds none."""
         kinds = [cast("_Kind", kind) for kind in sorted(_SECRETS | set(found))]
         options = inspection_pb2.InspectOptions(kinds=kinds, want_redacted=True)
         return (await self._inspect(text, options)).redacted_text
@@ -449,7 +449,7 @@ class InspectionAdapter:
 
 
 def _names(kinds: Iterable[int]) -> tuple[str, ...]:
-    """Return the kinds' names; one that this agent does not know yet still counts."""
+    """Return the names of the kinds; a kind unknown to this agent still counts."""
     known = inspection_pb2.FindingKind.values()
     return tuple(
         sorted(

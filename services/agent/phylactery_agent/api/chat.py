@@ -1,4 +1,4 @@
-"""The chat edge: takes what a person says, records it before anything else, and answers from what was recorded."""
+"""Chat edge: accepts a person's message, records it before anything else, and answers from the record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STARTED, _FINISHED = "run_started", "run_finished"
 
 @dataclass(frozen=True, slots=True)
 class EdgeTools:
-    """What the edge works with."""
+    """The dependencies of the edge."""
 
     inbox: InboxStore
     runs: RunStore
@@ -47,22 +47,22 @@ class EdgeTools:
     sealer: Sealer
     sanitizing: Sanitizing
     accept: Callable[[Incoming], Awaitable[StoredTurn]]
-    """Takes a message in and has it served."""
+    """Accepts a message and has it served."""
     wake: Callable[[str], None]
     graphs: Collection[str]
-    """The names of the graphs there are."""
+    """The names of all graphs."""
     default_graph: str
 
 
 class ChatEdge:
-    """Serves ChatService, without gRPC."""
+    """The implementation of ChatService, without gRPC."""
 
     def __init__(self, tools: EdgeTools) -> None:
         self._t = tools
         self._accepting: set[asyncio.Task[StoredTurn]] = set()
 
     async def send(self, principal: Principal, request: MessageRequest) -> Answer:
-        """Take a message and return its turn. A caller that goes away stops nothing."""
+        """Accept a message and return its turn. Processing continues if the caller disconnects."""
         turn = await self._answered(principal, request)
         run = await self._t.runs.get(turn.owner, turn.run_id)
         then = replace(
@@ -80,7 +80,7 @@ class ChatEdge:
         )
 
     async def stream(self, principal: Principal, request: MessageRequest) -> AsyncGenerator[ShownEvent]:
-        """Take a message and yield its turn's events from the first, as they are committed, to run_finished."""
+        """Accept a message and yield its turn's events from the first to run_finished, as they are committed."""
         turn = await self._accept(principal, request, new_id("tu"))
         sequence, told = 0, False
         with self._t.news.listen(turn.thread_key) as news:
@@ -97,9 +97,9 @@ class ChatEdge:
                 if events:
                     continue
                 if told or turn.handled:
-                    before, turn = turn, await self._t.inbox.get(turn.turn_id)  # raises where the thread is gone
+                    before, turn = turn, await self._t.inbox.get(turn.turn_id)  # raises if the thread was deleted
                     if (turn.served_as, turn.handled) != (before.served_as, before.handled):
-                        continue  # its events came, or are another turn's
+                        continue  # already sent, or another turn's
                     if turn.handled:
                         raise await self._gone(turn)
                 await news.wait()
@@ -128,9 +128,9 @@ class ChatEdge:
             ) from None
 
     async def _accept(self, principal: Principal, request: MessageRequest, turn_id: str) -> StoredTurn:
-        """Commit the message as this turn and have it served, whether or not the caller is still there.
+        """Commit the message as this turn and have it served, even if the caller disconnects.
 
-        Return another turn where the request came before.
+        Return the existing turn if the request was received before.
         """
         task = asyncio.create_task(self._commit(principal, request, turn_id))
         self._accepting.add(task)
@@ -146,7 +146,7 @@ class ChatEdge:
                 violations=[Violation("graph", "names no graph of this agent")],
             )
         body_hash = self._t.sealer.body_hash(_body(request))
-        # one that is stored already is answered whoever is away; its words are not taken in a second time
+        # A message that is already stored is answered even if services are unavailable; its text is not accepted again.
         turn = await self._t.inbox.find(owner, request.request_id, body_hash)
         if turn is None:
             return await self._take_in(principal, request, body_hash, turn_id)
@@ -183,10 +183,10 @@ class ChatEdge:
         )
 
     async def _read(self, owner: Owner, request: MessageRequest) -> tuple[str, Mapping[str, str]]:
-        """Return the text to take in, and the codes of the other approvals it answers, by id.
+        """Return the text to accept, and the codes of the other approvals it answers, by id.
 
-        A clear yes or no to exactly what the caller showed becomes the strict reply that the graph's router knows.
-        Any other text stays as it is, and return nothing.
+        A clear yes or no to exactly what the caller was shown becomes the strict reply that the graph's router
+        recognises. Any other text is returned unchanged, without codes.
         """
         answer = read_answer(request.text) if request.shown_approvals and request.thread_id else "unclear"
         if answer == "unclear":
@@ -200,12 +200,12 @@ class ChatEdge:
         return text, {other.id: other.code for other in others}
 
     async def _gone(self, turn: StoredTurn) -> OutOfRange:
-        """Return what to say where a turn's events are not kept any more."""
+        """Return the error for a turn whose events are no longer stored."""
         thread = await self._t.threads.get(turn.owner, turn.thread_id)
         return too_old(turn.thread_id, thread.first_sequence)
 
     async def _answered(self, principal: Principal, request: MessageRequest) -> StoredTurn:
-        """Take a message in and return its turn once that has ended; it is listened to before it can have."""
+        """Accept a message and return its turn once it has ended; the subscription starts before the turn can end."""
         turn_id = new_id("tu")
         with self._t.news.listen(turn_id) as news:
             turn = await self._accept(principal, request, turn_id)
@@ -225,7 +225,7 @@ class ChatEdge:
 
 
 def _body(request: MessageRequest) -> bytes:
-    """Return what the same request_id must come with again; what is left to its default is not in it."""
+    """Return the content that must match when a request_id is repeated; default values are omitted."""
     body = [request.thread_id, request.text, request.language]
     choices = [request.on_busy or "enqueue", request.graph]
     shown = [[one.approval_id, one.args_hash] for one in request.shown_approvals]
@@ -234,7 +234,7 @@ def _body(request: MessageRequest) -> bytes:
 
 
 def too_old(thread_id: str, first_sequence: int) -> OutOfRange:
-    """Return what is wrong with asking for events that are not kept any more."""
+    """Return the error for a request for events that are no longer stored."""
     return OutOfRange(
         "CURSOR_TOO_OLD",
         f"the events of thread '{thread_id}' before {first_sequence} are not kept any more; GetThread answers where it "
@@ -244,6 +244,6 @@ def too_old(thread_id: str, first_sequence: int) -> OutOfRange:
 
 
 def owner_of(principal: Principal) -> Owner:
-    """Return whose data a caller reaches. Raise PermissionDenied without the role caller."""
+    """Return the owner whose data a caller may access. Raise PermissionDenied without the role caller."""
     principal.require(Role.CALLER)
     return Owner(principal.tenant, principal.subject)

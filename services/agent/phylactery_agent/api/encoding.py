@@ -1,4 +1,4 @@
-"""Views to protobuf."""
+"""Encoding of views as protobuf messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STATUS, _RESOLUTION, _ON_BUSY, _NONE = "RUN_STATUS_", "RESOLUTION_", "ON_BUSY_"
 
 
 def event_message(shown: ShownEvent) -> event_pb2.Event:
-    """Return an event as it is sent."""
+    """Return an event in wire form."""
     stored = shown.event
     message = event_pb2.Event(
         thread_id=stored.thread_id,
@@ -42,7 +42,7 @@ def event_message(shown: ShownEvent) -> event_pb2.Event:
 
 
 def approval_message(pending: PendingApproval) -> event_pb2.ApprovalRequired:
-    """Return what waits for a person."""
+    """Return an approval that is waiting for a person."""
     message = event_pb2.ApprovalRequired()
     json_format.ParseDict(dict(pending.stored), message, ignore_unknown_fields=True)
     _fill(message, pending.live)
@@ -66,7 +66,7 @@ def run_message(shown: ShownRun, limits: BudgetLimits | None = None) -> run_pb2.
 
 
 def listed_run(run: StoredRun, limits: BudgetLimits | None = None) -> run_pb2.Run:
-    """Return a run as a list shows it, with its budget where the limits are given."""
+    """Return a run in list form, with its budget if the limits are given."""
     return run_pb2.Run(
         id=run.run_id,
         thread_id=run.thread_id,
@@ -84,7 +84,7 @@ def listed_run(run: StoredRun, limits: BudgetLimits | None = None) -> run_pb2.Ru
 
 
 def run_step_message(step: StoredStep) -> run_pb2.RunStep:
-    """Return a node that was executed."""
+    """Return an executed node."""
     return run_pb2.RunStep(
         superstep=step.superstep,
         position=step.position,
@@ -118,17 +118,17 @@ def tool_call_message(call: StoredToolCall) -> run_pb2.ToolCallRecord:
 
 
 def status_word(value: int) -> str:
-    """Return the word of a RunStatus, empty where it names none; an unknown number is no word anybody takes."""
+    """Return the name of a RunStatus, empty if unset; the name of an unknown number is one that nothing accepts."""
     return _word(event_pb2.RunStatus, value, _STATUS)
 
 
 def resolution_word(value: int) -> str:
-    """Return the word of a Resolution in the same way."""
+    """Return the name of a Resolution in the same way."""
     return _word(run_pb2.Resolution, value, _RESOLUTION)
 
 
 def on_busy_word(value: int) -> str:
-    """Return the word of an OnBusy in the same way."""
+    """Return the name of an OnBusy in the same way."""
     return _word(chat_pb2.OnBusy, value, _ON_BUSY)
 
 
@@ -162,7 +162,7 @@ def answer_message(answer: Answer) -> chat_pb2.SendMessageResponse:
 
 
 def listed_thread(listed: ListedThread) -> chat_pb2.Thread:
-    """Return a thread as a list shows it."""
+    """Return a thread in list form."""
     thread = _thread(listed.thread)
     if listed.run is not None:
         thread.last_run.CopyFrom(listed_run(listed.run))
@@ -209,7 +209,7 @@ def transcript_message(message: TranscriptMessage) -> chat_pb2.Message:
 
 
 def graph_message(spec: GraphSpec, *, default: str) -> graph_pb2.Graph:
-    """Return a graph as a list shows it."""
+    """Return a graph in list form."""
     return graph_pb2.Graph(
         name=spec.name,
         description=spec.descriptions["en"],
@@ -220,7 +220,7 @@ def graph_message(spec: GraphSpec, *, default: str) -> graph_pb2.Graph:
 
 
 def drawn_graph(spec: GraphSpec, *, default: str) -> graph_pb2.GetGraphResponse:
-    """Return a graph node by node."""
+    """Return a graph with its nodes."""
     return graph_pb2.GetGraphResponse(
         graph=graph_message(spec, default=default),
         nodes=list(spec.nodes),
@@ -230,7 +230,7 @@ def drawn_graph(spec: GraphSpec, *, default: str) -> graph_pb2.GetGraphResponse:
 
 
 def tools_message(shown: ShownTools) -> tool_pb2.ListToolsResponse:
-    """Return a list of tools as it is sent."""
+    """Return a list of tools in wire form."""
     response = tool_pb2.ListToolsResponse(
         tools=[tool_message(tool) for tool in shown.tools], catalog_revision=shown.revision
     )
@@ -240,7 +240,7 @@ def tools_message(shown: ShownTools) -> tool_pb2.ListToolsResponse:
 
 
 def tool_message(shown: ShownTool) -> tool_pb2.Tool:
-    """Return a tool as it is sent."""
+    """Return a tool in wire form."""
     contract = shown.spec.contract
     timeout = Duration()
     timeout.FromMilliseconds(round(contract.timeout_seconds * 1_000))

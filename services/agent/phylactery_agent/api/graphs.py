@@ -1,4 +1,4 @@
-"""The graph edge: what a caller may see of the graphs, from the same values the graphs are compiled from."""
+"""Graph edge: what a caller may see of the graphs, from the same specifications the graphs are compiled from."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from phylactery_agent.graph.core.spec import GraphSpec
 
 
 class GraphEdge:
-    """Serves GraphService, without gRPC."""
+    """The implementation of GraphService, without gRPC."""
 
     def __init__(self, default: str) -> None:
-        """Take the name of the graph that serves threads that name none."""
+        """Set the name of the graph that serves threads without a graph name."""
         self.default = default
 
     def list(self, principal: Principal) -> list[GraphSpec]:
@@ -23,7 +23,7 @@ class GraphEdge:
         return sorted(SPECS.values(), key=lambda spec: (spec.name != self.default, spec.name))
 
     def get(self, principal: Principal, name: str) -> GraphSpec:
-        """Return a graph, the default for an empty name. Raise NotFound GRAPH_NOT_FOUND."""
+        """Return a graph, or the default for an empty name. Raise NotFound GRAPH_NOT_FOUND."""
         owner_of(principal)
         spec = SPECS.get(name or self.default)
         if spec is None:

@@ -1,4 +1,4 @@
-"""Requests as the edge accepts them."""
+"""Validated request models of the edge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_PAGE = 50
 
 
 class ShownApproval(EdgeModel):
-    """An approval as the caller showed it."""
+    """An approval as the caller was shown it."""
 
     approval_id: Identifier
     args_hash: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
@@ -64,7 +64,7 @@ class TranscriptRequest(EdgeModel):
 
 
 class EraseUserRequest(EdgeModel):
-    """EraseUser; an empty subject is the caller."""
+    """EraseUser; an empty subject means the caller."""
 
     subject: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:@-]{0,128}$")]
     request_id: LongIdentifier
@@ -77,7 +77,7 @@ class ErasureRequest(EdgeModel):
 
 
 class ToolsRequest(EdgeModel):
-    """ListTools; an empty source names all."""
+    """ListTools; an empty source means all."""
 
     enabled_only: bool
     source: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{0,200}$")]
@@ -90,7 +90,7 @@ class RunRequest(EdgeModel):
 
 
 class RunsRequest(EdgeModel):
-    """ListRuns; an empty status names all."""
+    """ListRuns; an empty status means all."""
 
     thread_id: OptionalIdentifier
     status: Literal["", "queued", "running", "suspended", "done", "failed", "dead", "cancelled"]
@@ -115,7 +115,7 @@ class StepsRequest(EdgeModel):
 
 
 class ToolCallsRequest(EdgeModel):
-    """ListToolCalls; an empty state names all."""
+    """ListToolCalls; an empty state means all."""
 
     state: Literal["", "proposed", "denied", "started", "finished", "in_doubt"]
     page_size: Annotated[int, Field(ge=0, le=100)]
@@ -123,7 +123,7 @@ class ToolCallsRequest(EdgeModel):
 
 
 class GraphRequest(EdgeModel):
-    """GetGraph; an empty name is the default."""
+    """GetGraph; an empty name means the default."""
 
     name: OptionalIdentifier
 
@@ -138,7 +138,7 @@ class ResolveRequest(EdgeModel):
 
 @dataclass(frozen=True, slots=True)
 class BudgetLimits:
-    """At how much a run stops; 0 is no limit."""
+    """The limits at which a run stops; 0 means no limit."""
 
     supersteps: int = MAX_SUPERSTEPS
     tool_calls: int = MAX_TOOL_CALLS
@@ -149,7 +149,7 @@ class BudgetLimits:
 
 
 def budget_message(run: StoredRun, limits: BudgetLimits) -> run_pb2.RunBudget:
-    """Return what a run has used beside what it may."""
+    """Return a run's usage together with its limits."""
     return run_pb2.RunBudget(
         supersteps=run_pb2.BudgetUse(used=run.supersteps, limit=limits.supersteps),
         tool_calls=run_pb2.BudgetUse(used=run.tool_calls, limit=limits.tool_calls),

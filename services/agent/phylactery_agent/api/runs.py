@@ -1,4 +1,4 @@
-"""The run edge: what a person may see of runs, and what they may do about them."""
+"""Run edge: what a person may see of runs, and the actions on them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DEFAULT_STEPS = 100
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """What the edge works with."""
+    """The dependencies of the edge."""
 
     runs: RunStore
     lists: RunLists
@@ -51,19 +51,19 @@ class RunTools:
     news: ThreadNews
     delivery: Delivery
     wake: Callable[[str], None]
-    """Says that a thread has work."""
+    """Signals that a thread has work."""
     limits: BudgetLimits
 
 
 class RunEdge:
-    """Serves RunService, without gRPC."""
+    """The implementation of RunService, without gRPC."""
 
     def __init__(self, tools: RunTools) -> None:
         self._t = tools
 
     @property
     def limits(self) -> BudgetLimits:
-        """Return at how much a run stops."""
+        """Return the limits at which a run stops."""
         return self._t.limits
 
     async def get(self, principal: Principal, run_id: str) -> ShownRun:
@@ -100,7 +100,7 @@ class RunEdge:
         return ShownRun(run, await self._t.runs.tool_calls(run_id))
 
     async def retry(self, principal: Principal, request: RetryRequest) -> Retried:
-        """Begin a run that failed once more. Raise NotFound, FailedPrecondition, AlreadyExists."""
+        """Retry a failed run as a new run. Raise NotFound, FailedPrecondition, AlreadyExists."""
         wanted = WantedRetry(
             owner=owner_of(principal),
             run_id=request.run_id,
@@ -125,9 +125,9 @@ class RunEdge:
         return retried
 
     async def _report_effects(self, owner: Owner, run_id: str) -> None:
-        """Tell RiskGate now what waits to be told of a run's effects: of one it never saw it says that none happened.
+        """Send RiskGate a run's pending effect reports now; for effects it never saw it then knows that none happened.
 
-        Where it cannot be told nothing is known, and nothing changes.
+        If RiskGate is unavailable, nothing changes.
         """
         run = await self._t.runs.get(owner, run_id)
         with contextlib.suppress(GateUnavailableError, DutyTakenError):

@@ -1,4 +1,4 @@
-"""The gRPC servicers: decode, call the edge, encode."""
+"""gRPC servicers: decode the request, call the edge, encode the response."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
     async def SendMessage(
         self, request: chat_pb2.SendMessageRequest, _context: Context
     ) -> chat_pb2.SendMessageResponse:
-        """Take a message and return its turn."""
+        """Accept a message and return its turn."""
         return encoding.answer_message(await self._edge.send(current_principal(), _message(request)))
 
     async def StreamMessage(
         self, request: chat_pb2.StreamMessageRequest, _context: Context
     ) -> AsyncIterator[chat_pb2.StreamMessageResponse]:
-        """Take a message and stream its turn's events."""
+        """Accept a message and stream its turn's events."""
         async with aclosing(self._edge.stream(current_principal(), _message(request))) as events:
             async for shown in events:
                 yield chat_pb2.StreamMessageResponse(event=encoding.event_message(shown))
 
     async def GetThread(self, request: chat_pb2.GetThreadRequest, _context: Context) -> chat_pb2.GetThreadResponse:
-        """Return where a thread stands."""
+        """Return a thread's state."""
         asked = parse(ThreadRequest, {"thread_id": request.thread_id})
         shown = await self._threads.get(current_principal(), asked.thread_id)
         return chat_pb2.GetThreadResponse(thread=encoding.thread_message(shown))
@@ -148,13 +148,13 @@ class RunServicer(run_pb2_grpc.RunServiceServicer):
         )
 
     async def CancelRun(self, request: run_pb2.CancelRunRequest, _context: Context) -> run_pb2.CancelRunResponse:
-        """End a run for good."""
+        """End a run permanently."""
         asked = parse(RunRequest, {"run_id": request.run_id})
         shown = await self._edge.cancel(current_principal(), asked.run_id)
         return run_pb2.CancelRunResponse(run=self._run(shown))
 
     async def RetryRun(self, request: run_pb2.RetryRunRequest, _context: Context) -> run_pb2.RetryRunResponse:
-        """Begin a run that failed once more."""
+        """Retry a failed run."""
         asked = parse(
             RetryRequest,
             {
@@ -221,7 +221,7 @@ class ToolServicer(tool_pb2_grpc.ToolServiceServicer):
         self._edge = edge
 
     async def ListTools(self, request: tool_pb2.ListToolsRequest, _context: Context) -> tool_pb2.ListToolsResponse:
-        """Return the tools and where each stands."""
+        """Return the tools and their states."""
         asked = parse(ToolsRequest, {"enabled_only": request.enabled_only, "source": request.source})
         return tools_message(self._edge.list(current_principal(), asked))
 
@@ -240,7 +240,7 @@ class GraphServicer(graph_pb2_grpc.GraphServiceServicer):
         )
 
     async def GetGraph(self, request: graph_pb2.GetGraphRequest, _context: Context) -> graph_pb2.GetGraphResponse:
-        """Return one graph, node by node."""
+        """Return one graph with its nodes."""
         asked = parse(GraphRequest, {"name": request.name})
         return encoding.drawn_graph(self._edge.get(current_principal(), asked.name), default=self._edge.default)
 
@@ -254,7 +254,7 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
     async def EraseUser(
         self, request: privacy_pb2.EraseUserRequest, _context: Context
     ) -> privacy_pb2.EraseUserResponse:
-        """Remove everything held about a user."""
+        """Remove everything stored about a user."""
         asked = parse(EraseUserRequest, {"subject": request.subject, "request_id": request.request_id})
         erasure = await self._privacy.erase(current_principal(), asked.subject, asked.request_id)
         return privacy_pb2.EraseUserResponse(erasure=encoding.erasure_message(erasure))

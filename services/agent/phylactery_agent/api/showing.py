@@ -1,4 +1,4 @@
-"""What only its requester sees of an approval, code and arguments: asked of RiskGate when it is sent, never stored."""
+"""Requester-only approval data, code and arguments: fetched from RiskGate when an event is sent, never stored."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ APPROVAL: Final = "approval_required"
 
 
 class Showing:
-    """Shows events and what waits to whom they belong."""
+    """A view of events and pending approvals for their owner."""
 
     def __init__(self, services: Services, log: EventLog, runs: RunStore) -> None:
         self._services, self._log, self._runs = services, log, runs
 
     async def event(self, owner: Owner, event: StoredEvent) -> ShownEvent:
-        """Return an event of the owner's as it is sent to them."""
+        """Return an event in the form sent to its owner."""
         if event.kind != APPROVAL or not await self._may_wait(owner, event):
             return ShownEvent(event)
         looked = [(approval_id, *await self._live(owner, approval_id)) for approval_id in _ids(event.payload)]
         return ShownEvent(event, {name: live for name, state, live in looked if live and state == "PENDING"})
 
     async def pending(self, run: StoredRun) -> PendingApproval | None:
-        """Return what a run waits for, with what else is open on its card; None once RiskGate says it is answered."""
+        """Return what a run waits for, with the open rest of its card; None once RiskGate reports it as answered."""
         if run.status != "suspended" or not run.approval_id:
             return None
         stored = await self._log.newest(run.run_id, APPROVAL)
@@ -51,7 +51,7 @@ class Showing:
         return PendingApproval(whole, live)
 
     async def all_pending(self, owner: Owner, thread_id: str) -> Sequence[PendingApproval]:
-        """Return the cards that wait in one of the owner's threads, the newest first."""
+        """Return the pending cards in one of the owner's threads, the newest first."""
         runs = await self._runs.waiting_in(owner, thread_id)
         return [card for run in runs if (card := await self.pending(run)) is not None]
 
@@ -75,7 +75,7 @@ class Showing:
         return seen if len(seen) == len(found) else ()
 
     async def _may_wait(self, owner: Owner, event: StoredEvent) -> bool:
-        """Return whether the approval can still be open: whoever reads a long log again does not ask about each."""
+        """Return True if the approval can still be open, so that reading a long log does not query every approval."""
         try:
             run = await self._runs.get(owner, event.run_id)
         except NotFound:
@@ -85,7 +85,7 @@ class Showing:
         return run.status in ACTIVE
 
     async def _live(self, owner: Owner, approval_id: str) -> tuple[str, ApprovalInfo | None]:
-        """Return the approval's state and view; state is empty when RiskGate cannot be asked."""
+        """Return the approval's state and view; state is empty if RiskGate is unavailable."""
         try:
             info = await self._services.gate(owner).get_approval(approval_id)
         except GateUnavailableError:
@@ -101,7 +101,7 @@ def _ids(card: Mapping[str, Any]) -> list[str]:
 
 
 def _from(approval_id: str, card: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a card says of one approval and of those behind it; of all where it is not on it."""
+    """Return a card's data from one approval on; all of it if the approval is not on the card."""
     each = [{name: value for name, value in one.items() if name != "also"} for one in (card, *card.get("also", ()))]
     ids = _ids(card)
     return each[ids.index(approval_id) :] if approval_id in ids else each

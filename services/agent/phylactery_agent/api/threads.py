@@ -1,4 +1,4 @@
-"""The threads' edge: where they stand, every event of one as it comes, and their end."""
+"""Thread edge: thread state, live events, and deletion."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from phylactery_agent.runtime.storage.events import EventLog
 from phylactery_agent.runtime.storage.records import Owner, Page, ThreadTail
 
 MAX_WATCHES: Final = 100
-"""Threads one user may watch at once, through one agent."""
+"""Maximum number of threads one user may watch at once through one agent."""
 DEFAULT_LISTED: Final = 20
 _LOOK_SECONDS: Final = 10.0
-"""How often a watch looks by itself: news of another process may be lost."""
+"""Polling interval of a watch, because notifications from another process may be lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadTools:
-    """What the edge works with."""
+    """The dependencies of the edge."""
 
     threads: ThreadStore
     runs: RunStore
@@ -44,7 +44,7 @@ class ThreadTools:
 
 
 class ThreadEdge:
-    """Serves what ChatService says about threads, without gRPC."""
+    """The implementation of ChatService's thread methods, without gRPC."""
 
     def __init__(self, tools: ThreadTools) -> None:
         self._t = tools
@@ -53,7 +53,7 @@ class ThreadEdge:
         self._deleting: set[asyncio.Task[None]] = set()
 
     async def get(self, principal: Principal, thread_id: str) -> ShownThread:
-        """Return where a thread stands. Raise NotFound THREAD_NOT_FOUND."""
+        """Return a thread's state. Raise NotFound THREAD_NOT_FOUND."""
         owner = owner_of(principal)
         thread = await self._t.threads.get(owner, thread_id)
         run = await self._t.runs.newest(owner, thread_id)
@@ -70,7 +70,7 @@ class ThreadEdge:
     async def watch(self, principal: Principal, request: WatchRequest) -> AsyncGenerator[ShownEvent]:
         """Yield a thread's events after a sequence, then each as it is stored, until the agent stops.
 
-        Only a page of them is held at a time, whoever reads slowly. Raise NotFound THREAD_NOT_FOUND, OutOfRange
+        Only one page is held at a time, however slow the reader. Raise NotFound THREAD_NOT_FOUND, OutOfRange
         CURSOR_TOO_OLD and CURSOR_AHEAD, ResourceExhausted TOO_MANY_WATCHES.
         """
         owner = owner_of(principal)
@@ -90,7 +90,7 @@ class ThreadEdge:
                     await pause(news, _LOOK_SECONDS)
 
     async def delete(self, principal: Principal, thread_id: str) -> None:
-        """Remove a thread; one that is not there is no error. A caller that goes away stops nothing.
+        """Remove a thread; a missing one is not an error. The deletion continues if the caller disconnects.
 
         Raise Unavailable STORE_UNAVAILABLE.
         """
@@ -100,7 +100,7 @@ class ThreadEdge:
         await asyncio.shield(task)
 
     async def end(self) -> None:
-        """End every watch, so that a server that stops need not wait for them."""
+        """End every watch, so that a stopping server need not wait for them."""
         self._ending.set()
         self._t.news.tell_all_here()
 
@@ -122,7 +122,7 @@ class ThreadEdge:
 
 
 def _check(thread_id: str, after: int, tail: ThreadTail) -> None:
-    """Raise OutOfRange where the events after a sequence are not there, any more or yet."""
+    """Raise OutOfRange if the events after a sequence are no longer stored or do not exist yet."""
     if after + 1 < tail.first_sequence:
         raise too_old(thread_id, tail.first_sequence)
     if after > tail.last_sequence:

@@ -1,4 +1,4 @@
-"""The tool edge: what the agent can do, and what it must not do at present."""
+"""Tool edge: the agent's tools, including those currently switched off."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from phylactery_agent.tools.registry import TOOL_REGISTRY, DisabledReason, disab
 
 @dataclass(frozen=True, slots=True)
 class ShownTool:
-    """A tool and where it stands; ``disabled`` is None where it is offered."""
+    """A tool and its state; ``disabled`` is None if it is offered."""
 
     spec: ToolSpec
     source: str
@@ -26,7 +26,10 @@ class ShownTool:
 
 @dataclass(frozen=True, slots=True)
 class ShownTools:
-    """Every tool by name, and the catalog they were held against; revision and time 0 where there was none yet."""
+    """Every tool by name, and the catalog they were compared with.
+
+    Revision and time are 0 before the first comparison.
+    """
 
     tools: Sequence[ShownTool]
     revision: int
@@ -34,7 +37,7 @@ class ShownTools:
 
 
 class ToolEdge:
-    """Serves ToolService, without gRPC."""
+    """The implementation of ToolService, without gRPC."""
 
     def __init__(self, check: CatalogCheck) -> None:
         self._check = check

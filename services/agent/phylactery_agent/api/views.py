@@ -1,4 +1,4 @@
-"""What the edge answers, before it is put into protobuf."""
+"""Result types of the edge, before encoding as protobuf."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from phylactery_agent.runtime.storage.records import StoredEvent, StoredRun, Sto
 
 @dataclass(frozen=True, slots=True)
 class PendingApproval:
-    """What waits for the requester: the stored fields, and code and arguments as RiskGate shows them right now, by id.
+    """An approval waiting for the requester: stored fields, and current code and arguments from RiskGate, by id.
 
     stored has the other approvals of the card in "also".
     """
@@ -23,7 +23,7 @@ class PendingApproval:
 
 @dataclass(frozen=True, slots=True)
 class ShownEvent:
-    """An event on its way to the requester; live has the approvals of approval_required that are PENDING, by id."""
+    """An event in the form for the requester; live has approval_required's PENDING approvals, by id."""
 
     event: StoredEvent
     live: Mapping[str, ApprovalInfo] = field(default_factory=dict, repr=False)
@@ -59,7 +59,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ShownThread:
-    """A thread, its newest run, and the cards that wait in it, the newest first."""
+    """A thread, its newest run, and its pending cards, the newest first."""
 
     thread: StoredThread
     run: ShownRun | None

@@ -1,1 +1,1 @@
-"""Our checkpoint saver: LangGraph's position of a run, in the agent's own database."""
+"""LangGraph checkpoint saver over the agent's own database."""

@@ -1,4 +1,4 @@
-"""The saver's statements: each runs on the driver's own cursor, on both stores alike."""
+"""SQL statements of the saver, executed on the driver's own cursor and identical for both stores."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from phylactery_agent.checkpoints.write_buffer import (
 )
 
 NEWEST: Final = 2**62
-"""A sequence no checkpoint has: before it stands everything."""
+"""A sequence above that of any checkpoint."""
 _PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of checkpoints: a thread, and a namespace within it, empty for the graph itself."""
+    """A line of checkpoints: a thread, and a namespace within it, empty for the main graph."""
 
     thread_id: str
     namespace: str
 
     @property
     def values(self) -> dict[str, str]:
-        """Return both as parameters of a statement."""
+        """Return both as statement parameters."""
         return {"thread_id": self.thread_id, "checkpoint_ns": self.namespace}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One checkpoint as it is stored; parent_id is empty where it has none."""
+    """One stored checkpoint; parent_id is empty if it has none."""
 
     place: Place
     sequence: int
@@ -65,7 +65,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Which checkpoints to list: None names all; ``before`` is a sequence."""
+    """A filter for listing checkpoints: None means all; ``before`` is a sequence."""
 
     thread_id: str | None
     namespace: str | None
@@ -103,7 +103,7 @@ def _row(found: Sequence[Any]) -> Row:
 
 
 def find(connection: Connection, place: Place, checkpoint_id: str) -> Row | None:
-    """Return one checkpoint of a line, the newest where the id is empty."""
+    """Return one checkpoint of a line, or the newest for an empty id."""
     require_written(connection, {place.thread_id})
     if checkpoint_id:
         found = _BY_ID.one(connection, place.values | {"checkpoint_id": checkpoint_id})
@@ -113,9 +113,9 @@ def find(connection: Connection, place: Place, checkpoint_id: str) -> Row | None
 
 
 def put(connection: Connection, row: Row, blobs: Mapping[tuple[str, str], bytes]) -> None:
-    """Store a checkpoint as the newest of its line, with the values that are new; the row's own sequence is not read.
+    """Store a checkpoint as the newest of its line, with its new values; the row's own sequence is ignored.
 
-    The same id again replaces what stood there, in its old place in the order.
+    The same id again replaces the stored checkpoint and keeps its position.
     """
     line = (row.place.thread_id, row.place.namespace)
     head = (*line, row.checkpoint_id, row.parent_id, row.run_id, row.body, row.metadata)
@@ -132,7 +132,7 @@ def put(connection: Connection, row: Row, blobs: Mapping[tuple[str, str], bytes]
 def put_writes(
     connection: Connection, place: Place, checkpoint_id: str, writes: Sequence[Write], *, replace: bool
 ) -> None:
-    """Store what a task wrote. What stands there already stays, or is replaced."""
+    """Store a task's writes. Existing ones are kept, or replaced with replace."""
     head = (place.thread_id, place.namespace, checkpoint_id)
     values = [(*head, one.task_id, one.position, one.task_path, one.channel, one.body) for one in writes]
     if replace:
@@ -145,14 +145,14 @@ def put_writes(
 
 
 def writes_of(connection: Connection, place: Place, checkpoint_id: str) -> list[Write]:
-    """Return what was written on top of a checkpoint, in the order LangGraph applies it."""
+    """Return the writes on top of a checkpoint, in the order LangGraph applies them."""
     require_written(connection, {place.thread_id})
     found = _WRITES_OF.all(connection, place.values | {"checkpoint_id": checkpoint_id})
     return [Write(task, position, path, channel, bytes(body)) for task, position, path, channel, body in found]
 
 
 def blobs_of(connection: Connection, place: Place, wanted: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the values of channels at versions, as far as they are there."""
+    """Return the values of channels at the given versions, as far as they are stored."""
     pairs = list(wanted.items())
     mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
     found: dict[str, bytes] = {}
@@ -171,7 +171,7 @@ def blobs_of(connection: Connection, place: Place, wanted: Mapping[str, str]) ->
 
 
 def page(connection: Connection, asked: Listing, after: Row | None, limit: int) -> list[Row]:
-    """Return checkpoints, newest first within their line. ``after`` is the last of the page before."""
+    """Return checkpoints, newest first within their line. ``after`` is the last one of the previous page."""
     require_written(connection, None)
     query = _ONE.where(CHECKPOINTS.c.sequence < asked.before)
     if after is not None:
@@ -188,21 +188,21 @@ def page(connection: Connection, asked: Listing, after: Row | None, limit: int) 
 
 
 def delete_thread(connection: Connection, thread_id: str) -> int:
-    """Drop everything of a thread and return how many checkpoints there were."""
+    """Delete everything of a thread and return the number of its checkpoints."""
     require_written(connection, {thread_id})
     counts = [drop.run(connection, {"of_thread": thread_id}) for drop in _DROP_THREAD]
     return int(counts[TABLES.index(CHECKPOINTS)])
 
 
 def forget_thread(connection: Connection, thread_id: str) -> None:
-    """Drop everything of a thread, and count nothing."""
+    """Delete everything of a thread without counting."""
     require_written(connection, {thread_id})
     for drop in _DROP_THREAD:
         drop.later(connection, {"of_thread": thread_id})
 
 
 def delete_runs(connection: Connection, run_ids: Sequence[str]) -> None:
-    """Drop the checkpoints runs made, with what was written on top of them; their values go with the thread."""
+    """Delete the checkpoints of runs with the writes on top of them; their values are deleted with the thread."""
     require_written(connection, None)
     query = sa.select(CHECKPOINTS.c.thread_id, CHECKPOINTS.c.checkpoint_ns, CHECKPOINTS.c.checkpoint_id)
     gone = connection.execute(query.where(CHECKPOINTS.c.run_id.in_(run_ids), CHECKPOINTS.c.run_id != "")).all()
@@ -211,7 +211,7 @@ def delete_runs(connection: Connection, run_ids: Sequence[str]) -> None:
 
 
 def delete_one(connection: Connection, place: Place, checkpoint_id: str) -> None:
-    """Drop one checkpoint with what was written on top of it; its values stay for others."""
+    """Delete one checkpoint with the writes on top of it; its values stay for other checkpoints."""
     for table in (CHECKPOINTS, WRITES):
         connection.execute(
             sa.delete(table).where(
@@ -223,7 +223,7 @@ def delete_one(connection: Connection, place: Place, checkpoint_id: str) -> None
 
 
 def lines_of(connection: Connection, thread_ids: Collection[str]) -> list[Place]:
-    """Return every line of some threads."""
+    """Return every line of the given threads."""
     require_written(connection, thread_ids)
     query = (
         sa.select(CHECKPOINTS.c.thread_id, CHECKPOINTS.c.checkpoint_ns)
@@ -234,7 +234,7 @@ def lines_of(connection: Connection, thread_ids: Collection[str]) -> list[Place]
 
 
 def keep_only(connection: Connection, place: Place, kept: Row, wanted: Mapping[str, str]) -> None:
-    """Drop every checkpoint of a line but one, and every value but those it wants."""
+    """Delete all checkpoints of a line except one, and all values it does not need."""
     require_written(connection, {place.thread_id})
     for table in (CHECKPOINTS, WRITES):
         connection.execute(

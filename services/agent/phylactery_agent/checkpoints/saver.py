@@ -1,9 +1,9 @@
-"""The saver: one ordered writer with group commit, a row per checkpoint, a row per changed value.
+"""Checkpoint saver: one ordered writer with group commit, a row per checkpoint, a row per changed value.
 
-What LangGraph writes within one turn of the event loop (a task's results and the checkpoint they lead to) shares one
-transaction; what other threads write at the same moment joins it. The newest checkpoint is the one stored last: each
-thread counts its own, so no clock is asked. A turn gives its checkpoints to a holder, which writes them with what first
-rests on them and proves its lease in the same transaction: see ``held_by``.
+LangGraph's writes within one iteration of the event loop (a task's results and the checkpoint they lead to) share one
+transaction, which concurrent writes of other threads join. The newest checkpoint is the one stored last: each thread
+has its own counter, so no clock is needed. A turn passes its checkpoints to a holder, which writes them together with
+the first write that depends on them and checks its lease in the same transaction: see ``held_by``.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Holder(Protocol):
     """Writes a checkpoint later, with what first rests on it, in one transaction and under its own fence."""
 
     def hold(self, work: Callable[[Connection, int], None], *, slot: object, kept: Any) -> None:
-        """Take a write in the place of what was held in this slot."""
+        """Accept a deferred write and replace the one previously held in this slot."""
         ...
 
     def held(self, slot: object) -> Any:
-        """Return what was given as ``kept`` with the write that waits in a slot, or None."""
+        """Return the ``kept`` value of the deferred write in a slot, or None."""
         ...
 
     async def flush(self) -> None:
@@ -57,11 +57,11 @@ class Holder(Protocol):
 _HOLDER: ContextVar[Holder | None] = ContextVar("phylactery_holder", default=None)
 _VERSION_BITS: Final = 30
 _INLINE_CHARACTERS = 200
-"""A text up to here lies in the checkpoint itself: a row of its own would take more."""
+"""Texts up to this length are stored inside the checkpoint: a separate row would take more space."""
 _NO_TASK: Final = "00000000-0000-0000-0000-000000000000"
-"""The task LangGraph names for what no node wrote."""
+"""The task id LangGraph uses for writes that no node made."""
 _RESULTS: Final = ""
-"""The channel of a row that holds all results of a task, each with its own; no channel of a graph has this name."""
+"""The channel of a row with all results of a task and their channels; no channel of a graph has this name."""
 _PAIR: Final = 2
 _LIST_PAGE = 50
 _TRIES = 50
@@ -69,10 +69,10 @@ _TRIES = 50
 
 @contextlib.contextmanager
 def held_by(holder: Holder) -> Iterator[None]:
-    """Give every checkpoint made in the block, and by tasks begun in it, to a holder instead of writing it at once.
+    """Pass every checkpoint made in the block, and by tasks started in it, to a holder instead of writing it at once.
 
-    Of the checkpoints of a line that wait together only the last is written: the others are steps nobody heard of.
-    Its slot is a rows.Place.
+    Of the deferred checkpoints of a line only the last is written: the earlier ones are steps that nothing depends on.
+    The slot is a rows.Place.
     """
     token = _HOLDER.set(holder)
     try:
@@ -83,7 +83,7 @@ def held_by(holder: Holder) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """A checkpoint on its way to the store: its body, the values that have rows of their own, and which it names."""
+    """A checkpoint prepared for storage: its body, the values with separate rows, and the values it refers to."""
 
     body: bytes
     blobs: dict[tuple[str, str], bytes]
@@ -92,7 +92,7 @@ class _Packed:
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A checkpoint that a holder has: the row, and every value it names that is not stored yet."""
+    """A deferred checkpoint: the row, and every referenced value that is not stored yet."""
 
     row: Row
     blobs: dict[tuple[str, str], bytes]
@@ -103,10 +103,10 @@ class _Waiting:
 
 
 class Checkpoints(BaseCheckpointSaver[int]):
-    """The saver. Asynchronous alone; every method raises Unavailable STORE_UNAVAILABLE where the store fails.
+    """The checkpoint saver, asynchronous only. Every method raises Unavailable STORE_UNAVAILABLE if the store fails.
 
-    With keep_writes False nothing is kept between checkpoints: results of a task matter only where others run beside
-    it and fail, and a graph whose nodes never do is spared the rows.
+    With keep_writes False nothing is stored between checkpoints: a task's results matter only if parallel tasks can
+    fail, and a graph without parallel nodes avoids these rows.
     """
 
     def __init__(self, database: Database, *, keep_writes: bool = True) -> None:
@@ -114,7 +114,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
         self._database, self._keep_writes = database, keep_writes
 
     def get_next_version(self, current: int | None, channel: None) -> int:  # noqa: ARG002 - LangGraph's signature
-        """Return a version above the current one that no other branch of the thread can have met."""
+        """Return a version above the current one that no other branch of the thread can have used."""
         count = (current or 0) >> _VERSION_BITS
         return (count + 1 << _VERSION_BITS) | secrets.randbits(_VERSION_BITS)
 
@@ -148,7 +148,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store what a task wrote on top of a checkpoint, durably. Raise NotPlainError."""
+        """Store a task's writes on top of a checkpoint, durably. Raise NotPlainError."""
         if not self._keep_writes:
             return
         place, checkpoint_id = _place(config), get_checkpoint_id(config) or ""
@@ -157,15 +157,15 @@ class Checkpoints(BaseCheckpointSaver[int]):
         await self._write(lambda connection: rows.put_writes(connection, place, checkpoint_id, kept, replace=replace))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return the checkpoint named, or the newest; None where there is none.
+        """Return the named checkpoint, or the newest; None if there is none.
 
-        Raise NotPlainError for what is no plain data, and DataLoss where a value is missing.
+        Raise NotPlainError for data that is not plain, and DataLoss if a value is missing.
         """
         place, checkpoint_id = _place(config), get_checkpoint_id(config) or ""
         holder = _HOLDER.get()
         if holder is not None and holder.held(place) is not None:
             await holder.flush()
-        # most runs begin with nothing: a server is asked that in one question, and outside any transaction
+        # Most runs start without a checkpoint: the server answers that in one query, outside any transaction.
         found = await self._database.read_quickly(
             lambda connection: rows.find(connection, place, checkpoint_id), one=True
         )
@@ -181,7 +181,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Return checkpoints, newest first, whose metadata holds what the filter says."""
+        """Yield checkpoints, newest first, whose metadata matches the filter."""
         named = (config or {}).get("configurable", {})
         thread_id, namespace = named.get("thread_id"), named.get("checkpoint_ns")
         below = await self._sequence_of(thread_id, namespace, before)
@@ -199,7 +199,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
                 return
 
     async def _sequence_of(self, thread_id: str | None, namespace: str | None, before: RunnableConfig | None) -> int:
-        """Return the place in the order of the checkpoint others must come before."""
+        """Return the sequence of the checkpoint that the listed ones must precede."""
         named = (before or {}).get("configurable", {})
         checkpoint_id = named.get("checkpoint_id")
         if not checkpoint_id:
@@ -209,19 +209,19 @@ class Checkpoints(BaseCheckpointSaver[int]):
         return 0 if row is None else row.sequence
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Drop everything of a thread."""
+        """Delete everything of a thread."""
         await self.forget(thread_id)
 
     async def forget(self, thread_id: str) -> int:
-        """Drop everything of a thread, and return how many checkpoints there were."""
+        """Delete everything of a thread, and return the number of its checkpoints."""
         return await self._write(lambda connection: rows.delete_thread(connection, thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Drop the checkpoints some runs made; values of theirs that later ones share stay."""
+        """Delete the checkpoints of some runs; values shared with later checkpoints stay."""
         await self._write(lambda connection: rows.delete_runs(connection, run_ids))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy everything of a thread to another; what stood under that name is dropped first."""
+        """Copy everything of a thread to another, whose previous content is deleted first."""
 
         def work(connection: Connection) -> None:
             if source_thread_id != target_thread_id:
@@ -231,7 +231,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
         await self._write(work)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Drop what threads need no more: all but the newest of each line, or everything with strategy "delete".
+        """Delete what threads no longer need: all but the newest of each line, or everything with strategy "delete".
 
         Raise ValueError for another strategy.
         """
@@ -250,7 +250,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         for _ in range(_TRIES):
-            # another process may take the next place in the thread's order at that moment: then it shows
+            # Another process may take the thread's next sequence at that moment; the write then fails visibly.
             with contextlib.suppress(IntegrityError):
                 return await self._database.write(work)
         raise Unavailable("STORE_UNAVAILABLE", "another process writes the same thread faster; try again in a moment")
@@ -272,9 +272,9 @@ def _config(place: Place, checkpoint_id: str) -> RunnableConfig:
 
 
 def _kept(writes: Sequence[tuple[str, Any]], task_id: str, task_path: str) -> list[Write]:
-    """Return the rows of what a task wrote: one for its results, which come once, and one for each special value.
+    """Return the rows of a task's writes: one for its results, which are written once, and one per special value.
 
-    What is written for no task comes again and again, longer each time, and what stands there of it stays: one each.
+    Writes without a task are repeated with a growing list, and stored ones stay: one row each.
     """
     special = any(channel in WRITES_IDX_MAP for channel, _ in writes)
     if writes and not special and task_id != _NO_TASK:
@@ -286,7 +286,7 @@ def _kept(writes: Sequence[tuple[str, Any]], task_id: str, task_path: str) -> li
 
 
 def _values_of(write: Write) -> list[tuple[str, str, Any]]:
-    """Return task, channel and value of what a row of writes holds."""
+    """Return task, channel and value of the entries in a row of writes."""
     value = unpack(write.body)
     if write.channel != _RESULTS:
         return [(write.task_id, write.channel, value)]
@@ -296,7 +296,7 @@ def _values_of(write: Write) -> list[tuple[str, str, Any]]:
 
 
 def _small(value: Any) -> bool:
-    """Return whether a value lies in the checkpoint itself; the same value always does, or never."""
+    """Return True if a value is stored in the checkpoint itself; deterministic for a value."""
     kind = type(value)
     if kind is str or kind is bytes:
         return len(value) <= _INLINE_CHARACTERS
@@ -304,9 +304,9 @@ def _small(value: Any) -> bool:
 
 
 def _pack(checkpoint: Checkpoint, new_versions: ChannelVersions) -> _Packed:
-    """Pack a checkpoint: small values inside, of the others those that are new.
+    """Pack a checkpoint: small values inline, and of the others only the new ones.
 
-    A value whose version is not new was stored with the checkpoint that made it so.
+    A value whose version is not new was stored with the checkpoint that introduced it.
     """
     values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
     inside: dict[str, Any] = {}
@@ -324,7 +324,7 @@ def _pack(checkpoint: Checkpoint, new_versions: ChannelVersions) -> _Packed:
 
 
 def _hold(holder: Holder, row: Row, packed: _Packed) -> None:
-    """Give a checkpoint to a holder, with the values it still names of the one that waits there, which it replaces."""
+    """Pass a checkpoint to a holder, with the values it still refers to from the deferred one it replaces."""
     before: _Waiting | None = holder.held(row.place)
     waiting = _Waiting(row, packed.blobs)
     if before is not None:
@@ -347,7 +347,7 @@ def _find(connection: Connection, place: Place, checkpoint_id: str) -> Checkpoin
 
 
 def _tuple(connection: Connection, row: Row) -> CheckpointTuple:
-    """Put a checkpoint together again."""
+    """Reassemble a checkpoint."""
     body = _body(row)
     checkpoint, wanted = body["checkpoint"], body["blobs"]
     blobs = rows.blobs_of(connection, row.place, wanted)

@@ -1,4 +1,4 @@
-"""How a checkpoint is stored: MessagePack of plain data, and nothing that could name code."""
+"""Checkpoint serialization: MessagePack of plain data, and nothing that could name code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OPTIONS = ormsgpack.OPT_NON_STR_KEYS | ormsgpack.OPT_REPLACE_SURROGATES
 
 
 class NotPlainError(ValueError):
-    """A checkpoint holds, or would hold, something other than plain data."""
+    """Error for a checkpoint with anything other than plain data."""
 
 
 def _refuse(_code: int, _data: bytes) -> Any:
@@ -19,7 +19,7 @@ def _refuse(_code: int, _data: bytes) -> Any:
 
 
 def _plain(value: Any) -> str:
-    """Return what stands for the one object LangGraph itself writes, a node's exception: its type, not its text."""
+    """Return a substitute for the one object LangGraph itself writes, a node's exception: its type, not its text."""
     if isinstance(value, BaseException):
         return type(value).__name__
     raise NotPlainError(f"the graph's state holds a {type(value).__name__}; only plain data is stored")
@@ -34,7 +34,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """Return the data. Raise NotPlainError where it is damaged or holds an object."""
+    """Return the data. Raise NotPlainError if it is damaged or contains an object."""
     try:
         return ormsgpack.unpackb(data, ext_hook=_refuse, option=ormsgpack.OPT_NON_STR_KEYS)
     except ormsgpack.MsgpackDecodeError as error:
@@ -42,14 +42,14 @@ def unpack(data: bytes) -> Any:
 
 
 class PlainSerializer:
-    """The same as LangGraph asks for it. Its own default would import and call what a stored blob names."""
+    """LangGraph's serializer interface. LangGraph's default would import and call whatever a stored blob names."""
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """Return form and bytes. Raise NotPlainError."""
+        """Return format and bytes. Raise NotPlainError."""
         return PLAIN, pack(obj)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """Return the data. Raise NotPlainError for any other form, pickle and JSON constructors included."""
+        """Return the data. Raise NotPlainError for any other format, including pickle and JSON constructors."""
         form, blob = data
         if form != PLAIN:
             raise NotPlainError(f"a checkpoint has the form '{form}'; only msgpack of plain data is loaded")

@@ -1,8 +1,8 @@
-"""The saver's tables.
+"""Tables of the saver.
 
-``sequence`` counts a thread's checkpoints in the order they were stored, so that no clock says which is the newest.
-Values and what tasks wrote are no tables without rowid: in a file their rows, a page each otherwise, lie one behind the
-other, whatever thread they are of.
+``sequence`` counts a thread's checkpoints in the order they were stored, so that no clock determines the newest. The
+tables of values and task writes are not WITHOUT ROWID tables: in a SQLite file their rows, often a page each, are then
+appended sequentially, whatever thread they belong to.
 """
 
 from __future__ import annotations

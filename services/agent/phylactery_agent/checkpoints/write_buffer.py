@@ -1,8 +1,8 @@
-"""The checkpoints of one transaction, written together at its end.
+"""Write buffer for the checkpoints of one transaction, written together at its end.
 
-Where many threads write at once each of their jobs would send its own statements, and wait for each answer of a server
-that may be far away. Gathered, they are a few statements for all of them, and no job needs a savepoint: one that fails
-takes its own back, and where the statements fail each job runs once more, alone.
+Without it, each job of many concurrent threads would send its own statements and wait for each answer of a possibly
+remote server. Gathered, all of them need only a few statements, and no job needs a savepoint: a failing job removes its
+own rows, and if the statements fail each job runs once more, alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PUT_HEADS: Final = ManyInsert(
     otherwise=_AGAIN,
     found={"sequence": _NEXT.format(thread="given.thread_id", namespace="given.checkpoint_ns")},
 )
-# PostgreSQL wants to be told the type of a parameter that stands in two places.
+# PostgreSQL needs an explicit type for a parameter used in two places.
 _PLACE: Final = {"thread": "CAST({m} AS VARCHAR)", "namespace": "CAST({m} AS VARCHAR)"}
 _PUT_HEAD: Final = (
     f"INSERT INTO {CHECKPOINTS.name} ({', '.join(_HEAD_COLUMNS)}, sequence)"  # noqa: S608 - names of our own
@@ -57,53 +57,53 @@ WRITE_COLUMNS: Final = (
 ADD_WRITES: Final = ManyInsert(WRITES, *WRITE_COLUMNS, otherwise="ON CONFLICT DO NOTHING")
 
 Head = tuple[str, str, str, str, str, bytes, bytes]
-"""A checkpoint: thread, namespace, its id, its parent's, the run, body and metadata."""
+"""A checkpoint: thread, namespace, id, parent id, run, body and metadata."""
 Blob = tuple[str, str, str, str, bytes]
 """A value: thread, namespace, channel, version and body."""
 
 
 @dataclass(slots=True)
 class Gathered:
-    """unit.Part for the saver's rows."""
+    """The unit.Part for the saver's rows."""
 
     heads: list[Head] = field(default_factory=list)
     blobs: list[Blob] = field(default_factory=list)
     writes: list[tuple[Any, ...]] = field(default_factory=list)
 
     def mark(self) -> tuple[int, int, int]:
-        """Return where it stands, for undo."""
+        """Return the current position, for undo."""
         return len(self.heads), len(self.blobs), len(self.writes)
 
     def undo(self, mark: tuple[int, int, int]) -> None:
-        """Forget what came after the mark."""
+        """Discard what was added after the mark."""
         heads, blobs, writes = mark
         del self.heads[heads:], self.blobs[blobs:], self.writes[writes:]
 
     def flush(self, connection: Connection) -> None:
-        """Write all of it. Raise IntegrityError where another process wrote to one of the threads first."""
+        """Write all rows. Raise IntegrityError if another process wrote to one of the threads first."""
         PUT_BLOBS.later(connection, self.blobs)
         put_heads(connection, self.heads)
         ADD_WRITES.later(connection, self.writes)
 
     def settle(self, *, committed: bool) -> None:
-        """Have nothing to remember."""
+        """Do nothing, because no state outlives the transaction."""
 
     def holds(self, thread_ids: Collection[str] | None) -> bool:
-        """Return whether something of these threads, or of any, is not written yet."""
+        """Return True if unwritten rows of these threads, or of any thread, exist."""
         rows = (*self.heads, *self.writes)
         return any(thread_ids is None or row[0] in thread_ids for row in rows)
 
 
 def gathered(connection: Connection) -> Gathered | None:
-    """Return where rows of this transaction wait for its end; None where they are written at once."""
+    """Return the transaction's write buffer, or None if rows are written at once."""
     unit: Unit | None = unit_of(connection)
     return None if unit is None or unit.alone else unit.part(Gathered, Gathered)
 
 
 def require_written(connection: Connection, thread_ids: Collection[str] | None) -> None:
-    """Make sure that what is read or deleted now is all there is: of these threads, or of all where None is named.
+    """Ensure that a read or delete sees all rows of these threads, or of all threads for None.
 
-    Raise ConflictError where something waits for the end of the transaction: then each of its jobs runs alone.
+    Raise ConflictError if rows are still buffered: each job of the transaction then runs alone.
     """
     unit = unit_of(connection)
     waiting: Gathered | None = None if unit is None else unit.find(Gathered)
@@ -112,7 +112,7 @@ def require_written(connection: Connection, thread_ids: Collection[str] | None) 
 
 
 def put_heads(connection: Connection, heads: list[Head]) -> None:
-    """Store checkpoints, each as the newest of its line; the same id again replaces what stood there."""
+    """Store checkpoints, each as the newest of its line; the same id again replaces the stored one."""
     if connection.dialect.name != "postgresql":
         _put_each(connection, heads)
         return
@@ -122,7 +122,8 @@ def put_heads(connection: Connection, heads: list[Head]) -> None:
         now: list[Head] = []
         later: list[Head] = []
         for head in rest:
-            # a statement sees no row of its own: a line's next place in the order is for one row of it
+            # A statement does not see its own rows, so each statement can assign the next sequence to one row per line
+            # only.
             (later if head[:2] in lines else now).append(head)
             lines.add(head[:2])
         if len(now) == 1:

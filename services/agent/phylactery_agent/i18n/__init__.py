@@ -1,1 +1,1 @@
-"""Texts for people, in Spanish and English."""
+"""User-facing texts in Spanish and English."""

@@ -1,4 +1,4 @@
-"""What a person is asked whose words were understood only in part, in Spanish and English, by the kind of doubt."""
+"""Clarifying questions for partly understood requests, in Spanish and English, by kind of doubt."""
 
 from __future__ import annotations
 

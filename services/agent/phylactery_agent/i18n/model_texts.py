@@ -1,4 +1,4 @@
-"""What a person reads where a model works or RiskGate inspects, in Spanish and English; texts.say finds it."""
+"""User-facing texts about models and inspection, in Spanish and English, looked up by texts.say."""
 
 from __future__ import annotations
 

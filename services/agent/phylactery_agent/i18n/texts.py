@@ -1,4 +1,4 @@
-"""What the agent says, in Spanish and English. Every key exists in both; a test checks it."""
+"""The agent's texts in Spanish and English. Every key exists in both languages; a test checks it."""
 
 from __future__ import annotations
 
@@ -381,9 +381,9 @@ ERRORS: Final[Mapping[str, Mapping[Language, str]]] = {
 
 
 def say(key: str, language: Language, **params: object) -> str:
-    """Return a text. Raise KeyError for an unknown key: a fault of ours that tests find.
+    """Return a text. Raise KeyError for an unknown key, which is an internal error (bug) that tests detect.
 
-    A tool stands in it as what it does, never by its name.
+    A text refers to a tool by what it does, never by its name.
     """
     if isinstance(tool := params.get("tool"), str):
         params["tool"] = tool_title(tool, language)
@@ -391,7 +391,7 @@ def say(key: str, language: Language, **params: object) -> str:
 
 
 def tool_title(name: str, language: Language) -> str:
-    """Return what a tool does, as it stands behind "may I" and "¿puedo": one of a server's is only used."""
+    """Return what a tool does, phrased to follow "may I" and "¿puedo"; for an MCP tool, that it is used."""
     spec, (kind, _, source) = TOOL_REGISTRY.get(name), source_of(name).partition(":")
     if spec is None or kind == "mcp":
         own = name.removeprefix(f"mcp_{source}_")
@@ -401,13 +401,13 @@ def tool_title(name: str, language: Language) -> str:
 
 
 def named(tools: Iterable[str], language: Language) -> str:
-    """Return what tools do, each once with how often it stands there, in their order."""
+    """Return what the tools do, each once with its count, in order."""
     counted = Counter(tool_title(tool, language) if tool else TEXTS["waits_unnamed"][language] for tool in tools)
     return "; ".join(title if count == 1 else f"{title} (×{count})" for title, count in counted.items())
 
 
 def waiting_line(asked: Iterable[Asked], language: Language) -> str:
-    """Return in one line what a person, or another one, is still asked, with the way out."""
+    """Return one line with the approvals pending from this or another person, and how to cancel."""
     still = [one for one in asked if one.open]
     parts = []
     for key, mine in (("waits", True), ("waits_other", False)):
@@ -419,21 +419,21 @@ def waiting_line(asked: Iterable[Asked], language: Language) -> str:
 
 
 def is_unknown(note: str, language: Language) -> bool:
-    """Return whether a note says that a person's words were not understood."""
+    """Return True if a note says that a person's words were not understood."""
     return note.startswith(TEXTS["unknown"][language].partition("{")[0])
 
 
 def shortened(text: str, limit: int = 200) -> str:
-    """Return a text of at most limit characters, for where a person's own words are only named."""
+    """Return a text of at most limit characters, for references to a person's own words."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def error_text(code: str, language: Language) -> str:
-    """Return what a stable error code means, the code itself where no sentence is known."""
+    """Return the meaning of a stable error code, or the code itself if there is no sentence for it."""
     known = ERRORS.get(code)
     return code if known is None else known[language]
 
 
 def tool_list(specs: Iterable[ToolSpec], language: Language) -> str:
-    """Return one line per tool: what it does and how to ask for it."""
+    """Return one line per tool: what it does and how to request it."""
     return "\n".join(f"- {spec.descriptions[language]}" for spec in specs)

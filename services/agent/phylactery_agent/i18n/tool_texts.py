@@ -1,4 +1,4 @@
-"""Why a built-in tool that reaches beyond texts and files failed, in Spanish and English, by its error code."""
+"""Error texts of built-in tools that reach external systems, in Spanish and English, by error code."""
 
 from __future__ import annotations
 

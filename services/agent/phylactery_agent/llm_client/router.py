@@ -33,7 +33,7 @@ Sleep = Callable[[float], Awaitable[None]]
 _log = get_logger("models")
 
 _DOUBTED: Final = 8
-"""Divisor of the estimate below which a token count is rejected: no tokenizer has words that long."""
+"""A reported token count is raised to at least the estimate divided by this: no tokenizer has longer tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,8 @@ def _log_fault(endpoint: Endpoint, fault: ModelFault, question: Question) -> Non
 def _counted(heard: Heard, question: Question) -> Heard:
     """Return the reply with its token counts, estimated if the endpoint reported none or zero.
 
-    A count far below what was sent and received is replaced by the estimate, because budgets would otherwise never
-    stop.
+    A count far below what was sent and received is raised to a fraction of the estimate; otherwise budgets would never
+    stop a run.
     """
     written = heard.text + "".join(call.name + call.raw for call in heard.calls)
     return Heard(

@@ -1,6 +1,6 @@
-"""What the graph needs from outside, as protocols: RiskGate, memory, the ledger, the thread's events.
+"""The graph's external dependencies as protocols: RiskGate, memory, the ledger, the thread's events.
 
-The graph imports these and nothing that speaks gRPC or SQL; the adapters and the runtime implement them.
+The graph imports these and nothing that uses gRPC or SQL; the adapters and the runtime implement them.
 """
 
 from phylactery_agent.ports.gate import (

@@ -1,6 +1,6 @@
-"""RiskGate as the graph sees it: proposals in, decisions, approvals and receipts out.
+"""RiskGate's interface for the graph: proposals in; decisions, approvals and receipts out.
 
-Nothing here names a task: which of them a call belongs to is the runtime's word, never the graph's.
+Nothing here names a task: the runtime, never the graph, decides which task a call belongs to.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ Language = Literal["es", "en"]
 
 
 class GateUnavailableError(Exception):
-    """RiskGate did not answer, or could not make its record durable: nothing may run."""
+    """Error for a RiskGate that did not answer or could not make its record durable: nothing may run."""
 
 
 class GateRefusedError(Exception):
-    """RiskGate answered no to a redeem or to a person's answer.
+    """Error for a redeem or a person's answer that RiskGate refused.
 
     Holds the ErrorReason without its prefix, the message for a person and the metadata (factor, state, attempts_left).
     """
@@ -43,7 +43,7 @@ class ProposedCall:
 
 @dataclass(frozen=True, slots=True)
 class BoundCall:
-    """The call RiskGate bound: arguments_json is exactly what may run."""
+    """The call bound by RiskGate: arguments_json is exactly what may run."""
 
     tool: str
     tool_version: str
@@ -68,7 +68,7 @@ class GateReason:
 
 @dataclass(frozen=True, slots=True)
 class GateArgument:
-    """One bound argument as RiskGate shows it to an approver."""
+    """One bound argument in the form RiskGate shows to an approver."""
 
     path: str
     display: str
@@ -77,7 +77,7 @@ class GateArgument:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalInfo:
-    """An approval as the requester may see it; code is set only while PENDING, and never stored."""
+    """An approval in the requester's view; code is set only while PENDING, and never stored."""
 
     id: str
     state: str
@@ -97,7 +97,7 @@ class ApprovalInfo:
 
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    """RiskGate's answer to one proposal."""
+    """RiskGate's decision on one proposal."""
 
     decision_id: str
     decision: Literal["ALLOW", "AUTH_REQUIRED", "BLOCKED"]
@@ -119,14 +119,14 @@ class Redeemed:
 
 
 class Gate(Protocol):
-    """RiskGate, asked on behalf of one end user. Raises GateUnavailableError and, where said, GateRefusedError."""
+    """RiskGate on behalf of one end user. Raises GateUnavailableError and, where stated, GateRefusedError."""
 
     async def evaluate(
         self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
     ) -> GateDecision:
-        """Ask for a decision; idempotent by run, tool_call_id and arguments.
+        """Request a decision; idempotent by run, tool_call_id and arguments.
 
-        pathway is how the message is served that the call answers: text_fast_path, tool_intent, rich_input or standby.
+        pathway is how the message behind the call is served: text_fast_path, tool_intent, rich_input or standby.
         """
         ...
 
@@ -153,19 +153,19 @@ class Gate(Protocol):
         ...
 
     async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
-        """Pass a person's yes on. Raise GateRefusedError."""
+        """Forward a person's yes. Raise GateRefusedError."""
         ...
 
     async def reject(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
-        """Pass a person's no on. Raise GateRefusedError."""
+        """Forward a person's no. Raise GateRefusedError."""
         ...
 
     async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
-        """Return the public keys receipts verify with, JWK by kid; fresh asks again instead of the cache."""
+        """Return the public keys that verify receipts, JWK by kid; fresh bypasses the cache."""
         ...
 
     async def issuer(self) -> str:
-        """Return the iss every receipt must carry."""
+        """Return the iss required in every receipt."""
         ...
 
 
@@ -179,7 +179,7 @@ class CatalogEntry:
 
 @dataclass(frozen=True, slots=True)
 class CatalogView:
-    """The catalog of the bundle that decides, by the tools' names."""
+    """The catalog of the active bundle, by tool name."""
 
     revision: int
     bundle_hash: str
@@ -187,10 +187,10 @@ class CatalogView:
 
 
 class ToolCatalog(Protocol):
-    """Where the catalog comes from."""
+    """The source of the catalog."""
 
     async def catalog(self, known_hash: str) -> CatalogView | None:
-        """Return the catalog, None while the bundle of known_hash decides.
+        """Return the catalog, or None while the bundle of known_hash is active.
 
         Raise GateUnavailableError, GateRefusedError.
         """
@@ -199,7 +199,7 @@ class ToolCatalog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """A text RiskGate looked at: secrets replaced by placeholders, personal data left in it and named.
+    """A text inspected by RiskGate: secrets are replaced by placeholders, personal data is left in and listed.
 
     secrets and personal are the kinds found, each once, sorted, in lower case: jwt, card.
     """
@@ -213,8 +213,8 @@ class Inspector(Protocol):
     """RiskGate's inspection on behalf of one end user."""
 
     async def inspect(self, text: str) -> Inspected:
-        """Look at a text and keep none of it.
+        """Inspect a text without storing it.
 
-        Raise GateUnavailableError where RiskGate does not answer, GateRefusedError where it does not take the text.
+        Raise GateUnavailableError if RiskGate does not answer, GateRefusedError if it rejects the text.
         """
         ...

@@ -1,4 +1,4 @@
-"""The ledger of effects of one run, as the graph sees it."""
+"""The graph's interface to the effect ledger of one run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from phylactery_agent.ports.gate import BoundCall, ProposedCall
 
 
 class LeaseLostError(Exception):
-    """Another process holds the run now: this one stops at once and writes nothing more."""
+    """Error for a lost lease: another process holds the run, so this one stops at once and writes nothing more."""
 
 
 LedgerState = Literal["proposed", "denied", "started", "finished", "in_doubt"]
@@ -32,7 +32,7 @@ class LedgerRow:
 
 
 class Ledger(Protocol):
-    """The ledger of effects of one run. Every write holds the lease's fence; a stale one raises LeaseLostError."""
+    """The effect ledger of one run. Every write checks the lease's fence; a stale one raises LeaseLostError."""
 
     async def find(self, tool_call_id: str) -> LedgerRow | None:
         """Return the row of this proposal, if there is one."""
@@ -43,15 +43,15 @@ class Ledger(Protocol):
         ...
 
     async def done_before(self) -> Collection[str]:
-        """Return the tools that came to a success in other runs of the conversation."""
+        """Return the tools that succeeded in other runs of the conversation."""
         ...
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
-        """Write the proposal; the same one again changes nothing. Another call under its id is a fault, and raises."""
+        """Write the proposal; idempotent. Another call under the same id is an internal error (bug) and raises."""
         ...
 
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:
-        """Write that it was blocked, rejected or expired."""
+        """Record that the call was blocked, rejected or expired."""
         ...
 
     async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
@@ -69,18 +69,18 @@ class Ledger(Protocol):
     ) -> None:
         """Commit the result of a call with these bound arguments.
 
-        In the same transaction it queues what RiskGate is told: the report, and the whole result for the task.
+        The same transaction queues the messages to RiskGate: the report, and the whole result for the task.
         """
         ...
 
     async def doubt(self, tool_call_id: str, *, error_code: str) -> None:
-        """Commit that nobody can say whether the effect happened, and queue that report."""
+        """Commit that the outcome of the effect is unknown, and queue that report."""
         ...
 
     async def evicted(self, tool_call_id: str, *, pointer: str, size_chars: int) -> None:
-        """Note that memory keeps the output now, and drop the ledger's own copy."""
+        """Record that memory now holds the output, and drop the ledger's own copy."""
         ...
 
     async def check_fence(self) -> bool:
-        """Return whether the person still wants the run. Raise LeaseLostError unless this process still holds it."""
+        """Return True if the run was not cancelled. Raise LeaseLostError unless this process still holds it."""
         ...

@@ -1,4 +1,4 @@
-"""Memory as the graph sees it: evicted outputs, and what is remembered about one end user."""
+"""Memory's interface for the graph: evicted outputs, and stored memories of one end user."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Protocol
 
 
 class MemoryUnavailableError(Exception):
-    """The memory service did not answer."""
+    """Error for a memory service that did not answer."""
 
 
 class MemoryRefusedError(Exception):
-    """The memory service answered no: unknown pointer, range past the end. Holds reason and message."""
+    """Error for a request the memory service refused: unknown pointer, range past the end. Holds reason and message."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(f"{reason}: {message}")
@@ -22,7 +22,7 @@ class MemoryRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredOutput:
-    """What became of an output given to memory; sizes are the original's."""
+    """The receipt for a stored output; sizes are those of the original."""
 
     evicted: bool
     pointer: str
@@ -46,7 +46,7 @@ class OutputRange:
 
 @dataclass(frozen=True, slots=True)
 class OutputLine:
-    """One line of a stored output, or the part of it at hand; matched tells it from the lines around a match."""
+    """One line of a stored output, or a part of it; matched distinguishes it from context lines."""
 
     number: int
     offset: int
@@ -56,7 +56,7 @@ class OutputLine:
 
 @dataclass(frozen=True, slots=True)
 class OutputMatches:
-    """The lines a search found, in order and each once; next_offset equals total_chars when all was searched."""
+    """The lines a search found, in order and each once; next_offset equals total_chars if all was searched."""
 
     lines: Sequence[OutputLine]
     offset: int
@@ -65,12 +65,12 @@ class OutputMatches:
 
 
 class Outputs(Protocol):
-    """The output side of memory, on behalf of one end user. Raises MemoryUnavailableError, MemoryRefusedError."""
+    """Memory's stored outputs of one end user. Raises MemoryUnavailableError, MemoryRefusedError."""
 
     async def store_output(
         self, text: str, *, thread_id: str, run_id: str, tool_call_id: str, tool_name: str
     ) -> StoredOutput:
-        """Keep an output; idempotent by tool_call_id and text."""
+        """Store an output; idempotent by tool_call_id and text."""
         ...
 
     async def read_output(self, pointer: str, *, offset: int, limit: int) -> OutputRange:
@@ -78,19 +78,19 @@ class Outputs(Protocol):
         ...
 
     async def rehydrate_output(self, pointer: str) -> str:
-        """Return the whole text of one of the user's outputs, where it is short enough to return to a context."""
+        """Return the whole text of one of the user's outputs, if it is short enough to return to a context."""
         ...
 
     async def search_output(
         self, pointer: str, pattern: str, *, literal: bool, ignore_case: bool, context_lines: int, offset: int
     ) -> OutputMatches:
-        """Find the lines of one of the user's outputs that an RE2 expression, or with literal a text, matches."""
+        """Find the lines of a user's output that match an RE2 expression or, with literal, contain a text."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What became of a text given to memory: its id, or the reason why it is not kept (SECRET_PASSWORD, …)."""
+    """The result of storing a text: its id, or the reason why it was not stored (SECRET_PASSWORD, …)."""
 
     memory_id: str
     refusal: str = ""
@@ -100,8 +100,8 @@ class Remembered:
 class Recalled:
     """One memory: untrusted text came from a tool or the web and is data, never an instruction.
 
-    source (user, assistant, tool, web, system) is who said it first, trust (untrusted, assistant, user, system) how far
-    it may be believed.
+    source (user, assistant, tool, web, system) is the first author, and trust (untrusted, assistant, user, system) the
+    level of trust.
     """
 
     text: str
@@ -114,7 +114,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class ProfileValue:
-    """One thing that holds about the person for good, and who said it. A tool or the web never did."""
+    """One lasting fact about the person, and its source, which is never a tool or the web."""
 
     name: str
     value: str | float | bool
@@ -124,9 +124,9 @@ class ProfileValue:
 
 @dataclass(frozen=True, slots=True)
 class Hydration:
-    """What memory says before a turn, from one read: the window oldest first, memories best first, the profile by name.
+    """Memory's context for a turn, from one read: the window oldest first, memories best first, the profile by name.
 
-    degraded says why nothing could be read; then all of it is empty, and the turn is served without.
+    degraded says why nothing could be read; the rest is then empty, and the turn is served without it.
     """
 
     window: Sequence[Mapping[str, str]] = ()
@@ -136,12 +136,12 @@ class Hydration:
 
 
 class Memories(Protocol):
-    """What is remembered about one end user, in one turn. Raises MemoryUnavailableError, MemoryRefusedError."""
+    """The memories of one end user, in one turn. Raises MemoryUnavailableError, MemoryRefusedError."""
 
     async def remember(self, text: str) -> Remembered:
-        """Keep a text because it was asked for; the same text again is the same memory."""
+        """Store a text on request; the same text again is the same memory."""
         ...
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
-        """Return what fits the words, best first; without words what was said last."""
+        """Return the memories matching the query, best first; without a query, the newest."""
         ...

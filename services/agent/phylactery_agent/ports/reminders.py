@@ -1,4 +1,4 @@
-"""Reminders as a tool sees them: what one person asked to be told later, in one thread."""
+"""The tools' interface to reminders: later messages that one person requested in one thread."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class ReminderRefusedError(Exception):
-    """The reminder was not written, or is none of the person's. Holds a stable reason and a sentence."""
+    """Error for a reminder that was not stored or is not the person's. Holds a stable reason and a sentence."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(f"{reason}: {message}")
@@ -18,9 +18,10 @@ class ReminderRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WantedReminder:
-    """A reminder to be: when it is due first, in microseconds since the epoch, and how it comes again.
+    """A requested reminder: its first due time, in microseconds since the epoch, and its repetition.
 
-    repeat is empty for once, else a rule of phylactery_agent.timeparse; time_zone is the IANA name both are meant in.
+    repeat is empty for a single reminder, else a rule of phylactery_agent.timeparse; time_zone is the IANA name for
+    both.
     """
 
     text: str
@@ -31,7 +32,7 @@ class WantedReminder:
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """A reminder as it is kept; due_us is when it is due next, or was last where none is left."""
+    """A stored reminder; due_us is the next due time, or the last one if none is left."""
 
     reminder_id: str
     text: str
@@ -39,36 +40,36 @@ class Reminder:
     repeat: str
     time_zone: str
     state: str
-    """active, done or cancelled."""
+    """One of active, done or cancelled."""
 
 
 class Reminders(Protocol):
-    """The reminders of one person, asked for in one turn. Raises Unavailable where the store fails."""
+    """The reminders of one person, used in one turn. Raises Unavailable if the store fails."""
 
     async def asked_us(self) -> int:
-        """Return when the person said what is being served: what "in 20 minutes" counts from."""
+        """Return the time of the message being served, which "in 20 minutes" is relative to."""
         ...
 
     @property
     def time_zone(self) -> str:
-        """The IANA name times are meant in where none is said."""
+        """Return the IANA name of the default time zone."""
         ...
 
     async def create(self, wanted: WantedReminder, *, key: str) -> Reminder:
-        """Keep a reminder, once per key: the same key again answers the one that is there.
+        """Store a reminder, once per key: the same key again returns the existing one.
 
         Raise ReminderRefusedError with TOO_MANY_REMINDERS.
         """
         ...
 
     async def list(self, *, limit: int) -> Sequence[Reminder]:
-        """Return the person's active reminders of all their threads, the next one first."""
+        """Return the person's active reminders from all their threads, the next one first."""
         ...
 
     async def cancel(self, name: str, *, key: str) -> Reminder:
-        """Cancel the one active reminder of that id or, where no id is it, of that text.
+        """Cancel the one active reminder with that id or, if no id matches, with that text.
 
-        The same key again answers the same reminder. Raise ReminderRefusedError with REMINDER_NOT_FOUND or
+        The same key again returns the same reminder. Raise ReminderRefusedError with REMINDER_NOT_FOUND or
         REMINDER_AMBIGUOUS.
         """
         ...

@@ -1,4 +1,4 @@
-"""The other services as the runtime reaches them: one handle per end user, so that no call can forget for whom."""
+"""The runtime's interface to the other services: one handle per end user, so that every call names its user."""
 
 from __future__ import annotations
 
@@ -36,45 +36,46 @@ class Transcript(Protocol):
     """Memory's transcript of one user's threads. Raises MemoryUnavailableError and MemoryRefusedError."""
 
     async def append(self, thread_id: str, run_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
-        """Add messages with id, role, text and create_us; ones that are there already are skipped."""
+        """Add messages with id, role, text and create_us; existing ones are skipped."""
         ...
 
     async def delete(self, thread_id: str, request_id: str) -> None:
-        """Remove a thread's messages and outputs; the same request_id again removes nothing."""
+        """Remove a thread's messages and outputs; idempotent by request_id."""
         ...
 
     async def page(
         self, thread_id: str, *, page_size: int, page_token: str = "", max_characters: int = 0
     ) -> TranscriptPage:
-        """Return one page, newest first; a thread nobody wrote to is empty."""
+        """Return one page, newest first; a thread without messages is empty."""
         ...
 
 
 class UserMemory(Protocol):
-    """What memory remembers about one user. Raises MemoryUnavailableError and MemoryRefusedError."""
+    """The memories of one user. Raises MemoryUnavailableError and MemoryRefusedError."""
 
     async def write(
         self, text: str, *, thread_id: str, message_ids: Sequence[str], valid_us: int, keep: bool, read: bool = False
     ) -> Remembered:
-        """Give the write policy a text of the person, said in those messages; keep says that it was asked for.
+        """Submit a text from the person's messages to the write policy; keep means that storing was requested.
 
-        read says that something was read before: what the messages do not hold is then a text's, and nobody's word.
+        read means that something was read before: content that is not in the messages then comes from a text, not from
+        the person.
         """
         ...
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
-        """Return what fits the words, best first; without words what was said last."""
+        """Return the memories matching the query, best first; without a query, the newest."""
         ...
 
     async def hydrate(self, thread_id: str, *, pathway: str, query: str, max_messages: int) -> Hydration:
-        """Return what a turn on this pathway should know, in one call: window, memories that matter, profile."""
+        """Return the context for a turn on this pathway, in one call: window, relevant memories, profile."""
         ...
 
 
 class TaskGate(Gate, Protocol):
-    """RiskGate as the runtime reaches it: the graph's Gate, and what it is shown of a task.
+    """RiskGate's interface for the runtime: the graph's Gate, and task management.
 
-    The graph never sees this side of it, so that nothing a model proposes can name a task or say where a value is from.
+    The graph never sees this part, so nothing a model proposes can name a task or state where a value comes from.
     """
 
     async def begin_task(
@@ -86,23 +87,23 @@ class TaskGate(Gate, Protocol):
         continues: str,
         interpretation: Interpretation | None = None,
     ) -> str:
-        """Open a task with the user's own words and return its id; the same request_id and words are the same task.
+        """Open a task with the user's own words and return its id; idempotent by request_id and words.
 
-        interpretation is what a model read in the words, which RiskGate checks; the first one shown counts.
-        continues names the task whose words still count, empty where these stand alone. Raise GateUnavailableError,
-        GateRefusedError with TASK_NOT_FOUND where that one is over.
+        interpretation is a model's reading of the words, which RiskGate checks; the first one submitted counts.
+        continues names the task whose words still apply, empty if these are self-contained. Raise GateUnavailableError,
+        and GateRefusedError with TASK_NOT_FOUND if that task is over.
         """
         ...
 
     async def observe(self, shown: Mapping[str, Any]) -> None:
-        """Show the result of a tool call, in the form of tasks.observation; the same again changes nothing.
+        """Submit the result of a tool call, in the form of tasks.observation; idempotent.
 
         Raise GateUnavailableError, GateRefusedError.
         """
         ...
 
     async def end_task(self, task_id: str, *, keep_seconds: int = 0) -> None:
-        """End a task; one that is over already is no error. Others may go on from it for keep_seconds.
+        """End a task; one that is already over is not an error. Others may continue it for keep_seconds.
 
         Raise GateUnavailableError, GateRefusedError.
         """
@@ -119,7 +120,7 @@ class TaskGate(Gate, Protocol):
         approval_id: str = "",
         task_id: str = "",
     ) -> GateDecision:
-        """Ask for a decision about a call of a task."""
+        """Request a decision about a call of a task."""
         ...
 
 
@@ -127,19 +128,19 @@ class Approvals(Protocol):
     """One user's approvals at RiskGate. Raises GateUnavailableError and GateRefusedError."""
 
     async def withdraw(self, run_ids: Collection[str], *, reason: str) -> None:
-        """Withdraw every open approval these runs asked for; one that is closed meanwhile is no error."""
+        """Withdraw every open approval requested by these runs; one that closes meanwhile is not an error."""
         ...
 
     def watch(self) -> AsyncIterator[str]:
-        """Yield the id of each that changes; an empty one says that all that change from then on will be told.
+        """Yield the id of each approval that changes; an empty id means that all later changes will be reported.
 
-        End where RiskGate stops.
+        End when RiskGate stops.
         """
         ...
 
 
 class Services(Protocol):
-    """Makes the handles."""
+    """Factory of the handles."""
 
     def gate(self, owner: Owner) -> TaskGate:
         """Return RiskGate on behalf of the user."""
@@ -162,5 +163,5 @@ class Services(Protocol):
         ...
 
     def memories(self, owner: Owner) -> UserMemory:
-        """Return what memory remembers about the user."""
+        """Return the user's memories."""
         ...

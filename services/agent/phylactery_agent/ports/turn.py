@@ -1,4 +1,4 @@
-"""One turn as the graph sees it: what was said, what it reaches, and what it tells."""
+"""The graph's interface to one turn: its message, its context, and the events it emits."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from phylactery_agent.ports.reminders import Reminders
 
 @dataclass(frozen=True, slots=True)
 class NodeStep:
-    """One node that ran to its end; nodes of one superstep share its graph_step, which is LangGraph's own count."""
+    """One completed node; nodes of one superstep share its graph_step, which is LangGraph's own count."""
 
     node: str
     graph_step: int
     started_us: int
     duration_us: int
     next_nodes: tuple[str, ...]
-    """Where the graph goes from there; empty at the end of the turn."""
+    """The next nodes of the graph; empty at the end of the turn."""
     tool_call_id: str = ""
     finish_reason: str = ""
 
 
 class Trail(Protocol):
-    """What the runtime keeps of the nodes of one turn: it is stored with the checkpoint they lead to, or not at all."""
+    """The runtime's record of a turn's nodes, stored together with the checkpoint they lead to, or not at all."""
 
     def begin(self) -> None:
-        """Say that a node begins. Raise what stops the run before it does."""
+        """Report that a node begins. Raise the error that stops the run beforehand."""
         ...
 
     def now_us(self) -> int:
@@ -39,29 +39,29 @@ class Trail(Protocol):
         ...
 
     def note(self, step: NodeStep) -> None:
-        """Take a node that ended."""
+        """Record a completed node."""
         ...
 
 
 class NoTrail:
-    """A trail that keeps nothing, for graphs that run without the runtime."""
+    """A trail that records nothing, for graphs that run without the runtime."""
 
     def begin(self) -> None:
-        """Let every node begin."""
+        """Allow every node to begin."""
 
     def now_us(self) -> int:
-        """Return 0: nobody reads it."""
+        """Return 0, because nothing reads it."""
         return 0
 
     def note(self, step: NodeStep) -> None:
-        """Keep nothing."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
     """One event: kind is a name of the Event oneof, payload its fields in JSON form.
 
-    key makes it happen once per turn: a node that runs again after a crash tells nothing twice.
+    key makes it unique per turn: a node that runs again after a crash emits nothing twice.
     """
 
     kind: str
@@ -70,16 +70,16 @@ class Told:
 
 
 class Events(Protocol):
-    """The thread's outward log."""
+    """The thread's public event log."""
 
     async def emit(self, *told: Told) -> None:
-        """Store events in one commit, in order, no later than whatever follows from them; then they are sent."""
+        """Store events in one commit, in order, no later than anything that depends on them; then they are sent."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One call a run asks a person about; open says that nobody has answered it yet."""
+    """One call a run asks a person to approve; open means that it is unanswered."""
 
     approval_id: str
     tool: str
@@ -89,7 +89,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message being served: who says what, where, in which run."""
+    """One message being served: its author, text, thread and run."""
 
     turn_id: str
     run_id: str
@@ -97,27 +97,27 @@ class Turn:
     user_id: str
     tenant: str
     text: str
-    """What the person said, codes masked."""
+    """The person's message, with codes masked."""
     language: Language
     intent: str
     pathway: str
     hydration: Hydration | None = None
-    """What memory says: the window's messages are dicts with id, role, content. None keeps what the run read last."""
+    """Memory's context: the window's messages are dicts with id, role, content. None keeps the run's last read."""
     permissions_level: str = "user"
     allowed_tools: tuple[str, ...] = ()
     session_token_hash: str = ""
     is_sanitized: bool = False
-    """RiskGate looked at the text before it was stored, and its secrets are redacted."""
+    """Whether RiskGate inspected the text before it was stored and its secrets are redacted."""
     findings: tuple[str, ...] = ()
-    """The kinds it found, each after its category: secret:jwt, personal:email."""
+    """The kinds found in it, each prefixed with its category: secret:jwt, personal:email."""
     do_not_store: bool = False
     meant: str = ""
-    """The request that the text makes of the one before it: no, I meant b.txt. Empty where it stands by itself."""
+    """The request that the text turns the previous one into: no, I meant b.txt. Empty if the text is self-contained."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """What nodes reach through LangGraph's runtime context; never part of the state, never in a checkpoint."""
+    """The services nodes reach through LangGraph's runtime context; never part of the state or a checkpoint."""
 
     gate: Gate
     outputs: Outputs
@@ -125,26 +125,26 @@ class TurnContext:
     ledger: Ledger
     events: Events
     executor: Any
-    """phylactery_agent.tools.executor.Executor, the only door to tools."""
+    """phylactery_agent.tools.executor.Executor, the only entry to tools."""
     language: Language
     reply_code: str = field(default="", repr=False)
-    """The code of an approval reply, unmasked; lives only as long as this turn."""
+    """The unmasked code of an approval reply; it exists only during this turn."""
     also_answered: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The codes of the other approvals of the card that the same reply answers, by id; they live as long."""
+    """The codes of the card's other approvals answered by the same reply, by id; they exist only during this turn."""
     also_waiting: tuple[Asked, ...] = ()
-    """What other runs of the thread ask a person about, the oldest first."""
+    """Approvals that other runs of the thread wait for, the oldest first."""
     evict_over_chars: int = 10_000
     model: Model | None = None
-    """The model of this run; None is static mode."""
+    """The model of this run; None means static mode."""
     inspector: Inspector | None = None
-    """RiskGate's inspection of what goes out; None counts as away, so nothing foreign is quoted."""
+    """RiskGate's inspection of outgoing text; None counts as unavailable, so no foreign text is quoted."""
     allowed_tools: tuple[str, ...] = ()
-    """What the caller of this turn may use; empty is everything. It narrows what the state allows, never widens it."""
+    """The tools the caller of this turn may use; empty means all. It narrows what the state allows, never widens it."""
     findings: tuple[str, ...] = ()
-    """The kinds the edge found in what the person said in this turn, each after its category."""
+    """The kinds found in the person's message of this turn, each prefixed with its category."""
     reminders: Reminders | None = None
-    """The person's reminders; None where nobody keeps any."""
+    """The person's reminders; None without a reminder store."""
     trail: Trail = field(default_factory=NoTrail)
-    """Where the wrapper of every node notes that it ran."""
+    """The record of executed nodes, written by the wrapper of every node."""
     allowed: dict[str, GateDecision] = field(default_factory=dict, repr=False)
-    """ALLOW decisions of this turn by tool_call_id, with their permits: from RiskGate to Tools, once, past no store."""
+    """ALLOW decisions of this turn by tool_call_id, with their permits: from RiskGate to Tools, once, never stored."""

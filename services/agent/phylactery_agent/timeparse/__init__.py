@@ -1,1 +1,1 @@
-"""Times as people say them, and times that come again: pure functions over a zone and a moment."""
+"""Parsing of natural-language times and recurrences: pure functions of a zone and a moment."""

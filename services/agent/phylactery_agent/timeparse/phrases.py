@@ -1,6 +1,6 @@
-"""When: what people write of a time, in Spanish and English, as RE2 expressions and as a moment.
+"""Time phrases in Spanish and English, as RE2 expressions and as a moment.
 
-The expressions serve twice: a tool's patterns are built of them, and the words they found are read by them. A time is a
+The expressions serve two purposes: tools' patterns are built from them, and they parse the matched words. A time is a
 few parts in any order: a day, a part of the day, a time of the day, a distance, a repetition, or an ISO 8601 time.
 """
 
@@ -29,7 +29,7 @@ from phylactery_agent.timeparse.vocabulary import (
 )
 
 DEFAULT_TIME: Final = time(9)
-"""The time of a day that is said without one."""
+"""The default time of a day given without a time."""
 _MINUTES: Final = {"minute": 1, "hour": 60}
 _MAX_DISTANCE: Final = 10_000
 _FARTHEST: Final = timedelta(days=3_660)
@@ -38,7 +38,7 @@ _COMPILED: Final = tuple((kind, expression(r"(?i)^(?:" + part + r")(?:,?\s+|$)")
 
 
 class WhenError(ValueError):
-    """Words that are no time, or one that is over. code is TIME_NOT_UNDERSTOOD or TIME_PAST."""
+    """Error for words that are not a time, or a time in the past. code is TIME_NOT_UNDERSTOOD or TIME_PAST."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class WhenError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A moment in microseconds since the epoch, and how it comes again."""
+    """A moment in microseconds since the epoch, and its repetition."""
 
     due_us: int
     rule: Rule | None = None
@@ -55,7 +55,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What was read of the parts so far."""
+    """The parts parsed so far."""
 
     day: Mapping[str, str] | None = None
     part: Mapping[str, str] | None = None
@@ -66,7 +66,7 @@ class _Said:
 
 
 def resolve(text: str, *, where: tzinfo, now_us: int, rule: Rule | None = None) -> When:
-    """Return when a text means, said at a moment in a zone; rule repeats it, or the text itself does.
+    """Return the time a text means, relative to a moment in a zone; the repetition is rule or the text's own.
 
     Raise WhenError.
     """
@@ -84,7 +84,7 @@ def resolve(text: str, *, where: tzinfo, now_us: int, rule: Rule | None = None) 
 
 
 def is_time(text: str) -> bool:
-    """Return whether a text is made of the parts of one time; whether that is over, only a moment can say."""
+    """Return True if a text consists of the parts of one time; whether that is past depends on the moment."""
     try:
         _read(tidy(text))
     except WhenError:
@@ -93,7 +93,7 @@ def is_time(text: str) -> bool:
 
 
 def tidy(text: str) -> str:
-    """Return the text with single spaces and without the marks behind it."""
+    """Return the text with single spaces and without trailing punctuation."""
     return " ".join(text.split()).rstrip(" ,:;.")
 
 
@@ -102,7 +102,7 @@ def _not_understood(why: str) -> WhenError:
 
 
 def _read(text: str) -> _Said:
-    """Read part after part; each kind at most once."""
+    """Parse the parts in turn; each kind may occur once."""
     said, rest = _Said(), text
     while rest:
         kind, groups, end = _first_part(rest)
@@ -115,7 +115,7 @@ def _read(text: str) -> _Said:
 
 
 def _first_part(text: str) -> tuple[str, Mapping[str, str], int]:
-    """Return what a text begins with: its kind, its groups, and where the next part begins."""
+    """Return the first part of a text: its kind, its groups, and where the next part begins."""
     for kind, found in ((kind, one.match(text)) for kind, one in _COMPILED):
         if found is not None:
             return kind, {name: value for name, value in found.groupdict().items() if value is not None}, found.end()
@@ -144,12 +144,12 @@ def _due(said: _Said, where: tzinfo, now_us: int, rule: Rule | None) -> int:
     if rule is not None:
         return _first(rule, said, at, where, now_us)
     today = datetime.combine(now.date(), at)
-    # this evening is this evening; a time of the day that is over is tomorrow's
+    # "This evening" is always today; a time of the day that has passed is tomorrow's.
     return to_us(today if said.part or today > now else today + timedelta(days=1), where)
 
 
 def _first(rule: Rule, said: _Said, at: time, where: tzinfo, now_us: int) -> int:
-    """Return the first time of a rule that no day was said with."""
+    """Return the first time of a rule without a given day."""
     now = to_local(now_us, where)
     start = datetime.combine(now.date(), at)
     monthly = (said.every or {}).get("monthday")
@@ -164,7 +164,7 @@ def _first(rule: Rule, said: _Said, at: time, where: tzinfo, now_us: int) -> int
 
 
 def _with_days(rule: Rule | None, due: datetime) -> Rule | None:
-    """Return the rule with the weekday it begins on, where it has weeks and name none."""
+    """Return the rule with its starting weekday, if it is weekly and names none."""
     if rule is None or rule.frequency != "WEEKLY" or rule.days:
         return rule
     return replace(rule, days=(due.weekday(),))
@@ -184,7 +184,7 @@ def _exact(groups: Mapping[str, str], where: tzinfo) -> int:
 
 
 def _clock(said: _Said) -> time:
-    """Return the time of the day: the one said, moved past noon where the part of the day says so."""
+    """Return the time of the day, moved past noon if the part of the day requires it."""
     if not said.clock:
         return PART_TIMES[_part(said.part)] if said.part else DEFAULT_TIME
     groups = said.clock
@@ -211,7 +211,7 @@ def _clock(said: _Said) -> time:
 
 
 def _part(groups: Mapping[str, str] | None, said: str = "") -> str:
-    """Return the part of the day that was said, empty for none."""
+    """Return the part of the day, empty if none was given."""
     said = said or (groups or {}).get("part", "")
     return word(said, PART_WORDS) if said else ""
 
@@ -235,7 +235,7 @@ def _distance(groups: Mapping[str, str]) -> tuple[str, float]:
 
 
 def _moved(day: date, unit: str, many: float) -> date:
-    """Return a day so many days, weeks, months or years later; a month too short has its last day."""
+    """Return a day the given number of units later, clamped to the last day of a shorter month."""
     if unit in {"day", "week"}:
         return day + timedelta(days=int(many) * (7 if unit == "week" else 1))
     month = day.year * 12 + day.month - 1 + int(many) * (12 if unit == "year" else 1)
@@ -246,7 +246,7 @@ def _moved(day: date, unit: str, many: float) -> date:
 
 
 def _on(groups: Mapping[str, str], at: time, now: datetime) -> datetime:
-    """Return the local time of a day that was said."""
+    """Return the local time of a given day."""
     today = now.date()
     for name, days in (("today", 0), ("aftertomorrow", 2), ("tomorrow", 1)):
         if name in groups:
@@ -273,7 +273,7 @@ def _on(groups: Mapping[str, str], at: time, now: datetime) -> datetime:
 
 
 def _month_day(now: datetime, day: int, at: time) -> datetime:
-    """Return the next day of that number."""
+    """Return the next day with that number."""
     month = now.year * 12 + now.month - 1
     for later in range(month, month + 14):
         year, number = later // 12, later % 12 + 1
@@ -285,7 +285,7 @@ def _month_day(now: datetime, day: int, at: time) -> datetime:
 
 
 def _rule(groups: Mapping[str, str]) -> Rule:
-    """Return the repetition that was said."""
+    """Return the parsed repetition."""
     if "workdays" in groups:
         return Rule("WEEKLY", days=(0, 1, 2, 3, 4))
     if "everyday" in groups:

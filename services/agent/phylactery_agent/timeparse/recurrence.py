@@ -1,7 +1,7 @@
-"""Repetition: a small part of RFC 5545's RRULE, counted in local time, so that nine o'clock stays nine o'clock.
+"""Recurrence rules: a small subset of RFC 5545's RRULE in local time, so that nine o'clock stays nine o'clock.
 
-A local time that a change of the clocks skips is the one the old offset gives (02:30 becomes 03:30); one that comes
-twice is the first. A month without the day, and a year without 29 February, is skipped, as the RFC says.
+A local time skipped by a clock change is interpreted with the old offset (02:30 becomes 03:30); an ambiguous one is the
+first. A month without the day, and a year without 29 February, is skipped, as the RFC specifies.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ MAX_INTERVAL: Final = 366
 MAX_COUNT: Final = 1_000
 MAX_RULE_CHARS: Final = 200
 _LAST_YEAR: Final = 2200
-"""Nothing is due after it."""
+"""The last year in which anything is due."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RuleError(ValueError):
-    """A rule or a zone that is none, with what is wrong."""
+    """Error for an invalid rule or zone, with the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How something comes again. days are weekdays from 0 (Monday), for WEEKLY; count and until may end it."""
+    """A recurrence rule. days are weekdays from 0 (Monday), for WEEKLY; count and until may end it."""
 
     frequency: str
     interval: int = 1
@@ -39,7 +39,7 @@ class Rule:
     until: date | None = None
 
     def __str__(self) -> str:
-        """Return the one spelling of the rule."""
+        """Return the rule's canonical spelling."""
         parts = [f"FREQ={self.frequency}"]
         if self.interval != 1:
             parts.append(f"INTERVAL={self.interval}")
@@ -53,7 +53,7 @@ class Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """Read FREQ=…;INTERVAL=…;BYDAY=…;COUNT=…;UNTIL=YYYYMMDD. Raise RuleError."""
+    """Parse FREQ=…;INTERVAL=…;BYDAY=…;COUNT=…;UNTIL=YYYYMMDD. Raise RuleError."""
     if len(text) > MAX_RULE_CHARS:
         raise RuleError(f"a rule has at most {MAX_RULE_CHARS} characters")
     parts: dict[str, str] = {}
@@ -89,7 +89,7 @@ def _days(text: str) -> tuple[int, ...]:
 
 
 def _number(parts: dict[str, str], name: str, most: int) -> int:
-    """Return a number of the rule, 0 where it is not there."""
+    """Return a number of the rule, 0 if it is absent."""
     if name not in parts:
         return 0
     text = parts[name]
@@ -109,12 +109,12 @@ def _until(text: str) -> date | None:
 
 @lru_cache(maxsize=64)
 def zone(name: str) -> tzinfo:
-    """Return the zone of an IANA name. Raise RuleError where there is none."""
+    """Return the zone of an IANA name. Raise RuleError if it does not exist."""
     if name == "UTC":
         return UTC
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # a path, a folder or nothing at all
+    except (KeyError, ValueError, OSError):  # a path, a folder or a missing name
         raise RuleError(f"{name[:64]!r} is no time zone; name one as America/Lima or UTC") from None
 
 
@@ -129,7 +129,7 @@ def to_local(us: int, where: tzinfo) -> datetime:
 
 
 def occurrences(rule: Rule, start: datetime) -> Iterator[datetime]:
-    """Return the naive local times from start on, start among them where the rule fits it."""
+    """Yield the naive local times from start on, including start if it matches the rule."""
     given = 0
     for moment in _raw(rule, start):
         if moment < start:
@@ -174,16 +174,16 @@ def _monthly(start: datetime, step: int) -> Iterator[datetime]:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What is left of a repetition after a moment: when it is due next, None for never, and how often it was due."""
+    """The rest of a repetition after a moment: the next due time, None for never, and how often it was due."""
 
     due_us: int | None
     passed: int
 
 
 def next_after(repeat: str, start_us: int, time_zone: str, *, due_us: int, after_us: int) -> Next:
-    """Return what comes after a moment of what was due at due_us; an empty repeat is once.
+    """Return what follows after a moment, given the last due time due_us; an empty repeat means once.
 
-    passed counts how often it was due from due_us to the moment, both of them in it. Raise RuleError.
+    passed counts the occurrences from due_us to the moment, both inclusive. Raise RuleError.
     """
     if not repeat:
         return Next(None, 1)

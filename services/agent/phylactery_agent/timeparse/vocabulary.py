@@ -1,6 +1,6 @@
-"""The words of a time in Spanish and English, and the RE2 expressions they make.
+"""Spanish and English time words, and the RE2 expressions built from them.
 
-Every expression is for the beginning of a text. Group names are unique within one expression, as RE2 asks.
+Every expression matches at the beginning of a text. Group names are unique within one expression, as RE2 requires.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ PART_TIMES: Final = {
     "night": time(21),
     "dawn": time(6),
 }
-"""The time of a part of the day that is said without one."""
+"""The default time of a part of the day."""
 AFTERNOON: Final = frozenset({"afternoon", "evening", "night"})
-"""Parts in which five o'clock is 17:00."""
+"""Parts of the day in which five o'clock is 17:00."""
 _NUMBER_WORDS: Final = (
     ("un", "una", "a", "an", "one"),
     ("dos", "two"),
@@ -89,28 +89,28 @@ _NUMBERS: Final = {name: number for number, names in enumerate(_NUMBER_WORDS, 1)
     "thirty": 30,
 }
 HALVES: Final = {"y media": 30, "y cuarto": 15, "menos cuarto": -15, "en punto": 0}
-"""Minutes said after the hour."""
+"""Minutes given after the hour."""
 
 
 def fold(text: str) -> str:
-    """Return a text in lower case, without accents, its spaces single."""
+    """Return a text in lower case, without accents and with single spaces."""
     decomposed = unicodedata.normalize("NFKD", " ".join(text.casefold().split()))
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
 def word(text: str, table: Mapping[str, T]) -> T:
-    """Return what a word of an expression stands for, its plural too."""
+    """Return the meaning of a word of an expression, including plurals."""
     name = fold(text)
     return table[next(known for known in (name, name.removesuffix("s"), name.removesuffix("es")) if known in table)]
 
 
 def number_of(text: str) -> int:
-    """Return a number in figures or words."""
+    """Return a number written in figures or words."""
     return int(text) if text.isascii() and text.isdigit() else _NUMBERS[fold(text)]
 
 
 def _any(names: Mapping[str, object] | tuple[str, ...]) -> str:
-    """Return the expression for any of the words, with or without their accents."""
+    """Return the expression for any of the words, with or without accents."""
     accented = {"a": "[aá]", "e": "[eé]", "i": "[ií]", "o": "[oó]", "u": "[uú]", "n": "[nñ]", " ": r"\s+"}
     spelled = ("".join(accented.get(char, char) for char in name) for name in sorted(names, key=len, reverse=True))
     return "(?:" + "|".join(spelled) + ")"
@@ -166,7 +166,7 @@ _DAYS: Final = (
 )
 _DAY_PARTS: Final = (r"(?:por\s+la|en\s+la|esta|in\s+the|this|at)\s+(?P<part>" + _DAY_PART + ")", r"(?P<part>tonight)")
 _BARE_PART: Final = r"(?P<part>morning|afternoon|evening|night)"
-"""After tomorrow or a weekday alone: anywhere else it belongs to what is said."""
+"""Only after "tomorrow" or a weekday: elsewhere it belongs to the reminder's text."""
 _CLOCKS: Final = (
     r"(?P<noon>al\s+mediod[ií]a|at\s+noon)",
     r"(?:a\s+las?|at)\s+(?P<hour>" + _CLOCK_NUMBER + r")(?:[:.h](?P<minute>[0-5][0-9]))?"
@@ -184,20 +184,20 @@ PARTS: Final[tuple[tuple[Kind, str], ...]] = (
     *(("part", one) for one in (*_DAY_PARTS, _BARE_PART)),
     *(("clock", one) for one in _CLOCKS),
 )
-"""What a time is made of; a text is read by the first that fits."""
+"""The parts of a time; a text is parsed by the first that matches."""
 
 _NAMED: Final = expression(r"\(\?P<[a-z]+>")
 
 
 def _plain(*expressions: str) -> str:
-    """Return any of the expressions, without the names of their groups."""
+    """Return an alternation of the expressions, without group names."""
     return "(?:" + "|".join(_NAMED.sub("(?:", one) for one in expressions) + ")"
 
 
 def when_expression(*, last: bool) -> str:
-    """Return the expression for a whole time, in a group called when: at the end of a clause, or before more words.
+    """Return the expression for a whole time, in a group named when: at the end of a clause, or before more words.
 
-    It finds parts in any number; whether they make a time, resolve says.
+    It matches parts in any number; resolve decides whether they form a time.
     """
     with_part = r"(?:tomorrow|(?:on\s+)?" + _WEEKDAY + r")\s+" + _BARE_PART
     part = _plain(with_part, *(one for _, one in PARTS if one != _BARE_PART))
