@@ -12,7 +12,7 @@ from phylactery_agent.runtime.storage.records import Owner
 
 
 class GrpcServices:
-    """runtime.services.Services over gRPC."""
+    """Implementation of ports.services.Services over gRPC."""
 
     def __init__(self, riskgate: aio.Channel, memory: aio.Channel) -> None:
         self._channels = (riskgate, memory)

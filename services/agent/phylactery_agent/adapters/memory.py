@@ -63,7 +63,7 @@ def _metadata(owner: Owner) -> aio.Metadata:
 
 
 class OutputsAdapter:
-    """ports.Outputs for one end user."""
+    """Implementation of ports.Outputs for one end user."""
 
     def __init__(self, connection: MemoryConnection, owner: Owner) -> None:
         self._stub, self._metadata = connection.outputs, _metadata(owner)
@@ -133,7 +133,7 @@ async def _parts(spec: output_pb2.OutputSpec, text: str) -> AsyncIterator[output
 
 
 class TranscriptAdapter:
-    """runtime.services.Transcript for one end user."""
+    """Implementation of ports.services.Transcript for one end user."""
 
     def __init__(self, connection: MemoryConnection, owner: Owner) -> None:
         self._stub, self._metadata = connection.messages, _metadata(owner)
@@ -183,7 +183,7 @@ def _message(message: memory_pb2.Message) -> TranscriptMessage:
 
 
 class MemoriesAdapter:
-    """runtime.services.UserMemory for one end user."""
+    """Implementation of ports.services.UserMemory for one end user."""
 
     def __init__(self, connection: MemoryConnection, owner: Owner) -> None:
         self._stub, self._metadata = connection.messages, _metadata(owner)

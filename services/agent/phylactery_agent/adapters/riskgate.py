@@ -141,7 +141,7 @@ def failure_of(error: aio.AioRpcError) -> GateUnavailableError | GateRefusedErro
 
 
 class RiskGateAdapter:
-    """The runtime.services.TaskGate and Approvals for one end user.
+    """Implementation of ports.services.TaskGate and Approvals for one end user.
 
     Evaluate may also refuse: CALL_CONFLICT, TOO_MANY_PENDING, INVALID_REQUEST.
     """
@@ -376,7 +376,7 @@ _ITSELF: Final = Principal("phylactery-agent", "phylactery-agent", frozenset())
 
 
 class CatalogAdapter:
-    """ports.ToolCatalog."""
+    """Implementation of ports.ToolCatalog."""
 
     def __init__(self, channel: aio.Channel) -> None:
         self._policies = policy_pb2_grpc.PolicyServiceStub(channel)
@@ -416,7 +416,7 @@ _SECRETS: Final = frozenset(range(inspection_pb2.FINDING_KIND_PRIVATE_KEY, inspe
 
 
 class InspectionAdapter:
-    """ports.Inspector for one end user."""
+    """Implementation of ports.Inspector for one end user."""
 
     def __init__(self, connection: RiskGateConnection, owner: Owner) -> None:
         self._inspections = connection.inspections

@@ -56,11 +56,11 @@ class Showing:
         return [card for run in runs if (card := await self.pending(run)) is not None]
 
     async def waiting(self, owner: Owner, thread_id: str, shown: Mapping[str, str]) -> Sequence[ApprovalInfo]:
-        """Return what waits in a thread, the first the run waits for, if that is what somebody showed the requester.
+        """Return a thread's pending approvals, the waiting run's first, if they match what the requester was shown.
 
-        shown has the hashes by approval id. Nothing is returned where they are not all of one card, the newest, where
-        more waits than was shown, in another run too, where something else was said since, where another person is
-        asked, or where RiskGate cannot be asked.
+        shown has the hashes by approval id. Return nothing if they are not all of one card, the newest; if more is
+        pending than was shown, including in another run; if another message was sent since; if another person must
+        approve; or if RiskGate is unavailable.
         """
         run = await self._runs.newest(owner, thread_id)
         waiting = await self._runs.waiting_in(owner, thread_id)

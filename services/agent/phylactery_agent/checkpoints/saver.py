@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Holder(Protocol):
-    """Writes a checkpoint later, with what first rests on it, in one transaction and under its own fence."""
+    """A writer of deferred checkpoints, stored with their first dependent write under the holder's own fence."""
 
     def hold(self, work: Callable[[Connection, int], None], *, slot: object, kept: Any) -> None:
         """Accept a deferred write and replace the one previously held in this slot."""
@@ -50,7 +50,7 @@ class Holder(Protocol):
         ...
 
     async def flush(self) -> None:
-        """Write what is held."""
+        """Write all deferred checkpoints."""
         ...
 
 
@@ -98,7 +98,7 @@ class _Waiting:
     blobs: dict[tuple[str, str], bytes]
 
     def write(self, connection: Connection, _now_us: int) -> None:
-        """Store it."""
+        """Store the checkpoint."""
         rows.put(connection, self.row, self.blobs)
 
 
@@ -250,7 +250,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         for _ in range(_TRIES):
-            # Another process may take the thread's next sequence at that moment; the write then fails visibly.
+            # Another process may take the thread's next sequence at the same moment; the next try sees its row.
             with contextlib.suppress(IntegrityError):
                 return await self._database.write(work)
         raise Unavailable("STORE_UNAVAILABLE", "another process writes the same thread faster; try again in a moment")

@@ -64,7 +64,7 @@ Blob = tuple[str, str, str, str, bytes]
 
 @dataclass(slots=True)
 class Gathered:
-    """The unit.Part for the saver's rows."""
+    """The unit of work's Part for the saver's rows."""
 
     heads: list[Head] = field(default_factory=list)
     blobs: list[Blob] = field(default_factory=list)

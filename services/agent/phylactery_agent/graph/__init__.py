@@ -1,1 +1,1 @@
-"""The secured graph: state, nodes and the builder that joins them."""
+"""The agent's graphs: shared core, secured graph, react graph and LLM mode."""

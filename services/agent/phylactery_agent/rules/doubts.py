@@ -26,7 +26,7 @@ _OPERATORS: Final = frozenset(
      "retraction", "announce", "idiom"}
 )  # fmt: skip
 KINDS: Final = _OPERATORS | {QUESTION, WHICH_FILE, WHAT_CONTENT, COPY, BESIDE, WHICH_TIME}
-"""Every kind of doubt; each has a sentence in texts_doubts."""
+"""Every kind of doubt; each has a sentence in i18n.doubts."""
 _NOT_OF_TALK: Final = frozenset({"past", "future", "report", "irony"})
 """Kinds that are irrelevant for words that were not taken for a request anyway."""
 STANDING: Final = frozenset({"it", "that", "this", "them", "eso", "esto", "ese", "este"})

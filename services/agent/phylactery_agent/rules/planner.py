@@ -89,7 +89,7 @@ def read_request(text: str) -> Reading:
 
 
 def _with_courtesy(text: str, cleaned: str, readings: list[list[PlannedCall]]) -> list[list[PlannedCall]]:
-    """Return the readings with the final courtesy restored where a message may end with it."""
+    """Return the readings with the final courtesy restored if it may be the end of a dictated mail body."""
     last = readings[-1][0]
     body = last.args.get("body")
     _, _, tail = text.strip().rpartition(cleaned)

@@ -35,7 +35,7 @@ class ServedGraph:
 
 
 class Graphs:
-    """The graphs of a process."""
+    """The compiled graphs of a process."""
 
     def __init__(self, checkpointer: BaseCheckpointSaver[Any], react: ReactOptions | None = None) -> None:
         """Compile the graphs; react holds the deployment's options for the react graph."""

@@ -34,7 +34,7 @@ class GraphSpec:
     """The node at which every turn begins, including a turn that resumes after a suspension."""
     nodes: Mapping[str, NodeFunction]
     recursion_limit: int
-    """The safety limit behind the graph's own guards. LangGraph's default of 10007 is no effective limit."""
+    """The safety limit behind the graph's own guards. LangGraph's default of 10007 is too high to protect anything."""
     new_run_input: Callable[[Turn], dict[str, Any]]
     reentry_input: Callable[[Turn], dict[str, Any]]
     continues: frozenset[str] = frozenset()

@@ -29,7 +29,7 @@ from phylactery_agent.tools.registry import TOOL_REGISTRY
 Kind = Literal["send", "write", "delete", "remind", "other"]
 T = TypeVar("T")
 KINDS: Final[tuple[Kind, ...]] = ("send", "write", "delete", "remind", "other")
-"""Kinds of claims; each has a sentence claim_<kind> in texts_model. other is any effect at all."""
+"""Kinds of claims; each has a sentence claim_<kind> in i18n.model_texts. other is any effect at all."""
 
 _MAIL: Final = r"e-?mails?|mails?|messages?|sms|whatsapp|correos?|mensajes?|recados?|\S+@\S+\.\S+"
 _FILE: Final = (

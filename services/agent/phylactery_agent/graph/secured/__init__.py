@@ -1,1 +1,1 @@
-"""The `secured` graph."""
+"""The secured graph: builder and nodes."""

@@ -22,7 +22,7 @@ from phylactery_agent.graph.secured.nodes.supervisor import supervisor
 from phylactery_agent.graph.secured.nodes.tools import tools
 
 RECURSION_LIMIT: Final = MAX_SUPERSTEPS + 5
-"""The safety limit behind Supervisor's own guard. LangGraph's default of 10007 is no effective limit."""
+"""The safety limit behind Supervisor's own guard. LangGraph's default of 10007 is too high to protect anything."""
 
 NODES: Final[dict[str, NodeFunction]] = {
     "Router": router,

@@ -35,7 +35,7 @@ from phylactery_agent.tools.specs import SendEmailArguments
 GOODBYE_SECONDS: Final = 1.0
 """Time limit for a server's goodbye after it accepted the message.
 
-With both limits of the settings, within the tool's.
+With both limits in the settings below the tool's own.
 """
 _GO_ON: Final = 354
 _TAKEN: Final = 250

@@ -90,10 +90,10 @@ class _Bounded(httpx2.AsyncBaseTransport):
 
 @asynccontextmanager
 async def http_streams(config: ServerConfig) -> AsyncIterator[Any]:
-    """Return the streams of a server's messages.
+    """Yield the streams of a server's messages.
 
     Raises:
-        McpConfigError: a file of the configuration cannot be read.
+        McpConfigError: A file of the configuration cannot be read.
     """
     bounds = httpx2.Timeout(_CONNECT_SECONDS, read=None)  # each call has its own timeout
     headers = {"accept-encoding": "identity", **config.headers()}
