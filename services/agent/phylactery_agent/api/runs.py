@@ -125,9 +125,9 @@ class RunEdge:
         return retried
 
     async def _report_effects(self, owner: Owner, run_id: str) -> None:
-        """Send RiskGate a run's pending effect reports now; for effects it never saw it then knows that none happened.
+        """Deliver a run's pending effect reports now, so that effects RiskGate never saw are known not to have run.
 
-        If RiskGate is unavailable, nothing changes.
+        If RiskGate is unavailable, nothing becomes known and nothing changes.
         """
         run = await self._t.runs.get(owner, run_id)
         with contextlib.suppress(GateUnavailableError, DutyTakenError):

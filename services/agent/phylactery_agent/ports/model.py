@@ -90,10 +90,10 @@ class Model(Protocol):
         on_text: Callable[[str], Awaitable[None]] | None = None,
         keep: bool = True,
     ) -> ModelReply:
-        """Return the model's reply. key names the call in the run: a repeated node gets the same reply free of charge.
+        """Return the model's reply. key names the call in the run: a node that runs again gets the same reply unpaid.
 
         A key with a different conversation is a new, paid request. on_text receives the whole text so far each time it
         grows; a retried reply starts over. Without keep nothing of the reply is stored (for a turn that must not be
-        stored), and a repeated node pays again.
+        stored), and a node that runs again pays again.
         """
         ...

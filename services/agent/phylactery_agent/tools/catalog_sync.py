@@ -80,7 +80,7 @@ class CatalogCheck:
             await self.look()
 
     def forget(self) -> None:
-        """Withdraw all objections, so that the next check starts from RiskGate's answer."""
+        """Withdraw all objections and drop the catalog view, so that a later check queries RiskGate itself."""
         for name in self._said:
             withdraw(name, _BY)
         self._said.clear()
