@@ -24,7 +24,7 @@ CompiledGraph = CompiledStateGraph[Any, TurnContext, Any, Any]
 
 @dataclass(frozen=True)
 class GraphSpec:
-    """The specification of one graph. A suspended run resumes only in a graph of the same version."""
+    """The specification of one graph. A suspended run resumes only in a graph that has or continues its version."""
 
     name: str
     descriptions: Mapping[Language, str]
