@@ -189,7 +189,7 @@ async def test_a_run_of_a_graph_that_is_gone_ends_with_a_named_reason(
         raise registry.UnknownGraphError(name)
 
     monkeypatch.setattr(Graphs, "get", gone)
-    answered = await ana.say("sigue")
+    answered = await ana.say("sí")
     assert (answered.run.id, answered.run.reason) == (asked.run.id, "GRAPH_CHANGED")
 
 
