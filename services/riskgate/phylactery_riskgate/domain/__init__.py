@@ -1,1 +1,1 @@
-"""What RiskGate decides and why, with neither a wire nor a database."""
+"""RiskGate's decision logic, independent of transport and storage."""

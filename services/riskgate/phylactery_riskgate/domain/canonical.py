@@ -1,4 +1,4 @@
-"""RFC 8785 canonical JSON and the hashes over it."""
+"""RFC 8785 canonical JSON, and hashes over it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLAIN = json.JSONEncoder(
 
 
 def canonical_bytes(value: Any) -> bytes:
-    """Write a JSON value in its RFC 8785 form, UTF-8.
+    """Return the RFC 8785 form of a JSON value, in UTF-8.
 
     Raises:
         ValueError: the value has no such form (NaN, an integer beyond 2^53 - 1, a lone surrogate, another type).
@@ -30,7 +30,7 @@ def canonical_bytes(value: Any) -> bytes:
 
 
 def _plain_bytes(value: Any) -> bytes:
-    """Write a plain value; where the fast encoder gives up (deep nesting, a lone surrogate) the standard one says."""
+    """Encode a plain value, with the standard encoder if the fast one fails (deep nesting, a lone surrogate)."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
@@ -38,10 +38,10 @@ def _plain_bytes(value: Any) -> bytes:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether ordinary encoders, many times faster, write exactly the RFC 8785 form of a value.
+    """Return True if ordinary encoders, many times faster, produce exactly the RFC 8785 form of a value.
 
-    It does where every name is ASCII, so that all orders of names are one, and every number a small integer. Strings
-    both escape alike.
+    They do if every name is ASCII, so that all sort orders agree, and every number is a small integer. Both escape
+    strings alike.
     """
     kind = type(value)
     if kind is int:
@@ -49,7 +49,7 @@ def _is_plain(value: Any) -> bool:
     if kind is dict:
         try:
             ascii_names = "".join(value).isascii()
-        except TypeError:  # a name is no text
+        except TypeError:  # a name is not a string
             return False
         return ascii_names and _all_plain(value.values())
     return _all_plain(value) if kind is list else kind in _LEAVES
@@ -66,12 +66,12 @@ def _all_plain(values: Iterable[Any]) -> bool:
 
 
 def sha256(data: bytes) -> str:
-    """Hash bytes, written "sha256:" and 64 hex digits."""
+    """Return the SHA-256 of bytes as "sha256:" and 64 hex digits."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def hash_json(value: Any) -> str:
-    """Hash the RFC 8785 form of a JSON value.
+    """Return the hash of the RFC 8785 form of a JSON value.
 
     Raises:
         ValueError: the value has no such form.

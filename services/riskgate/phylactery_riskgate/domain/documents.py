@@ -1,6 +1,6 @@
-"""Reads a bundle's YAML and JSON files so that every value knows its line.
+"""YAML and JSON reader for bundle files that keeps the line of every value.
 
-Only what JSON can say is read: no anchors, no tags, no dates, no yes/no, and a repeated key is an error.
+Only JSON's data model is accepted: no anchors, no tags, no dates, no yes/no, and a repeated key is an error.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ T = TypeVar("T")
 
 
 _MAX_DEPTH = 100
-"""No document is nested deeper: a loader that follows a hostile one runs out of stack, which ends the process."""
+"""The nesting limit; on a deeper hostile document a loader would overflow the stack, which ends the process."""
 _MAX_DIGITS = 400
-"""As many as a double has at most; Python refuses to read ten times as many."""
+"""The number of digits a double has at most; Python refuses to read ten times as many."""
 
 
 _MAX_FAULTS = 200
-"""How many faults of one document are told."""
+"""The maximum number of faults reported for one document."""
 
 
 class BundleError(Exception):
-    """A bundle that cannot be used; says the file, the line (0 where there is none) and why.
+    """An unusable bundle; gives the file, the line (0 if there is none) and the reason.
 
-    ``more`` holds the faults found beside the first one.
+    ``more`` holds the other faults.
     """
 
     def __init__(self, file: str, line: int, message: str, more: Iterable[BundleError] = ()) -> None:
@@ -43,26 +43,26 @@ class BundleError(Exception):
 
     @property
     def all(self) -> tuple[BundleError, ...]:
-        """Every fault that was found, this one first."""
+        """Return every fault found, this one first."""
         return (self, *(fault for one in self.more for fault in one.all))
 
 
 class Faults:
-    """Collects faults, so that one reading of a bundle tells all of them."""
+    """A collector of faults, so that one reading of a bundle reports all of them."""
 
     def __init__(self) -> None:
         self._found: list[BundleError] = []
 
     def __bool__(self) -> bool:
-        """Return whether there is any."""
+        """Return True if there are faults."""
         return bool(self._found)
 
     def add(self, fault: BundleError) -> None:
-        """Keep a fault and go on."""
+        """Record a fault and continue."""
         self._found += fault.all
 
     def catch(self, work: Callable[[], T]) -> T | None:
-        """Return what work answers, or None where it raised a BundleError, which is kept."""
+        """Return the result of work, or None if it raised a BundleError, which is recorded."""
         try:
             return work()
         except BundleError as error:
@@ -70,18 +70,18 @@ class Faults:
             return None
 
     def check(self) -> None:
-        """Raise the first fault, with the others in it, where there is any."""
+        """Raise the first fault, with the others attached, if there are any."""
         if self._found:
             first, *more = (BundleError(one.file, one.line, one.message) for one in self._found)
             raise BundleError(first.file, first.line, first.message, more)
 
 
 _BASE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's, where it is: 20 times faster, so that a hostile megabyte holds nobody up."""
+"""libyaml's loader if available: 20 times faster, so that a hostile megabyte does not block others."""
 
 
 class _Loader(_BASE):  # type: ignore[misc,valid-type]  # chosen at run time
-    """Resolves plain words as JSON does."""
+    """A YAML loader that resolves plain scalars as JSON does."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - as PyYAML declares it
 
@@ -106,32 +106,32 @@ _SCALARS: dict[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file's content and the line (from 1) of every place in it."""
+    """One file's content, and the line (from 1) of every place in it."""
 
     file: str
     data: Any
     lines: Mapping[Place, int]
 
     def line(self, place: Sequence[str | int]) -> int:
-        """Return the line of a place, or of the nearest place above it."""
+        """Return the line of a place, or of its nearest known ancestor."""
         tokens = tuple(place)
         while tokens and tokens not in self.lines:
             tokens = tokens[:-1]
         return self.lines.get(tokens, 1)
 
     def error(self, place: Sequence[str | int], message: str) -> BundleError:
-        """Build the error of a place."""
+        """Return the error for a place."""
         return BundleError(self.file, self.line(place), message)
 
     def only(self, key: str) -> Document:
-        """Return the document with one of its top-level keys alone."""
+        """Return the document reduced to one of its top-level keys."""
         return Document(self.file, {key: self.data[key]}, self.lines)
 
     def parse(self, model: type[ModelT]) -> ModelT:
-        """Read the content as a model.
+        """Validate the content as a model.
 
         Raises:
-            BundleError: it does not fit; name every place that does not.
+            BundleError: it does not validate; lists every invalid place.
         """
         try:
             return model.model_validate(self.data)
@@ -149,7 +149,7 @@ def read_document(file: str, text: str) -> Document:
     """Read one YAML or JSON file.
 
     Raises:
-        BundleError: the file is no such document, or is empty.
+        BundleError: the file is not such a document, or is empty.
     """
     try:
         depth = 0

@@ -1,1 +1,1 @@
-"""A policy bundle: files, cases, lint, diff and report."""
+"""Policy bundles: files, cases, lint, diff and report."""

@@ -1,4 +1,4 @@
-"""A policy bundle: a folder that holds everything RiskGate decides by."""
+"""Loading and validation of a policy bundle: the folder with everything RiskGate decides by."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ __all__ = [
 ]
 
 _MAX_REVISION = 2**53 - 1
-"""What every JSON reader holds exactly; a bundle of this revision can never be followed by another."""
+"""The largest integer every JSON reader holds exactly; a bundle with this revision can never have a successor."""
 _WEEK_SECONDS = 604_800
 _OWN_NAME = re.compile(r"^for policy `policy0`, ")
-"""How Cedar begins a message about a policy that was validated alone."""
+"""The prefix of Cedar's messages about a policy that was validated alone."""
 _DECIMAL_HINT = (
     '; a JSON "number" and an amount are decimals in Cedar: compare them with .greaterThan(decimal("5.0")), '
     '.lessThan(…) or == decimal("5.0"); < and > are for whole numbers, "type: integer"'
@@ -70,14 +70,14 @@ class _Strict(BaseModel):
 
 
 class EligibleEntry(_Strict):
-    """Who may approve a class: whoever is in one of the groups and at one of the levels; an empty list asks nothing."""
+    """The approvers of a class: members of any of the groups, at any of the levels; an empty list is no restriction."""
 
     groups: Annotated[list[Identifier], Field(max_length=50)] = []
     levels: Annotated[list[Name], Field(max_length=20)] = []
 
 
 class ClassEntry(_Strict):
-    """One approval class as riskgate.yaml writes it."""
+    """One approval class in riskgate.yaml."""
 
     name: Name
     approvers: Annotated[int, Field(ge=1, le=10)]
@@ -87,7 +87,7 @@ class ClassEntry(_Strict):
 
 
 class SettingsFile(_Strict):
-    """riskgate.yaml."""
+    """The contents of riskgate.yaml."""
 
     revision: Annotated[int, Field(ge=1, le=_MAX_REVISION)]
     classes: Annotated[list[ClassEntry], Field(min_length=1, max_length=10)]
@@ -103,7 +103,7 @@ class SettingsFile(_Strict):
 
 
 class UserEntry(_Strict):
-    """What the bundle says about one user of one tenant; ``approver`` false lets them approve nothing."""
+    """One user of one tenant in entities.json; with ``approver`` false the user may not approve anything."""
 
     id: Identifier
     tenant: Identifier
@@ -113,24 +113,24 @@ class UserEntry(_Strict):
 
 
 class EntitiesFile(_Strict):
-    """entities.json."""
+    """The contents of entities.json."""
 
     groups: list[Identifier] = []
     users: Annotated[list[UserEntry], Field(max_length=20_000)] = []
 
     @property
     def members(self) -> dict[str, int]:
-        """How many users are in each group that is declared."""
+        """Return the number of users in each declared group."""
         counted = Counter(group for user in self.users for group in set(user.groups))
         return {group: counted[group] for group in self.groups}
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A loaded, checked bundle.
+    """A loaded and validated bundle.
 
-    ``hash`` is over every file but its signature; ``classes`` ascend, ``levels`` begin with the lowest, ``users`` are
-    keyed by tenant and id. ``case_tools`` are tools only the cases in tests/ know.
+    ``hash`` covers every file except the signature. ``classes`` are in ascending order, ``levels`` start with the
+    lowest, and ``users`` are keyed by tenant and id. ``case_tools`` are tools that only the cases in tests/ define.
     """
 
     revision: int
@@ -152,9 +152,9 @@ class Bundle:
     files: BundleFiles = field(compare=False, repr=False)
 
     def asked_as(self, name: str) -> str:
-        """Return the class that is asked where a class is wanted: the requester's, where nobody else is there.
+        """Return the class to request approval for: the requester's class if no one else can approve.
 
-        A class that takes several people stays what it is: the requester is only one.
+        A class that takes several approvers is returned unchanged, because the requester is only one.
         """
         instead = any(one.name == name and one.who != "requester" and one.approvers == 1 for one in self.classes)
         if not self.single_user or not instead:
@@ -162,34 +162,34 @@ class Bundle:
         return [one.name for one in self.classes if one.who == "requester"][-1]
 
     def answerable(self, name: str) -> bool:
-        """Return True if there is anybody to answer what is asked as this class."""
+        """Return True if at least one user can approve a request of this class."""
         return not self.single_user or any(one.name == name and one.who == "requester" for one in self.classes)
 
 
 @cache
 def packaged_tools() -> Mapping[str, CatalogTool]:
-    """Return the catalog of the packaged bundle: what the packaged policies may name on any catalog.
+    """Return the packaged bundle's catalog: the tools that the packaged policies may name with any catalog.
 
-    A bundle does not get these tools from here: a call of a tool that its own catalog does not hold stays BLOCKED.
+    The tools are not added to a bundle: a call of a tool that is not in the bundle's own catalog stays BLOCKED.
     """
     text = (default_bundle_folder() / TOOLS_FILE).read_text(encoding="utf-8")
     return read_catalog(read_document(TOOLS_FILE, text), tuple(SettingsFile.model_fields["levels"].default))
 
 
 def load_bundle(folder: Path) -> Bundle:
-    """Load and check the bundle in a folder. Every file is read once, so what is hashed is what is used.
+    """Load and validate the bundle in a folder. Each file is read once, so the bytes hashed are the bytes used.
 
     Raises:
-        BundleError: the folder is no valid bundle; names every fault that was found, with file and line.
+        BundleError: the folder is not a valid bundle; lists every fault found, with file and line.
     """
     return read_bundle(read_folder(folder))
 
 
 def read_bundle(files: BundleFiles) -> Bundle:
-    """Read and check a bundle.
+    """Read and validate a bundle.
 
     Raises:
-        BundleError: it is no valid bundle; name every fault that was found, with file and line.
+        BundleError: the bundle is not valid; lists every fault found, with file and line.
     """
     faults = Faults()
     settings = faults.catch(lambda: _settings(files))
@@ -244,13 +244,13 @@ def read_bundle(files: BundleFiles) -> Bundle:
 
 
 def with_tools(bundle: Bundle, tools: Mapping[str, CatalogTool]) -> Bundle:
-    """Return the bundle with more tools in its catalog; its cases run under one."""
+    """Return the bundle with additional tools in its catalog, to run the bundle's cases."""
     everything = {**bundle.tools, **tools}
     return replace(bundle, tools=everything, schema=_schema(everything, bundle.classes, bundle.levels))
 
 
 def without_policy(bundle: Bundle, policy_id: str) -> Bundle:
-    """Return the bundle as if one policy had been forgotten: a case must notice."""
+    """Return the bundle without one policy; the cases should detect the difference."""
     return replace(bundle, policies=tuple(policy for policy in bundle.policies if policy.id != policy_id))
 
 
@@ -300,7 +300,7 @@ def _settled(
     tools: dict[str, CatalogTool] | None,
     cases: _Cases | None,
 ) -> tuple[dict[str, CatalogTool], _Cases] | None:
-    """Return catalog and cases with what the settings say about tools, None where either could not be read."""
+    """Return catalog and cases with the tool settings applied, or None for one that could not be read."""
     if tools is None or cases is None:
         return None
     budgets = read_budgets(_document(files, SETTINGS_FILE), parsed.budgets, {**tools, **cases[1]}, levels)
@@ -309,7 +309,7 @@ def _settled(
 
 
 def _classes(document: Document, parsed: SettingsFile) -> tuple[ApprovalClass, ...]:
-    """Read the classes; who a class asks must not get weaker upwards, because a class satisfies every one below."""
+    """Read the approval classes. Requirements must not weaken with rank: a class satisfies every class below it."""
     classes: list[ApprovalClass] = []
     for rank, entry in enumerate(parsed.classes):
         place = ("classes", rank)
@@ -337,12 +337,12 @@ def _classes(document: Document, parsed: SettingsFile) -> tuple[ApprovalClass, .
 
 
 def _widens(below: frozenset[str], above: frozenset[str]) -> bool:
-    """Return whether what is asked above lets somebody in whom it keeps out below; an empty set lets everybody in."""
+    """Return True if the higher class admits an approver that the lower one excludes; an empty set admits all."""
     return bool(below) and not (above and above <= below)
 
 
 def read_entities(files: BundleFiles) -> EntitiesFile:
-    """Return what entities.json says, nothing where there is none. Raise BundleError where it cannot be read."""
+    """Return the contents of entities.json, empty if the file is missing. Raise BundleError if it is unreadable."""
     return _document(files, ENTITIES_FILE).parse(EntitiesFile) if ENTITIES_FILE in files.texts else EntitiesFile()
 
 
@@ -380,7 +380,7 @@ def _schema(
 def _check_policies(
     policies: tuple[Policy, ...], schema: cedarpy.Schema, levels: tuple[str, ...], faults: Faults
 ) -> None:
-    """Let Cedar validate the policies: all at once, and each alone only where one of them does not fit."""
+    """Validate the policies with Cedar: all at once, and one by one only if that fails."""
     silent = silent_groups(levels)
     if silent:
         faults.add(BundleError(POLICIES_FOLDER, 0, f"policies over {', '.join(silent)} would never fire"))

@@ -1,4 +1,4 @@
-"""Runs a bundle's own cases: do they pass, which policies do they reach, and would they notice a changed policy."""
+"""Bundle test runner: case results, policy coverage and mutation testing."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from phylactery_riskgate.domain.policy.policies import Policy
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A bundle in which one policy says something else; ``change`` says what.
+    """A bundle with one changed policy; ``change`` describes the change.
 
-    ``whole`` is a change of the policy as a whole. Where only a condition is forgotten, another policy may say the
-    same, so that no case can notice.
+    ``whole`` is True if the policy as a whole was changed. Where only a condition was dropped, another policy may have
+    the same effect, so that no case can detect the mutant.
     """
 
     policy: Policy
@@ -32,18 +32,18 @@ class Mutant:
 
 
 def engine_for_cases(bundle: Bundle) -> DecisionEngine:
-    """Return the engine the cases run under: the catalog, and the tools only they know."""
+    """Return the engine for the cases: the catalog plus the tools that only the cases define."""
     return DecisionEngine(with_tools(bundle, bundle.case_tools) if bundle.case_tools else bundle)
 
 
 def run_bundle_tests(bundle: Bundle) -> tuple[CaseResult, ...]:
-    """Run every case in the bundle's tests/, in the order they are written."""
+    """Run every case in the bundle's tests/, in file order."""
     engine = engine_for_cases(bundle)
     return tuple(CaseResult(case.name, _differences(engine, case)) for case in bundle.cases)
 
 
 def ask_case(case: BundleCase, engine: DecisionEngine) -> Verdict:
-    """Decide about the call of a case."""
+    """Decide the call of a case."""
     user = case.user
     return engine.decide(
         RawCall(case.tool, "case", arguments_struct=case.arguments),
@@ -56,7 +56,7 @@ def ask_case(case: BundleCase, engine: DecisionEngine) -> Verdict:
 
 
 def _approved(case: BundleCase, bundle: Bundle) -> frozenset[str]:
-    """Return the classes that are satisfied by those who say yes in a case."""
+    """Return the classes that a case's approvers satisfy."""
     found: set[str] = set()
     for wanted in bundle.classes:
         said = [
@@ -69,7 +69,7 @@ def _approved(case: BundleCase, bundle: Bundle) -> frozenset[str]:
 
 
 def covered(bundle: Bundle) -> dict[str, tuple[str, ...]]:
-    """Return, for every policy, the cases in which it determined an answer to any question; none is empty."""
+    """Return, for each policy, the cases in which it determined an answer to any question; () if there are none."""
     engine = engine_for_cases(bundle)
     found: dict[str, list[str]] = {policy.id: [] for policy in bundle.policies}
     for case in bundle.cases:
@@ -80,13 +80,13 @@ def covered(bundle: Bundle) -> dict[str, tuple[str, ...]]:
 
 
 def surviving(bundle: Bundle) -> Iterator[tuple[Mutant, bool]]:
-    """Return every mutant of the bundle and whether it survives: whether all cases pass as if nothing had changed."""
+    """Yield each mutant of the bundle and whether it survives, i.e. all cases still pass."""
     for mutant in mutants(bundle):
         yield mutant, not _noticed(mutant.bundle)
 
 
 def mutants(bundle: Bundle) -> Iterator[Mutant]:
-    """Make every policy forgotten once, turned around once, and each of its conditions forgotten once."""
+    """Generate the mutants: each policy removed, each policy's effect inverted, and each of its conditions removed."""
     for index, policy in enumerate(bundle.policies):
         others = (bundle.policies[:index], bundle.policies[index + 1 :])
         yield Mutant(policy, "forgotten", replace(bundle, policies=(*others[0], *others[1])), whole=True)
@@ -110,7 +110,7 @@ def _changed(tree: pst.Template) -> Iterator[tuple[str, pst.Template]]:
 
 
 def _without_operand(node: pst.Expr) -> Iterator[tuple[str, pst.Expr]]:
-    """Return a condition once without each operand of its || (an && keeps later operands from failing)."""
+    """Return the condition without each operand of its ||; && is left alone, as its operands may guard later ones."""
     if isinstance(node, pst.BinaryOp) and node.op == "or":
         yield "left of ||", node.right
         yield "right of ||", node.left

@@ -1,4 +1,4 @@
-"""The cases a bundle brings: a call and a user, and the decision they must get."""
+"""A bundle's test cases: a call, a user and the expected decision."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from phylactery_riskgate.domain.policy.evidence import MAX_INTENT, MAX_ORIGIN, M
 from phylactery_riskgate.domain.policy.usage import Charge, units_of
 
 _CASE = "the case"
-"""Where everything of a case was found."""
+"""The place of every value of a case, in evidence."""
 
 
 class _Strict(BaseModel):
@@ -25,7 +25,7 @@ class _Strict(BaseModel):
 
 
 class CaseUser(_Strict):
-    """Who asks; a delegated user's level is the one entities.json says."""
+    """The requesting user. A delegated user's level comes from entities.json."""
 
     id: str = "ana"
     tenant: str = "acme"
@@ -35,7 +35,7 @@ class CaseUser(_Strict):
 
 
 class CaseApprover(_Strict):
-    """Who approves, as their own token describes them; entities.json may add a level and groups, or take it away."""
+    """An approver as described by their own token; entities.json may add a level and groups, or revoke the right."""
 
     id: Annotated[str, Field(min_length=1)]
     level: str = "user"
@@ -44,7 +44,7 @@ class CaseApprover(_Strict):
 
 
 class Expectation(_Strict):
-    """What must come out. ``policies`` and ``reason`` are compared only where they are written."""
+    """The expected result. ``policies`` and ``reason`` are compared only if given."""
 
     decision: Literal["ALLOW", "AUTH_REQUIRED", "BLOCKED"]
     approval_class: str | None = None
@@ -59,7 +59,7 @@ def _exact(value: float) -> float:
 
 
 class CaseUsage(_Strict):
-    """What a budget has counted before the call. By default every recipient of the call is new to it."""
+    """Budget usage before the call. By default every recipient of the call is new."""
 
     calls: Annotated[int, Field(ge=0)] = 0
     amount: Annotated[int | float, AfterValidator(_exact)] = 0
@@ -67,16 +67,16 @@ class CaseUsage(_Strict):
     new_recipients: Annotated[int, Field(ge=0)] | None = None
 
     def counters(self, recipients: int) -> Counters:
-        """Tell it as the records would, for a call with so many recipients."""
+        """Return the counters as the store would hold them, for a call with the given number of recipients."""
         new = recipients if self.new_recipients is None else self.new_recipients
         return Counters(self.calls, units_of(self.amount) or 0, self.recipients, new)
 
 
 class CaseFacts(_Strict):
-    """What the task of a call told: by default that nobody asked for it, and that its arguments come from nowhere.
+    """Task facts of a call. By default the call was not requested and its arguments have no known origin.
 
-    ``origin`` is the worst one; ``by`` names arguments whose own origin is another, each a top-level name.
-    ``foreign`` is so with the worst origin, unless it is said; who understood a request are the rules.
+    ``origin`` is the worst origin; ``by`` gives a different origin for named top-level arguments. ``foreign`` defaults
+    to True with the worst origin. The request is understood by the rules.
     """
 
     shown: bool = True
@@ -90,7 +90,7 @@ class CaseFacts(_Strict):
     from_text: bool = False
 
     def read(self, _tool: CatalogTool, bound: BoundCall) -> TaskFacts:
-        """Tell it as a task would."""
+        """Return the facts as a task would report them."""
         if not self.shown:
             return UNSHOWN
         found = [Evidence(pointer((name,)), self.by.get(name, self.origin), _CASE) for name in bound.arguments]
@@ -109,10 +109,10 @@ class CaseFacts(_Strict):
 
 
 class BundleCase(_Strict):
-    """One case. ``usage`` says what budgets have counted, nothing where it does not name them.
+    """One case. ``usage`` is the budget usage, zero for budgets it does not name.
 
-    ``approved`` names classes that are taken for approved; ``approvals`` says who said yes to a class, which counts
-    where they may and are enough. Without ``facts`` the call names no task.
+    ``approved`` lists classes taken as approved. ``approvals`` lists who approved a class; it counts only if they are
+    eligible and enough of them approved. Without ``facts`` the call has no task.
     """
 
     name: Annotated[str, Field(min_length=1)]
@@ -128,18 +128,18 @@ class BundleCase(_Strict):
     expect: Expectation
 
     def read_usage(self, tool: CatalogTool, charge: Charge) -> dict[str, Counters]:
-        """Tell what the case says, as the records would."""
+        """Return the case's usage as the store would report it."""
         told = {budget.name: self.usage.get(budget.name, CaseUsage()) for budget in tool.budgets}
         return {name: one.counters(len(charge.recipients)) for name, one in told.items()}
 
     @property
     def task(self) -> TaskReader | None:
-        """What tells the facts of its task, None where it names none."""
+        """Return the source of the task facts, or None if the case has none."""
         return None if self.facts is None else self.facts.read
 
 
 class CasesFile(_Strict):
-    """One file in tests/. ``tools`` are in the catalog of the cases alone."""
+    """One file in tests/. ``tools`` are added to the catalog for the cases only."""
 
     tools: list[Any] = []
     cases: Annotated[list[BundleCase], Field(max_length=10_000)]
@@ -152,10 +152,10 @@ def read_cases(
     budgets: frozenset[str],
     classes: frozenset[str],
 ) -> tuple[tuple[BundleCase, ...], dict[str, CatalogTool]]:
-    """Read every case and the tools only they know.
+    """Read every case and the tools that only the cases define.
 
     Raises:
-        BundleError: a file is not what it should be, a name is used twice, or a budget or class is not there.
+        BundleError: a file is malformed, a name is used twice, or a budget or class does not exist.
     """
     cases: list[BundleCase] = []
     tools: dict[str, CatalogTool] = {}
@@ -182,19 +182,19 @@ def read_cases(
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """How one case went; ``differences`` is empty where it passed."""
+    """The result of one case; ``differences`` is empty if it passed."""
 
     name: str
     differences: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
-        """Return whether what came out is what was expected."""
+        """Return True if the result matches the expectation."""
         return not self.differences
 
 
 def compare(expected: Expectation, actual: Mapping[str, Any]) -> tuple[str, ...]:
-    """List how the actual decision differs from the expected one."""
+    """Return the differences between the actual and the expected decision."""
     wanted: dict[str, Any] = {"decision": expected.decision, "approval_class": expected.approval_class}
     if expected.policies is not None:
         wanted["policies"] = sorted(expected.policies)

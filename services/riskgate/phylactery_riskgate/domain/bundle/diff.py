@@ -1,4 +1,4 @@
-"""What changes from one bundle to another: what is written, and what it decides about the calls of their cases."""
+"""Differences between two bundles: in content, and in the decisions on the calls of their cases."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Change:
 
     @property
     def text(self) -> str:
-        """Return it in one line."""
+        """Return the difference as one line."""
         sign = {"added": "+", "removed": "-"}.get(self.what, "~")
         return f"{sign} {self.part} {self.name}" + (f": {self.detail}" if self.detail else "")
 
 
 def diff(old: Bundle, new: Bundle) -> tuple[Change, ...]:
-    """List every difference, what is written first. The revision is none: it always differs."""
+    """Return all differences, content first. The revision is not one: it always differs."""
     policies = ({one.id: one for one in old.policies}, {one.id: one for one in new.policies})
     cases = ({one.name: one for one in old.cases}, {one.name: one for one in new.cases})
     users = tuple({f"{tenant}/{name}": one for (tenant, name), one in each.users.items()} for each in (old, new))
@@ -79,7 +79,7 @@ def _tool_fields(old: CatalogTool, new: CatalogTool) -> str:
 
 
 def _policy_parts(old: Policy, new: Policy) -> str:
-    """Name the parts that differ in meaning, or in what people read; where it stands is none of them."""
+    """Return the parts of a policy that differ in meaning or in text; its position in the file is ignored."""
     parts = {
         "effect": old.tree.effect != new.tree.effect,
         "scope": _scope(old.tree) != _scope(new.tree),
@@ -94,7 +94,7 @@ def _scope(tree: pst.Template) -> tuple[Any, ...]:
 
 
 def _decisions(old: Bundle, new: Bundle) -> Iterator[Change]:
-    """Decide about every case's call under both; a case of both bundles is asked as the new one writes it."""
+    """Return the decisions that differ over all cases; a case in both bundles is taken from the new one."""
     cases = {case.name: case for bundle in (old, new) for case in bundle.cases}
     tools = {**old.case_tools, **new.case_tools}
     engines = [DecisionEngine(with_tools(one, {**tools, **one.tools})) for one in (old, new)]

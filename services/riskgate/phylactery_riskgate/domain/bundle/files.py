@@ -1,7 +1,7 @@
-"""The files of a bundle, read once and held: what is hashed, signed, checked, kept and used is the same text.
+"""Bundle files, read once and kept in memory, so that the text hashed, signed, checked, stored and used is the same.
 
-A bundle comes from a folder or over the wire. Neither is trusted: names lead nowhere else, sizes and counts are
-bounded, and nothing but regular files inside the folder is opened.
+A bundle comes from a folder or over the wire. Neither is trusted: names cannot lead outside the folder, sizes and
+counts are bounded, and only regular files inside the folder are opened.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from phylactery_riskgate.domain.documents import BundleError, Faults
 
 SIGNATURE_FILE = "bundle.sig"
 BASE_FILE = "base"
-"""Holds "default" in a bundle that has only what differs from the packaged default bundle, whose files it shares."""
+"""A file that holds "default" in a bundle that overrides the packaged default bundle and inherits its other files."""
 SETTINGS_FILE = "riskgate.yaml"
 TOOLS_FILE = "tools.yaml"
 ENTITIES_FILE = "entities.json"
@@ -29,7 +29,7 @@ TESTS_FOLDER = "tests"
 MAX_FILES = 1_000
 MAX_FILE_BYTES = 1_048_576
 MAX_BUNDLE_BYTES = 3 * 1_048_576
-"""All files together; with their names they fit into one message of 4 MiB."""
+"""The limit for all files together; with their names they fit into one 4 MiB message."""
 _MAX_NAME = 200
 _MAX_SHOWN = 100
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,3}")
@@ -38,10 +38,10 @@ _MAX_DEPTH = 4
 
 @dataclass(frozen=True, slots=True)
 class BundleFiles:
-    """The text of every file by its name, the names with "/" between folders.
+    """The text of every file by name, with "/" between folders.
 
-    ``hash`` is over every file but the signature, whatever order or time they were written in; ``signature`` is the
-    text of bundle.sig, empty where there is none.
+    ``hash`` covers every file except the signature, independent of the order and time of writing. ``signature`` is the
+    text of bundle.sig, empty if there is none.
     """
 
     texts: Mapping[str, str]
@@ -56,23 +56,23 @@ class BundleFiles:
 
 
 def default_bundle_folder() -> Path:
-    """Return the folder of the bundle that ships with RiskGate: the agent's built-in tools."""
+    """Return the folder of the bundle packaged with RiskGate, which covers the agent's built-in tools."""
     return Path(__file__).parents[2] / "default_bundle"
 
 
 def single_user_bundle_folder() -> Path:
-    """Return the folder of the same bundle where one person runs everything, and no other can be asked."""
+    """Return the folder of the packaged single-user bundle, in which the user is the only approver."""
     return Path(__file__).parents[2] / "single_user_bundle"
 
 
 def read_folder(folder: Path) -> BundleFiles:
-    """Read every file of a folder, once. Names that begin with "." or "__" are no part of a bundle.
+    """Read every file of a folder, once. Names that begin with "." or "__" are ignored.
 
-    A folder with a base gets every file from there that it does not hold itself; the result is one bundle, and what is
-    hashed, signed and kept is all of it.
+    A folder with a base inherits every file that it does not contain itself. The result is one bundle, hashed, signed
+    and stored as a whole.
 
     Raises:
-        BundleError: the folder is none, or holds what is no bundle's.
+        BundleError: the path is not a folder, or the folder contains something other than bundle files.
     """
     parts = _parts(folder)
     base = parts.pop(BASE_FILE, None)
@@ -84,7 +84,7 @@ def read_folder(folder: Path) -> BundleFiles:
 
 
 def _parts(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of every file of a folder by name. Raise BundleError, as read_folder."""
+    """Return the bytes of every file of a folder by name. Raise BundleError, as read_folder does."""
     if not folder.is_dir():
         raise BundleError(str(folder), 0, "is no folder")
     faults = Faults()
@@ -103,10 +103,10 @@ def _parts(folder: Path) -> dict[str, bytes]:
 
 
 def read_parts(parts: Iterable[tuple[str, bytes]]) -> BundleFiles:
-    """Take files that came as names and bytes.
+    """Read files given as names and bytes.
 
     Raises:
-        BundleError: a name, a size or a text cannot be part of a bundle; tell every one.
+        BundleError: a name, a size or a text is not allowed in a bundle; lists every fault.
     """
     faults = Faults()
     texts: dict[str, str] = {}
@@ -124,7 +124,7 @@ def read_parts(parts: Iterable[tuple[str, bytes]]) -> BundleFiles:
 
 
 def _walk(folder: Path, below: str, root: Path, depth: int) -> Iterator[tuple[str, Path]]:
-    """Find the files below a folder in the order of their names, following links as long as they stay inside."""
+    """Yield the files below a folder in name order, following links that stay inside it."""
     try:
         with os.scandir(folder) as scan:
             entries = sorted(entry.name for entry, _ in zip(scan, range(MAX_FILES + 1), strict=False))
@@ -145,7 +145,7 @@ def _walk(folder: Path, below: str, root: Path, depth: int) -> Iterator[tuple[st
 
 
 def _read(name: str, path: Path) -> bytes:
-    """Read a regular file; anything else could make the reader wait for ever."""
+    """Read a regular file; reading anything else could block forever."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -177,5 +177,5 @@ def _text(name: str, data: bytes, known: Mapping[str, str]) -> str:
 
 
 def _shown(name: str) -> str:
-    """Return a name nobody has checked, safe to print."""
+    """Return an unchecked name in a form that is safe to print."""
     return ascii(name[:_MAX_SHOWN])[1:-1]

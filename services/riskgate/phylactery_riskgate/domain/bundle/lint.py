@@ -1,6 +1,6 @@
-"""What Cedar accepts and RiskGate does not: policies that would silently mean something else than they say.
+"""Lint rules for policies that Cedar accepts but that would silently mean something other than they say.
 
-Each rule was found by trying (design: riskgate.md, "The Cedar model").
+Each rule was found by experiment (design: riskgate.md, "The Cedar model").
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Literal = str | Decimal
 
 
 def impossible_literals(node: Any, contexts: list[RecordOf]) -> Iterator[str]:
-    """Return a sentence for every literal that no tool the policy covers could ever have in its place."""
+    """Return one sentence for each literal that no tool covered by the policy could ever have at that place."""
     if isinstance(node, pst.BinaryOp) and node.op in _COMPARES | _ASKS_SET:
         for fact, other in ((node.left, node.right), (node.right, node.left)):
             path = context_path(fact)
@@ -62,7 +62,7 @@ def _judged(path: tuple[str, ...], literal: Literal, contexts: list[RecordOf]) -
 
 
 def _scalars(path: tuple[str, ...] | None, contexts: list[RecordOf]) -> list[Scalar]:
-    """Return what stands at a path, or is an element of what stands there, for every tool that has it."""
+    """Return the types of the value at a path, or of its elements, for every tool that has it."""
     found: list[Scalar] = []
     for context in contexts:
         fact: Any = context
@@ -81,7 +81,7 @@ def _literals(node: Any) -> Iterator[Literal]:
     elif isinstance(node, pst.LongLit):
         yield Decimal(node.value)
     elif isinstance(node, pst.UnaryOp) and node.op == "decimal" and isinstance(node.arg, pst.StringLit):
-        with suppress(InvalidOperation):  # no decimal at all, which Cedar's own validation tells
+        with suppress(InvalidOperation):  # not a decimal, which Cedar's own validation reports
             yield Decimal(node.arg.value)
     elif isinstance(node, pst.Set):
         for element in node.elements:
@@ -104,14 +104,15 @@ def _named(path: tuple[str, ...]) -> str:
 
 
 _CAN_FAIL = frozenset({"add", "sub", "mul", "neg", "offset", "duration_since", "get_tag"})
-"""These err when a number overflows or a tag is missing; Cedar then skips the policy, and a skipped forbid allows."""
+"""Operations that fail if a number overflows or a tag is missing; Cedar then skips the policy, and a skipped forbid
+allows."""
 
 _PRINCIPAL = frozenset({"level", "tenant"})
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing a policy must not do."""
+    """One rule violation of a policy."""
 
     policy: Policy
     message: str
@@ -120,9 +121,9 @@ class Finding:
 def lint(
     policies: Iterable[Policy], tools: Mapping[str, CatalogTool], classes: tuple[ApprovalClass, ...]
 ) -> tuple[Finding, ...]:
-    """Find what is wrong, in the order of the policies; a critical tool that could slip through comes last.
+    """Return the violations in policy order, followed by insufficiently guarded critical tools.
 
-    A finding about a missing safeguard names the first policy that would let the tool through.
+    A violation about a missing safeguard names the first policy that would permit the tool.
     """
     ordered = tuple(policies)
     return (*lint_each(ordered, tools), *unguarded_critical_tools(ordered, tools, classes))
@@ -131,10 +132,10 @@ def lint(
 def lint_each(
     policies: tuple[Policy, ...], tools: Mapping[str, CatalogTool], elsewhere: Mapping[str, CatalogTool] | None = None
 ) -> list[Finding]:
-    """Find what is wrong with a policy whatever the others say.
+    """Return the violations of each policy that do not depend on the other policies.
 
-    ``elsewhere`` are tools of the packaged catalog that this one does not hold. What a policy asks of them is not
-    misspelled, so that the packaged policies load on any catalog; ``silent_parts`` reports it.
+    ``elsewhere`` are tools of the packaged catalog that are not in this one. What a policy says about them is not
+    treated as a misspelling, so that the packaged policies load with any catalog; ``silent_parts`` reports it.
     """
     found = [Finding(policy, message) for policy in policies for message in _lint_one(policy, tools, elsewhere or {})]
     return found + _repeated_ids(policies)
@@ -143,7 +144,7 @@ def lint_each(
 def silent_parts(
     policies: Iterable[Policy], tools: Mapping[str, CatalogTool], packaged: Mapping[str, CatalogTool]
 ) -> Iterator[Finding]:
-    """Find what policies say about tools of the packaged catalog and can never say about a call of this one."""
+    """Return the parts of policies that refer to packaged tools missing from this catalog and so can never match."""
     for policy in policies:
         for name in dict.fromkeys(named_tools(policy)):
             if name not in tools:
@@ -183,7 +184,7 @@ def _lint_one(policy: Policy, tools: Mapping[str, CatalogTool], elsewhere: Mappi
 
 
 def _approval_faults(node: Any, *, positive: bool) -> Iterator[str]:
-    """Walk and, or and not; ``positive`` says that more approvals can only turn the decision towards Allow here."""
+    """Walk and, or and not; ``positive`` is True where more approvals can only turn the decision towards Allow."""
     if isinstance(node, pst.BinaryOp) and node.op in {"and", "or"}:
         yield from _approval_faults(node.left, positive=positive)
         yield from _approval_faults(node.right, positive=positive)
@@ -251,10 +252,10 @@ def _exists(fact: Any, path: tuple[str, ...]) -> bool:
 def unguarded_critical_tools(
     policies: tuple[Policy, ...], tools: Mapping[str, CatalogTool], classes: tuple[ApprovalClass, ...]
 ) -> Iterator[Finding]:
-    """A critical tool is never allowed without an approval of somebody other than the requester.
+    """Return the critical tools that may be allowed without an approval by someone other than the requester.
 
-    Shown by syntax, for every tool of risk critical: one forbid over every call of it has nothing but such an approval
-    as its way out, or every permit asks for one.
+    The check is syntactic. A tool of risk critical is guarded if one forbid covers every call of it and only such an
+    approval lifts it, or if every permit requires one.
     """
     others = frozenset(one.name for one in classes if one.who != "requester")
     for name, tool in tools.items():

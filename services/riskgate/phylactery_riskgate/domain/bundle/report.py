@@ -1,4 +1,4 @@
-"""Everything there is to say about a bundle before it decides: faults, failing cases, and what no policy can see."""
+"""Report on a bundle before it is used: faults, failing cases, and notes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_MESSAGE = 500
 
 
 class Severity(StrEnum):
-    """What a finding means: the bundle is refused, it hardly says what was meant, a case fails, or a note."""
+    """The severity of a finding: bundle refused, probably unintended, case failed, or note."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -39,7 +39,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BundleFinding:
-    """One thing that was found; ``line`` counts from 1 and is 0 where the file as a whole is meant."""
+    """One finding; ``line`` counts from 1 and is 0 for the file as a whole."""
 
     severity: Severity
     file: str
@@ -48,21 +48,21 @@ class BundleFinding:
 
     @property
     def text(self) -> str:
-        """Return it in one line, as compilers do."""
+        """Return the finding as one line, in the format of a compiler."""
         place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: "
         return f"{place if self.file else ''}{self.severity}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class BundleReport:
-    """The bundle, None where it is not valid, and what was found, errors first."""
+    """The bundle, None if it is not valid, and the findings, errors first."""
 
     bundle: Bundle | None
     findings: tuple[BundleFinding, ...]
 
 
 def examine(files: BundleFiles, *, cases: bool = True) -> BundleReport:
-    """Read a bundle and say all there is to say about it; with ``cases`` it runs them too."""
+    """Read a bundle and report on it; with ``cases``, run its cases too."""
     try:
         bundle = read_bundle(files)
     except BundleError as error:
@@ -90,7 +90,7 @@ def _failing_cases(bundle: Bundle) -> Iterator[BundleFinding]:
 
 
 def _without_approvers(bundle: Bundle) -> Iterator[BundleFinding]:
-    """Tell which groups whose members may approve a class have none, as far as the bundle knows."""
+    """Return a note for each group that may approve a class but has no members, as far as the bundle knows."""
     settings = read_document(SETTINGS_FILE, bundle.files.texts[SETTINGS_FILE])
     members = read_entities(bundle.files).members
     for index, one in enumerate(bundle.classes):
@@ -126,7 +126,7 @@ def _unseen(bundle: Bundle) -> Iterator[BundleFinding]:
 
 
 class TenantFiles(NamedTuple):
-    """Files by name, and the names of those of which something is left out."""
+    """Files by name, and the names of those of which a part was removed."""
 
     texts: Mapping[str, str]
     withheld: tuple[str, ...]
@@ -135,8 +135,8 @@ class TenantFiles(NamedTuple):
 def files_for(texts: Mapping[str, str], tenant: str) -> TenantFiles:
     """Return the files of an accepted bundle as a tenant may see them.
 
-    entities.json comes with the tenant's own users and their groups. A file of cases about users of a tenant that
-    entities.json names beside it is left out, and so is the signature, which would not fit what is left.
+    entities.json is reduced to the tenant's own users and their groups. A file of cases about users of another tenant
+    in entities.json is left out, and so is the signature, which would not match.
     """
     if ENTITIES_FILE not in texts:
         return TenantFiles(texts, ())

@@ -1,4 +1,4 @@
-"""The catalog: the tools RiskGate knows, read strictly from tools.yaml."""
+"""The tool catalog, parsed strictly from tools.yaml."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ ONE_SCHEMA = frozenset(
     {"items", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains", "propertyNames", "not"}
     | {"if", "then", "else"}
 )
-"""The keywords of JSON Schema 2020-12 that hold schemas: by name, in a list, and one."""
+"""The keywords of JSON Schema 2020-12 that hold schemas: a mapping, a list, or a single schema."""
 
 
 class ToolEntry(FactsEntry, BaseModel):
-    """One tool as tools.yaml writes it."""
+    """One tool's entry in tools.yaml."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
     risk: Risk
@@ -52,7 +52,7 @@ class ToolEntry(FactsEntry, BaseModel):
 
 
 class ToolsFile(BaseModel):
-    """tools.yaml."""
+    """The contents of tools.yaml."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -63,7 +63,7 @@ def compile_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Val
     """Compile a JSON Schema (2020-12) with linear-time regular expressions and every format checked.
 
     Raises:
-        ValueError: it is no schema, a pattern needs backtracking, or a format is unknown.
+        ValueError: it is not a schema, a pattern needs backtracking, or a format is unknown.
     """
     return jsonschema_rs.Draft202012Validator(
         dict(schema),
@@ -76,10 +76,10 @@ def compile_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Val
 
 
 def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, CatalogTool]:
-    """Read tools, each checked so that everything the catalog promises about it can be kept.
+    """Read the tools and check that everything their entries promise can be enforced.
 
     Raises:
-        BundleError: an entry cannot be used; name its line.
+        BundleError: an entry cannot be used; gives its line.
     """
     tools: dict[str, CatalogTool] = {}
     for index, entry in enumerate(document.parse(ToolsFile).tools):
@@ -170,7 +170,7 @@ def _check_part(document: Document, where: Place, part: dict[str, Any], *, reach
 
 
 def _subschemas(schema: Any, place: Place, *, reached: bool) -> Iterator[tuple[Place, dict[str, Any], bool]]:
-    """Every schema at or below one, its place, and whether binding reaches it (through properties and items alone)."""
+    """Yield each schema at or below one, its place, and whether binding reaches it (via properties and items only)."""
     if not isinstance(schema, dict):
         return
     yield place, schema, reached
@@ -208,7 +208,7 @@ def _check_facts(document: Document, where: Place, entry: ToolEntry) -> None:
 
 
 def _check_effect(document: Document, where: Place, entry: ToolEntry) -> None:
-    """Refuse a tool without an effect that is more: it answers what it was told, so nothing it says is known."""
+    """Check that a tool without effect declares no effects and no outputs: it only returns its own input."""
     if entry.effect != "none":
         return
     if entry.registry:
@@ -230,7 +230,7 @@ def _pointers(entry: ToolEntry) -> Iterator[tuple[str, int | None, str]]:
 
 
 def use_fault(field: str, part: Mapping[str, Any]) -> str:
-    """Say why a property cannot be used as a field of an entry says, or nothing."""
+    """Return why a property cannot be used in the way a field of the entry says, or an empty string."""
     form, name, _ = one_form(part)
     if field == "paths" and part.get("type") != "string":
         return "is no text, so it is no file path"
@@ -249,10 +249,10 @@ def use_fault(field: str, part: Mapping[str, Any]) -> str:
 
 
 def schema_at(schema: Mapping[str, Any], tokens: tuple[str, ...]) -> Mapping[str, Any] | None:
-    """Find the schema of a property, or None where there is no such property."""
+    """Return the schema of a property, or None if there is no such property."""
     part: Any = schema
     for token in tokens:
         part = part.get("properties", {}).get(token)
         if not isinstance(part, dict):
             return None
-    return part  # type: ignore[no-any-return]  # every step made sure it is a mapping
+    return part  # type: ignore[no-any-return]  # each step checked that it is a mapping

@@ -1,4 +1,4 @@
-"""Says what a catalog leaves unsaid about its tools, and what that costs: every gap is a question asked of a person."""
+"""Catalog completeness check: what tool entries leave unspecified, and the approvals each gap will cost."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from phylactery_riskgate.domain.model import CatalogTool
 
 LANGUAGES = {"en": "English", "es": "Spanish"}
 _SHOWN = 80
-"""How much of an example or a list is told."""
+"""The maximum number of characters quoted from an example or a list."""
 
 
 _TELLING = 3
-"""So many small words in order say something after all."""
+"""The number of consecutive small words that are meaningful after all."""
 
 
 class Gap(StrEnum):
-    """What a catalog can leave unsaid, by a name that stays."""
+    """The kinds of gap in a catalog entry; the names are stable."""
 
     NO_PHRASES = "NO_PHRASES"
     NO_EXAMPLES = "NO_EXAMPLES"
@@ -36,7 +36,7 @@ class Gap(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """One thing a tool's entry leaves unsaid: where in tools.yaml, what, and what it costs."""
+    """One gap in a tool's entry: its place in tools.yaml, its kind and its cost."""
 
     gap: Gap
     tool: str
@@ -47,7 +47,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How much one tool's entry says; ``roles`` is over its controls."""
+    """How much one tool's entry specifies; ``roles`` is over its controls."""
 
     tool: str
     effect: str
@@ -59,7 +59,7 @@ class Said:
 
 
 def said(tool: CatalogTool) -> Said:
-    """Count what an entry says."""
+    """Count what an entry specifies."""
     return Said(
         tool.name,
         "none" if tool.effectless else tool.effect,
@@ -72,7 +72,7 @@ def said(tool: CatalogTool) -> Said:
 
 
 def missing(tools: Mapping[str, CatalogTool], document: Document) -> tuple[Missing, ...]:
-    """Find what a catalog leaves unsaid, tool by tool; ``document`` is the tools.yaml it was read from."""
+    """Return the gaps of a catalog, tool by tool; ``document`` is the tools.yaml it was read from."""
     found: list[Missing] = []
     places = {entry["name"]: index for index, entry in enumerate(document.data["tools"])}
     for tool in tools.values():
@@ -97,7 +97,7 @@ def _examples(tool: CatalogTool, language: str) -> tuple[str, ...]:
 
 
 def _asking(tool: CatalogTool) -> Iterator[_Found]:
-    """Find what is missing for telling that somebody asks for a tool."""
+    """Return the gaps that prevent recognizing a request for the tool."""
     for language, name in LANGUAGES.items():
         phrases, examples = _phrases(tool, language), _examples(tool, language)
         if not phrases:
@@ -124,7 +124,7 @@ def _unasked_cost(tool: CatalogTool, name: str) -> str:
 
 
 def _reading(tool: CatalogTool) -> Iterator[_Found]:
-    """Find what is missing for telling where a value comes from."""
+    """Return the gaps that prevent tracing where a value comes from."""
     for index, control in enumerate(tool.controls):
         if not _has_role(tool, control):
             cost = "it counts as an object: a recipient, an amount or a link is not weighed as one"
@@ -140,14 +140,14 @@ def _reading(tool: CatalogTool) -> Iterator[_Found]:
 
 
 def _has_role(tool: CatalogTool, control: str) -> bool:
-    """Return whether a control, or everything it covers as far as roles go, have a role."""
+    """Return True if a control, or everything it covers, has a role."""
     return any(
         control == role or control.startswith(f"{role}/") or role.startswith(f"{control}/") for role in tool.roles
     )
 
 
 def _shared(tools: Iterable[CatalogTool]) -> Iterator[tuple[str, Gap, _Place, str, str]]:
-    """Find phrases that two tools claim, where asking for the one would let the other act."""
+    """Return phrases claimed by two tools, where a request for one would also permit the other."""
     claimed: dict[tuple[str, ...], CatalogTool] = {}
     for tool in tools:
         for language in LANGUAGES:

@@ -1,6 +1,6 @@
-"""What a bundle would decide about a typical call of each tool, by what the task could tell of it.
+"""Preview of a bundle's decisions on a typical call of each tool, by the facts of its task.
 
-The facts are given by hand: this shows what the policies make of them, and nothing of how requests are understood.
+The facts are set by hand: the preview covers the policies, not the understanding of requests.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLACE: Final = "the outlook"
 _MAX_DEPTH, _MAX_ITEMS, _MAX_TEXT = 8, 100, 10_000
 _SOMETHING: Final = "something"
 _TEXTS: Final = ("something", "a", "A1", "1", "abc123", "2030-01-02", "#general", "F-7", "AB", "ABC", "EUR")
-"""What is tried for a text with a pattern or a length of its own."""
+"""Candidate values for a text with a pattern or a length limit."""
 _FORMS: Final[dict[str, str]] = {
     "email": "ana@example.com",
     "uri": "https://example.com/",
@@ -39,7 +39,7 @@ _SAID: Final[dict[Role, str]] = {"principal": "ana@example.com", "url": "https:/
 
 
 class Situation(StrEnum):
-    """What the task tells about the call."""
+    """Task facts to preview a call under."""
 
     ASKED = "asked"
     LISTED = "listed"
@@ -63,9 +63,9 @@ _FACTS: Final[Mapping[Situation, tuple[int, int]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """One tool's typical request, and what would be decided about its call in each situation.
+    """One tool's typical request, and the decision on its call in each situation.
 
-    ``decisions`` is empty where no call could be made up that fits the tool's schema.
+    ``decisions`` is empty if no call that fits the tool's schema could be generated.
     """
 
     tool: str
@@ -75,13 +75,13 @@ class Outlook:
 
 
 def outlooks(bundle: Bundle) -> tuple[Outlook, ...]:
-    """Return the outlook of every tool, in the order of the catalog."""
+    """Return the outlook of every tool, in catalog order."""
     engine = DecisionEngine(bundle)
     return tuple(_outlook(engine, tool) for tool in bundle.tools.values())
 
 
 def packaged_bundle(tools_yaml: str) -> Bundle:
-    """Return the packaged bundle with another catalog, for a tools.yaml that has no bundle around it.
+    """Return the packaged bundle with another catalog, for a tools.yaml without a bundle.
 
     Raises:
         BundleError: the catalog cannot be used.
@@ -93,7 +93,7 @@ def packaged_bundle(tools_yaml: str) -> Bundle:
 
 
 def request_of(tool: CatalogTool) -> str:
-    """Return the first example, or the first phrase with a word where people write what they mean."""
+    """Return the first example, or the first phrase with its gaps filled in."""
     asks = tool.asks
     phrases = (*asks.phrases_en, *asks.phrases_es)
     spoken = [*asks.examples_en, *asks.examples_es, *(one for one in phrases if ANY in one), *phrases]
@@ -121,7 +121,7 @@ def _nothing_counted(tool: CatalogTool, charge: Charge) -> dict[str, Counters]:
 
 
 def _facts(tool: CatalogTool, arguments: Mapping[str, Any], situation: Situation) -> TaskFacts:
-    """Return the facts of a situation; of the control arguments the first is the one with another origin."""
+    """Return the facts of a situation; its different origin is that of the first control argument."""
     intent, worst = _FACTS[situation]
     controls = dict.fromkeys(pointers.parse(one)[0] for one in tool.controls)
     present = [name for name in controls if name in arguments] or list(arguments)
@@ -134,7 +134,7 @@ def _facts(tool: CatalogTool, arguments: Mapping[str, Any], situation: Situation
 
 
 def _calls(tool: CatalogTool) -> Iterator[dict[str, Any]]:
-    """Return calls that fit the tool's schema: what it requires and its controls, or else as much as it takes."""
+    """Return calls that fit the tool's schema: required and control arguments, or else all arguments it accepts."""
     fits = compile_validator(tool.schema)
     needed = {*tool.schema.get("required", ()), *(pointers.parse(one)[0] for one in tool.controls)}
     for names in (needed, {*tool.schema.get("required", ())}, {*tool.schema.get("properties", {})}):
@@ -150,7 +150,7 @@ def _object(schema: Mapping[str, Any], tool: CatalogTool, place: tuple[str, ...]
 
 
 def _value(schema: Any, tool: CatalogTool, place: tuple[str, ...]) -> Any:
-    """Return a value of a property: one the schema names itself, or a plain one of its type."""
+    """Return a value for a property: one that the schema names, or a plain one of its type."""
     form, kind, _ = one_form(schema)
     for one in (schema, form):
         if isinstance(one, dict) and "default" in one:
@@ -170,7 +170,7 @@ def _value(schema: Any, tool: CatalogTool, place: tuple[str, ...]) -> Any:
 
 
 def _fitting(form: Mapping[str, Any], values: Iterable[Any]) -> Any:
-    """Return the first value that fits a schema, or the first of all where none does."""
+    """Return the first candidate that fits a schema, or the first one if none does."""
     fits, tried = compile_validator(form), tuple(values)
     return next((one for one in tried if fits.is_valid(one)), tried[0])
 

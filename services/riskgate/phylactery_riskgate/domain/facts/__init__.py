@@ -1,1 +1,1 @@
-"""Facts of a call that policies decide on."""
+"""Facts about a call, as inputs of policies."""

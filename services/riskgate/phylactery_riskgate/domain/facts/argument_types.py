@@ -1,4 +1,4 @@
-"""Gives arguments a Cedar type, read from the tool's JSON Schema."""
+"""Cedar types of arguments, derived from the tool's JSON Schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NULL_FORM = {"type": "null"}
 
 
 def record_type(schema: Mapping[str, Any]) -> RecordOf:
-    """Type the properties of an object schema; one with a default is always there once bound."""
+    """Return the type of an object schema's properties; one with a default is always present once bound."""
     fields: dict[str, Field] = {}
     required = schema.get("required", ())
     for name, part in schema.get("properties", {}).items():
@@ -26,7 +26,7 @@ def record_type(schema: Mapping[str, Any]) -> RecordOf:
 
 
 def argument_type(schema: Any) -> tuple[FactType | None, bool]:
-    """Return the one type of a schema's values (None where there is not one) and whether they may be null."""
+    """Return the single type of a schema's values (None if there is none) and whether they may be null."""
     form, name, nullable = one_form(schema)
     if name is None:
         return None, nullable
@@ -43,7 +43,7 @@ def argument_type(schema: Any) -> tuple[FactType | None, bool]:
 
 
 def _bounded(kind: Kind, form: Mapping[str, Any]) -> Scalar:
-    """Type a simple value with the bounds its schema gives; values without a place in them were refused before."""
+    """Return a simple type with the bounds of its schema; values outside them were refused earlier."""
     listed = form.get("enum", [form["const"]] if "const" in form else None)
     values = None if listed is None else frozenset(map(_literal, filter(_comparable, listed)))
     if kind not in {Kind.LONG, Kind.DECIMAL}:
@@ -64,9 +64,9 @@ def _literal(value: str | float) -> str | Decimal:
 
 
 def one_form(schema: Any) -> tuple[Mapping[str, Any], str | None, bool]:
-    """Return the one form a value has besides null.
+    """Return the single form a value has apart from null.
 
-    That is its schema, its type (None where there are several) and whether null is allowed too.
+    That is its schema, its type (None if there are several) and whether null is allowed too.
     """
     if not isinstance(schema, Mapping):
         return {}, None, True
@@ -84,9 +84,9 @@ def one_form(schema: Any) -> tuple[Mapping[str, Any], str | None, bool]:
 
 
 def unseen_arguments(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """List, as JSON Pointers, what no policy can look at in ``context.args``.
+    """Return, as JSON Pointers, the arguments that policies cannot inspect in ``context.args``.
 
-    These are unions, lists of objects, and what an open object may hold beyond its named properties ("*").
+    These are unions, lists of objects, and properties that an open object may have beyond its named ones ("*").
     """
     return tuple(sorted(_unseen(schema, ())))
 

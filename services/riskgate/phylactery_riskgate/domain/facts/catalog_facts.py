@@ -1,6 +1,6 @@
-"""What a catalog entry says for the facts of a task: the roles of arguments, how people ask, what each output is.
+"""The facts part of a catalog entry: the roles of arguments, request phrases, and the kind of each output.
 
-It is data for facts and no part of the tool's contract: a tool keeps its version when it changes.
+It is data for task facts and not part of the tool's contract: changing it does not change the tool's version.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from phylactery_riskgate.domain.facts.argument_types import one_form
 from phylactery_riskgate.domain.model import Asks, OutputKind, Role
 
 MAX_PHRASES, MAX_PHRASE = 200, 120
-"""Of each language, and the characters of one."""
+"""The number of phrases per language, and the length of one in characters."""
 MAX_EXAMPLES, MAX_EXAMPLE = 50, 500
 MAX_OUTPUTS = 200
 MAX_ROLES = 100
 ANY = "*"
-"""In a phrase: up to a few words. In an output's pointer: any item, or any property."""
+"""In a phrase, * matches a few words; in an output's pointer, any item or property."""
 
 _ONE_VALUE = frozenset({"amount", "date", "secret", "url"})
-"""Roles whose evidence is the value itself, so they belong to a value or a list of values."""
+"""Roles whose evidence is the value itself, so they apply only to a value or a list of values."""
 
 OutputPointer = Annotated[str, Field(max_length=pointers.MAX_POINTER, pattern=r"^(?:/|$)")]
 Phrases = Annotated[list[Annotated[str, Field(max_length=MAX_PHRASE)]], Field(max_length=MAX_PHRASES)]
@@ -42,21 +42,21 @@ class PhrasesEntry(_Strict):
 
 
 class ExamplesEntry(_Strict):
-    """Whole requests by language."""
+    """Example requests by language."""
 
     en: Examples = []
     es: Examples = []
 
 
 class AsksEntry(_Strict):
-    """How people ask for what a tool does."""
+    """How users ask for what a tool does."""
 
     phrases: PhrasesEntry = PhrasesEntry()
     examples: ExamplesEntry = ExamplesEntry()
 
 
 class FactsEntry(_Strict):
-    """The part of a tool's entry in tools.yaml that facts of a task are computed from; every field may be left out."""
+    """The part of a tool's entry from which task facts are computed; every field is optional."""
 
     roles: Annotated[dict[str, Role], Field(max_length=MAX_ROLES)] = {}
     asks: AsksEntry = AsksEntry()
@@ -65,13 +65,14 @@ class FactsEntry(_Strict):
 
 
 Fault = tuple[tuple[str | int, ...], str]
-"""Where below the entry, and what is wrong there."""
+"""The place below the entry, and the fault."""
 
 
 def faults(entry: FactsEntry, schema_of: Callable[[str], Mapping[str, Any] | None]) -> Iterator[Fault]:
-    """Tell what is wrong with an entry; ``schema_of`` finds an argument's schema, None where there is none.
+    """Return the faults of an entry; ``schema_of`` returns an argument's schema, or None.
 
-    It raises ValueError for what is no JSON Pointer.
+    Raises:
+        ValueError: a pointer is not a JSON Pointer.
     """
     for text, role in entry.roles.items():
         fault = _role_fault(text, role, schema_of)
@@ -93,7 +94,7 @@ def faults(entry: FactsEntry, schema_of: Callable[[str], Mapping[str, Any] | Non
 
 
 def asks_of(entry: AsksEntry) -> Asks:
-    """Return how people ask, each text with single spaces."""
+    """Return how users ask, with whitespace normalized."""
     return Asks(
         phrases_en=_plain(entry.phrases.en),
         phrases_es=_plain(entry.phrases.es),

@@ -1,12 +1,12 @@
-"""What RiskGate works out of arguments, so that no policy has to parse text.
+"""Facts that RiskGate derives from arguments, so that no policy has to parse text.
 
-A policy that compares text is fooled: ``like "*.bank.com"`` matches ``evil.com/?x=.bank.com``. So hosts, path segments
-and the sums of lists are facts. ``context.derived`` has the shape of the arguments, with a record where there is
-something to know:
+Policies that compare text can be bypassed: ``like "*.bank.com"`` matches ``evil.com/?x=.bank.com``. So hosts, path
+segments and the sums of lists are facts. ``context.derived`` has the shape of the arguments, with a record where
+something can be derived:
 
-- a text of format uri or email: ``host`` and ``domains`` (the host and every domain it lies in);
-- a file path (the catalog's ``paths``): ``outside``, and ``hidden``, ``key_material`` and ``suffixes`` over every
-  segment of it;
+- a text of format uri or email: ``host`` and ``domains`` (the host and each of its parent domains);
+- a file path (the catalog's ``paths``): ``outside``, and ``hidden``, ``key_material`` and ``suffixes`` over all of its
+  segments;
 - a list: ``count``; of texts ``values``; of numbers ``sum`` and, unless it is empty, ``min`` and ``max``; of addresses
   ``hosts`` and ``domains``; of objects ``each`` with the same for every text and number field.
 """
@@ -41,12 +41,12 @@ from phylactery_riskgate.domain.pointers import parse
 Place = tuple[str, ...]
 
 _SUM_DIGITS = 800
-"""Enough to add doubles below 2^53 without rounding: the smallest has 767 significant digits at most."""
+"""Enough precision to add doubles below 2^53 without rounding: the smallest has at most 767 significant digits."""
 
 _TEXT = Scalar(Kind.STRING)
 _TEXTS = SetOf(_TEXT)
 _FOLDED = Scalar(Kind.STRING, folded=True)
-"""Hosts, domains and suffixes: always in lower case."""
+"""Hosts, domains and suffixes: always lower case."""
 _LABEL = "[a-z0-9_]++(?:-++[a-z0-9_]++)*"
 """Possessive within its group, so it is linear on any text."""
 _HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
@@ -55,14 +55,14 @@ _NUMBER_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to derive from a value: its type, and how to derive the parts that are looked at."""
+    """The derivation for a value: its type, and how to derive the parts that policies look at."""
 
     type: RecordOf
     value: Callable[[Any, Mentions, Place], Any]
 
 
 def plan(tool: CatalogTool) -> Plan:
-    """Work out what can be derived from a tool's arguments."""
+    """Return what can be derived from a tool's arguments."""
     return _object(tool.schema, (), frozenset(parse(text) for text in tool.paths))
 
 
@@ -111,7 +111,7 @@ def _record(**fields: FactType) -> RecordOf:
 
 
 def _list(schema: Mapping[str, Any]) -> Plan:
-    """Derive what policies ask about a list: Cedar itself can only ask whether it holds one whole element."""
+    """Return the derivation of a list; Cedar itself can only test whether a list contains a whole element."""
     form, name, _ = one_form(schema.get("items"))
     summary = _summary(form, name)
     columns: dict[str, Plan] = {}
@@ -143,7 +143,7 @@ def _list(schema: Mapping[str, Any]) -> Plan:
 
 
 def _summary(form: Mapping[str, Any], name: str | None) -> Plan | None:
-    """Derive what can be said about many values of one simple type; nulls and absent ones are left out."""
+    """Summarize many values of one simple type; nulls and absent values are ignored."""
     if name in {"integer", "number"}:
         kind = Scalar(Kind.LONG if name == "integer" else Kind.DECIMAL)
         return Plan(_record(sum=kind, min=kind, max=kind), lambda items, _mentions, _here: _number_facts(items))
@@ -189,11 +189,11 @@ def _many_hosts(
 
 
 def host_of_uri(value: str) -> str:
-    """Return the host of a URI in lower case, or "" where the URI has none (mailto:, data:).
+    """Return the host of a URI in lower case, or "" if the URI has none (mailto:, data:).
 
     Raises:
-        ValueError: readers could disagree about the host: a backslash, an escape or a letter outside ASCII in it, or a
-            number that some read as an IPv4 address (WHATWG URL, "ends in a number").
+        ValueError: parsers could disagree about the host: it contains a backslash, an escape or a non-ASCII letter, or
+            a number that some parsers read as an IPv4 address (WHATWG URL, "ends in a number").
     """
     if "\\" in value or not value.isascii() or not value.isprintable() or " " in value:
         raise ValueError("no readers agree on this URI")
@@ -207,7 +207,7 @@ def host_of_email(value: str) -> str:
     """Return the domain of a mail address in lower case.
 
     Raises:
-        ValueError: there is none that every reader agrees on.
+        ValueError: it has no domain that every parser agrees on.
     """
     return _host(value.rpartition("@")[2].lower())
 
@@ -227,7 +227,7 @@ def _host(host: str) -> str:
 
 
 def domains_of(host: str) -> list[str]:
-    """Return the host and every domain it lies in, the longest first; of an address the address alone."""
+    """Return the host and each of its parent domains, longest first; for an IP address, only the address."""
     if not host:
         return []
     if ":" in host or host.rpartition(".")[2].isdigit():
@@ -240,12 +240,13 @@ _HOST_FINDERS: dict[str, Callable[[str], str]] = {"uri": host_of_uri, "email": h
 
 
 def path_facts(path: str) -> dict[str, Any]:
-    """Return whether a file path leads outside or any segment is hidden, and every segment's suffix in lower case.
+    """Return whether a path leads outside, is hidden or names key material, and every segment's suffix in lower case.
 
-    Outside is what begins at a root, a home (~) or a drive (C:), on whichever system, or go up (".."). A segment is
-    hidden when it begins with a dot; "." alone names the same folder. It is key material where keys and passwords are
-    called so, in a copy or a stream too. A backslash separates too, and spaces and dots at the end of a segment do not
-    count, because some systems read them so; nor do look-alike letters and what prints as nothing.
+    Outside is a path that begins at a root, a home (~) or a drive (C:), on any operating system, or that goes up
+    (".."). A segment is hidden if it begins with a dot; "." alone is the same folder. A path is key material if a
+    segment has the name of a key or password file, also as a copy or a stream. A backslash is a separator too. Spaces
+    and dots at the end of a segment are ignored, because some systems ignore them, as are look-alike and invisible
+    characters.
     """
     segments = folded(path).replace("\\", "/").split("/")
     first = segments[0].strip()

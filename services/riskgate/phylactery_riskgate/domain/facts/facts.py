@@ -1,7 +1,7 @@
-"""The facts about one call that policies may look at.
+"""The facts about a call that policies may use.
 
-``FAMILIES`` is the one place to add a fact: a name and, per tool, a type and a way to its value. The Cedar schema, the
-context of a request and the explanation all follow from it.
+``FAMILIES`` is the one place to add a fact: a name and, per tool, a type and a way to get its value. The Cedar schema,
+the context of a request and the explanation are generated from it.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from phylactery_riskgate.domain.policy.usage import usage_type
 class Fact:
     """One attribute of the context for one tool.
 
-    ``value`` gets the call and what some policy looks at; it may leave out the rest, and raises NotRepresentableError
-    where it cannot tell what is looked at. It is None where the value comes from outside and is handed in.
+    ``value`` takes the call and the parts that policies look at; it may omit the rest, and raises NotRepresentableError
+    if it cannot represent one of these parts. It is None if the caller supplies the value.
     """
 
     type: FactType
@@ -53,43 +53,43 @@ class Fact:
 
 
 def _arguments(tool: CatalogTool) -> Fact:
-    """The bound arguments, typed from the tool's schema."""
+    """The bound arguments, typed by the tool's schema."""
     return Fact(record_type(tool.schema), lambda bound, _mentions: bound.arguments)
 
 
 def _derived(tool: CatalogTool) -> Fact:
-    """What RiskGate works out of them."""
+    """The facts derived from the arguments."""
     plan = derived.plan(tool)
     return Fact(plan.type, lambda bound, mentions: plan.value(bound.arguments, mentions, ("derived",)))
 
 
 def _nulls(_tool: CatalogTool) -> Fact:
-    """JSON Pointers of the arguments that are null, which ``has`` does not see."""
+    """JSON Pointers of the arguments that are null, which ``has`` does not report."""
     return Fact(SetOf(Scalar(Kind.STRING)), lambda bound, _mentions: sorted(null_pointers(bound.arguments)))
 
 
 def _usage(tool: CatalogTool) -> Fact:
-    """What the budgets that count the tool have counted; handed in."""
+    """The usage counted by the tool's budgets; supplied by the caller."""
     return Fact(usage_type(tool.budgets), None)
 
 
 def _targets(tool: CatalogTool) -> Fact:
-    """Where the call reaches out to."""
+    """The targets that the call reaches out to."""
     return Fact(TARGETS_TYPE, lambda bound, _mentions: targets_value(tool, bound))
 
 
 def _pathway(_tool: CatalogTool) -> Fact:
-    """How the message is served that the call answers; handed in."""
+    """The pathway of the message that the call serves; supplied by the caller."""
     return Fact(EntityOf(PATHWAY), None)
 
 
 def _inspection(tool: CatalogTool) -> Fact:
-    """What inspection finds in the arguments."""
+    """The inspection findings in the arguments."""
     return Fact(inspection_type(tool), lambda bound, mentions: inspection_value(tool, bound, mentions))
 
 
 def _of_task(name: str) -> Callable[[CatalogTool], Fact]:
-    """What its task tells of the call (domain/evidence.py); handed in."""
+    """The task's facts about the call (domain/policy/evidence.py); supplied by the caller."""
     return lambda tool: Fact(task_types(tool)[name], None)
 
 
@@ -122,19 +122,19 @@ NO_TOOL = CatalogTool(
     description="",
     description_es="",
 )
-"""What the sentinel action stands for: a tool without arguments that no catalog can hold."""
+"""The tool of the sentinel action: without arguments, and with a name that a catalog cannot contain."""
 
 _APPROVED_FIELD = Field(SetOf(EntityOf(CLASS)), required=True)
 
 
 def context_type(tool: CatalogTool) -> RecordOf:
-    """The type of ``context`` for calls of a tool."""
+    """Return the type of ``context`` for calls of a tool."""
     fields = {name: Field(fact(tool).type, required=True) for name, fact in FAMILIES.items()}
     return RecordOf({**fields, APPROVED: _APPROVED_FIELD})
 
 
 class ContextBuilder:
-    """Writes the context of one tool's calls: the facts the policies of its slice look at, and no others."""
+    """A builder for the context of one tool's calls, limited to the facts that the policies of its slice look at."""
 
     def __init__(self, tool: CatalogTool, mentions: Mentions) -> None:
         looked_at = [(name, fact(tool), mentions.part(name)) for name, fact in FAMILIES.items()]
@@ -150,12 +150,12 @@ class ContextBuilder:
         self._asks_origins = origin is not None and origin.part("by") is not None
 
     def build(self, bound: BoundCall, task: TaskFacts, handed_in: Mapping[str, Any]) -> Json:
-        """Write the context without ``approved``.
+        """Build the context without ``approved``.
 
-        ``handed_in`` has the value of each family that has none itself, and that ``task`` does not tell.
+        ``handed_in`` has the value of each family that is neither computed nor supplied by ``task``.
 
         Raises:
-            NotRepresentableError: a value some policy looks at cannot be held exactly.
+            NotRepresentableError: a value that some policy looks at cannot be represented exactly.
         """
         if self._asks_task:
             origins = origins_by_name(self._tool, bound, task) if self._asks_origins else {}
@@ -168,12 +168,12 @@ class ContextBuilder:
 
 
 def approved_value(classes: tuple[str, ...]) -> list[Any]:
-    """Write ``context.approved`` in Cedar's JSON."""
+    """Return ``context.approved`` in Cedar's JSON."""
     return [{"__entity": {"type": CLASS, "id": name}} for name in classes]
 
 
 def null_pointers(value: Any, place: tuple[str, ...] = ()) -> list[str]:
-    """Find the nulls in an object and the objects below it, as JSON Pointers."""
+    """Return the nulls in an object and its nested objects, as JSON Pointers."""
     if value is None:
         return [pointer(place)]
     if not isinstance(value, dict):
@@ -182,7 +182,7 @@ def null_pointers(value: Any, place: tuple[str, ...] = ()) -> list[str]:
 
 
 def without_values(context: Any) -> Any:
-    """Describe a context by its shape: names stay, values become their type, set their size."""
+    """Return the shape of a context: names are kept, values are replaced by their type, sets by their size."""
     kind = type(context)
     if kind is dict:
         if "__extn" in context:

@@ -27,7 +27,7 @@ from phylactery_riskgate.domain.facts.types import COUNT, EntityOf, Field, Menti
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 
 FINDING = "Finding"
-"""The entity type of the kinds."""
+"""The entity type of finding kinds."""
 
 _BY = "by"
 _FOUND = {
@@ -38,13 +38,13 @@ _FOUND = {
 
 
 def inspection_type(tool: CatalogTool) -> RecordOf:
-    """Type the findings in all arguments, and ``by`` each argument the tool's schema names."""
+    """Return the type of the findings: over all arguments, and ``by`` each argument in the tool's schema."""
     by = RecordOf({name: Field(RecordOf(_FOUND), required=True) for name in tool.schema.get("properties", {})})
     return RecordOf({**_FOUND, _BY: Field(by, required=True)})
 
 
 def inspection_value(tool: CatalogTool, bound: BoundCall, mentions: Mentions) -> dict[str, Any]:
-    """Inspect the arguments some policy looks at, each once, and all of them where one looks at the whole."""
+    """Inspect each argument that policies look at, or all of them if a policy looks at the total."""
     by = mentions.part(_BY)
     whole = any(mentions.part(name) is not None for name in _FOUND)
     found = {
@@ -68,7 +68,7 @@ def _told(findings: tuple[Finding, ...]) -> dict[str, Any]:
 
 
 def _inspected(name: str, value: Any) -> tuple[Finding, ...]:
-    """Inspect one argument with everything inside it as one text, a line for each of its texts and numbers."""
+    """Inspect one argument and everything inside it as one text, with one line for each text and number."""
     text = "\n".join(_lines(name, value))
     return inspect(text) if text else ()
 

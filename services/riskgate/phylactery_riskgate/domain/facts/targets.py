@@ -1,7 +1,7 @@
-"""Where a call reaches out to: the hosts of its targets, and whether the bundle lists them.
+"""Targets of a call: the hosts it reaches out to, and whether the bundle lists them.
 
-A target is a text of format uri or email that tools.yaml names. What is listed stands in riskgate.yaml: a host, or
-every host below a domain ("*.example.org", which is not example.org itself).
+A target is a text of format uri or email that tools.yaml declares. The list is in riskgate.yaml: a host, or every host
+below a domain ("*.example.org", which does not include example.org itself).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TARGETS_TYPE = RecordOf(
         )
     }
 )
-"""The type of ``context.targets``, the same for every tool: one without targets has none."""
+"""The type of ``context.targets``, the same for every tool: a tool without targets has zero."""
 
 
 def _checked(pattern: str) -> str:
@@ -49,7 +49,7 @@ _Pattern = Annotated[str, Field(max_length=253), AfterValidator(_checked)]
 
 
 class TargetsEntry(BaseModel):
-    """The list of riskgate.yaml, in lower case."""
+    """The list in riskgate.yaml, in lower case."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -57,25 +57,25 @@ class TargetsEntry(BaseModel):
 
 
 def allowing(tools: Mapping[str, CatalogTool], entry: TargetsEntry) -> dict[str, CatalogTool]:
-    """Return the tools, each with what it may reach out to without being unlisted."""
+    """Return the tools, each with the list of targets it may reach."""
     allowed = frozenset(entry.allow)
     return {name: replace(tool, allowed_targets=allowed) for name, tool in tools.items()}
 
 
 def target_fault(schema: Mapping[str, Any]) -> str:
-    """Say why a property cannot be a target, or nothing."""
+    """Return why a property cannot be a target, or an empty string."""
     form, name, _ = _text_form(schema)
     known = name == "string" and form.get("format") in _FINDERS
     return "" if known else "is neither a text of format uri or email nor a list of such texts"
 
 
 def targets_value(tool: CatalogTool, bound: BoundCall) -> dict[str, Any]:
-    """Tell how many different targets a call has, how many of them are listed, and where they lie.
+    """Return how many different targets a call has, how many of them are listed, and their hosts.
 
     A target without a host (mailto:) is not listed.
 
     Raises:
-        NotRepresentableError: readers could disagree about a host.
+        NotRepresentableError: parsers could disagree about a host.
     """
     hosts: dict[str, str] = {}
     for text in tool.targets:

@@ -1,4 +1,4 @@
-"""The types a fact can have, and how a value is written for Cedar without losing anything of it."""
+"""The types of facts, and the lossless encoding of their values for Cedar."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MILLISECOND_US = 1_000
 
 
 class Kind(StrEnum):
-    """Cedar's own simple types."""
+    """Cedar's simple types."""
 
     STRING = "String"
     LONG = "Long"
@@ -29,10 +29,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One simple value, and what it can be at all: RiskGate never makes another, or refuses the call that would.
+    """One simple value and its possible range: RiskGate never produces another, or refuses the call that would.
 
-    A number lies between ``low`` and ``high``, a value is one of ``values``, and a ``folded`` text has no capital
-    letter; None, and False, say nothing.
+    A number is between ``low`` and ``high``, a value is one of ``values``, and a ``folded`` text has no capital letter;
+    None or False means unconstrained.
     """
 
     kind: Kind
@@ -42,7 +42,7 @@ class Scalar:
     folded: bool = False
 
     def can_be(self, value: str | Decimal) -> bool:
-        """Return whether a literal is a value this can have."""
+        """Return True if a literal is a possible value."""
         if isinstance(value, str):
             return (self.values is None or value in self.values) and not (self.folded and value != value.lower())
         if self.values is not None and value not in self.values:
@@ -59,7 +59,7 @@ class SetOf:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One attribute of a record; a required one is always there."""
+    """One attribute of a record; a required one is always present."""
 
     type: FactType
     required: bool
@@ -74,33 +74,33 @@ class RecordOf:
 
 @dataclass(frozen=True, slots=True)
 class EntityOf:
-    """A reference to an entity of one type, written as its id."""
+    """A reference to an entity of one type, given by its id."""
 
     entity_type: str
 
 
 COUNT = Scalar(Kind.LONG, low=Decimal(0))
-"""How many of something there are."""
+"""A non-negative count."""
 
 FactType = Scalar | SetOf | RecordOf | EntityOf
 
 
 @dataclass(slots=True)
 class Mentions:
-    """Which parts of a record some policies look at: the whole, or named parts of it."""
+    """The parts of a record that policies look at: the whole record, or named parts."""
 
     whole: bool = False
     parts: dict[str, Mentions] = field(default_factory=dict)
 
     def add(self, path: tuple[str, ...], *, whole: bool) -> None:
-        """Add one path; with ``whole`` everything below it is looked at, without only that it is there."""
+        """Add one path; with ``whole`` everything below it is looked at, otherwise only its presence."""
         node = self
         for name in path:
             node = node.parts.setdefault(name, Mentions())
         node.whole = node.whole or whole
 
     def part(self, name: str) -> Mentions | None:
-        """Return what is looked at in a part, or None where nothing is."""
+        """Return what is looked at in a part, or None if nothing is."""
         return _EVERYTHING if self.whole else self.parts.get(name)
 
 
@@ -108,7 +108,7 @@ _EVERYTHING = Mentions(whole=True)
 
 
 class NotRepresentableError(Exception):
-    """A value some policy looks at that Cedar cannot hold exactly; says the place, never the value."""
+    """A value used by a policy that Cedar cannot hold exactly; gives the place, never the value."""
 
     def __init__(self, place: tuple[str, ...]) -> None:
         super().__init__(pointer(place))
@@ -116,16 +116,16 @@ class NotRepresentableError(Exception):
 
 
 Writer = Callable[[Any], Any]
-"""Writes one value in Cedar's JSON."""
+"""A function that encodes one value in Cedar's JSON."""
 
 
 def writer(fact: FactType, mentions: Mentions, place: tuple[str, ...] = ()) -> Writer:
-    """Work out once how values of a type are written, with only the attributes that are looked at.
+    """Return an encoder for values of a type, limited to the attributes that policies look at.
 
-    A null attribute is left out. ``place`` is where the value stands, and what the writer raises says it:
+    A null attribute is omitted. ``place`` is the value's place, for error messages.
 
     Raises:
-        NotRepresentableError: (the writer) the value cannot be held exactly.
+        NotRepresentableError: (by the encoder) the value cannot be represented exactly.
     """
     if isinstance(fact, RecordOf):
         return _record_writer(fact, mentions, place)
@@ -183,7 +183,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _decimal(value: Any, place: tuple[str, ...]) -> str:
-    """Write a number as Cedar's decimal: four places after the point, 64 bits in all."""
+    """Encode a number as a Cedar decimal: four decimal places, 64 bits in total."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise NotRepresentableError(place)
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
@@ -194,13 +194,13 @@ def _decimal(value: Any, place: tuple[str, ...]) -> str:
 
 
 def _datetime(value: Any, place: tuple[str, ...]) -> str:
-    """Write an RFC 3339 date-time in UTC with milliseconds, Cedar's only form."""
+    """Encode an RFC 3339 date-time in UTC with milliseconds, Cedar's only form."""
     if not isinstance(value, str):
         raise NotRepresentableError(place)
     digits = value.partition(".")[2]
     fraction = digits[: len(digits) - len(digits.lstrip("0123456789"))]
     try:
-        # Python keeps six digits of the fraction; a seventh that says something would be lost unseen.
+        # Python keeps six digits of the fraction; a significant seventh digit would be lost silently.
         moment = datetime.fromisoformat(value).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise NotRepresentableError(place) from error

@@ -1,1 +1,1 @@
-"""What a user asked for and where a call's values come from, worked out from what RiskGate was shown of a task."""
+"""User intent and the origin of a call's values, from what RiskGate was shown of a task."""

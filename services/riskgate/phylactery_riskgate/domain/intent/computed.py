@@ -1,4 +1,4 @@
-"""Attributes that are computed when they are first asked for."""
+"""A decorator for lazily computed attributes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Value = TypeVar("Value")
 
 
 class computed(Generic[Value]):  # noqa: N801 - a decorator, as functools' own
-    """A cached_property that holds no lock.
+    """A cached_property without a lock.
 
-    The one of Python 3.11 has a lock for all instances: while a thread looks through a large task, whoever asks about
-    the smallest would wait. Two threads may compute the same value of one instance, and it is the same.
+    Python 3.11's has one lock for all instances, so while one thread reads a large task, readers of the smallest would
+    block. Two threads may compute the same value of an instance twice, with the same result.
     """
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:
@@ -20,7 +20,7 @@ class computed(Generic[Value]):  # noqa: N801 - a decorator, as functools' own
         self.__doc__ = compute.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Learn under which name the value is kept."""
+        """Store the attribute name under which the value is cached."""
         self._name = name
 
     @overload
@@ -30,7 +30,7 @@ class computed(Generic[Value]):  # noqa: N801 - a decorator, as functools' own
     def __get__(self, instance: object, owner: type) -> Value: ...
 
     def __get__(self, instance: object | None, owner: type) -> Self | Value:
-        """Return the value, which stands in the instance from then on."""
+        """Return the value, and cache it in the instance."""
         if instance is None:
             return self
         value = instance.__dict__[self._name] = self._compute(instance)

@@ -1,4 +1,4 @@
-"""The facts of a task about one call: what was asked, where its values come from, and what its contents give away."""
+"""The facts of a task about one call: the request, the origin of its values, and signals in its contents."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Role
 from phylactery_riskgate.domain.pointers import pointer
 
 MAX_LEAVES: Final = 500
-"""Values of one argument that are looked at; one of more is foreign."""
+"""The number of values of one argument that are examined; an argument with more is foreign."""
 _TOO_MANY: Final = "more values than are looked at"
 MAX_DISTINCT: Final = 100
-"""Different values of one call that are looked at, those of its control arguments first."""
+"""The number of different values of one call that are examined, those of its control arguments first."""
 
 _SMALL_SIZE: Final = 30_000
-"""Values and prints of a task whose facts are told in milliseconds. Of the largest task the first take a second."""
+"""The size of a task, in values and prints, whose facts take milliseconds to compute. The largest takes a second."""
 
 
 _TELLING: Final = 4
-"""Letters of a word that can call a thing."""
+"""The minimum number of letters of a word that can be a name."""
 _SHORT_MESSAGES: Final = 4_000
-"""Characters of messages that are parsed in milliseconds."""
+"""The number of characters of messages that can be parsed in milliseconds."""
 _REACHED: Final = frozenset({"principal", "url"})
-"""Roles of whom, or what, a call reaches."""
+"""Roles of the recipient or target of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class _Leaf:
 
 @dataclass(frozen=True, slots=True)
 class IndexReader:
-    """Tells the facts of calls from what a task was shown."""
+    """A reader of call facts from what was shown of a task."""
 
     index: TaskIndex
     uses: Callable[[BoundCall], Uses] | None = None
-    """Answers what asks have been used for already, None where none was."""
+    """Return the uses of the asks so far, None if there are none."""
     retracted_by: Callable[[CatalogTool, BoundCall, str], str] | None = None
-    """Answers the task whose words took back a call, or the ask it uses; empty where none did."""
+    """Return the task whose words retracted a call or the ask it uses; empty if there is none."""
 
     def __call__(self, tool: CatalogTool, bound: BoundCall) -> TaskFacts:
         """Return the facts of a call."""
@@ -78,12 +78,12 @@ class IndexReader:
 
     @property
     def large(self) -> bool:
-        """Return whether that may take so long that others should not wait for it."""
+        """Return True if that may take so long that it should not block others."""
         return self.index.size > _SMALL_SIZE or sum(map(len, self.index.messages)) > _SHORT_MESSAGES
 
 
 def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, uses: Uses = NO_USES) -> TaskFacts:
-    """Work out the facts of a call; nothing of the call but its arguments is looked at."""
+    """Compute the facts of a call; only its arguments are examined."""
     if index is None:
         return UNSHOWN
     leaves = {
@@ -122,19 +122,19 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
 
 
 def uses_ask(facts: TaskFacts, tool: CatalogTool) -> bool:
-    """Return whether a call that these facts allow has an effect that its ask is used up by."""
+    """Return True if a call that these facts allow has an effect that uses up its ask."""
     return bool(facts.ask) and facts.understood_by != NOBODY and tool.effect != "read"
 
 
 def without_ask(facts: TaskFacts) -> TaskFacts:
-    """Return facts as they would be of a call that no ask yields: what only the ask named comes from nowhere."""
+    """Return the facts as if no ask yielded the call: values that only the ask named have no known origin."""
     arguments = tuple(replace(one, origin=FOREIGN) if one.place == BY_ASK else one for one in facts.arguments)
     worst = FOREIGN if arguments != facts.arguments else facts.worst
     return replace(facts, intent=0, understood_by=NOBODY, arguments=arguments, worst=worst)
 
 
 def _mentioned(tool: CatalogTool, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    """Weigh an address the user wrote, and asked to have another read, as one out of a text."""
+    """Downgrade an address that the user wrote, and asked to have another text read, to one from a text."""
     return tuple(
         replace(one, origin=max(one.origin, POINTED), place="an address that is only mentioned")
         if role_of(tool, one.path) == "url"
@@ -144,10 +144,10 @@ def _mentioned(tool: CatalogTool, evidence: tuple[Evidence, ...]) -> tuple[Evide
 
 
 def _is_foreign(index: TaskIndex, control: Sequence[Evidence], known: Understanding) -> bool:
-    """Return whether a control argument is somebody else's: of a text nobody pointed to, or of any where nobody asked.
+    """Return True if a control argument is foreign: from a text the user did not point to, or from any without an ask.
 
-    Who points to a text to have it read asks for nothing that stands in it. Where they asked, and a text holds what
-    they called it, as a list of contacts holds a name, it may be what they meant.
+    Pointing to a text only to have it read does not request anything it contains. With a request, a text that contains
+    the name the user gave, as a contact list does, may hold the intended value.
     """
     unasked = known.level is Level.NONE
     least = POINTED if unasked or _spells_out(index, known.words) else FOREIGN
@@ -158,12 +158,12 @@ def _is_foreign(index: TaskIndex, control: Sequence[Evidence], known: Understand
 
 
 def _spells_out(index: TaskIndex, said: Sequence[str]) -> bool:
-    """Return whether the ask names its own target: then no text they had read names another."""
+    """Return True if the ask names its own target: then a text that was read does not name another."""
     return any(is_value(word) and word not in index.read_with for word in map(folding.fold, said))
 
 
 def _is_called(index: TaskIndex, said: Sequence[str]) -> bool:
-    """Return whether a name in the ask stands in a text that was read."""
+    """Return True if a name in the ask occurs in a text that was read."""
     names = [folding.fold(one) for one in said[1:] if one.isalpha() and one[0].isupper() and len(one) >= _TELLING]
     return any(
         result.all_prints.issuperset(prints([one]))
@@ -174,7 +174,7 @@ def _is_called(index: TaskIndex, said: Sequence[str]) -> bool:
 
 
 def _reached(tool: CatalogTool, evidence: Sequence[Evidence]) -> int:
-    """Return the origin of whom a call reaches."""
+    """Return the origin of the call's recipient or target."""
     return max((one.origin for one in evidence if role_of(tool, one.path) in _REACHED), default=NAMED)
 
 
@@ -214,12 +214,12 @@ def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]
 
 
 def _is_optional(tool: CatalogTool, name: str) -> bool:
-    """Return whether the schema says that a tool does without an argument; one without a list of them says nothing."""
+    """Return True if the schema says that an argument is optional; without a list of required ones it does not."""
     return name in tool.schema.get("properties", {}) and name not in tool.schema.get("required", (name,))
 
 
 def _is_said(index: TaskIndex, name: str) -> bool:
-    """Return whether the user spoke of an argument by its name: cc, participants."""
+    """Return True if the user mentioned an argument by its name: cc, participants."""
     said = frozenset(map(stem, index.words.atoms))
     return any(stem(one) in said for one in folding.atoms_of(folding.fold(name)))
 
@@ -238,7 +238,7 @@ def _contents(tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[str
 
 
 def _leaves(value: Any, path: str, schema: Json) -> Iterator[_Leaf]:
-    """Return the plain values of an argument; those of a list stand at the list's own path."""
+    """Yield the scalar values of an argument; those of a list have the list's own path."""
     waiting: list[tuple[str, Any, Json]] = [(path, value, schema)]
     count = 0
     while waiting and count < MAX_LEAVES:
@@ -267,7 +267,7 @@ def _items(schema: Json) -> Json:
 
 
 def is_covered(path: str, by: tuple[str, ...]) -> bool:
-    """Return whether a pointer leads to, below or above one of some."""
+    """Return True if a pointer leads to, below or above one of the given pointers."""
     return any(path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in by)
 
 

@@ -1,7 +1,7 @@
-"""Folds text to the form in which values are compared, and cuts it into tokens.
+"""Text normalization for comparing values, and tokenization.
 
-A token is a whole value (an address, a file name, a number as written); its atoms are the letters and digits between
-the marks. Possessive throughout, so everything here is linear on any text.
+A token is a whole value (an address, a file name, a number as written); its atoms are the runs of letters and digits
+between punctuation. The patterns are possessive throughout, so everything here is linear on any text.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Final
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _TOKEN = re.compile(r"[^\W_]++(?:(?:[.@+_'&-]++|(?<=\d)[:/,](?=\d))[^\W_]++)*")
 PLAIN_TOKEN = re.compile(r"[a-z0-9]++(?:(?:[.@+_'&-]++|(?<=[0-9])[:/,](?=[0-9]))[a-z0-9]++)*")
-"""The same for folded ASCII, in two thirds of the time."""
+"""Equivalent for folded ASCII, in two thirds of the time."""
 _MARKS = re.compile(r"[\W_]++")
 _APOSTROPHES = str.maketrans("’‘`´ʼ‐‑‒–—−", "'''''------")
 
 
 class _Folds(dict[int, str]):
-    """What each character folds to, worked out when it is first met."""
+    """A cache of each character's folded form."""
 
     def __missing__(self, point: int) -> str:
         folded = _folded(chr(point))
@@ -37,7 +37,7 @@ def _folded(char: str) -> str:
 
 
 class _Kept(dict[int, str]):
-    """What each character is written as where accents count, worked out when it is first met."""
+    """A cache of each character's written form where accents count."""
 
     def __missing__(self, point: int) -> str:
         char = chr(point)
@@ -54,27 +54,27 @@ _KEPT = _Kept()
 
 
 def fold(text: str) -> str:
-    """Fold case, width, style and accents, and take out what prints as nothing."""
+    """Fold case, width, style and accents, and remove invisible characters."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).translate(_FOLDS)
 
 
 def written(text: str) -> str:
-    """Fold case, width and style and keep accents: bob@acme.example is not bob@acmé.example."""
+    """Fold case, width and style but keep accents: bob@acme.example is not bob@acmé.example."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).translate(_KEPT)
 
 
 def tokens(folded: str) -> list[str]:
-    """Cut folded text into whole values."""
+    """Return the tokens of folded text."""
     return (PLAIN_TOKEN if folded.isascii() else _TOKEN).findall(folded)
 
 
 def first_tokens(folded: str, most: int) -> list[str]:
-    """Cut off as many whole values of folded text; the rest of a long one is not looked at."""
-    if len(folded) <= 2 * most:  # it cannot have more, and all of them at once are read in half the time
+    """Return the first tokens of folded text, up to a limit; the rest of a long text is not read."""
+    if len(folded) <= 2 * most:  # it cannot have more, and reading all at once takes half the time
         return tokens(folded)
     found = (PLAIN_TOKEN if folded.isascii() else _TOKEN).finditer(folded)
     return [match.group() for match in islice(found, most)]
@@ -86,10 +86,10 @@ def spans(folded: str) -> list[tuple[int, int]]:
 
 
 def atoms(token: str) -> tuple[str, ...]:
-    """Cut a token into runs of letters and digits."""
+    """Split a token into runs of letters and digits."""
     return (token,) if token.isalnum() else tuple(part for part in _MARKS.split(token) if part)
 
 
 def atoms_of(folded: str) -> list[str]:
-    """Cut folded text into runs of letters and digits."""
+    """Split folded text into runs of letters and digits."""
     return [part for part in _MARKS.split(folded) if part]

@@ -1,4 +1,4 @@
-"""What RiskGate was shown of one task, ready to be asked: every look-up is by a normalised value, none is a scan."""
+"""Index of everything RiskGate was shown of one task; look-ups are by normalized value and never a scan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOK: Final = "file_info"
 """The tool by which an executor shows that a file exists."""
 PASTED: Final = "what the user pasted"
 _READ_ON: Final = 3
-"""How often a text may lead to the next."""
+"""The number of steps for which a text may lead to the next."""
 _LONG_NUMBER: Final = 6
 _NO_PRINTS: Final[frozenset[int]] = frozenset()
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
@@ -34,9 +34,9 @@ _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 
 @dataclass(frozen=True)
 class Result:
-    """What one call answered, beside the words of the task; ``made`` says that the call changed something.
+    """The result of one call, with the words of the task; ``made`` says that the call changed something.
 
-    ``unproven`` says that nothing is known of a run of it: then it has neither arguments nor values that are believed.
+    ``unproven`` says that there is no proof that the call ran: then neither its arguments nor its values are trusted.
     """
 
     words: Words = field(repr=False)
@@ -51,9 +51,9 @@ class Result:
 
     @computed
     def by_norm(self) -> dict[str, list[Value]]:
-        """The values by their normal form, and those written in groups also as one.
+        """Return the values by normal form; those written in groups also under their joined form.
 
-        Of values that say the same one is kept: a list may hold one value a thousand times.
+        Of equal values one is kept: a list may hold one value a thousand times.
         """
         found: dict[str, dict[tuple[object, ...], Value]] = defaultdict(dict)
         for value in self.values:
@@ -66,12 +66,12 @@ class Result:
 
     @computed
     def size(self) -> int:
-        """How many values and prints there are."""
+        """Return the number of values and prints."""
         return len(self.values) + sum(map(len, self.prints.values())) + sum(map(len, self.triples.values()))
 
     @computed
     def numbers(self) -> tuple[tuple[Value, float], ...]:
-        """The values that are numbers, those of free text left out."""
+        """Return the numeric values, except those from free text."""
         return tuple(
             (value, float(value.norm))
             for value in self.values
@@ -80,36 +80,36 @@ class Result:
 
     @computed
     def private(self) -> tuple[Value, ...]:
-        """The values that must not leave unasked."""
+        """Return the values that must not leave unless requested."""
         return tuple(value for value in self.values if value.kind[0] == "p")
 
     @computed
     def all_prints(self) -> frozenset[int]:
-        """The prints of every item."""
+        """Return the prints of every item."""
         return frozenset().union(*self.prints.values()) if len(self.prints) != 1 else next(iter(self.prints.values()))
 
     def first_with(self, wanted: Sequence[int], among: frozenset[int]) -> int | None:
-        """Return an item whose text holds every print, one of some if there is such, None if there is none."""
+        """Return an item whose text contains all the prints (a named item if possible), or None."""
         if not wanted or not self.all_prints.issuperset(wanted):
             return None
         inside = (item for item in among if self.prints.get(item, _NO_PRINTS).issuperset(wanted))
         return next(chain(inside, self.items_with(wanted)), None)
 
     def items_with(self, wanted: Sequence[int]) -> Iterator[int]:
-        """Return the items whose text holds every print."""
+        """Return the items whose text contains all the prints."""
         if wanted and self.all_prints.issuperset(wanted):
             for item, found in self.prints.items():
                 if found.issuperset(wanted):
                     yield item
 
     def within(self, item: int) -> Iterator[int]:
-        """Return an item and all it stands in."""
+        """Return an item and all its ancestors."""
         while item >= 0:
             yield item
             item = self.parents[item]
 
     def is_whole(self, value: Value) -> bool:
-        """Return whether a value is of the answer as a whole, and none of a list."""
+        """Return True if a value belongs to the result as a whole and not to a list item."""
         return value.item == 0 and self._sizes[value.field] == 1
 
     @computed
@@ -122,22 +122,22 @@ class Result:
 
     @computed
     def named(self) -> Named:
-        """The items the user named or picked."""
+        """Return the items the user named or picked."""
         return named_items(self.values, self.parents, self.words)
 
     @computed
     def names(self) -> frozenset[int]:
-        """The items the user named, and all that stands in them."""
+        """Return the items the user named, and their ancestors."""
         return self._below(self.named.items)
 
     @computed
     def picks(self) -> frozenset[int]:
-        """The items that stand at an end of an order the user spoke of, and all that stands in them."""
+        """Return the items at an end of an order the user mentioned, and their ancestors."""
         return self._below(self.named.picks)
 
     @computed
     def meant(self) -> frozenset[int]:
-        """Both."""
+        """Return both of these."""
         return self.names | self.picks
 
     def _below(self, items: frozenset[int]) -> frozenset[int]:
@@ -147,7 +147,7 @@ class Result:
 
     @computed
     def argument_prints(self) -> tuple[list[int], ...]:
-        """The prints of the arguments that could name what to read."""
+        """Return the prints of the arguments that could name what to read."""
         return tuple(
             prints(value.split(" "))
             for value in self.arguments
@@ -156,7 +156,7 @@ class Result:
 
     @computed
     def is_asked_for(self) -> bool:
-        """Return whether it was read with what the user said."""
+        """Return True if it was read with values the user gave."""
         return self.tool is PASTED or (not self.made and any(map(self._is_said, self.arguments)))
 
     def _is_said(self, value: str) -> bool:
@@ -181,7 +181,7 @@ def _result(piece: Piece, words: Words) -> Result:
         arguments=tuple(piece["a"]),
         parents=tuple(piece["i"]),
         values=tuple(starmap(Value, piece["v"])),
-        # What a look at a file answers repeats the path it was asked about, so it says of no name whose it is.
+        # The result of a look at a file repeats the requested path, so it does not say whose a name is.
         prints={} if piece["tool"] == LOOK else {int(item): frozenset(found) for item, found in piece["p"].items()},
         unproven=piece.get("u", False),
         triples={int(item): array("I", found) for item, found in piece.get("d", {}).items()},
@@ -207,10 +207,10 @@ def _interpretation(piece: Piece) -> Interpretation | None:
 
 
 class TaskIndex:
-    """Everything shown of one task; unchangeable."""
+    """Everything shown of one task; immutable."""
 
     def __init__(self, pieces: Sequence[Piece], tasks: Sequence[str] = ()) -> None:
-        """Take the pieces in their order, and the ids of the tasks whose words are among them, in theirs."""
+        """Take the pieces in order, and the ids of the tasks whose words are among them, in the same order."""
         said = [piece for piece in pieces if piece["k"] == "words"]
         self.words = all_words(said)
         self.results = (
@@ -243,18 +243,18 @@ class TaskIndex:
 
     @computed
     def size(self) -> int:
-        """How many values and prints there are."""
+        """Return the number of values and prints."""
         return sum(result.size for result in self.results)
 
     @computed
     def said(self) -> frozenset[int]:
-        """The triples of the user's own words."""
+        """Return the triples of the user's own words."""
         return frozenset(triples(self.words.tokens))
 
     def held_elsewhere(self, wanted: set[int], *, pointed: bool) -> Iterator[tuple[int, int]]:
-        """Yield for every free text how many of some triples it holds that the user did not say, and how many it has.
+        """Yield, for every free text, how many of the triples it holds that the user did not say, and its total.
 
-        Unless ``pointed``, the texts the user pointed to are left out, and what stands there is no evidence of another.
+        Unless ``pointed``, the texts the user pointed to are skipped, and their content does not count for other texts.
         """
         wanted = wanted - self.said
         others = []
@@ -268,7 +268,7 @@ class TaskIndex:
 
     @computed
     def asked_for(self) -> tuple[bool, ...]:
-        """For every result, whether it was read with what the user said, or by the id of something they named."""
+        """Return, for each result, whether it was read with the user's values or the id of something they named."""
         return tuple(
             result.is_asked_for or (not result.made and any(map(self._identifies, result.arguments)))
             for result in self.results
@@ -276,9 +276,9 @@ class TaskIndex:
 
     @computed
     def pointed(self) -> tuple[bool, ...]:
-        """For every result, whether the user pointed at what was read, or a text they pointed to does.
+        """Return, for each result, whether the user, or a text they pointed to, pointed at what was read.
 
-        A text that names where to read on could as well say itself what stands there: that is no more to be trusted.
+        A text that names where to read next could as well state the content itself, so following it adds no risk.
         """
         found = list(self.asked_for)
         for _ in range(_READ_ON):
@@ -294,7 +294,7 @@ class TaskIndex:
         return tuple(found)
 
     def _is_told(self, pointed: Sequence[bool], result: Result) -> bool:
-        """Return whether a text the user pointed to holds a whole argument of a reading call."""
+        """Return True if a text the user pointed to contains a whole argument of a reading call."""
         return any(
             pointed[place] or item in other.meant
             for wanted in result.argument_prints
@@ -305,26 +305,26 @@ class TaskIndex:
 
     @computed
     def used(self) -> frozenset[str]:
-        """The values that calls were made with."""
+        """Return the values that calls were made with."""
         return frozenset(value for result in self.results for value in result.arguments)
 
     @computed
     def read_with(self) -> frozenset[str]:
-        """The values that reading calls were made with."""
+        """Return the values that reading calls were made with."""
         return frozenset(value for result in self.results if not result.made for value in result.arguments)
 
     @computed
     def read_for(self) -> tuple[frozenset[str], ...]:
-        """The runs of letters and digits of each of these values."""
+        """Return the atoms of each of these values."""
         return tuple(
             frozenset(atom for token in value.split(" ") for atom in atoms(token)) for value in sorted(self.read_with)
         )
 
     def is_bound(self, place: int, value: Value, *, picks: bool) -> bool:
-        """Return whether a value is of what the user named, or picked where ``picks`` says so.
+        """Return True if a value belongs to what the user named or, with ``picks``, picked.
 
-        Of an answer to what they said it is too, but none of a list: they named the list, and nothing in it. And what a
-        text leads to, nobody named.
+        A value of a result that was read with the user's values belongs too, but no value of a list item: the user
+        named the list, not its items. What a text leads to was not named by the user.
         """
         result = self.results[place]
         if value.item in result.names or (picks and value.item in result.picks):
@@ -332,18 +332,18 @@ class TaskIndex:
         return self.asked_for[place] and result.tool is not PASTED and result.is_whole(value)
 
     def passes_over(self, place: int, item: int) -> bool:
-        """Return whether the user picked another item of the list, and spoke of no more than one."""
+        """Return True if the user picked another item of the list, and mentioned only one."""
         named, parents = self.results[place].named, self.results[place].parents
         if not named.picks or item in named.picks | named.items or not QUANTIFIERS.isdisjoint(self.words.token_places):
             return False
         return any(parents[one] == parents[item] for one in named.picks)
 
     def is_pointed(self, place: int, item: int) -> bool:
-        """Return whether the user pointed to the text of an item."""
+        """Return True if the user pointed to the text of an item."""
         return self.pointed[place] or item in self.results[place].meant
 
     def _identifies(self, value: str) -> bool:
-        """Return whether a value is the system's own for something the user named."""
+        """Return True if a value is the system's own identifier of something the user named."""
         return any(
             one.kind[0] == "s" and one.item in result.meant
             for result in self.results

@@ -1,4 +1,4 @@
-"""What RiskGate knows of Spanish and English, all of it about asking and none of it about any tool; folded."""
+"""Spanish and English vocabulary about requests, folded; it contains nothing about any tool."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SMALL: Final = _words(
     " este esta estos estas ese esa esos esas aquel aquella de del al a en con por para y e o u que como es son era ser"
     " favor tambien luego ahora si no hay todo toda todos todas cada ambos sobre puedes podrias podria quiero necesito"
 )
-"""Words that name nothing by themselves and may stand between the words of a phrase."""
+"""Words that name nothing on their own and may occur between the words of a phrase."""
 
 ARTICLES: Final = _words(
     "a an the my your his her our their this that these those el los las un una unos unas mi mis tu tus su sus nuestro"
     " nuestra nuestros nuestras este esta estos estas ese esa esos esas"
 )
-"""Of those, what a phrase of the catalog need not have in common with the words."""
+"""The subset of these that a catalog phrase and the user's words need not share."""
 
 SHORT_WORDS: Final = _words(
     "get new old not day one two ten add put pay out see use let ask say set try run buy bid off own way how who why"
@@ -31,10 +31,10 @@ SHORT_WORDS: Final = _words(
     " fee vat iva dia mes ano vez ver dar hoy dos mas muy sin fin pon haz ten soy fue era ene abr ago dic api app url"
     " web log tag tip map bar box bus car art act air age bag bed bit red tea sea sky eat fun far fit fix"
 )
-"""Words of three letters that are in many names: one of them is no half of a name, as Bob is of Bob Stone."""
+"""Three-letter words that occur in many names: one of them is not a partial name, as Bob is of Bob Stone."""
 
 EXTENSIONS: Final = _words("txt doc docx xls xlsx ppt pptx pdf csv md odt ods json yaml yml html png jpg jpeg zip")
-"""What a file's name ends with and people leave out."""
+"""File extensions that people leave out."""
 
 CURRENCIES: Final = _words(
     "eur euro euros usd dollar dollars gbp pound pounds dolar dolares libra libras pesos chf yen"
@@ -44,7 +44,7 @@ IDIOMS: Final = (
     *(("make", "sure"), ("be", "sure"), ("make", "certain"), ("add", "up"), ("log", "into"), ("log", "in", "to")),
     *((leave, "en", "paz") for leave in ("deja", "deje", "dejes", "dejar", "dejad", "dejen")),
 )
-"""Words that together ask for what follows, or for nothing."""
+"""Phrases that request the words after them, or nothing."""
 
 MONTHS: Final = {
     name: number
@@ -101,12 +101,12 @@ OLDEST: Final = _words(
 )
 COMPARING: Final = _words("mas menos most least")
 TURNING: Final = _words("menos least")
-"""The least expensive is the cheapest."""
+""""The least expensive" is the cheapest."""
 QUANTIFIERS: Final = _words(
     "all any every each both others other rest remaining everything todos todas todo cada cualquier cualquiera ambos"
     " ambas otros otras resto demas"
 )
-"""Who says one of these may mean more than what they pick."""
+"""Words after which the user may mean more than what they pick."""
 PERCENT: Final = _words("percent percentage ciento porciento")
 
 CALCULATING: Final = _words(
@@ -120,7 +120,7 @@ ACCORDING: Final = _words(
     "says said say states stated according accordingly based mentioned listed instructions instructed told given gives"
     " dice dicen diga indica indican indicado segun basado basandote mencionado mencionada mencionados instrucciones"
 )
-"""Who says one of these may leave it to a text what is done, and to whom."""
+"""Words with which the user may delegate to a text what is done, and to whom."""
 PEOPLE: Final = _words(
     "with who whom whoever whose everyone everybody anyone people person persons him her them they she he us guest"
     " guests attendee attendees participant participants invitee invitees invite team client clients customer customers"
@@ -129,23 +129,23 @@ PEOPLE: Final = _words(
     " participantes equipo cliente clienta clientes companero companera companeros jefe jefa amigo amiga amigos familia"
     " ellos ellas les le todos todas mencionados citados"
 )
-"""Who says one of these may mean somebody that a text names."""
+"""Words with which the user may mean a person that a text names."""
 DETAILS: Final = _words(
     "details detail information info data profile everything datos dato informacion detalles detalle perfil ficha todo"
 )
-"""Who asks for these to be sent may mean what is private."""
+"""Words for private values that a user may ask to have sent."""
 
 POLITE: Final = _words(
     "hi hello hey ok okay so and well please now then also sorry hola oye y pues vale por favor ahora entonces bueno"
 )
-"""How a sentence may begin without being anything yet."""
+"""Openings of a sentence that do not yet make it a request or a statement."""
 STATING: Final = _words("i we he she they yo nosotros ellos ellas")
-"""Right before a verb: somebody does it, and asks nobody for it."""
+"""Words that, right before a verb, are its subject: the verb is not a request."""
 
 DEICTIC: Final = _words("this these following below esto este esta estos estas siguiente siguientes")
-"""Who says one of these and names nothing points at what follows."""
+"""Words with which, if the user names nothing, they point at what follows."""
 SPANS: Final = RELATIVE_DAYS | _words("morning afternoon evening quarter time tarde noche trimestre vez")
-"""This week points at nothing that is said."""
+"""Words that make such a word a time: "this week" does not point at anything."""
 OWNERS: Final = _words("my our your mi mis tu tus nuestro nuestra nuestros nuestras")
 RENDERING: Final = _words(
     "summarize summarise summarized translate explain proofread rephrase paraphrase reword interpret analyze analyse"
@@ -153,7 +153,7 @@ RENDERING: Final = _words(
     " traduce traduceme traducir explica"
     " explicame explicar interpreta analiza clasifica corrige corrigeme parafrasea reformula"
 )
-"""Words that want something done with a text, and not what the text says."""
+"""Verbs that process a text, as opposed to acting on what it says."""
 LOOKING: Final = _words("read review check look lee leeme revisa revisame mira")
 INQUIRING: Final = _words("what who is does do which que quien es cual como significa")
 GETTING: Final = _words("got received recibi recibido")
@@ -162,5 +162,5 @@ CONVEYED: Final = _words(
     " enviado envio envia manda escribio escrito escribe dijo dicho dice pide pidio pedido llego llegado llega reenvio"
     " reenviado pasado"
 )
-"""What somebody did who sent a text."""
+"""Verbs for sending a text, in the past tense."""
 TO_US: Final = _words("me us nos")

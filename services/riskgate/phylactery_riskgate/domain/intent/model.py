@@ -1,6 +1,6 @@
-"""The facts of a task about one call, and the evidence behind them.
+"""The facts of a task about one call, and the evidence for them.
 
-A verdict holds them, so nothing here knows the words of a decision (domain/model.py).
+Verdicts contain these types, so this module does not depend on the types of a decision (domain/model.py).
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 NAMED: Final = 0
-"""The user's words, made in this task, or a system field of what the user named."""
+"""The user's words in this task, or a system field of something the user named."""
 LISTED: Final = 1
-"""What a registry or the system knows and the user did not name."""
+"""Known to a registry or the system, and not named by the user."""
 POINTED: Final = 2
-"""Text of a place the user pointed to."""
+"""Text from a place the user pointed to."""
 FOREIGN: Final = 3
-"""Other text, from nowhere, or against a literal the user gave."""
+"""Other text, unknown origin, or a contradiction of a literal the user gave."""
 
 
 CLEAR: Final = 2
-"""The intent of a call that one ask yields."""
+"""The intent of a call that an ask yields."""
 
 RULES, INTERPRETER, CONFIRMED, NOBODY = "rules", "interpreter", "confirmed", "nobody"
-"""Who understood a request."""
+"""Which component understood a request."""
 FROM_TEXT: Final = "a content that stands in a text, and not in the user's words"
-"""A reason without a signal of its own: for many calls it is what the user wants, as in an answer that quotes."""
+"""A reason without a signal: in many calls it is what the user wants, as in a reply that quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Where one argument comes from: its JSON Pointer, ``origin`` 0 to 3 and, in a few words, the place."""
+    """The origin of one argument: its JSON Pointer, ``origin`` from 0 to 3, and a short name of the place."""
 
     path: str
     origin: int
@@ -40,15 +40,16 @@ class Evidence:
 class TaskFacts:
     """What a task says about one call.
 
-    ``shown`` says whether RiskGate was shown a task at all. ``intent`` is 0 not asked, 1 half asked, 2 clearly asked,
-    by ``intent_words``. ``arguments`` stand worst first; ``worst`` is over the control arguments. ``signals`` is 0
-    nothing, 1 worth a question, 2 worth a stop, each with its reason.
+    ``shown`` is True if RiskGate was shown a task at all. ``intent`` is 0 not requested, 1 partly, 2 clearly requested,
+    according to ``intent_words``. ``arguments`` are sorted worst first; ``worst`` is over the control arguments.
+    ``signals`` is 0 none, 1 worth a question, 2 worth a stop, each with its reason.
 
-    ``refused`` says that the user took it back or forbade it. ``foreign`` says that a control argument stands only in a
-    text the user neither wrote nor pointed to. ``understood_by`` is who understood the request, ``missing`` the kind of
-    what is not understood and the word, ``ask`` the request the call uses up, empty where none yields it: the task
-    whose words hold it, and its number among them. ``quota`` is how many calls it allows, 0 for as many as its set
-    holds, and ``used`` how many it has had already. ``retracted`` is the later task whose words took the call back.
+    ``refused`` says that the user retracted or forbade the call. ``foreign`` says that a control argument occurs only
+    in a text the user neither wrote nor pointed to. ``understood_by`` is the component that understood the request,
+    ``missing`` the kind of what is not understood and the word. ``ask`` is the request that the call uses up: the task
+    whose words contain it, and its number among them; empty if no ask yields the call. ``quota`` is how many calls the
+    ask allows, 0 for all of its set, and ``used`` how many it has had already. ``retracted`` is the later task whose
+    words retracted the call.
     """
 
     shown: bool
@@ -69,16 +70,16 @@ class TaskFacts:
 
     @property
     def left(self) -> int | None:
-        """How many more calls the ask allows, None for as many as its set holds."""
+        """Return how many more calls the ask allows, None for all of its set."""
         return max(0, self.quota - self.used) if self.quota else None
 
     @property
     def from_text(self) -> bool:
-        """Return True if some content stands in what a tool answered and not in the user's words, or nobody knows."""
+        """Return True if some content is from a tool's output and not from the user's words, or if that is unknown."""
         return not self.shown or FROM_TEXT in self.signal_reasons
 
     def to_json(self) -> dict[str, Any]:
-        """Write the facts as JSON."""
+        """Return the facts as JSON."""
         return {
             "shown": self.shown,
             "intent": self.intent,
@@ -99,7 +100,7 @@ class TaskFacts:
 
     @staticmethod
     def from_json(value: Any) -> TaskFacts:
-        """Read what ``to_json`` wrote."""
+        """Return the facts encoded by ``to_json``."""
         return TaskFacts(
             shown=value["shown"],
             intent=value["intent"],
@@ -128,4 +129,4 @@ UNSHOWN: Final = TaskFacts(
     signals=0,
     signal_reasons=(),
 )
-"""The facts of a call that names no task."""
+"""The facts of a call without a task."""

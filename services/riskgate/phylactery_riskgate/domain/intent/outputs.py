@@ -1,7 +1,7 @@
-"""Which field of a tool's answer is what, by the longest pointer of the catalog that fits its place.
+"""Output kinds of the fields of a tool's result, by the longest matching pointer of the catalog.
 
-A pointer is believed of the plain value it names, or of a list of such. What stands below it in an object is free text
-unless a pointer of its own names it; but below what is private everything is.
+A pointer is trusted for the scalar value it names, or a list of such values. Anything below that in an object is free
+text unless another pointer names it. Everything below a private value is private.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from phylactery_riskgate.domain.pointers import parse
 _CODES: Final = {"system": "s", "naming": "n", "free": "f", "private": "p", "orderable": "o"}
 _ANY: Final = "*"
 _KEYS: Final = frozenset({"id", "sku", "uuid", "code", "key", "slug"})
-"""Names of fields that hold a key of the thing."""
+"""Names of fields that hold an object's key."""
 _TRUSTED: Final = frozenset({"system", "naming", "orderable"})
 _NOT_OF_KEYS: Final = frozenset({"orderable", "private"})
 _LONGEST_FIELD: Final = 64
-"""Characters of a field's name."""
+"""The maximum length of a field's name, in characters."""
 
 _Tokens = tuple[str, ...]
 _Kinds = tuple[tuple[_Tokens, str], ...]
 
 
 class Place:
-    """A place of a tool's answer: what stands there, and what the pointers say of the places below it.
+    """A place in a tool's result: its kind, and the pointers that apply to the places below it.
 
-    There are as many as the catalog tells apart, whatever keys an answer has: all keys that no pointer names share one.
+    There are as many places as the catalog distinguishes, whatever keys a result has: all keys that no pointer names
+    share one.
     """
 
     __slots__ = (
@@ -37,7 +38,7 @@ class Place:
     )
 
     def __init__(self, kinds: _Kinds, registry: Sequence[_Tokens], kind: str) -> None:
-        """Take what is left of the pointers that fit so far, and what stands here where none of them ends here."""
+        """Store the remaining parts of the pointers that match so far, and the kind if none of them ends here."""
         here = [one for tokens, one in kinds if not tokens]
         self.kind = here[0] if here else kind
         self.registry = () in registry
@@ -49,16 +50,16 @@ class Place:
         self._names = self._fields.union(tokens[0] for tokens in self._registry)
         trusted = self._registry or self.registry or not _TRUSTED.isdisjoint({self.kind, *(k for _, k in self._kinds)})
         self.holds_items = bool(trusted and _ANY in self._names)
-        """Whether items or fields must stand here for anything of it to be believed."""
+        """True if the value must be a list or an object to be trusted."""
         self.holds_fields = bool(trusted and self._names and not self.holds_items)
-        """Whether fields must."""
+        """True if it must be an object."""
         self._below: dict[str, Place] = {}
         self.fields: dict[str, Place] = {}
         self._of_key: Place | None = None
 
     @property
     def of_key(self) -> Place:
-        """Return what the key is that leads here, where it is a value: what can be ordered or is private is below."""
+        """Return the kind of a scalar at this key; orderable and private apply to what is below."""
         if self.kind not in _NOT_OF_KEYS:
             return self
         if self._of_key is None:
@@ -67,7 +68,7 @@ class Place:
 
     @property
     def items(self) -> Place:
-        """The place of everything in a list: where no pointer tells the items from the list, the list's own."""
+        """The place of all list items: the list's own place if no pointer distinguishes them."""
         return self.below(_ANY) if self._names else self
 
     def below(self, key: str) -> Place:
@@ -87,10 +88,10 @@ class Place:
         return _keyed(found, key) if key in self._fields else found
 
     def knows(self, key: str) -> bool:
-        """Return whether a key is a field's name: a pointer names it, or none says that any key may stand here.
+        """Return True if a key is a field name: a pointer names it, or no pointer allows any key here.
 
-        A key that is no field's name is a value itself, such as the name a map is keyed by; and an address or a name
-        with a space is no field's.
+        A key that is not a field name is a value itself, such as the name by which a map is keyed. An address or a name
+        with a space is never a field name.
         """
         if key in self._fields:
             return True
@@ -104,14 +105,14 @@ _KEY: Final = Place((), (), "naming")
 
 
 def _keyed(place: Place, key: str) -> Place:
-    """Return the place of a field that by its name is a key of the thing: a name of it, where nothing else is said.
+    """Return the place of a field that is an object's key by its name: kind naming, unless specified otherwise.
 
-    A key is no prose: whoever can choose one can have the person asked about it, and no more.
+    A key is not prose. An attacker who chooses one can only cause a question to the person.
     """
     return _KEY if place.free and not place.registry and (key in _KEYS or key.endswith("_id")) else place
 
 
 @lru_cache(maxsize=256)
 def outputs(kinds: tuple[tuple[str, str], ...], registry: tuple[str, ...]) -> Place:
-    """Return the whole answer of a tool by the catalog's pointers into it; what none fits is free."""
+    """Return the root place of a tool's result, by the catalog's pointers; unmatched places are free text."""
     return Place(tuple((parse(text), kind) for text, kind in kinds), list(map(parse, registry)), "free")

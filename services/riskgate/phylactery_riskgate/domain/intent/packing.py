@@ -1,6 +1,6 @@
-"""The bytes of a piece: its JSON, deflated where that pays, and behind it the prints of a result as plain integers.
+"""Binary encoding of a piece: its JSON, deflated if that is shorter, followed by a result's prints as raw integers.
 
-Prints are like random numbers, and so neither worth writing as text nor any shorter for deflating.
+Prints look random, so writing them as text or deflating them would not save space.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import orjson
 from phylactery_riskgate.domain.intent.words import Piece
 
 _PLAIN, _DEFLATED = 3, 4
-"""How the JSON is kept. There were others, of pieces whose prints were made in another way."""
+"""The format version of the JSON. Earlier versions had prints computed in another way."""
 _HEAD: Final = struct.Struct("<BI")
-"""One of these, and how many bytes of JSON follow."""
+"""The format byte, and the number of JSON bytes that follow."""
 _WORTH_BYTES: Final = 512
-"""A shorter JSON is kept as it is."""
+"""A shorter JSON is stored uncompressed."""
 _LEVEL: Final = 1
-"""The fastest: it halves an index, and the next levels gain a tenth in twice the time."""
+"""The fastest level: it halves an index; the next levels gain a tenth in twice the time."""
 _PRINT_BYTES: Final = 4
 _PRINT_WEIGHT: Final = 11
-"""Bytes that a print counts as, which are those of its JSON: what is built of it in memory takes several times more."""
+"""The bytes that a print counts as, those of its JSON; its in-memory form takes several times more."""
 
 
 def packed(piece: Piece) -> tuple[bytes, int]:
-    """Return the bytes of a piece, and how many it counts as: about those of its JSON, and four for each triple."""
+    """Return the bytes of a piece, and its counted size: about that of its JSON, and four bytes per triple."""
     numbered = _numbered(piece)
     numbers = b"".join(array("I", found).tobytes() for name in numbered for found in piece[name].values())
     counts = {name: {item: len(found) for item, found in piece[name].items()} for name in numbered}
@@ -45,7 +45,7 @@ def packed(piece: Piece) -> tuple[bytes, int]:
 
 
 def unpacked(bytes_: bytes) -> Piece:
-    """Read what packed wrote. Raise ValueError where it is of another form."""
+    """Decode the result of ``packed``. Raise ValueError if it has another format."""
     if bytes_[0] not in {_PLAIN, _DEFLATED}:
         raise ValueError("a piece of another version")
     try:

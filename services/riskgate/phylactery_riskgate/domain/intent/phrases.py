@@ -1,4 +1,4 @@
-"""What the phrases and the name of a catalog entry call the thing a tool works on."""
+"""Names of a tool's object, from the phrases and name in its catalog entry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENDINGS: Final = (
 
 
 def stem(atom: str) -> str:
-    """Cut endings of Spanish and English words, so that forms of one word are equal; crude and always the same."""
+    """Return the stem of a Spanish or English word, so that its forms are equal; crude but deterministic."""
     cut = True
     while cut:
         cut = False
@@ -35,7 +35,7 @@ def stem(atom: str) -> str:
 
 
 def picks(words: Words, tool: CatalogTool) -> bool:
-    """Return whether the user picks what the tool works on by an order, as its phrases or its name call it."""
+    """Return True if the user picks the tool's object by an order, by the names in its phrases or name."""
     if not words.picked:
         return False
     named = {one for phrase in _phrases(tool.asks, tool.name) for one in phrase[1:]}
@@ -43,13 +43,13 @@ def picks(words: Words, tool: CatalogTool) -> bool:
 
 
 def nouns(tool: CatalogTool) -> frozenset[str]:
-    """Return the stems of what a tool's phrases and its name call what it works on."""
+    """Return the stems of the names of the tool's object, from its phrases and its name."""
     return frozenset(one for phrase in _phrases(tool.asks, tool.name) for one in phrase)
 
 
 @lru_cache(maxsize=1_024)
 def _phrases(asks: Asks, name: str) -> tuple[tuple[str, ...], ...]:
-    """Return the stems of each phrase, and of the name where it has more than one word: delete_file."""
+    """Return the stems of each phrase, and of the name if it has more than one word: delete_file."""
     called = _stems(_CAMEL.sub("_", name).replace("_", " ").replace(".", " ").replace("-", " "))
     said = (_stems(text) for text in (*asks.phrases_en, *asks.phrases_es))
     return (*(one for one in said if one), *((called,) if len(called) > 1 else ()))

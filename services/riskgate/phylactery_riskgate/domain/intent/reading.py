@@ -1,7 +1,7 @@
-"""Reads what RiskGate is shown into pieces: values with their places, tokens, and prints of free text.
+"""Conversion of what RiskGate is shown into pieces: values with their places, tokens, and prints of free text.
 
-A piece is JSON and bounded. Of a result it keeps the whole values of the fields the catalog names, and of free text
-only prints (see prints.py), without their order.
+A piece is JSON and bounded in size. Of a result it contains the whole values of the fields in the catalog; of free text
+only unordered prints (see prints.py).
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ MAX_VALUES: Final = 4_000
 MAX_ITEMS: Final = 2_000
 MAX_PRINTS: Final = 24_000
 MAX_TRIPLES: Final = 400_000
-"""More than any text of a megabyte has, and enough that what is dictated is found at the end of one."""
+"""More than any one-megabyte text has, and enough to find dictation at the end of one."""
 MAX_NODES: Final = 20_000
-"""Objects, lists and values that are looked at."""
+"""The number of objects, lists and values that are examined."""
 MAX_VALUE: Final = 240
-"""Characters of a value; a longer one is read as text."""
+"""The maximum length of a value in characters; a longer one is treated as text."""
 MAX_DEPTH: Final = 40
 _MAX_NAME: Final = 12
-"""Atoms of a name; what is longer is text, whatever the catalog says."""
+"""The maximum number of atoms of a name; a longer one is text, whatever the catalog says."""
 _MAX_FIELD: Final = 40
-"""Characters of a field's name that are kept."""
+"""The number of characters of a field's name that are kept."""
 _OPENING: Final = frozenset("{[")
 _is_token = folding.PLAIN_TOKEN.fullmatch
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A piece, how many values are in it, and whether there was more than it takes."""
+    """A piece, the number of values in it, and whether it was truncated."""
 
     piece: Piece
     values: int
@@ -59,10 +59,10 @@ def read_result(
     failed: bool,
     unproven: bool = False,
 ) -> Reading:
-    """Read what one call answered; ``is_text`` says that ``result`` is no JSON, so that all of it is free text.
+    """Read one call's result; ``is_text`` says that ``result`` is not JSON, so that all of it is free text.
 
-    Of a tool that is None, and of a call that failed, everything is free text. Where nothing proves that the call ran
-    at all (``unproven``) it made nothing either, and was made with nothing.
+    If the tool is None or the call failed, everything is free text. If there is no proof that the call ran
+    (``unproven``), it is recorded without effect and without arguments.
     """
     reader = _walked(tool if not (failed or is_text or unproven) else None, result)
     prints = reader.prints()
@@ -76,7 +76,7 @@ def read_result(
         "a": [] if unproven else _argument_values(arguments),
         "i": reader.parents,
         "v": reader.values,
-        # A set of integers has one order in every process, and it is not the text's.
+        # A set of integers has the same order in every process, and it is not the order of the text.
         "p": {str(item): list(found) for item, found in prints.items()},
         "d": {str(item): found for item, found in reader.triples.items() if found},
     }
@@ -84,7 +84,7 @@ def read_result(
 
 
 def _walked(tool: CatalogTool | None, result: Any) -> _Reader:
-    """Walk a result. One of another shape than the catalog's is believed in nothing, and keeps what is private."""
+    """Walk a result. If its shape is not the catalog's, nothing in it is trusted, but private values stay private."""
     if tool is None:
         reader = _Reader()
         reader.read(result, FREE, 0, 0, "")
@@ -99,11 +99,11 @@ def _walked(tool: CatalogTool | None, result: Any) -> _Reader:
 
 
 class _OtherShapeError(Exception):
-    """A result has not the shape the catalog's pointers say it has."""
+    """A result whose shape differs from the catalog's pointers."""
 
 
 def _holds_json(text: str) -> bool:
-    """Return True if a text is an object or a list of its own: nothing of it is a field of what it stands in."""
+    """Return True if a text is an embedded JSON object or list: none of it is a field of the result."""
     if text.lstrip()[:1] not in _OPENING:
         return False
     try:
@@ -131,9 +131,9 @@ def _argument_values(arguments: Json) -> list[str]:
 
 @dataclass(slots=True)
 class _Reader:
-    """Walks a result. An item is an object of a list, an entry of a map, or a plain value of a list.
+    """A walker over a result. An item is an object of a list, an entry of a map, or a scalar of a list.
 
-    Free text is kept until the walk is over: all of it is read in less time than one text after the other.
+    Free text is collected until the walk is over: reading all of it at once is faster than one text at a time.
     """
 
     parents: list[int] = field(default_factory=lambda: [-1])
@@ -185,7 +185,7 @@ class _Reader:
                 continue
             inside = self._item(item)
             self._text(key, below.of_key, inside, "")
-            # What is private is asked for by its name; what can be ordered stands in one column with the others.
+            # Private values are requested by name; orderable ones are compared within one column.
             self.read(one, below, depth + 1, inside, key if below.kind == "private" else "")
 
     def _item(self, parent: int) -> int:
@@ -219,7 +219,7 @@ class _Reader:
         self.values.append([*kept, written] if written else kept)
 
     def prints(self) -> dict[int, set[int]]:
-        """Return the prints of the free text of each item, as many as are kept, and keep its triples."""
+        """Return the prints of each item's free text, up to the limit, and store its triples."""
         found: dict[int, set[int]] = {}
         kept = noted = 0
         cheap = cheap_prints([text for text, _ in self.texts])

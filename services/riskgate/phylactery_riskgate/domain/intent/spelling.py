@@ -1,7 +1,7 @@
-"""How the user spelled a value: accents, and the marks around and between its tokens.
+"""The user's spelling of a value: accents, and the punctuation around and between its tokens.
 
-Tokens alone are not enough where a value decides what is reached: report* is not report, ../notes.txt not notes.txt,
-github.com-acme.app not github.com/acme, and bob@acmé.example not bob@acme.example.
+Tokens are not enough where a value decides the target: report* is not report, ../notes.txt is not notes.txt,
+github.com-acme.app is not github.com/acme, and bob@acmé.example is not bob@acme.example.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from phylactery_riskgate.domain.model import Role
 
 STRICT: Final = frozenset({"principal", "object", "amount", "secret", "url"})
-"""Roles whose value decides what happens; what is only said, and when, weighs less."""
+"""Roles whose value decides the effect; contents and times matter less."""
 EXACT: Final = frozenset({"principal", "secret", "url"})
-"""Roles in which an accent makes another value."""
+"""Roles in which an accent makes a different value."""
 _SPACE = re.compile(r"\s+")
 _AROUND: Final = " \"'`´“”«»„<>()[]{},;:!.…¿¡"
-"""What people write around a value without meaning it."""
+"""Punctuation that people write around a value without meaning it."""
 _OPENING: Final = _AROUND.replace(".", "")
 _BETWEEN: Final = frozenset(" ,;:()'\"")
 _CALLED: Final = frozenset({"", "#", "@", "./"})
-"""What may stand before a value without another being reached."""
+"""What may precede a value without changing the target."""
 _WILD = re.compile(r"\*|(?:^|[/\\])\.\.(?:$|[/\\])|^~")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30})://")
 _WEB: Final = frozenset({"http", "https"})
@@ -38,18 +38,18 @@ _SECURE: Final = "https"
 _OF_SCHEME: Final = "://"
 _POSSESSIVE: Final = "'s"
 _NAME: Final = 3
-"""Letters of a small word that can be a name."""
+"""The number of letters of a small word that can be a name."""
 _LONGEST: Final = 24
-"""Characters of what stands between two tokens that are kept."""
+"""The number of characters kept of what is between two tokens."""
 
 
 def gaps_of(folded: str, places: Sequence[tuple[int, int]]) -> list[list[Any]]:
-    """Return what stands before each token, and behind the last, where it is more than a space."""
+    """Return what precedes each token, and follows the last, where it is more than a space."""
     found: list[list[Any]] = []
     end = 0
     for place, (start, stop) in enumerate((*places, (len(folded), len(folded)))):
         gap = _SPACE.sub(" ", folded[end:start])
-        # What stands between may be a text that is only pasted, and of that nothing is kept.
+        # What is between tokens may be pasted text, of which nothing is kept.
         if gap != " " and len(gap) <= _LONGEST and not any(map(str.isalnum, gap)):
             found.append([place, gap])
         end = stop
@@ -57,7 +57,7 @@ def gaps_of(folded: str, places: Sequence[tuple[int, int]]) -> list[list[Any]]:
 
 
 def accents_of(words: str, tokens: Sequence[tuple[int, str]]) -> list[list[Any]]:
-    """Return the tokens that are written with accents; ``tokens`` are those that count, and which of all they are."""
+    """Return the tokens written with accents; ``tokens`` are those that count, and their indexes."""
     if words.isascii():
         return []
     written = folding.tokens(folding.written(words))
@@ -70,7 +70,7 @@ def accents_of(words: str, tokens: Sequence[tuple[int, str]]) -> list[list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A value of a call as it is written: its tokens with their accents and without, and what stands around them.
+    """A call value as written: its tokens with accents and without, and what is around them.
 
     ``gaps`` has one more entry than there are tokens.
     """
@@ -82,29 +82,29 @@ class Spelled:
 
     @property
     def wild(self) -> bool:
-        """Return whether the value reaches more, or elsewhere, than its tokens say."""
+        """Return True if the value reaches more, or elsewhere, than its tokens say."""
         return _WILD.search(self.text) is not None
 
     @property
     def disguised(self) -> bool:
-        """Return whether an address or a host in it has accents."""
+        """Return True if an address or a host in it has accents."""
         return any(one != folding.fold(one) and ("@" in one or "." in one) for one in self.accented)
 
     @property
     def address(self) -> bool:
-        """Return whether it has an address in it."""
+        """Return True if it contains an address."""
         return "@" in self.text
 
 
 def ways(value: str) -> list[Spelled]:
-    """Return how a value is written, and, where it is encoded for an address of the web, what it says."""
+    """Return a value as written and, if it is percent-encoded, also decoded."""
     found = [spelled(value)]
     decoded = unquote(value)
     return found if decoded == value else [*found, spelled(decoded)]
 
 
 def spelled(value: str) -> Spelled:
-    """Read how a value is written."""
+    """Return the spelling of a value."""
     text = _SPACE.sub(" ", folding.written(value)).strip()
     accented: list[str] = []
     gaps: list[str] = []
@@ -118,19 +118,19 @@ def spelled(value: str) -> Spelled:
 
 
 def said(words: Words, value: str, role: Role) -> int | None:
-    """Return the origin of a value that decides what happens by how the user spelled it, None if they did not."""
+    """Return the origin of a deciding value by the user's spelling of it, or None if they did not write it."""
     plain = role == "url" and "%" in _host(value)
     found = (said_as(words, way, role) for way in ([spelled(value)] if plain else ways(value)))
     return min((level for level in found if level is not None), default=None)
 
 
 def said_as(words: Words, value: Spelled, role: Role) -> int | None:
-    """Return the same for a value as it is written, and not for what it says where it is encoded."""
+    """Return the same for a value as written, without its decoded form."""
     return min(_said(words, value, role), default=None)
 
 
 def ends_oddly(value: str) -> bool:
-    """Return whether a value has more white space around it than blanks: a line break, a tab."""
+    """Return True if a value has white space around it other than blanks: a line break, a tab."""
     return value.strip(" ") != value.strip()
 
 
@@ -167,12 +167,12 @@ def _said(words: Words, value: Spelled, role: Role) -> Iterator[int]:
 
 
 def bare(token: str) -> str:
-    """Return a token without the ending of a possessive."""
+    """Return a token without a possessive ending."""
     return token.removesuffix(_POSSESSIVE)
 
 
 def can_name(atom: str) -> bool:
-    """Return True if a part of a value can be a name by itself: "a txt" is no a.txt, but todo.md may be called todo."""
+    """Return True if a part of a value can be a name by itself: not "a txt" for a.txt, but todo for todo.md."""
     return atom not in EXTENSIONS and (len(atom) >= _NAME or atom not in SMALL)
 
 
@@ -181,7 +181,7 @@ def _atoms(tokens: Sequence[str]) -> list[str]:
 
 
 def _is_called(value: Spelled) -> bool:
-    """Return whether a value is an address behind a name: Ana Ruiz <ana@acme.example>."""
+    """Return True if a value is an address with a display name: Ana Ruiz <ana@acme.example>."""
     names, address = value.tokens[:-1], value.accented[-1]
     plain = all(gap == " " for gap in value.gaps[1:-2]) and not any("@" in name for name in names)
     called = value.gaps[-2:] in ((" <", ">"), (' "<', ">"), ('" <', ">"))
@@ -256,13 +256,13 @@ def _behind(words: Words, value: Spelled, place: int) -> int | None:
 
 
 def same(written: str, value: Spelled) -> bool:
-    """Return whether what a tool answered is spelled as a value of a call is."""
+    """Return True if a tool's value is spelled like the call's."""
     one, other = written.strip(_AROUND), value.text.strip(_AROUND)
     return one == other or ("@" not in one and one.replace(" ", "") == other.replace(" ", ""))
 
 
 def read_gaps(pieces: Sequence[Mapping[str, Any]], name: str) -> dict[int, str]:
-    """Put the gaps, or the accents, of the words of a task behind one another."""
+    """Concatenate the gaps, or the accents, of the words of a task."""
     found: dict[int, str] = {}
     first = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Whether one ask of the user's newest message yields a call: RiskGate's facts, in the terms of the grammar."""
+"""Matching of a call with the asks of the user's newest messages: task data in the grammar's terms."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
 Roles = Callable[[str], str]
 _MOST_ITEMS: Final = 200
 _SIZE: Final = "size"
-"""The field that a look at a file answers where there is one."""
+"""The field that the result of a look at a file has if the file exists."""
 _PERSONS: Final = frozenset({"principal", "url"})
 _MOST_VALUES: Final = 20
 _SHORT_TEXT: Final = 30
-"""Prints of a text that is a name or a label, and no prose."""
+"""The maximum number of prints of a text that is a name or label rather than prose."""
 _CODE: Final = 3
 _KEYS: Final = frozenset(
     {
@@ -64,21 +64,21 @@ _KEYS: Final = frozenset(
         "user",
     }
 )
-"""Fields that name a thing, whatever the catalog says of them."""
+"""Fields that name an object, whatever the catalog says of them."""
 _MOST_AMENDMENTS: Final = 8
-"""Messages of which each may change the one before it."""
+"""The number of messages that may each amend the one before."""
 USED_UP: Final = "used-up"
-"""What is missing where an ask would yield the call, and was carried out already."""
+"""The fault of an ask that would yield the call but was carried out already."""
 
 
 class Uses(NamedTuple):
-    """How many effects asks have had already, by their names, and which had this very call."""
+    """The number of effects each ask has had, by its name, and the asks that had this very call."""
 
     counts: Mapping[str, int] = MappingProxyType({})
     done: Collection[str] = ()
 
     def of(self, names: Sequence[str]) -> tuple[dict[int, int], list[int]]:
-        """Return the same of some asks, by their places."""
+        """Return the uses of some asks, by their positions."""
         counts = {place: self.counts[name] for place, name in enumerate(names) if name in self.counts}
         return counts, [place for place, name in enumerate(names) if name in self.done]
 
@@ -97,8 +97,8 @@ def understood(
 ) -> Understanding:
     """Return how far the newest of a task's messages asks for a call.
 
-    A clear yes, alone, stands for the message before it: it confirms what was asked there and nothing else. What is
-    pasted asks for nothing, and beside what may be pasted nothing is asked for clearly.
+    A message that is only a clear yes confirms the message before it, and nothing else. Pasted text does not ask for
+    anything, and with text that may be pasted in the message, nothing is asked for clearly.
     """
     messages = list(index.messages)
     while len(messages) > 1 and read_answer(messages[-1]) == "yes":
@@ -117,7 +117,8 @@ def understood(
     if doubted and known.level is Level.CLEAR:
         known = replace(known, level=Level.HALF, fault=Fault("pasted", ""), quota=1)
     if known.level is Level.CLEAR and amendment is not None and amendment.corrects:
-        # What was done already is not done once more in another way unasked: 40 were paid, and then "no, 50".
+        # An effect that was carried out is not repeated in another form unless requested: 40 were paid, and then "no,
+        # 50".
         done = any(task_of(name) in index.tasks[:place] for name in uses.counts)
         known = replace(known, level=Level.HALF, fault=Fault(USED_UP, known.ask)) if done else known
     known = _named(known, names)
@@ -129,20 +130,20 @@ def understood(
 
 
 def ask_id(task_id: str, place: int) -> str:
-    """Return the name of an ask: the task whose words hold it, and its number among them."""
+    """Return the name of an ask: the task whose words contain it, and its number among them."""
     return f"{task_id}/{place + 1}"
 
 
 def _named(found: Understanding, names: Sequence[str]) -> Understanding:
-    """Return what was understood with the name of the ask that yields the call, or would if it were not used up."""
+    """Return the understanding with the name of the ask that yields the call, even if that is used up."""
     yields = found.level is Level.CLEAR or (found.fault is not None and found.fault.kind == USED_UP)
     return replace(found, ask=names[found.index] if yields and found.index >= 0 else "")
 
 
 def _interpreted(index: TaskIndex, newest: int, call: Call, known: Understanding, uses: Uses) -> Understanding:
-    """Return what a model's interpretation of the newest message adds to what the rules understood.
+    """Return the understanding extended by a model's interpretation of the newest message.
 
-    It adds nothing to a refusal, and what a yes confirms stays as well understood as it was asked.
+    The interpretation cannot override a refusal, and what a yes confirms stays as well understood as it was.
     """
     interpretation = index.interpretations[newest]
     if interpretation is None or known.level is Level.REFUSED:
@@ -152,7 +153,7 @@ def _interpreted(index: TaskIndex, newest: int, call: Call, known: Understanding
             continue
         messages = index.messages[newest - back : newest + 1]
         if back and any(task_of(name) in index.tasks[newest - back : newest] for name in uses.done):
-            continue  # this very call was made already, for the words that are quoted
+            continue  # this very call was made already, for the quoted words
         half = any(index.pasting[newest - back : newest + 1])
         asks, request = _checked(interpretation, messages, half=half)
         kind = f"m{back}." if back else "m"
@@ -166,7 +167,7 @@ def _interpreted(index: TaskIndex, newest: int, call: Call, known: Understanding
 def _checked(
     interpretation: Interpretation, messages: tuple[str, ...], *, half: bool
 ) -> tuple[tuple[CheckedAsk, ...], Request]:
-    """Return the asks that quote as many messages as these, in the text that the messages are together."""
+    """Return the asks that quote this many messages, within the messages joined to one text."""
     back = len(messages) - 1
     text, starts = joined(messages, back)
     asks = tuple(within(one, starts) for one in interpretation.asks if one.back == back)
@@ -175,7 +176,7 @@ def _checked(
 
 
 def is_heard(tool: CatalogTool, text: str) -> bool:
-    """Return whether a text has a phrase of a tool, or a verb for what it does by its name."""
+    """Return True if a text contains a phrase of a tool, or a verb for the effect its name expresses."""
     kind = _kind(tool.name, tool.asks)
     return hears(parse(text), Call(tool.name, kind.effects, kind.phrases, kind.nouns, ()))
 
@@ -186,26 +187,26 @@ def _parsed(message: str) -> Request:
 
 
 def task_of(ask: str) -> str:
-    """Return the task whose words hold an ask, empty for none."""
+    """Return the task whose words contain an ask, or an empty string."""
     return ask.rpartition("/")[0]
 
 
 def kind_of(tool: CatalogTool) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the effects of a tool, and the stems of what it does them to."""
+    """Return the effects of a tool, and the stems of their objects."""
     kind = _kind(tool.name, tool.asks)
     return kind.effects, kind.nouns
 
 
 @lru_cache(maxsize=64)
 def _own_request(message: str, *, sure: bool = False) -> tuple[Request, bool]:
-    """Parse what the user wrote themselves, and tell whether that is sure; with ``sure``, nothing else is parsed."""
+    """Parse what the user wrote themselves, and return whether that is certain; with ``sure``, skip uncertain parts."""
     own, doubted = own_part(message, sure=sure)
     return parse(own), doubted
 
 
 @lru_cache(maxsize=64)
 def _amending(messages: tuple[str, ...]) -> Amendment | None:
-    """Return the request that the newest message makes of those before it, None where it stands by itself."""
+    """Return the request that the newest message makes of earlier ones, or None if it is independent."""
     known, amends = _own_request(messages[0], sure=True)[0], None
     for place, message in enumerate(messages[1:], 2):
         own, doubted = _own_request(message, sure=place < len(messages))
@@ -252,10 +253,10 @@ def _is_default(schema: Any, value: Any) -> bool:
 
 
 def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[tuple[str, Item, tuple[Item, ...]], ...]:
-    """Return the listed things the texts of a value are fields of that name a thing.
+    """Return the listed items that have the texts of a value in a naming field.
 
-    Whom a call reaches is none of the fields of a thing but the one it has of itself: whoever takes part in a meeting
-    that the user named is not whom they named.
+    For a recipient, only the item's own field counts: a participant of a meeting that the user named is not the person
+    they named.
     """
     if isinstance(value, list):
         return tuple(one for inner in value[:_MOST_VALUES] for one in _items(index, inner, person=person))
@@ -283,7 +284,7 @@ def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[tuple[str, It
 
 
 def _in_folder(index: TaskIndex, value: str | int) -> list[tuple[str, Item, tuple[Item, ...]]]:
-    """Return the files of a folder that was listed, where a path is one of them: the folder's path and the name."""
+    """Return the files of a listed folder, where a path is one of them: the folder's path and the name."""
     folder, _, name = str(value).rpartition("/")
     norms = [" ".join(folding.tokens(folding.fold(one))) for one in (folder, name)]
     found: list[tuple[str, Item, tuple[Item, ...]]] = []
@@ -304,7 +305,7 @@ def _is_key(field: str) -> bool:
 
 
 def _listed(index: TaskIndex, result: Result) -> list[tuple[int, Item]]:
-    """Return the things of a result, with the words of the fields a person may name them by."""
+    """Return the items of a result, with the words of the fields by which a person may name them."""
     words: dict[int, set[str]] = {}
     times: dict[int, set[Feature]] = {}
     forms: dict[int, dict[str, set[str]]] = {}
@@ -340,9 +341,9 @@ def _listed(index: TaskIndex, result: Result) -> list[tuple[int, Item]]:
 
 
 def _holder(index: TaskIndex, result: Result, item: int, forms: Mapping[str, Collection[str]]) -> Callable[[Any], bool]:
-    """Return what tells whether a listed thing has a value, spelled as it is: report* is not report.
+    """Return a function that tests whether an item has a value in its exact spelling: report* is not report.
 
-    What the user had the things of looked up, a repository, is a value of each.
+    The value by which the user had the items looked up, such as a repository, is a value of each item.
     """
 
     def holds(value: Any) -> bool:
@@ -354,14 +355,14 @@ def _holder(index: TaskIndex, result: Result, item: int, forms: Mapping[str, Col
             return True
         if " ".join(tokens) in result.arguments and spelling.said(index.words, str(value), "object") is not None:
             return True
-        # A code of three letters, as of a currency, may stand in a field the catalog does not name.
+        # A three-letter code, as of a currency, may be in a field that the catalog does not name.
         return len(str(value)) == _CODE and set(prints(tokens)) <= result.prints.get(item, frozenset())
 
     return holds
 
 
 def _sayer(result: Result, item: int) -> Callable[[str], bool]:
-    """Return what tells whether a word stands in the free text of a listed thing, where that is short, as a name."""
+    """Return a function that tests whether a word occurs in an item's free text, if that is short as a name."""
     text = result.prints.get(item, frozenset())
     short = text if len(text) <= _SHORT_TEXT else frozenset()
 
@@ -376,7 +377,7 @@ def _sayer(result: Result, item: int) -> Callable[[str], bool]:
 
 
 def _exists(index: TaskIndex, path: str) -> bool:
-    """Return whether a result showed that a file is there: a listing, a reading, or a look that told its size."""
+    """Return True if a result showed that a file exists: a listing, a read, or a look that returned its size."""
     norm = " ".join(folding.tokens(folding.fold(path)))
     return _was_read(index, path) or any(
         norm in result.by_norm
@@ -413,7 +414,7 @@ def _texts(index: TaskIndex) -> Source:
 
 @lru_cache(maxsize=1_024)
 def _kind(name: str, asks: Asks) -> _Kind:
-    """Return what a tool does and to what, by its name and the phrases of its catalog entry."""
+    """Return the effect and the object of a tool, by its name and the phrases of its catalog entry."""
     parts = _parts(name)
     phrases = [_words(one) for one in (*asks.phrases_en, *asks.phrases_es)]
     nouns = {one for phrase in phrases for one in phrase[1:] if one != "*"} | set(parts[1:])

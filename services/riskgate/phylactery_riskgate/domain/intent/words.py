@@ -36,7 +36,7 @@ from phylactery_riskgate.domain.intent.origin.spoken import spoken_amounts
 Piece = dict[str, Any]
 
 MAX_WORDS: Final = 20_000
-"""Tokens of the user's words."""
+"""The number of tokens kept of the user's words."""
 _MAX_PLACES: Final = 64
 _BREAKS: Final = frozenset(".?!;\n")
 _NUMBERING: Final = (("id",), ("number",), ("numero",), ("num",), ("no",))
@@ -46,17 +46,16 @@ _PAUSES: Final = frozenset(",:()–—")
 _MONEY: Final = "€$£¥"
 _STRONG: Final = 8
 _JOINED, _SHORT_PART, _PARTS = 10, 6, 10
-"""An account number written in groups: its length, that of a group, and how many there are."""
+"""An account number written in groups: its length, the length of a group, and the number of groups."""
 
 
 def read_words(words: str, day: str = "", interpretation: Interpretation | None = None) -> Piece:
-    """Read the user's own words.
+    """Read the user's own words into a piece.
 
-    A piece holds the tokens, where a sentence begins ("b") or a pause ends ("c"), the tokens in quotes ("q"), those
-    beside the sign of a currency ("m") or of percent ("%"), and apart from them the tokens of what was pasted ("p")
-    and, as a piece of its own, what may be pasted ("d").
-    What a model read in them ("i") stands as it was shown: it is checked against the words whenever it is used.
-    "s" tells what stands between the tokens and "x" how they are written with accents (see spelling.py).
+    A piece holds the tokens, where a sentence begins ("b") or a pause ends ("c"), the tokens in quotations ("q"), those
+    next to a currency sign ("m") or a percent sign ("%"), and separately the tokens of pasted text ("p") and, as a
+    piece, what may be pasted ("d"). A model's interpretation ("i") is kept as shown: it is checked against the words
+    whenever it is used. "s" holds what is between the tokens and "x" their accents (see spelling.py).
     """
     folded = folding.fold(words)
     spans = folding.spans(folded)[:MAX_WORDS]
@@ -76,7 +75,7 @@ def read_words(words: str, day: str = "", interpretation: Interpretation | None 
 
 
 def _within(spans: Sequence[Span], regions: Sequence[Span]) -> set[int]:
-    """Return which of some tokens begin in one of some regions, both in order."""
+    """Return which of the tokens begin in one of the regions; both are in order."""
     found: set[int] = set()
     at = 0
     for number, (start, _) in enumerate(spans):
@@ -122,22 +121,22 @@ _CURRENCY_SIGNS: Final = frozenset(_MONEY)
 
 
 def looks_literal(token: str) -> bool:
-    """Return whether a token is an address or an account number by its looks."""
+    """Return True if a token looks like an address or an account number."""
     if "@" in token:
         return True
     return len(token) >= _STRONG and token[-1].isdigit() and token.isalnum() and not token.isdigit()
 
 
 def is_value(token: str) -> bool:
-    """Return whether a token is an address, an account number or a file's name, and no word."""
+    """Return True if a token is an address, an account number or a file name rather than a word."""
     return looks_literal(token) or ("." in token and not token[0].isdigit() and not token.endswith("."))
 
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The user's own words, ready to be asked.
+    """The user's own words, with look-ups.
 
-    What is worked out of them is kept beside them (``kept``), so that it is forgotten with them.
+    Derived data is cached in ``kept``, so that it is discarded with the words.
     """
 
     tokens: tuple[str, ...] = field(repr=False)
@@ -147,64 +146,64 @@ class Words:
     percent_places: frozenset[int]
     clauses: frozenset[int]
     gaps: dict[int, str] = field(repr=False)
-    """What stands before a token, where it is more than a space."""
+    """What precedes a token, where it is more than a space."""
     accents: dict[int, str] = field(repr=False)
-    """How a token is written that has accents."""
+    """The spelling of a token that has accents."""
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
     begins: int = 0
-    """Where the newest words begin, behind those of the tasks they continue."""
+    """Where the newest words begin, after those of the tasks they continue."""
     doubted: Words | None = field(default=None, repr=False)
-    """What stands in the words and may be somebody else's."""
+    """The part of the words that may be another person's."""
 
     @computed
     def token_places(self) -> dict[str, list[int]]:
-        """Where each token stands."""
+        """Return the positions of each token."""
         return _places(self.tokens)
 
     @computed
     def atoms(self) -> tuple[str, ...]:
-        """The runs of letters and digits, in order."""
+        """Return the runs of letters and digits, in order."""
         return tuple(atom for token in self.tokens for atom in folding.atoms(token))
 
     @computed
     def atom_places(self) -> dict[str, list[int]]:
-        """Where each run stands."""
+        """Return the positions of each run."""
         return _places(self.atoms)
 
     @computed
     def bare(self) -> tuple[str, ...]:
-        """The tokens without the ending of a possessive."""
+        """Return the tokens without possessive endings."""
         return tuple(map(spelling.bare, self.tokens))
 
     @computed
     def bare_places(self) -> dict[str, list[int]]:
-        """Where each of these stands."""
+        """Return the positions of each of these."""
         return _places(self.bare)
 
     @computed
     def _plain_atoms(self) -> tuple[str, ...]:
-        """The runs of letters and digits; an address is none."""
+        """Return the runs of letters and digits outside of addresses."""
         return tuple(atom for token in self.tokens for atom in ((token,) if "@" in token else folding.atoms(token)))
 
     @computed
     def plain_places(self) -> dict[str, list[int]]:
-        """Where each run stands, those of addresses left out."""
+        """Return the positions of each run outside of addresses."""
         return _places(self._plain_atoms)
 
     def hold_plain_atoms(self, wanted: Sequence[str]) -> bool:
-        """Return whether runs of letters and digits follow one another in the words, outside of addresses."""
+        """Return True if some runs occur consecutively in the words, outside of addresses."""
         return follow(wanted, self._plain_atoms, self.plain_places)
 
     @computed
     def numbers(self) -> frozenset[str]:
-        """What the numbers can mean that are no part of a date."""
+        """Return the readings of the numbers that are not part of a date."""
         dated = {place for _, taken in spoken_dates(self.tokens) for place in taken}
         plain = (one for place, token in enumerate(self.tokens) if place not in dated for one in numbers_in(token))
         return frozenset((*plain, *grouped_numbers(self.tokens), *spoken_amounts(self.tokens)))
 
     @computed
     def ids(self) -> dict[str, list[int]]:
-        """The numbers that can be the number of a thing, and where: file 5, but neither 5 hours nor 5 euros."""
+        """Return the numbers that can be an object's id, and their positions: file 5, but not 5 hours or 5 euros."""
         found: dict[str, list[int]] = {}
         for place, token in enumerate(self.tokens):
             if token.isdigit() and self._is_id(place):
@@ -219,11 +218,11 @@ class Words:
         return ended or self.tokens[after] in SMALL or self.is_numbered(place)
 
     def is_numbered(self, place: int) -> bool:
-        """Return whether what stands before a number says that it is one: id 5, #5."""
+        """Return True if the text before a number marks it as an id: id 5, #5."""
         return self.tokens[place - 1 : place] in _NUMBERING or self.gaps.get(place, "").endswith("#")
 
     def counted(self, place: int) -> str:
-        """Return the word a number stands behind, over the numbers before it: file 5; files 3 and 5."""
+        """Return the word before a number, skipping the numbers in between: file 5; files 3 and 5."""
         place -= 1
         while place >= 0 and (self.tokens[place].isdigit() or self.tokens[place] in _AND):
             place -= 1
@@ -231,7 +230,7 @@ class Words:
 
     @computed
     def money(self) -> frozenset[str]:
-        """The amounts: numbers beside a currency or with two decimals."""
+        """Return the amounts: numbers next to a currency or with two decimals."""
         found: set[str] = set(spoken_amounts(self.tokens))
         for place, token in enumerate(self.tokens):
             beside = {*self.tokens[max(place - 1, 0) : place], *self.tokens[place + 1 : place + 2]}
@@ -242,7 +241,7 @@ class Words:
 
     @computed
     def percents(self) -> frozenset[str]:
-        """The numbers that are percentages."""
+        """Return the numbers that are percentages."""
         return frozenset(
             one
             for place, token in enumerate(self.tokens)
@@ -252,16 +251,16 @@ class Words:
 
     @computed
     def orders(self) -> frozenset[str]:
-        """The ends of an order the words pick by: high, low, new, old.
+        """Return the ends of an order by which the words pick: high, low, new, old.
 
-        What picks stands behind an article or a word that compares ("the latest", "la más cara"); before a span of time
-        or a number it tells when ("last month", "the event should last 4 hours").
+        A picking word follows an article or a comparative ("the latest", "la más cara"); before a time span or a number
+        it is about time ("last month", "the event should last 4 hours").
         """
         return frozenset(end for end, _ in self._orders())
 
     @computed
     def picked(self) -> frozenset[str]:
-        """What stands beside a word that picks: there is the thing in "the largest file", "el archivo más grande"."""
+        """Return the words around a picking word: they name the object, as in "the largest file"."""
         near = (self.tokens[max(place - _BEHIND, 0) : place + _AHEAD] for _, place in self._orders())
         return frozenset(atom for tokens in near for token in tokens for atom in folding.atoms(token))
 
@@ -283,22 +282,22 @@ class Words:
 
     @computed
     def dates(self) -> frozenset[str]:
-        """The days that are named."""
+        """Return the days named."""
         return frozenset(dates_of(self.tokens))
 
     @computed
     def relative_days(self) -> frozenset[str]:
-        """The words for days that depend on when it is."""
+        """Return the words for days relative to today."""
         return RELATIVE_DAYS & self.token_places.keys()
 
     @computed
     def literals(self) -> tuple[str, ...]:
-        """Addresses and account numbers: values that can be told from words by their looks."""
+        """Return the addresses and account numbers: values recognizable by their form."""
         return tuple(dict.fromkeys([*(token for token in self.tokens if looks_literal(token)), *sorted(self.joined)]))
 
     @computed
     def joined(self) -> frozenset[str]:
-        """Account numbers that are written in groups."""
+        """Return the account numbers written in groups."""
         found: set[str] = set()
         for place, token in enumerate(self.tokens):
             whole = token
@@ -311,15 +310,15 @@ class Words:
         return frozenset(found)
 
     def hold_tokens(self, wanted: Sequence[str]) -> bool:
-        """Return whether whole values follow one another in the words."""
+        """Return True if some whole values occur consecutively in the words."""
         return follow(wanted, self.tokens, self.token_places)
 
     def hold_atoms(self, wanted: Sequence[str]) -> bool:
-        """Return whether runs of letters and digits follow one another in the words."""
+        """Return True if some runs of letters and digits occur consecutively in the words."""
         return follow(wanted, self.atoms, self.atom_places)
 
     def hold_date(self, date: str) -> bool:
-        """Return whether a day is named, with its year or without any."""
+        """Return True if a day is named, with its year or without one."""
         return date in self.dates or yearless(date) in self.dates
 
 
@@ -333,7 +332,7 @@ def _places(tokens: Iterable[str]) -> dict[str, list[int]]:
 
 
 def follow(wanted: Sequence[str], tokens: Sequence[str], places: dict[str, list[int]]) -> bool:
-    """Return whether some tokens follow one another; ``places`` tells where each stands."""
+    """Return True if some tokens are consecutive; ``places`` has the positions of each."""
     if not wanted:
         return False
     target = tuple(wanted)
@@ -341,7 +340,7 @@ def follow(wanted: Sequence[str], tokens: Sequence[str], places: dict[str, list[
 
 
 def all_words(pieces: Sequence[Piece]) -> Words:
-    """Put the words of a task and of those it continues behind one another."""
+    """Concatenate the words of a task and of those it continues."""
     tokens: list[str] = []
     breaks: set[int] = set()
     quotes: list[Span] = []

@@ -1,1 +1,1 @@
-"""Proposes catalog entries from what tools say about themselves; whoever reads a draft decides."""
+"""Draft catalog entries from tools' own descriptions, for a person to review."""

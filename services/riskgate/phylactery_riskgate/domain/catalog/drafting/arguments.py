@@ -1,4 +1,4 @@
-"""Guesses what the arguments of a tool are, from their names, types, formats and descriptions."""
+"""Guesses the roles of a tool's arguments from their names, types, formats and descriptions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from phylactery_riskgate.domain.facts.catalog_facts import MAX_ROLES
 from phylactery_riskgate.domain.model import Effect, Role
 
 MAX_DEPTH: Final = 8
-"""Arguments nested deeper have the role of what holds them."""
+"""The nesting limit; arguments nested deeper have the role of their parent."""
 
 _PAGING: Final = word_set("page cursor offset continuation sort skip pagination")
 _PAGED: Final = word_set("page next cursor continuation sort order per limit offset max result")
-"""Words which at the begin of a name, with one of the following at its end, say which part of a list is wanted."""
+"""Words that, at the start of a name and with one of the following at its end, select a page of a list."""
 _PAGE_ENDS: Final = word_set("page token size by direction result field dir index")
 _FINDING: Final = word_set("""query search q filter where condition criteria pattern regex glob selector""")
-"""What picks things: where it reads, words to look for; where something is changed, the choice of what."""
+"""Arguments that select: search terms in a reading tool, and the target in a changing one."""
 _IDENTIFYING: Final = word_set("id uid uuid guid ref reference number slug sku path key hash sha iban")
 _LISTS: Final[dict[Role, str]] = {
     "secret": "password passwd passphrase secret token apikey credential pin otp",
@@ -42,7 +42,7 @@ _LISTS: Final[dict[Role, str]] = {
 }
 _ROLE_OF: Final = {word: role for role, words in _LISTS.items() for word in words.split()}
 _FIRST: Final[tuple[Role, ...]] = ("secret", "url", "date", "amount")
-"""Roles a word gives wherever in a name it stands, unless the name ends in what identifies a thing."""
+"""Roles implied by a word anywhere in a name, unless the name ends in an identifier."""
 _SECRET_KEYS: Final = frozenset({"api", "access", "private", "secret", "auth", "encryption"})
 _FORMATS: Final[dict[str, Role]] = {
     "email": "principal",
@@ -56,12 +56,12 @@ _FORMATS: Final[dict[str, Role]] = {
     "uuid": "object",
 }
 _DIRECTING: Final[frozenset[Role]] = frozenset({"principal", "object", "amount", "url", "secret"})
-"""Roles of arguments that decide where an effect goes, so they are controls."""
+"""Roles of arguments that decide where an effect goes, and so are controls."""
 _NUMBERS: Final = frozenset({"integer", "number"})
 _MONEY: Final = word_set("amount price sum total cost fee payment")
 _COUNTING: Final = frozenset({"num", "count", "max", "min", "total"})
 _NAMES: Final = frozenset({"name", "title", "label", "tag", "category", "location", "city"})
-"""What a new thing is called is said about it; an old one is found by it, unless something else says which it is."""
+"""Names that describe a new object, but identify an existing one unless another argument does."""
 _NAMING: Final = frozenset({"new", "display", "full", "first", "last"})
 _PEOPLE_AND_FILES: Final = frozenset({"file", *(word for word, role in _ROLE_OF.items() if role == "principal")})
 _KINDS_OF_CODE: Final = frozenset({"currency", "country", "language"})
@@ -71,7 +71,7 @@ _MOVING: Final = frozenset(VERBS[name] for name in ("move", "copy", "rename"))
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The role of one argument; ``sure`` is false where nothing told it, and ``money`` says that it may be paid."""
+    """The role of one argument; ``sure`` is False if it is only assumed, ``money`` True if it may be an amount."""
 
     path: str
     role: Role
@@ -81,13 +81,13 @@ class Guess:
 
     @property
     def control(self) -> bool:
-        """Return whether it decides where the effect goes."""
+        """Return True if the argument decides where the effect goes."""
         return self.role in _DIRECTING
 
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
-    """What the arguments of a tool are read with: what it does, and whether another argument says what it touches."""
+    """Context for reading a tool's arguments: its effect, and whether another argument identifies the target."""
 
     effect: Effect
     words: frozenset[str]
@@ -98,7 +98,7 @@ class _Tool:
 
 
 def guess_arguments(schema: Mapping[str, Any], name: tuple[str, ...], effect: Effect) -> tuple[Guess, ...]:
-    """Return the arguments in the order of the schema, at most as many as an entry takes."""
+    """Return the guesses in schema order, at most as many as an entry accepts."""
     names = [words_of(one) for one in schema.get("properties", {})]
     tool = _Tool(
         effect=effect,
@@ -118,7 +118,7 @@ def guess_arguments(schema: Mapping[str, Any], name: tuple[str, ...], effect: Ef
 
 
 def uses(guesses: tuple[Guess, ...], effect: Effect) -> dict[str, Any]:
-    """Return what else an entry says of its arguments: what to hide, where it reaches, what budgets count."""
+    """Return the entry's other argument fields: sensitive arguments, targets, and what budgets count."""
     said: dict[str, Any] = {
         "controls": [one.path for one in guesses if one.control],
         "sensitive": [one.path for one in guesses if one.role == "secret"],
@@ -161,7 +161,7 @@ def _is_money(name: str, form: Mapping[str, Any]) -> bool:
 
 
 def _unknown(effect: Effect) -> Role:
-    """Return the role of what nobody knows: where something is changed it may say what, so it counts as a control."""
+    """Return the role of an unknown argument: a control if the tool changes something, as it may select the target."""
     return "content" if effect == "read" else "object"
 
 
@@ -183,7 +183,7 @@ def _role(name: str, form: Mapping[str, Any], kind: str | None, tool: _Tool) -> 
 
 
 def _counts(words: tuple[str, ...], role: Role | None, form: Mapping[str, Any], tool: _Tool) -> bool:
-    """Return True if a number says how much or how many: where something is changed, all that no name tells of do."""
+    """Return True if a number is a quantity; in a changing tool every number without a recognized name is."""
     if words[-1:] == ("value",) or (role in {None, "object"} and not _MONEY.isdisjoint(words[:1])):
         return True
     if tool.effect == "read":
@@ -192,7 +192,7 @@ def _counts(words: tuple[str, ...], role: Role | None, form: Mapping[str, Any], 
 
 
 def _says_how(words: tuple[str, ...]) -> bool:
-    """Return True for a choice that says how or what kind, and not what is touched."""
+    """Return True if a choice selects a manner or kind rather than the target."""
     if _ROLE_OF.keys().isdisjoint(words):
         return True
     return words[-1:] == ("code",) and not _KINDS_OF_CODE.isdisjoint(words)
@@ -205,7 +205,7 @@ def _fits(role: Role, kind: str | None) -> bool:
 
 
 def _pages(words: tuple[str, ...]) -> bool:
-    """Return True if a name says which part of a list is wanted: page_token does, and page_id does not."""
+    """Return True if a name selects a page of a list: page_token does, page_id does not."""
     if words[-1:] and words[-1] in _PAGING:
         return True
     return len(words) > 1 and words[0] in _PAGED and words[-1] in _PAGE_ENDS
@@ -216,7 +216,7 @@ def _by_words(words: tuple[str, ...], tool: _Tool) -> Role | None:
 
 
 def _by_use(words: tuple[str, ...], tool: _Tool) -> Role | None:
-    """Read a name that means one thing where something is read, or made, and another where something is changed."""
+    """Return the role of a name whose meaning depends on whether the tool reads, creates or changes."""
     reading, last = tool.effect == "read", words[-1] if words else ""
     counting = words[:2] == ("number", "of") or (len(words) > 1 and words[0] in _COUNTING and last != "id")
     looking_for = last in _FINDING or (reading and not _FINDING.isdisjoint(words[:1]) and last not in _IDENTIFYING)
@@ -235,10 +235,10 @@ def _by_use(words: tuple[str, ...], tool: _Tool) -> Role | None:
 
 
 def _by_meaning(words: tuple[str, ...]) -> Role | None:
-    """Read a name from its end, where English says what a thing is: email_id is an id, new_password a password."""
+    """Return the role by the end of a name, its head noun in English: email_id is an id, new_password a password."""
     roles = [_ROLE_OF[word] for word in reversed(words) if word in _ROLE_OF]
     if _ROLE_OF.get(words[-1] if words else "") != "amount":
-        roles = [role for role in roles if role != "amount"]  # a payment_intent is no amount
+        roles = [role for role in roles if role != "amount"]  # a payment_intent is not an amount
     first = next((role for role in _FIRST if role in roles), None)
     if first and roles[0] != "object":
         return first

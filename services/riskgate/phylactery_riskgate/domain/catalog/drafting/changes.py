@@ -1,4 +1,4 @@
-"""Finds signs that a tool changes something. They are vetoes: a sign can make a read a write, and nothing undoes it."""
+"""Signs that a tool changes something. Each is a veto: it can turn a read into a write, and nothing reverts it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from phylactery_riskgate.domain.catalog.drafting.vocabulary import (
 )
 
 MAX_TEXT: Final = 4_000
-"""Characters of a description that are looked through."""
+"""The number of description characters examined."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _TOKEN = re.compile(r"[^\W\d_]+|[,;:&/+-]")
 _JOINING: Final = word_set("""and or then to also will can may must automatically silently , & / + ;""")
@@ -39,19 +39,19 @@ _ELSEWHERE = re.compile(
     r"|(?:supprim|effac|modifi|envo[iy]|créé?|achèt|apag|exclu|remov|cancell|inviar?|invi)(?:e|er|ent|a|ar|i|ir|are|ano)"
     r"|(?:lösch|send|überweis|erstell|änder|kauf)(?:e|t|et|en)"
 )
-"""Verbs that change something in Spanish, and the plainest of French, Portuguese, Italian and German."""
+"""Changing verbs in Spanish, and the most common in French, Portuguese, Italian and German."""
 _RUNNING: Final = word_set("sql statement command cmd script mutation javascript shell")
 _REQUEST: Final = word_set("method body payload data headers")
 _IN_NAMES: Final = frozenset({"set", "update", "change", "run"})
-"""Often nouns in a sentence, and in a name no more often than verbs: get_set_config."""
+"""Words that are often nouns in a sentence and as often nouns as verbs in a name: get_set_config."""
 _PLAIN_NOUNS: Final = word_set("moves edits spending following setting running allowed")
 _PARTICLES: Final = frozenset({"in", "out", "off", "into", "rid", "over"})
 
 
 def sign_of_change(words: tuple[str, ...], verb: int, description: str, schema: Any) -> str:
-    """Return why a tool whose name begins with a reading verb may change something, or nothing where no word says so.
+    """Return why a tool whose name begins with a reading verb may change something, or an empty string.
 
-    ``words`` are those of its name, with the verb at ``verb``.
+    ``words`` are the words of its name, with the verb at ``verb``.
     """
     signs = (*_of_name(words, verb), *_of_description(description), *_of_arguments(schema))
     return signs[0] if signs else ""
@@ -80,7 +80,7 @@ def _of_description(description: str) -> Iterator[str]:
 
 
 def _changes_first(tokens: tuple[str, ...], place: int) -> bool:
-    """Return True if a word of the first sentence says that something is changed."""
+    """Return True if a word of the first sentence names a change."""
     token = tokens[place]
     form = _form(token)
     if form == "participle":
@@ -89,7 +89,7 @@ def _changes_first(tokens: tuple[str, ...], place: int) -> bool:
 
 
 def _changes_later(tokens: tuple[str, ...], place: int) -> bool:
-    """Return True if a word of a later sentence says so of the tool itself; advice on its use may name other tools."""
+    """Return True if a later sentence says that the tool itself changes something; usage advice is ignored."""
     form = _form(tokens[place])
     before = tokens[place - 1] if place else ""
     if form == "participle":
@@ -100,12 +100,12 @@ def _changes_later(tokens: tuple[str, ...], place: int) -> bool:
 
 
 def _noun_as_verb(tokens: tuple[str, ...], place: int) -> bool:
-    """Return True if a word that is often a noun stands where a verb does: first, or joined to one, with an object."""
+    """Return True if a word that is often a noun is used as a verb: first, or joined to one, with an object."""
     token, one = tokens[place], singular(tokens[place])
     if one not in OFTEN_NOUNS or (place and tokens[place - 1] not in _JOINING):
         return False
     if token != one and place and tokens[0] in VERBS:
-        return False  # "List messages and posts": a plural, unless the sentence speaks in the third person
+        return False  # "List messages and posts": a plural, unless the sentence is in the third person
     after = tokens[place + 1] if place + 1 < len(tokens) else ""
     return after.isalpha() and not LINKING.fullmatch(after) and after not in _NOUN_HEADS
 
@@ -124,7 +124,7 @@ def _of_arguments(schema: Any) -> Iterator[str]:
 
 
 def _form(word: str) -> str:
-    """Return which form of a changing verb a word is: base, third, ing or participle; nothing where it is none."""
+    """Return the form of a changing verb: base, third, ing or participle; empty if the word is not one."""
     if word in CHANGERS:
         return "base"
     if word in _PLAIN_NOUNS:
@@ -143,6 +143,6 @@ def _stem_changes(stem: str) -> bool:
 
 
 def leading_verb(description: str) -> str:
-    """Return the verb a description begins with, in its base form, or nothing where it begins with none."""
+    """Return the verb that begins a description, in its base form, or an empty string."""
     words = words_of(description[:MAX_TEXT])[:1]
     return next((form for word in words for form in (word, singular(word)) if form in VERBS), "")

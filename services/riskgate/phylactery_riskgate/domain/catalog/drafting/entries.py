@@ -1,4 +1,4 @@
-"""Proposes the entry of one tool: what the tool says, what its words mean, and what somebody has to look at."""
+"""Drafting of one tool's catalog entry, with notes on what a person has to review."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from phylactery_riskgate.domain.model import Effect, Idempotency, Risk
 
 MAX_DESCRIPTION: Final = 1_000
 MAX_NOTES: Final = 10
-"""How much a draft says about one schema; the rest is counted."""
+"""The number of notes per schema; further ones are only counted."""
 _TIMEOUT_SECONDS: Final = 30
 _EFFECTLESS: Final = frozenset({"think", "noop", "no_op", "finish", "sequentialthinking", "sequential_thinking"})
-"""Names of tools that do nothing at all, exactly as they are."""
+"""Exact names of tools that have no effect at all."""
 _DIRECTORIES: Final = frozenset({"contact", "contacts", "directory", "members", "users", "employees", "customers"})
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One proposed entry: its fields in the order they are written, and what to check about each."""
+    """A proposed entry: its fields in file order, and what to review in each."""
 
     fields: dict[str, Any]
     checks: dict[str, list[str]] = field(default_factory=dict)
 
     def check(self, name: str, what: str) -> None:
-        """Note what somebody has to look at in a field."""
+        """Add a review note to a field."""
         self.checks.setdefault(name, []).append(what)
 
 
 def draft(source: Source) -> Draft:
-    """Propose the entry of one tool.
+    """Draft the entry of one tool.
 
     Raises:
-        DraftError: there is none a catalog would take.
+        DraftError: no entry that a catalog accepts can be drafted.
     """
     made = Draft({"name": source.name})
     words = tool_words(source.name)
@@ -93,13 +93,13 @@ def _describe(source: Source, made: Draft) -> None:
 
 
 def _readable(text: str) -> str:
-    """Return a text in one line, without what nobody can see."""
+    """Return a text in one line, without invisible characters."""
     plain = "".join(char if char.isprintable() else " " for char in text[: 4 * MAX_DESCRIPTION])
     return " ".join(plain.split())[:MAX_DESCRIPTION].strip()
 
 
 def _effect(source: Source, words: tuple[str, ...], found: tuple[int, Verb] | None, made: Draft) -> tuple[Risk, Effect]:
-    """Return risk and effect: a read only where a reading verb begins the name and nothing speaks against it."""
+    """Return risk and effect: a read only if the name begins with a reading verb and there is no sign of a change."""
     known, hints = source.known, source.hints
     if known.risk and known.effect:
         return known.risk, known.effect
@@ -126,7 +126,7 @@ def _effect(source: Source, words: tuple[str, ...], found: tuple[int, Verb] | No
 def _of_words(
     source: Source, words: tuple[str, ...], found: tuple[int, Verb] | None, made: Draft
 ) -> tuple[Risk, Effect]:
-    """Return what its own words say. A description can make it stricter, and is never the reason for a read."""
+    """Return risk and effect by the tool's own words. A description can only make them stricter, never a read."""
     described = VERBS.get(leading_verb(source.description))
     final = described is not None and described.effect == "irreversible"
     final = final and leading_verb(source.description) not in OFTEN_NOUNS
@@ -147,7 +147,7 @@ def _of_words(
 
 
 def _without_effect(source: Source, schema: dict[str, Any], made: Draft) -> bool:
-    """Finish the entry of a tool that only thinks aloud: of a closed list of names, and nothing says otherwise."""
+    """Finish the entry of a tool without effect, which is on a closed list of names and shows no sign of a change."""
     words, hints = tool_words(source.name), source.hints
     if source.known.effect or "_".join(words) not in _EFFECTLESS or hints.read_only is False or hints.destructive:
         return False
@@ -165,7 +165,7 @@ def _without_effect(source: Source, schema: dict[str, Any], made: Draft) -> bool
 
 
 def _risk(source: Source, guesses: tuple[Guess, ...], risk: Risk, effect: Effect, made: Draft) -> Risk:
-    """Return the risk once the arguments are known: a secret, or an amount for somebody, make a change a high one."""
+    """Return the risk given the arguments: a secret, or an amount with a recipient, makes a change high risk."""
     roles = {"amount" if one.money else one.role for one in guesses if one.money or one.role != "amount"}
     if effect == "read" and "url" in roles and not source.known.risk:
         made.check("risk", "medium, because it reaches out to an address")

@@ -1,4 +1,4 @@
-"""Guesses what the fields of a tool's answer are, from the JSON Schema it gives for it."""
+"""Guesses the output kinds of a tool's fields from its output JSON Schema."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _TYPES: Final[dict[str, OutputKind]] = {"boolean": "system", "integer": "orderab
 
 
 def guess_outputs(schema: Any) -> dict[str, OutputKind]:
-    """Return the kind of every field, by pointer, in the order of the schema; nothing where it says nothing.
+    """Return the kind of every field, by pointer, in schema order; empty if the schema defines none.
 
     Raises:
-        DraftError: its references cannot be written out.
+        DraftError: its references cannot be resolved.
     """
     if not isinstance(schema, dict):
         return {}
@@ -70,7 +70,7 @@ def _below(form: Any) -> dict[str, Any]:
 
 
 def _kind(form: Any, kind: str | None, name: str) -> OutputKind:
-    """Return the kind of one field; what nobody knows anybody may have written."""
+    """Return the kind of one field; an unknown field is free text that anyone may have written."""
     if "enum" in form or "const" in form or kind == "boolean":
         return "system"
     words = tuple(singular(word) for word in words_of(name))

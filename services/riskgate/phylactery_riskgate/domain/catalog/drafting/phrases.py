@@ -1,4 +1,4 @@
-"""Proposes how people ask for a tool, as far as its name and its description honestly say."""
+"""Drafting of the phrases by which users ask for a tool, from its name and description."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from phylactery_riskgate.domain.intent.phrases import stem
 
 
 def written(phrase: str) -> tuple[str, ...]:
-    """Return a phrase's words, folded, without gaps."""
+    """Return a phrase's words, folded and without gaps."""
     return tuple(folding.atoms_of(folding.fold(phrase)))
 
 
 def form(phrase: str) -> tuple[str, ...]:
-    """Return a phrase without endings and with its gaps: phrases of one form are heard in the same requests."""
+    """Return a phrase without inflections but with its gaps; phrases of one form match the same requests."""
     return tuple(part for word in phrase.split() for part in ((word,) if word == ANY else map(stem, written(word))))
 
 
 def heard(phrase: str) -> tuple[str, ...]:
-    """Return what is left of a phrase's words for telling whether somebody asks: neither small words nor endings."""
+    """Return the words of a phrase that matter for matching: no small words, no inflections."""
     return tuple(stem(word) for word in written(phrase) if word not in SMALL)
 
 
 MAX_PROPOSED: Final = 60
-"""Of each language; whoever needs more writes them."""
+"""The number of phrases per language; an author may add more."""
 MAX_SENTENCE: Final = 400
 _RANK: Final = {"none": 0, "read": 0, "write": 1, "irreversible": 2}
 _CLAUSE = re.compile(r"[.,;:!?()\n]")
@@ -56,7 +56,7 @@ _NOTHING: Final = word_set(
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A verb, and what it acts upon: ``things`` as English names them, without those nobody named."""
+    """A verb and its objects: ``things`` are the English names, without unknown ones."""
 
     word: str
     verb: Verb
@@ -64,14 +64,14 @@ class Ask:
 
     @property
     def untranslated(self) -> tuple[str, ...]:
-        """The things whose name in Spanish is not known."""
+        """Return the things without a known Spanish name."""
         return tuple(" ".join(one) for one in self.things if not thing_named(one))
 
 
 def ask_of(words: tuple[str, ...], verb: tuple[int, Verb] | None, description: str, effect: str) -> tuple[Ask, ...]:
-    """Return what people ask for when they mean a tool: what its name says, and what its description adds to that.
+    """Return the request that a tool's name expresses, with additions from its description.
 
-    No verb counts that does less than the tool may do: one that reads would let a request for reading ask for what
+    A verb that does less than the tool is not used: with a reading verb, a request to read would match a tool that
     changes something.
     """
     told, described = _described(description)
@@ -90,7 +90,7 @@ def ask_of(words: tuple[str, ...], verb: tuple[int, Verb] | None, description: s
 
 
 def english(words: tuple[str, ...], asks: tuple[Ask, ...]) -> tuple[str, ...]:
-    """Return English phrases; a tool without a known verb in its name is asked for by its name alone, too."""
+    """Return English phrases; a tool whose name has no known verb is also requested by its bare name."""
     found = [] if verb_of(words) else [" ".join(words)]
     for one in asks:
         names = [" ".join(thing) for thing in one.things]
@@ -101,7 +101,7 @@ def english(words: tuple[str, ...], asks: tuple[Ask, ...]) -> tuple[str, ...]:
 
 
 def spanish(words: tuple[str, ...], asks: tuple[Ask, ...]) -> tuple[str, ...]:
-    """Return Spanish phrases; what has no known name in Spanish is called as it is in English."""
+    """Return Spanish phrases; things without a known Spanish name keep the English one."""
     found: list[str] = []
     for one in asks:
         names = [name for thing in one.things for name in _said(thing, 1) or (" ".join(thing),)]
@@ -111,7 +111,7 @@ def spanish(words: tuple[str, ...], asks: tuple[Ask, ...]) -> tuple[str, ...]:
 
 
 def _described(description: str) -> tuple[str, tuple[tuple[str, ...], ...]]:
-    """Return the verb a description begins with and what it acts upon: nothing where it begins with no verb."""
+    """Return the verb that begins a description and its objects; empty if there is none."""
     clause = _CLAUSE.split(description.strip()[:MAX_SENTENCE], maxsplit=1)[0]
     words = tuple(word.lower() for word in _WORD.findall(clause))
     verb = next((one for one in (words[:1] and (words[0], singular(words[0]))) if one in VERBS), "")
@@ -119,7 +119,7 @@ def _described(description: str) -> tuple[str, tuple[tuple[str, ...], ...]]:
 
 
 def _things(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Return what a clause says is acted upon, as far as it is known: "a version of a service" names both."""
+    """Return the known objects of a clause: "a version of a service" names both."""
     parts: list[list[str]] = [[]]
     for word in words:
         if LINKING.fullmatch(word):
@@ -136,20 +136,20 @@ def _things(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _said(thing: tuple[str, ...], language: int) -> Said:
-    """Return what people call a thing; the last word of an English name says what it is."""
+    """Return the everyday names of a thing; the last word of an English name is its head noun."""
     found = THINGS.get(thing_named(thing))
     return found[language] if found else ()
 
 
 def _alone(one: Ask) -> Said:
-    """Return the verb of a tool that is called by it alone, and others that say the same and nothing else."""
+    """Return the verb of a tool that is named by a verb alone, and its exact synonyms."""
     same = (said for said in one.verb.en if VERBS.get(said) == one.verb and said not in OFTEN_NOUNS)
     return tuple(dict.fromkeys((one.word, *same)))
 
 
 def _idioms(words: tuple[str, ...], one: Ask, language: int) -> Said:
     if one.word not in words:
-        return ()  # a description does not say which step a tool is of what goal
+        return ()  # a description does not say which goal the tool is a step of
     things = (*one.things, words) if words == (one.word,) else one.things
     return tuple(said for thing in things for said in IDIOMS.get((one.word, thing[-1]), ((), ()))[language])
 
@@ -163,7 +163,7 @@ def _joined(verbs: Said, things: Iterable[str], plural: Callable[[str], str]) ->
 
 
 def distinct(phrases: Iterable[str]) -> list[str]:
-    """Return phrases without those that are heard as another is, that are too long, or that nobody says."""
+    """Return the phrases without duplicates by meaning, phrases that are too long, and unidiomatic ones."""
     kept: dict[tuple[str, ...], str] = {}
     for phrase in phrases:
         if heard(phrase) and len(phrase) <= MAX_PHRASE:
@@ -185,7 +185,7 @@ def _english_plural(name: str) -> str:
 
 def _spanish_plural(name: str) -> str:
     if name.isupper() or (" " in name and " de " not in name):
-        return f"{name}s"  # PR, pull request: borrowed words keep their plural
+        return f"{name}s"  # PR, pull request: loan words keep their plural
     first, *rest = name.split(" ", 1)
     if first.endswith("ión"):
         first = f"{first[:-3]}iones"

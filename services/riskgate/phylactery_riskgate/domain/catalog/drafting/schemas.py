@@ -1,4 +1,4 @@
-"""Makes a tool's own JSON Schema one that a catalog takes: references written out, what RiskGate refuses left out."""
+"""Conversion of JSON Schemas to a form that a catalog accepts: references resolved, refused keywords removed."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from phylactery_riskgate.domain.catalog.catalog import LISTED_SCHEMAS, NAMED_SCH
 from phylactery_riskgate.domain.policy.guard import MAX_DEPTH, MAX_SAFE_INTEGER
 
 MAX_PARTS: Final = 20_000
-"""How many schemas one may hold once its references are written out."""
+"""The number of subschemas allowed once references are resolved."""
 
 MAX_NAME: Final = 200
-"""Characters of a property's name: YAML reads no key of a thousand, and no person either."""
+"""The maximum length of a property name, in characters; YAML does not read keys of a thousand."""
 
 _DEFINITIONS: Final = frozenset({"$defs", "definitions"})
 _ABOUT: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
-"""Keywords that may stand beside a reference and count before what it refers to."""
+"""Keywords that are allowed alongside a reference and take precedence over its target."""
 _BOUND: Final = re.compile(r"(?:min|max)[A-Z]\w+|minimum|maximum|exclusiveM(?:in|ax)imum|multipleOf")
 Place = tuple[str | int, ...]
 
 
 class DraftError(Exception):
-    """No entry can be proposed; says why, in a text that may hold anything the tool says."""
+    """No entry can be drafted; the message gives the reason and may contain the tool's own text."""
 
 
 def usable(schema: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the schema as a catalog can hold it, and what is not as it was, in one sentence each.
+    """Return the schema in a form a catalog accepts, and one sentence per change.
 
     Raises:
-        DraftError: it cannot be made one.
+        DraftError: the schema cannot be converted.
     """
     if not isinstance(schema, dict):
         raise DraftError("its schema is no JSON object")
@@ -49,19 +49,19 @@ def usable(schema: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def without_references(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema itself where it refers to nothing, and otherwise one with every reference written out.
+    """Return the schema with every reference resolved; unchanged if it has none.
 
     Raises:
-        DraftError: a reference leads nowhere, outside or in a circle, or the schema becomes too large.
+        DraftError: a reference is dangling, external or circular, or the schema becomes too large.
     """
     return _Writer(schema).whole() if _has_reference(schema, 0) else schema
 
 
 def mapped(schema: Mapping[str, Any], change: Callable[[Any, Place], Any]) -> dict[str, Any]:
-    """Return a schema with every schema directly in it changed; the place is within this schema.
+    """Return a schema with a function applied to each direct subschema; the place is relative to this schema.
 
     Raises:
-        DraftError: a property has a name no catalog can hold.
+        DraftError: a catalog cannot hold the name of a property.
     """
     changed: dict[str, Any] = {}
     for keyword, held in schema.items():
@@ -93,14 +93,14 @@ def _check_depth(depth: int) -> None:
 
 
 class _Writer:
-    """Writes one schema's references out, within bounds."""
+    """A resolver for one schema's references, within bounds."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._parts = 0
 
     def whole(self) -> dict[str, Any]:
-        """Return the schema without references and without what only they led to."""
+        """Return the schema without references and without definitions only they used."""
         bare = {keyword: held for keyword, held in self._root.items() if keyword not in _DEFINITIONS}
         written: dict[str, Any] = self._written(bare, (), 0)
         return written
@@ -138,7 +138,7 @@ class _Writer:
 
 
 def _cleaned(schema: Any, place: Place, notes: list[str], *, reached: bool, depth: int) -> Any:
-    """Leave out what a catalog refuses and a tool can do without; arguments are checked less, and a note says so."""
+    """Remove keywords that a catalog refuses; arguments are then checked less, which a note says."""
     if not isinstance(schema, dict):
         return schema
     _check_depth(depth)

@@ -1,4 +1,4 @@
-"""Reads what tools say about themselves: a JSON Schema, an MCP tool list, the agent's own export."""
+"""Readers for tool descriptions: a JSON Schema, an MCP tool list, or the agent's own export."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _OUTPUT_KEYS: Final = ("outputSchema", "output_schema")
 
 
 class SourceError(Exception):
-    """What was given is no list of tools and no schema; says why."""
+    """The input is neither a list of tools nor a schema; the message gives the reason."""
 
 
 class Known(FactsEntry):
-    """What the agent knows of its own tools beside their schemas: taken as it is, where a list may be believed."""
+    """The agent's knowledge of its own tools in addition to their schemas; used unchanged if the list is trusted."""
 
     description_es: str = ""
     risk: Risk | None = None
@@ -40,7 +40,7 @@ class Known(FactsEntry):
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What an MCP server claims a tool does; None where it says nothing."""
+    """An MCP server's claims about a tool; None if it makes none."""
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -49,9 +49,9 @@ class Hints:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One tool as it says itself what it is; nothing about it was checked but the name.
+    """One tool as it describes itself; only its name was checked.
 
-    ``trusted`` says that the operator believes the hints of its server.
+    ``trusted`` is True if the operator trusts the hints of the server.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A tool nothing can be proposed for; ``name`` may hold anything."""
+    """A tool that cannot be drafted; ``name`` is unchecked text."""
 
     name: str
     reason: str
@@ -74,13 +74,13 @@ class Skipped:
 def read_sources(
     text: str, *, name: str = "", description: str = "", believed: bool = False, trusted: bool = False
 ) -> tuple[tuple[Source, ...], tuple[Skipped, ...]]:
-    """Read a list of tools, or one schema of the tool ``name``; say too what is no tool.
+    """Read a list of tools, or one schema of the tool ``name``; also return the entries that are not tools.
 
-    ``believed`` takes the catalog's words in a list as they are, which is for the agent's own export alone.
-    ``trusted`` lets the annotations of an MCP server make a tool laxer, too.
+    ``believed`` accepts the catalog fields in a list unchanged; it is only for the agent's own export. ``trusted``
+    allows the annotations of an MCP server to make a tool less strict, too.
 
     Raises:
-        SourceError: it is neither.
+        SourceError: the input is neither.
     """
     value = _read(text)
     listed = _listed(value)
@@ -133,7 +133,7 @@ def _constant(literal: str) -> NoReturn:
 
 
 def _listed(value: Any) -> list[Any] | None:
-    """Return the tools of a list in one of its usual forms, None where it is none."""
+    """Return the tools of a list in one of its usual forms, or None if it is not one."""
     if isinstance(value, list):
         return value
     if not isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""The words that names of tools are made of: verbs with what they do, things, and how both are said when asking.
+"""Vocabulary of tool names: verbs and their effects, things, and the phrases users have for both.
 
-It knows no tool. A verb that is not listed tells nothing, and a tool nothing tells about counts as a write.
+It contains no tools. A verb that is not listed has no meaning, and a tool without a known meaning counts as a write.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MARKS = re.compile(r"[^A-Za-z0-9]+")
 LINKING: Final = re.compile(
     r"by|for|from|to|in|into|with|of|on|at|via|using|as|and|or|if|that|which|so|until|after|before|within|between|about"
 )
-"""Words after which a name or a sentence says how, and no longer what."""
+"""Words that begin the manner part of a name or sentence and end its object."""
 _TOO_SHORT: Final = 3
 MAX_WORDS: Final = 40
 Said = tuple[str, ...]
@@ -25,7 +25,7 @@ Said = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb of tools: what it does, and the forms in which people ask for it."""
+    """A verb of tool names: its effect and the forms in which users ask for it."""
 
     effect: Effect
     risk: Risk
@@ -39,7 +39,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def _rows(text: str) -> Iterator[tuple[list[str], Said, Said]]:
-    """Read lines of names | English | Spanish; commas stand between phrases, and an indented line goes on."""
+    """Read lines of names | English | Spanish; commas separate phrases, an indented line continues the previous."""
     for line in text.strip().replace("\n ", " ").splitlines():
         names, english, spanish = line.split("|")
         yield names.split(), _said(english), _said(spanish)
@@ -67,8 +67,8 @@ compare diff | compare | compara, comparar
 calculate compute estimate | calculate, work out, how much | calcula, calcular, cuánto
 recall | recall, what do you remember | qué recuerdas
 """
-"""A closed list: only a name that begins with one of these can make a read. Left out on purpose are verbs that read as
-often as they change, send or run something: open, load, return, print, test, verify, validate, convert, download."""
+"""A closed list: only a name that begins with one of these can be a read. Verbs that as often change, send or run
+something are left out on purpose: open, load, return, print, test, verify, validate, convert, download."""
 
 _CHANGING: Final = """
 create make generate new build | create, make, set up | crea, crear, crees, haz, hacer, hagas, genera, prepara
@@ -205,7 +205,7 @@ OFTEN_NOUNS: Final = word_set(
     reply report request reserve resume review run scale schedule set share ship sign signin signout star start
     stop store switch tag text trade transfer transition trash trigger turn tweet type update void vote watch"""
 )
-"""Verbs that are nouns as often: as what is read (get_order, list the messages) they change nothing."""
+"""Verbs that are as often nouns: as the object of a read (get_order, list the messages) they do not mean a change."""
 CHANGERS: Final = (
     frozenset(name for name, verb in VERBS.items() if verb.effect != "read")
     | word_set(
@@ -214,7 +214,7 @@ CHANGERS: Final = (
     scrub cleanup whitelist blacklist rewrite burn swap hire reveal transmit relay redirect swipe"""
     )
 ) - (OFTEN_NOUNS | {"return", "allow"})
-"""Verbs that change something and are hardly ever meant as nouns: a read has none of them in its name."""
+"""Verbs of change that are hardly ever nouns: the name of a read has none of them."""
 
 UNIX: Final = {
     "ls": "list file", "cat": "read file", "head": "read file", "tail": "read file", "grep": "search file",
@@ -228,7 +228,7 @@ UNIX: Final = {
     "git_checkout": "change branch", "git_init": "create repository", "git_clone": "copy repository",
     "tar": "create archive", "zip": "create archive", "unzip": "create file", "pkill": "kill process",
 }  # fmt: skip
-"""Commands as names of tools, and what they say in words."""
+"""Commands used as tool names, and their meaning in words."""
 
 _THINGS: Final = """
 email mail | email, mail, message | correo, email, mail, mensaje
@@ -390,7 +390,7 @@ archive | archive | archivo comprimido, zip
 button | button | botón
 """
 THINGS: Final = {name: (en, es) for names, en, es in _rows(_THINGS) for name in names}
-"""What tools act upon, and what people call it in English and Spanish; two words are joined by _."""
+"""Objects of tools, and their English and Spanish names; _ joins two words."""
 
 _PAYING: Final = (("pay", "transfer", "make * payment", "make * transfer"), ("paga", "transfiere", "haz * pago"))
 _BUYING: Final = (("buy", "purchase"), ("compra", "encarga"))
@@ -417,22 +417,21 @@ IDIOMS: Final[dict[tuple[str, str], tuple[Said, Said]]] = {
         for thing in ("booking", "reservation", "seat")
     },
 }
-"""What people say for a verb and a thing that is in neither, and the goals that a step is part of.
+"""Phrases for combinations of verb and thing that follow from neither, and for goals of which a tool is a step.
 
-To buy is to put something into the cart and to check out; to book is to choose a seat, to reserve and to confirm.
-"""
+Buying is adding to the cart and checking out; booking is choosing a seat, reserving and confirming."""
 GOALS: Final = frozenset(one for said in (*_BUYING, *_BOOKING) for one in said)
-"""Phrases which several tools may claim, because each is a step of what they name."""
+"""Phrases that several tools may claim, because each is a step of the same goal."""
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """Cut a name or a sentence into lower-case words: send_email, sendEmail and "Send email" alike."""
+    """Split a name or a sentence into lower-case words: send_email, sendEmail and "Send email" alike."""
     pieces = (piece for part in _MARKS.split(name) for piece in _CAMEL.split(part))
     return tuple(piece.lower() for piece in pieces if piece)[:MAX_WORDS]
 
 
 def tool_words(name: str) -> tuple[str, ...]:
-    """Return the words of a tool's name; a command at its end is written out: fs_mkdir says "create directory"."""
+    """Return the words of a tool's name; a command at its end is expanded: fs_mkdir gives "create directory"."""
     words = words_of(name)
     for count in (2, 1):
         command = "_".join(words[-count:])
@@ -442,7 +441,7 @@ def tool_words(name: str) -> tuple[str, ...]:
 
 
 def singular(word: str) -> str:
-    """Return an English word without the s of its plural or third person."""
+    """Return an English word without the s of the plural or the third person."""
     if word.endswith("ies") and len(word) > _TOO_SHORT + 1:
         return word[:-3] + "y"
     if word.endswith(("ches", "shes", "sses", "xes")):
@@ -452,7 +451,7 @@ def singular(word: str) -> str:
 
 
 def verb_of(words: tuple[str, ...]) -> tuple[int, Verb] | None:
-    """Find the first verb of a name and where it stands."""
+    """Return the first verb of a name and its position."""
     for place, word in enumerate(words):
         for form in (word, singular(word)):
             if form in VERBS and not (form in THINGS and thing_at(words, place)):
@@ -461,19 +460,19 @@ def verb_of(words: tuple[str, ...]) -> tuple[int, Verb] | None:
 
 
 def thing_at(words: tuple[str, ...], place: int) -> str:
-    """Return the thing of two words that begins at a place, such as pull_request, or nothing."""
+    """Return the two-word thing at a position, such as pull_request, or an empty string."""
     both = "_".join((words[place], singular(words[place + 1]))) if place + 1 < len(words) else ""
     return both if both in THINGS else ""
 
 
 def thing_named(thing: tuple[str, ...]) -> str:
-    """Return the key under which a thing is known: by its last two words, or its last, which says what it is."""
+    """Return the key of a thing: its last two words if known, or its last word, the head noun."""
     two = "_".join(thing[-2:])
     return two if two in THINGS else thing[-1] if thing and thing[-1] in THINGS else ""
 
 
 def thing_of(words: tuple[str, ...], verb: int) -> tuple[str, ...]:
-    """Return what a name says its verb acts upon: what follows it, up to a linking word, or what stands before it."""
+    """Return the object of a name's verb: the words after it, up to a linking word, or the words before it."""
     after = list(words[verb + 1 :])
     while after and LINKING.fullmatch(after[0]):
         del after[0]

@@ -1,4 +1,4 @@
-"""Writes drafts as tools.yaml, so that reading them gives the same again and nothing in them speaks to a terminal."""
+"""Serialization of drafts as tools.yaml that reads back unchanged and is safe to print on a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from phylactery_riskgate.domain.policy.cedar_schema import build_schema
 
 _WIDTH: Final = 118
 _PLAIN = re.compile(r"[A-Za-z\u00c0-\u024f/$][\w/$ *'.-]*")
-"""Words that YAML reads as themselves, in a list too; the rest is quoted."""
+"""Words that YAML reads as plain strings, in a list too; all others are quoted."""
 _MEANT_OTHERWISE = re.compile(r"(?:true|false|null|yes|no|on|off|y|n)", re.IGNORECASE)
 _LATIN, _BASIC = 0xFF, 0xFFFF
 HEAD: Final = """\
@@ -27,7 +27,7 @@ HEAD: Final = """\
 
 
 def write(drafts: Iterable[Draft]) -> str:
-    """Write entries as a whole tools.yaml."""
+    """Serialize entries as a complete tools.yaml."""
     entries = ["\n".join(_entry(one)) for one in drafts]
     return HEAD + ("tools:\n" + "\n\n".join(entries) if entries else "tools: []") + "\n"
 
@@ -44,7 +44,7 @@ def _entry(draft: Draft) -> Iterator[str]:
 
 
 def _field(lead: str, name: str, value: Any) -> Iterator[str]:
-    """Write one key and its value: in one line where it fits, otherwise below it."""
+    """Serialize one key and its value, on one line if it fits."""
     line = f"{lead}{scalar(name)}: {_flow(value)}"
     inner = " " * (len(lead) + 2)
     if len(line) <= _WIDTH or not isinstance(value, list | dict) or not value:
@@ -81,7 +81,7 @@ def _flow(value: Any) -> str:
 
 
 def scalar(value: Any) -> str:
-    """Write one value so that a bundle's reader reads it as it is."""
+    """Serialize one value so that a bundle's reader returns it unchanged."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int | float):
@@ -107,7 +107,7 @@ def _escaped(char: str) -> str:
 
 
 def _visible(text: str) -> str:
-    """Write a comment: one line, and nothing in it that a terminal or YAML obeys."""
+    """Return a comment as one line, without anything a terminal or YAML would interpret."""
     return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
@@ -116,10 +116,10 @@ _CLASSES: Final = (ApprovalClass("self", 1, "requester", 0),)
 
 
 def propose(sources: Iterable[Source]) -> tuple[str, tuple[Draft, ...], tuple[Skipped, ...]]:
-    """Return a tools.yaml that loads, its entries, and the tools none can be proposed for.
+    """Return a tools.yaml that loads, its entries, and the tools that cannot be drafted.
 
     Raises:
-        SourceError: together they are more than a bundle's file holds.
+        SourceError: the result exceeds the size of a bundle file.
     """
     drafts: list[Draft] = []
     skipped: list[Skipped] = []
@@ -138,7 +138,7 @@ def propose(sources: Iterable[Source]) -> tuple[str, tuple[Draft, ...], tuple[Sk
 
 
 def _tried(source: Source) -> tuple[Draft, str]:
-    """Return a draft and what is written of it, once the catalog's own reader has read it."""
+    """Return a draft and its text, after the catalog's own reader has accepted it."""
     made = draft(source)
     text = write([made])
     try:

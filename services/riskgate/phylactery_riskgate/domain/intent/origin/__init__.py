@@ -1,1 +1,1 @@
-"""Where the values of a call come from: words of the user, results, computation."""
+"""The origin of a call's values: the user's words, tool results, or computation."""

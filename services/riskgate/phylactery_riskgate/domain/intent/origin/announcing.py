@@ -1,6 +1,7 @@
-"""What the user announces as somebody's text, without marking where it ends: it may be theirs, and may be pasted.
+"""Detection of text that the user announces as another person's but does not delimit; it may be pasted.
 
-It asks for nothing clearly, and its values are nobody's for certain; so a person is asked, and nothing is blocked.
+Such text never counts as a clear request, and the origin of its values is uncertain. A person is therefore asked, and
+nothing is blocked.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _BREAK = re.compile(r"[.?!]++(?=\s|$)|:(?=\s|$)|\n")
 _PARAGRAPH = re.compile(r"[ \t]*\n[ \t]*\n")
 _MAX_SENTENCES: Final = 400
 _FEW: Final = 4
-"""Words that may say how, or of which kind: summarize in three lines."""
+"""Words that may describe manner or kind: summarize in three lines."""
 _NEAR: Final = 3
 _THEN: Final = frozenset({"and", "then", "y", "luego", "despues"})
 _QUOTES: Final = frozenset('"“”«»„')
@@ -43,11 +44,11 @@ _CHAT = re.compile(
     r"|[^\W\d][^\n:]{0,60}?[ \t]{1,8}\d{1,2}:\d{2}(?:[ \t]?[ap]\.?m\.?)?[ \t]*$(?=\s*\S))",
     re.MULTILINE,
 )
-"""A line of a chat. Who spoke at what hour announces what is said below; a last line that ends in an hour, nothing."""
+"""A line of a chat. A speaker with a time announces the text below; a last line that ends in a time does not."""
 
 
 def announced_in(folded: str) -> list[Span]:
-    """Return where a text stands that may be somebody else's."""
+    """Return where text begins and ends that may be another person's."""
     starts = [found.start() for found in (_BEGIN.search(folded), _CHAT.search(folded)) if found is not None]
     starts.extend(_announced(folded))
     lines: dict[str, list[int]] = {}
@@ -58,7 +59,7 @@ def announced_in(folded: str) -> list[Span]:
 
 
 def _announced(folded: str) -> Iterator[int]:
-    """Return where what the first sentence announces begins that announces anything."""
+    """Return where the text begins that the first announcing sentence announces."""
     begins = 0
     for number, found in enumerate(_BREAK.finditer(folded)):
         sentence, mark = folded[begins : found.start()], found[0][0]
@@ -80,9 +81,9 @@ def _announced(folded: str) -> Iterator[int]:
 
 
 def _announces(said: Sequence[str], mark: str, *, ended: bool, apart: bool) -> bool:
-    """Return whether a sentence announces what follows it.
+    """Return True if a sentence announces what follows it.
 
-    ``mark`` is what ends it; ``ended`` says that a line ends there, ``apart`` that a paragraph does.
+    ``mark`` is the punctuation that ends it; ``ended`` says that a line ends there, ``apart`` that a paragraph does.
     """
     words = [atom for token in said for atom in folding.atoms(token)]
     while words and words[0] in POLITE:
@@ -98,12 +99,12 @@ def _announces(said: Sequence[str], mark: str, *, ended: bool, apart: bool) -> b
 
 
 def _names(token: str) -> bool:
-    """Return whether a sentence names what it is about: a file, an address."""
+    """Return True if a sentence names its object: a file, an address."""
     return "@" in token or ("." in token and not token[0].isdigit())
 
 
 def _renders(words: Sequence[str], *, pointing: bool) -> bool:
-    """Return whether somebody wants a text read, put otherwise or looked at that they do not name."""
+    """Return True if the user wants an unnamed text read, rephrased or reviewed."""
     wanted = RENDERING | LOOKING if pointing else RENDERING
     place = next((at for at, word in enumerate(words) if word in wanted), -1)
     if place < 0 or (not pointing and (not OWNERS.isdisjoint(words) or len(words) - place > _FEW + 1)):
@@ -112,7 +113,7 @@ def _renders(words: Sequence[str], *, pointing: bool) -> bool:
 
 
 def _is_told(words: Sequence[str], mark: str) -> bool:
-    """Return whether somebody's words are told: Eve sent me this, I got a message, me ha llegado, Eva escribe."""
+    """Return True if another person's words are reported: Eve sent me this, I got a message, Eva escribe."""
     for at, word in enumerate(words):
         if word in GETTING:
             return True
@@ -133,4 +134,4 @@ def _is_told(words: Sequence[str], mark: str) -> bool:
 
 
 _THAT: Final = frozenset({"that", "que", "it", "which"})
-"""A file that says: hello."""
+""""A file that says: hello"."""

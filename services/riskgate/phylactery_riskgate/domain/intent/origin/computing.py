@@ -1,4 +1,4 @@
-"""Values a call's author worked out: an amount from amounts, a day from "tomorrow"."""
+"""Detection of computed values: an amount from other amounts, a day from "tomorrow"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from phylactery_riskgate.domain.intent.origin.literals import dates_in_token
 
 _MAX_NUMBERS: Final = 24
 _ROUNDING: Final = 0.006
-"""Half a cent and a bit: amounts are rounded once."""
+"""Half a cent plus a margin: amounts are rounded once."""
 _PARTS: Final = (2.0, 3.0, 4.0)
 _PERCENT: Final = 100.0
 _DAYS: Final = {"today": 0, "tonight": 0, "hoy": 0, "tomorrow": 1, "manana": 1, "yesterday": -1, "ayer": -1}
@@ -21,12 +21,12 @@ _WEEK: Final = 7
 
 
 def asks_to_calculate(index: TaskIndex) -> bool:
-    """Return whether the user's words speak of a calculation."""
+    """Return True if the user's words ask for a calculation."""
     return not CALCULATING.isdisjoint(index.words.atom_places)
 
 
 def known_numbers(index: TaskIndex, field: str, *, bound: bool, picks: bool = False) -> list[float]:
-    """Return the user's numbers, and those of a field of what they named, or of what was listed at all."""
+    """Return the user's numbers, and those in fields of what they named or of anything listed."""
     found = dict.fromkeys(float(one) for one in sorted(index.words.numbers)[:_MAX_NUMBERS])
     for place, result in enumerate(index.results):
         for value, read in result.numbers:
@@ -39,7 +39,7 @@ def known_numbers(index: TaskIndex, field: str, *, bound: bool, picks: bool = Fa
 
 
 def is_calculated(wanted: float, numbers: Sequence[float], percents: Sequence[float]) -> bool:
-    """Return whether an amount is a sum, difference, share or percentage of known ones, or two of these in turn."""
+    """Return True if an amount is a sum, difference, share or percentage of known ones, or two such steps."""
     terms = sorted({*numbers, *_steps(numbers, percents)})
     if _holds(terms, wanted):
         return True
@@ -67,7 +67,7 @@ def _holds(ordered: Sequence[float], wanted: float) -> bool:
 
 
 def is_relative_day(index: TaskIndex, day: str) -> bool | None:
-    """Return whether a day is the one the user's word for it means, None where nobody told what day it is."""
+    """Return True if a day is the one the user's relative word means; None if today's date is unknown."""
     today = _today(index)
     wanted = _date(day)
     if today is None or wanted is None:
@@ -82,7 +82,7 @@ def is_relative_day(index: TaskIndex, day: str) -> bool | None:
 
 
 def _today(index: TaskIndex) -> date | None:
-    """The one day a tool without arguments answered as its whole answer, if the system alone writes it."""
+    """Return the only day that a tool without arguments returned as its whole result, if only the system writes it."""
     for result in index.results:
         if not result.arguments and len(result.values) == 1 and result.values[0].kind[0] == "s":
             for day in dates_in_token(result.values[0].norm.partition(" ")[0]):

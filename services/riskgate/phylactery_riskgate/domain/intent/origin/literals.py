@@ -1,6 +1,6 @@
-"""Numbers and dates as people write them, in one form each.
+"""Written numbers and dates, each in one normal form.
 
-What can be read two ways is read both ways: 1.234 is a thousand and something, or one and something.
+Ambiguous numbers have both readings: 1.234 is either a thousand and some, or one and some.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _BETWEEN: Final = frozenset({"of", "de", "del", "the"})
 _MONTHS_OF_YEAR, _DAYS_OF_MONTH, _CENTURY = 12, 31, 2000
 _THOUSAND: Final = 3
 _PLAIN: Final = 10**15
-"""Nearer to nothing, Python writes a whole number as we do, in a tenth of the time."""
+"""Above this, Python writes a whole number in the same form, in a tenth of the time."""
 _SHORTEST_DATE: Final = len("1-1-24")
 _LETTERS: Final = ":"
 FARTHEST: Final = 4
-"""Tokens between the parts of a written date."""
+"""The number of tokens allowed between the parts of a written date."""
 
 
 def number(value: Any) -> str:
-    """Write a number in the form numbers are compared in, nothing for one too long to mean anything."""
+    """Return the normal form of a number, or an empty string if it is too long to be meaningful."""
     if type(value) is int and -_PLAIN < value < _PLAIN:
         return str(value)
     try:
@@ -54,7 +54,7 @@ def grouped_numbers(tokens: Sequence[str]) -> Iterator[str]:
 
 
 def numbers_in(written: str) -> tuple[str, ...]:
-    """Return what a text that is one written number can mean, nothing where it is none."""
+    """Return the possible readings of a text that is one written number, or an empty result."""
     if len(written) > _MAX_DIGITS or not written[:1].isdigit() or not written[-1:].isdigit():
         return ()
     plain = written.replace("'", "")
@@ -77,7 +77,7 @@ def numbers_in(written: str) -> tuple[str, ...]:
 
 
 def written_forms(norm: str) -> list[str]:
-    """Return how people write a number."""
+    """Return the forms in which people write a number."""
     whole, _, part = norm.partition(".")
     sign, whole = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
     grouped, filled = f"{int(whole):,}", part.ljust(2, "0")
@@ -88,7 +88,7 @@ def written_forms(norm: str) -> list[str]:
 
 
 def dates_in_token(token: str) -> Iterator[str]:
-    """Return the days a token in figures names, as year-month-day."""
+    """Return the days that a token in figures can mean, as year-month-day."""
     if len(token) < _SHORTEST_DATE or not token[0].isdigit():
         return
     found = _ISO.match(token)
@@ -102,21 +102,21 @@ def dates_in_token(token: str) -> Iterator[str]:
 
 
 def dates_of(tokens: Sequence[str]) -> Iterator[str]:
-    """Return every day the tokens of a text name, in figures or with the name of a month."""
+    """Return every day that the tokens of a text name, in figures or with the name of a month."""
     yield from figured_dates(tokens)
     for date, _ in spoken_dates(tokens):
         yield date
 
 
 def figured_dates(tokens: Sequence[str]) -> Iterator[str]:
-    """Return the days written in figures alone."""
-    # A token begins with a letter or a digit, and digits sort before letters: the cheapest way to look at thousands.
+    """Return the days written in figures only."""
+    # A token begins with a letter or a digit, and digits sort before letters: the cheapest way to scan thousands.
     for token in [token for token in tokens if token < _LETTERS and len(token) >= _SHORTEST_DATE]:
         yield from dates_in_token(token)
 
 
 def spoken_dates(tokens: Sequence[str]) -> Iterator[tuple[str, set[int]]]:
-    """Return the days written with the name of a month, without a year as --month-day, and the tokens they take."""
+    """Return the days written with a month's name (--month-day if without a year), and the tokens they use."""
     if MONTHS.keys().isdisjoint(tokens):
         return
     for place, token in enumerate(tokens):

@@ -1,7 +1,7 @@
-"""Which items of a result the user named, or picked by their order.
+"""Selection of the items of a result that the user named, or picked by order.
 
-A name counts whole, or in so large a part that it tells one item from the others. Where the user named by several
-fields, the items that fit all of them are meant, if there are any.
+A name counts if it occurs whole, or in a part large enough to distinguish one item from the others. If the user named
+by several fields, the items that match all of them are meant, if there are any.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from phylactery_riskgate.domain.intent.origin.picking import picked
 from phylactery_riskgate.domain.intent.words import Words, is_value, looks_literal
 
 _TELLING: Final = 3
-"""Letters of an atom that can tell anything."""
+"""The minimum number of letters of a distinguishing atom."""
 _WHOLE: Final = 2.0
 _HALF: Final = 0.5
 _FEW: Final = 2
-"""Items that may have the same amount for the amount to name them."""
+"""The maximum number of items with one amount for the amount to name them."""
 
 
 class Value(NamedTuple):
-    """A value of a result: its kind ("r" behind it for a registry), the item and the field it stands in.
+    """A value of a result: its kind (with "r" appended for a registry), its item and its field.
 
-    ``written`` is how it is spelled, where that is more than its tokens.
+    ``written`` is its spelling, if that is more than its tokens.
     """
 
     norm: str
@@ -38,12 +38,12 @@ class Value(NamedTuple):
 
     @property
     def registry(self) -> bool:
-        """Return whether it is of a registry."""
+        """Return True if it is from a registry."""
         return self.kind.endswith("r")
 
 
 def telling(parts: Iterable[str]) -> list[str]:
-    """Return the atoms that can name anything: one or two letters, or what a file's name ends with, cannot."""
+    """Return the atoms that can name something: not one or two letters, nor a file extension."""
     return [
         atom
         for atom in parts
@@ -52,9 +52,10 @@ def telling(parts: Iterable[str]) -> list[str]:
 
 
 class Named(NamedTuple):
-    """The items the user named, and those that stand at an end of an order they spoke of.
+    """The items the user named, and those at an end of an order they mentioned.
 
-    Which of two things an order is of is not known here: a name and an order that fit no item together are two.
+    Which of two things an order applies to is unknown here: if no item fits both a name and an order, they are two
+    things.
     """
 
     items: frozenset[int] = frozenset()
@@ -62,7 +63,7 @@ class Named(NamedTuple):
 
 
 def named_items(values: Sequence[Value], parents: Sequence[int], words: Words) -> Named:
-    """Return the items the words name."""
+    """Return the items that the words name."""
     fields: dict[str, dict[int, float]] = defaultdict(dict)
     for value in values:
         strong = strength(value, words)
@@ -89,7 +90,7 @@ def _meant(chosen: Sequence[frozenset[int]]) -> frozenset[int]:
 
 
 def strength(value: Value, words: Words) -> float:
-    """Return 0 for a value that names nothing, up to 1 for a part of one the words hold, 2 for the whole of it."""
+    """Return 0 for a value that names nothing, up to 1 for a part that the words contain, 2 for the whole value."""
     if looks_literal(value.norm):
         return _WHOLE if value.norm in words.token_places or value.norm in words.joined else 0
     if value.kind[0] != "n":
@@ -116,7 +117,7 @@ def _by_amount(values: Sequence[Value], words: Words) -> list[frozenset[int]]:
 
 
 def _dated(named: frozenset[int], values: Sequence[Value], words: Words) -> frozenset[int]:
-    """Keep those of a day the user named, where there are such: of two meetings of one name, that day's."""
+    """Return only the items on a day the user named, if there are any: of two meetings of one name, that day's."""
     if len(named) < _FEW or not words.dates:
         return named
     that_day = frozenset(

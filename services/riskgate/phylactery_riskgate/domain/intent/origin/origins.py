@@ -1,4 +1,4 @@
-"""Where one value of a call comes from, by what RiskGate was shown."""
+"""The origin of one value of a call, by what RiskGate was shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from phylactery_riskgate.domain.model import Mark, Role
 from phylactery_riskgate.domain.views.visible import make_visible
 
 Found = tuple[int, str]
-"""An origin and, in a few words, the place."""
+"""An origin and a short name of the place."""
 
 _DISGUISES: Final = frozenset({Mark.BIDI, Mark.INVISIBLE, Mark.LOOK_ALIKE, Mark.MIXED_SCRIPT})
 _LOOKED_AT: Final = 4_096
@@ -37,42 +37,42 @@ _DEFAULT: Final = "the tool's default"
 _OTHER_SPELLING: Final = "the user's words, spelled otherwise"
 _DOUBTED: Final = "words that may be somebody else's"
 _REACHED: Final = frozenset({"principal", "url"})
-"""Roles of whom, or what, a call reaches."""
+"""Roles of the recipient or target of a call."""
 _GROUPING: Final = frozenset({"", " ", "-", "."})
-"""What may stand between the groups of an account number."""
+"""Separators allowed between the groups of an account number."""
 _BESIDE_NUMBERS: Final = frozenset(" #€$£¥%\"'.,:")
 _BESIDE_IDS: Final = _BESIDE_NUMBERS - {"%"}
 BY_ASK: Final = "what the user asked for"
 OTHER_TEXT: Final = "other text of"
 NOWHERE: Final = "nowhere"
 UNSEEN: Final = frozenset({NOWHERE, "more values than are looked at"})
-"""Places of values that no text holds: nothing says that they are somebody else's."""
+"""Places of values that no text contains: nothing indicates that they are another person's."""
 BY_NOBODY: Final = frozenset({NOTHING, _DEFAULT})
-"""Places of values that say nothing about who wants the call."""
+"""Places of values that do not show who wants the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One value of a call: its role, the name of the argument, and what else the call is made with."""
+    """One value of a call: its role, the argument's name, and the call's other values."""
 
     role: Role
     name: str
     value: Any
     beside: frozenset[str]
     picks: bool = False
-    """The user picks what the tool works on by an order: the largest file."""
+    """The user picks the tool's object by an order: the largest file."""
     nouns: frozenset[str] = frozenset()
-    """Stems of what the tool calls what it works on."""
+    """Stems of the names of the tool's object."""
     limited: bool = False
-    """The schema leaves the choice between a few values."""
+    """The schema allows only a few values."""
     default: bool = False
-    """The schema says so where nobody says anything else."""
+    """The value is the schema's default."""
     unspoken: bool = False
-    """The tool does without it, and the user spoke of nobody it could be."""
+    """The argument is optional, and the user mentioned no one it could refer to."""
 
 
 def origin(index: TaskIndex, argument: Argument) -> Found:
-    """Return where a value comes from: the best evidence there is, or that there is none."""
+    """Return the origin of a value: that with the best evidence, or the unknown origin."""
     value = argument.value
     if argument.default:
         return NAMED, _DEFAULT
@@ -89,7 +89,7 @@ def origin(index: TaskIndex, argument: Argument) -> Found:
 
 
 def _of_strict(index: TaskIndex, argument: Argument, value: str) -> Found:
-    """Return where a text comes from that decides what happens: here its spelling counts, too."""
+    """Return the origin of a text that decides the effect: here its spelling counts, too."""
     if not value.strip():
         return NAMED, NOTHING
     if not _DISGUISES.isdisjoint(make_visible(value, _LOOKED_AT).marks):
@@ -107,7 +107,7 @@ def _of_strict(index: TaskIndex, argument: Argument, value: str) -> Found:
 
 
 def _of_name(index: TaskIndex, argument: Argument, ways: Sequence[Spelled], *, odd: bool) -> Iterator[Found]:
-    """Return where the name of a thing comes from: tools take it as it is written, and may decode it or not."""
+    """Return the origin of a name; tools take it as written, and may or may not decode it."""
     for way in ways:
         least = LISTED if odd or way is not ways[0] else NAMED
         said = spelling.said_as(index.words, way, argument.role)
@@ -127,7 +127,7 @@ def _settled(index: TaskIndex, argument: Argument, tokens: Sequence[str], found:
 
 
 def _is_doubted(index: TaskIndex, tokens: Sequence[str]) -> bool:
-    """Return whether a value stands where the user's words may be somebody else's."""
+    """Return True if a value occurs where the user's words may be another person's."""
     words = index.words.doubted
     if words is None:
         return False
@@ -186,7 +186,7 @@ def _of_spelled(index: TaskIndex, argument: Argument, ways: Sequence[Spelled], s
 
 
 def _is_account(index: TaskIndex, squeezed: str) -> bool:
-    """Return whether the user wrote a number of an account, in groups or without."""
+    """Return True if the user wrote the number of an account, in groups or without."""
     plain = squeezed.replace("-", "")
     return plain in index.words.joined or (looks_literal(plain) and plain in index.words.token_places)
 
@@ -195,14 +195,14 @@ def _said(index: TaskIndex, tokens: Sequence[str]) -> bool:
     words = index.words
     if words.hold_tokens(tokens) or _is_account(index, "".join(tokens)):
         return True
-    # Of an address every part counts: ann@corp.example is no part of mary.ann@corp.example.
+    # Of an address every part counts: ann@corp.example is not part of mary.ann@corp.example.
     return not any("@" in token for token in tokens) and words.hold_atoms(_atoms(tokens))
 
 
 def _is_composed(index: TaskIndex, tokens: Sequence[str]) -> bool:
-    """Return whether a name is made of the user's words, or a folder was put before the one they gave."""
+    """Return True if a name is composed of the user's words, or is the name they gave below some folder."""
     atoms = [atom for atom in _atoms(tokens) if atom not in EXTENSIONS]
-    # A name may be nothing but small words: todo.md of "a file called todo". But "a" is in every request.
+    # A name may consist of small words only: todo.md of "a file called todo". But "a" is in every request.
     tells = telling(atoms) or list(filter(spelling.can_name, atoms))
     composed = bool(tells) and all(atom in index.words.atom_places for atom in tells)
     return composed or (len(tokens) > 1 and is_value(tokens[-1]) and tokens[-1] in index.words.token_places)
@@ -226,7 +226,7 @@ def _of_day(index: TaskIndex, days: Sequence[str]) -> Iterator[Found]:
 
 
 def _of_values(index: TaskIndex, norm: str, argument: Argument, ways: Sequence[Spelled] = ()) -> Iterator[Found]:
-    """Return what tools answered of a value; where ``ways`` are given, it names nothing spelled in none of them."""
+    """Return the origin of a value in tool results; with ``ways``, a name must be spelled in one of them."""
     for place, result in enumerate(index.results):
         for value in result.by_norm.get(norm, ()):
             if _fits(value, argument):
@@ -236,7 +236,7 @@ def _of_values(index: TaskIndex, norm: str, argument: Argument, ways: Sequence[S
 
 
 def _fits(value: Value, argument: Argument) -> bool:
-    """A number names an amount by an amount, and an object by an id: 7 euros are not the payment with the id 7."""
+    """Return True if the kinds fit: an amount matches amounts, an id ids; 7 euros is not the payment with id 7."""
     if argument.role == "amount":
         return value.kind[0] == "o" or value.field == argument.name
     return value.kind[0] != "o" or argument.role in {"date", "content"}
@@ -258,11 +258,11 @@ def _of_value(index: TaskIndex, place: int, value: Value, argument: Argument) ->
 
 
 def _is_meant(index: TaskIndex, value: Value, argument: Argument) -> bool:
-    """Return whether the user meant just this value of what they named.
+    """Return True if the user meant this value of an item they named.
 
-    Whoever writes to the user, or invites them, stands beside what the user names, and is not whom they named: unless
-    it is what they named it by, or of a registry, or they spoke of its field ("the same participants") and of no
-    address of their own.
+    The sender of a message or the organizer of a meeting is a field of an item that the user names, and is not the
+    person they named. It counts only if the item was named by it, if it is from a registry, or if the user mentioned
+    its field ("the same participants") and no address themselves.
     """
     if value.registry or strength(value, index.words) > 0:
         return True
@@ -290,7 +290,7 @@ def _of_prints(index: TaskIndex, wanted: Sequence[int], argument: Argument, norm
 
 
 def _is_system(result: Result, norm: str) -> bool:
-    """Return whether a value is the system's own for a thing of a list: a text that mentions it points to no thing."""
+    """Return True if a value is the system's own for a list item: text mentioning it does not point to the item."""
     return any(value.kind[0] == "s" and not result.is_whole(value) for value in result.by_norm.get(norm, ()))
 
 
@@ -317,7 +317,7 @@ def _of_number(index: TaskIndex, argument: Argument, norm: str) -> Iterator[Foun
 
 
 def _is_id(index: TaskIndex, argument: Argument, norm: str) -> bool:
-    """Return whether a number stands where the user names a thing of this kind by it: file 5, but not at 5."""
+    """Return True if a number occurs where the user names an object of this kind by it: file 5, but not at 5."""
     words = index.words
     return any(
         words.is_numbered(place) or any(stem(atom) in argument.nouns for atom in folding.atoms(words.counted(place)))
@@ -347,7 +347,7 @@ def _of_calculation(index: TaskIndex, argument: Argument, wanted: float) -> Iter
 
 
 def _contradicts(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> bool:
-    """Return whether the user gave another value of this kind, with which neither this nor another call was made."""
+    """Return True if the user gave another value of this kind that neither this call nor an earlier one used."""
     words = index.words
     if argument.role == "amount":
         unused = words.money - index.used - argument.beside
@@ -363,10 +363,10 @@ def _contradicts(index: TaskIndex, argument: Argument, tokens: Sequence[str]) ->
 
 
 def _quotes_another(index: TaskIndex, argument: Argument) -> bool:
-    """Return whether the user quoted texts for a call, and this call has none of them.
+    """Return True if the user quoted texts for a call, and this call has none of them.
 
-    What was used already, a value, and what names a thing that was shown are no texts for a call. Who has it done as a
-    text says it leaves to that text what they did not quote.
+    Values already used and names of things that were shown do not count as texts for a call. A user who delegates to a
+    text leaves everything they did not quote to that text.
     """
     words = index.words
     if not ACCORDING.isdisjoint(words.atom_places):
@@ -374,7 +374,7 @@ def _quotes_another(index: TaskIndex, argument: Argument) -> bool:
     quotes = [words.tokens[start:stop] for start, stop in words.quotes]
     texts = [" ".join(one) for one in quotes if one and not any(map(is_value, one)) and not _is_shown(index, one)]
     waiting = [one for one in texts if one not in index.used]
-    if not waiting or "" in argument.beside:  # of a long content nothing is kept to compare
+    if not waiting or "" in argument.beside:  # for a long content nothing is kept to compare
         return False
     return not any(f" {one} " in f" {written} " for one in texts for written in argument.beside)
 

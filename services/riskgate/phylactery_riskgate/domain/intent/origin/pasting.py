@@ -1,4 +1,4 @@
-"""What stands in the user's words without being theirs: what they pasted, and what they quote."""
+"""Detection of text in the user's words that is not theirs: pasted text and quotations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from phylactery_riskgate.domain.intent.origin.announcing import announced_in
 Span = tuple[int, int]
 
 _LONGEST_QUOTE: Final = 25
-"""Tokens; who quotes more pastes a text, and what a text says is not what the user says."""
+"""The maximum length of a quotation in tokens; a longer one is pasted text, which is not the user's statement."""
 _QUOTES: Final = {"'": "'", '"': '"', "“": "”", "«": "»", "„": "”"}
 _FENCES: Final = (re.compile("```"), re.compile(r'^[ \t]{0,8}(?:~{3,}|"{3,})[^\n"~]{0,40}$', re.MULTILINE))
 _PAIR: Final = 2
@@ -29,27 +29,27 @@ _FORWARDED = re.compile(
     re.MULTILINE,
 )
 _ELISION = re.compile(r"(?:cause|cuz|cos|coz|n|til|till|em|tis|twas|bout|round|\d0s)\b")
-"""Behind an apostrophe that opens no quote: 'cause, 'n', '90s."""
+"""Follows an apostrophe that does not open a quotation: 'cause, 'n', '90s."""
 _CITED = re.compile(r"^[ \t]{0,8}>[^\n]*+", re.MULTILINE)
 _CLOSES = re.compile(r"`{3,}|~{3,}|\"{3,}|</[a-z][a-z0-9_-]{0,39}>")
-"""What closes a pasted text, and stands behind it."""
+"""Closing delimiters of a pasted text, and what may follow them."""
 
 
 def pasted_in(folded: str) -> list[Span]:
-    """Return where something pasted begins and ends."""
+    """Return where pasted text begins and ends."""
     return merged_spans(_pasted(folded))
 
 
 def doubted_in(folded: str) -> list[Span]:
-    """Return what may be pasted: what is announced as a text, and what stands between two fenced ones."""
+    """Return what may be pasted: text announced as such, and text between two fenced blocks."""
     return merged_spans((*announced_in(folded), *_between_fences(folded)))
 
 
 def own_part(text: str, *, sure: bool = False) -> tuple[str, bool]:
-    """Return a message without what is pasted in it, and whether what is left may be pasted, too.
+    """Return a message without its pasted text, and whether the rest may contain pasted text, too.
 
-    With ``sure``, what may be pasted is left out, too. A line breaks where something was left out, so that no sentence
-    goes on from before a pasted text to behind it.
+    With ``sure``, text that may be pasted is removed, too. Removed text is replaced by a line break, so that no
+    sentence continues from before a pasted text to after it.
     """
     letters = text if text.isascii() else unicodedata.normalize("NFC", text)
     folds = [letters.lower()] if text.isascii() else list(map(folding.fold, letters))
@@ -74,7 +74,7 @@ def _behind(folded: str, stop: int) -> int:
 
 
 def _without(folded: str, pasted: Sequence[Span], doubted: Sequence[Span]) -> bool:
-    """Return whether a doubted text has a word outside of the pasted ones."""
+    """Return True if a doubtful text has a word outside of the pasted ones."""
     for start, stop in doubted:
         place = start
         for one, other in pasted:
@@ -88,7 +88,7 @@ def _without(folded: str, pasted: Sequence[Span], doubted: Sequence[Span]) -> bo
 
 
 def _pasted(folded: str) -> Iterator[Span]:
-    """Return what stands in the words without being said: fences, tags, citations, forwarded mail, long quotes."""
+    """Return the text that is not the user's statement: fences, tags, citations, forwarded mail, long quotations."""
     yield from _fenced(folded)
     closings: dict[str, int] = {}
     for tag in _TAG.finditer(folded):
@@ -114,7 +114,7 @@ def _fenced(folded: str) -> Iterator[Span]:
 
 
 def _between_fences(folded: str) -> Iterator[Span]:
-    """Return what stands from the first to the last fence: a text that holds a fence ends behind its first one."""
+    """Return the text from the first fence to the last; a text that contains a fence ends after its first one."""
     for fence in _FENCES:
         places = [found.start() for found in fence.finditer(folded)]
         if len(places) > _PAIR:
@@ -122,7 +122,7 @@ def _between_fences(folded: str) -> Iterator[Span]:
 
 
 def _quotes(folded: str) -> Iterator[Span]:
-    """Return what stands in quotes; an apostrophe within a word is none."""
+    """Return the quotations; an apostrophe within a word is not one."""
     opened, closing = -1, ""
     for place, char in enumerate(folded):
         if opened >= 0:
@@ -140,7 +140,7 @@ def _opens(folded: str, place: int) -> bool:
 
 
 def quoted_in(folded: str, places: Sequence[Span]) -> list[list[int]]:
-    """Return the first token of each quote and the one behind it; ``places`` tells where the tokens stand."""
+    """Return the first token of each quotation and the one after it; ``places`` has the positions of the tokens."""
     found: list[list[int]] = []
     at = 0
     for start, stop in _quotes(folded):

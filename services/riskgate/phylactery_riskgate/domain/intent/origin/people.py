@@ -1,4 +1,4 @@
-"""Whether the user's words speak of anybody a call could reach."""
+"""Detection of people in the user's words."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.languages import PEOPLE
 
 _NAME: Final = re.compile(r"(?<=[^\W\d_]|[,;:\"'«“(\d])\s+[\"'«“(]?[^\W\d_a-z]\w+")
-"""A word with a capital that no sentence begins with."""
+"""A capitalized word that does not begin a sentence."""
 
 
 def speaks_of_nobody(index: TaskIndex) -> bool:
-    """Return whether no word of the user's is a name, an address, or one for people: with, invite, everyone."""
+    """Return True if no word is a name, an address, or a word for people: with, invite, everyone."""
     words = index.words
     if any("@" in one for one in words.tokens) or not PEOPLE.isdisjoint(words.atom_places):
         return False

@@ -1,4 +1,4 @@
-"""Which item of a list the user picked by its order: the latest, the largest, the cheapest."""
+"""Selection of list items by an order the user mentioned: the latest, the largest, the cheapest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def picked(values: Sequence[Value], parents: Sequence[int], orders: Collection[str]) -> Iterator[int]:
-    """Return the items that stand first or last by an orderable field, where the words pick by such an order."""
+    """Return the items that are first or last by an orderable field, if the words pick by such an order."""
     if not orders:
         return
     columns: dict[tuple[int, str], list[Value]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What the contents of a call give away: an address nobody wrote, something private, another's dictation."""
+"""Signals in a call's contents: an address the user did not write, private values, or dictation by another text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from phylactery_riskgate.domain.intent.origin.prints import prints, triples
 from phylactery_riskgate.domain.intent.words import follow, looks_literal
 
 Signal = tuple[int, str]
-"""1 is worth a question, 2 worth a stop, and 0 to be known; and why."""
+"""0 is for information, 1 worth a question, 2 worth a stop; with the reason."""
 
 MAX_CONTENT: Final = 200_000
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'()]{3,2000}+", re.IGNORECASE)
@@ -27,26 +27,26 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")
 _MAX_LINKS: Final = 50
 _MAX_ENCODED: Final = 8
 _DICTATED: Final = 6
-"""Tokens that follow one another just so by no chance."""
+"""The number of consecutive tokens that do not coincide by chance."""
 _SHARE: Final = 0.4
-"""Part of a content's triples. Where every fifth word is another, three in five pairs stay, and two in five triples."""
+"""The share of a content's triples. With every fifth word replaced, three in five pairs and two in five triples remain."""
 _LONG, _LONG_SHARE = 30_000, 0.5
-"""Triples of a text so long that it has many of any other by chance, and the part that counts there."""
+"""The number of triples of a text so long that it shares many with any other by chance, and the share required there."""
 _FEW, _SHORT = 3, 6
-"""Triples that no phrase everybody uses has in a short content, and how many triples a short content has."""
+"""The number of triples beyond any common phrase in a short content, and how many triples a short content has."""
 _SEVERAL: Final = 2
 _SHORTEST_PRIVATE: Final = 4
 _NO_ITEMS: Final[frozenset[int]] = frozenset()
 _READABLE: Final = 0.9
 _GRAM: Final = 8
-"""Letters and digits that stand together by no chance."""
+"""The number of consecutive letters and digits that do not coincide by chance."""
 _APART: Final = 3
-"""Words that may stand between the parts of a private value."""
+"""The number of words allowed between the parts of a private value."""
 _MAX_RAREST: Final = 16
 
 
 def content_signals(index: TaskIndex, contents: Iterable[str], reached: int) -> Iterator[Signal]:
-    """Return what is strange about the contents of a call; ``reached`` is the origin of whom it reaches."""
+    """Return the signals in the contents of a call; ``reached`` is the origin of its recipient."""
     for content in contents:
         text = content[:MAX_CONTENT]
         if len(content) > MAX_CONTENT:
@@ -90,7 +90,7 @@ def _decoded(text: str) -> Iterator[str]:
 
 
 def _private(index: TaskIndex, tokens: list[str]) -> Iterator[Signal]:
-    """Look for private values in a content, and whether the user asked for them by the name of their field."""
+    """Return the private values in a content, and whether the user asked for them by their field name."""
     content: _Content | None = None
     details = bool(DETAILS & index.words.atom_places.keys())
     for result in index.results:
@@ -105,7 +105,7 @@ def _private(index: TaskIndex, tokens: list[str]) -> Iterator[Signal]:
 
 
 class _Content:
-    """A content in which private values are looked for, also where they are written together or apart."""
+    """A content to search for private values, including values written joined or split."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._tokens = tokens
@@ -116,7 +116,7 @@ class _Content:
         self._grams = frozenset(self._squeezed[at : at + _GRAM] for at in range(len(self._squeezed) - _GRAM + 1))
 
     def holds(self, wanted: Sequence[str]) -> int:
-        """Return 2 for a value that stands there, 1 for one whose parts stand near one another, 0 for none."""
+        """Return 2 if a value is contained, 1 if its parts occur near one another, 0 otherwise."""
         if wanted[0] in self._places and follow(wanted, self._tokens, self._places):
             return 2
         atoms = [atom for token in wanted for atom in folding.atoms(token)]
@@ -142,7 +142,7 @@ def _any_within(places: Sequence[int], first: int, last: int) -> bool:
 
 
 def _gives_away(index: TaskIndex, tokens: Sequence[str]) -> bool:
-    """Return whether a content holds several addresses or accounts of what the user did not name."""
+    """Return True if a content has several addresses or accounts from items the user did not name."""
     unsaid = {token for token in tokens if looks_literal(token) and token not in index.words.token_places}
     return sum(_is_listed(index, token) for token in unsaid) >= _SEVERAL
 
@@ -172,9 +172,9 @@ def _asked_for(index: TaskIndex, wanted: list[str], field: str) -> bool:
 
 
 def _is_dictated(index: TaskIndex, tokens: list[str], *, pointed: bool = False) -> bool:
-    """Return True if a content stands in free text, as it is there or with words changed.
+    """Return True if a content occurs in free text, verbatim or with words changed.
 
-    Unless ``pointed``, it is text that nobody pointed to.
+    Unless ``pointed``, only text that the user did not point to counts.
     """
     wanted = set(triples(tokens))
     least = _FEW if len(wanted) <= _SHORT else _FEW + 1
@@ -185,7 +185,7 @@ def _is_dictated(index: TaskIndex, tokens: list[str], *, pointed: bool = False) 
 
 
 def _is_from_text(index: TaskIndex, tokens: list[str]) -> bool:
-    """Return True if a content, a single word left out, stands in what a tool answered and not in the user's words."""
+    """Return True if a content, single words excepted, is from a tool's output and not from the user's words."""
     tells = len(tokens) > 1 or any(map(str.isdigit, "".join(tokens)))
     if not tells or index.words.hold_tokens(tokens):
         return False

@@ -1,4 +1,4 @@
-"""Amounts that are said in words, or half so: twenty euros, treinta y cinco euros, 1.5k, 2 mil."""
+"""Amounts written in words, wholly or in part: twenty euros, treinta y cinco euros, 1.5k, 2 mil."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ _UNITS: Final = {
 _THOUSAND: Final = 1_000
 _SCALES: Final = {"hundred": 100, "k": _THOUSAND, "mil": _THOUSAND, "thousand": _THOUSAND}
 _ALONE: Final = frozenset({"mil"})
-"""A thousand is said without a number before it."""
+""""A thousand" without a number before it."""
 _AND: Final = frozenset({"and", "y"})
 _THOUSANDS = re.compile(r"(\d{1,6}(?:[.,]\d{1,3})?)k")
 _LONGEST: Final = 12
 
 
 def spoken_amounts(written: Sequence[str]) -> Iterator[str]:
-    """Return the amounts that are said: number words before a currency, and figures with k, mil, thousand."""
+    """Return the spoken amounts: number words before a currency, and figures with k, mil or thousand."""
     tokens = [part for token in written for part in _parts(token)]
     place = 0
     while place < len(tokens):
