@@ -1,8 +1,9 @@
-"""What a later message changes of the request before it: no, at five; sorry, I meant b.txt; and #reception too.
+"""Amendments of an earlier request by a later message: no, at five; sorry, I meant b.txt; and #reception too.
 
-The later message is put into the words of the earlier one, in the one place it can mean, and the result is parsed as
-if it had been said at once. Nothing is guessed: every word of the later message is a marker of a change, a small word
-that leads to the value, or the value. A message that says anything more, or could change two places, changes nothing.
+The later message is inserted into the words of the earlier one, at the only place it can refer to, and the result is
+parsed as if it had been said at once. Nothing is guessed: every word of the later message must be a marker of a change,
+a small word that introduces the value, or the value. A message that says anything more, or could change two places,
+changes nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from phylactery_understanding.text import Kind, Token, is_file_name
 from phylactery_understanding.times import read_times
 
 _LONGEST: Final = 24
-"""Tokens of a message that only changes another."""
+"""The maximum length of an amending message, in tokens."""
 _LONGEST_EARLIER: Final = 4_000
-"""Characters of a message that another can change."""
+"""The maximum length of an amendable message, in characters."""
 _HOURS: Final = 24
 _MOST_WORDS: Final = 4
-"""Words of a name or a content that is put in the place of another."""
+"""The maximum length in words of a name or content that replaces another."""
 _PAUSES: Final = frozenset(",.;!…()")
 _NO: Final = frozenset({"no", "nope", "nein", "non", "nao"})
 _AND: Final = frozenset({"and", "y", "e", "et", "und"})
@@ -31,25 +32,25 @@ _WRONG: Final = frozenset({"wrong"})
 _LATE: Final = frozenset(
     {"instead", "rather", "sorry", "perdon", "i meant", "i mean", "quise decir", "quiero decir"}
 ) | {"lo puse al reves", "lo escribi mal", "error mio", "my mistake", "my bad", "typo"}
-"""Markers that may stand behind a value, too; "is better" and "is wrong" behind it say the opposite."""
+"""Markers that may also follow a value; "is better" and "is wrong" after it have opposite meanings."""
 _QUANTITIES: Final = frozenset({"mas", "more", "less", "menos", "another", "extra", "additional", "otro", "otra"})
-"""Words that may be courteous, and beside a number make another of it."""
+"""Words that may be polite, and next to a number change its meaning."""
 _IT: Final = frozenset({"it", "that", "them", "this", "again", "lo", "la", "los", "las", "eso"})
 _BESIDE: Final = frozenset(" \t\n,.;!()\"'“”«»…")
-"""What may stand beside a number or a name that is whole."""
+"""What may be adjacent to a number or name that is whole."""
 _OPTIONAL: Final = frozenset({"part"})
-"""What may be said of an hour and left out when it is changed."""
+"""What may be said of an hour and omitted when it is changed."""
 
 
 class Amendment(NamedTuple):
-    """The request that an earlier message becomes; ``corrects`` is False where it is asked for beside the first."""
+    """The request that an earlier message becomes; ``corrects`` is False if it is requested in addition to the first."""
 
     request: Request
     corrects: bool
 
 
 class _Swap(NamedTuple):
-    """Characters of the earlier message, and what is said in their place."""
+    """A range of characters of the earlier message, and its replacement."""
 
     start: int
     stop: int
@@ -57,7 +58,7 @@ class _Swap(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """A message that only changes another: the value, and what it takes the place of, where that is said."""
+    """A message that only changes another: the new value, and the replaced one if given."""
 
     new: list[Token]
     old: list[Token]
@@ -65,7 +66,7 @@ class _Said(NamedTuple):
 
 
 def amended(earlier: Request, later: Request) -> Amendment | None:
-    """Return the request that an earlier message becomes by a later one, None where that does not just change it."""
+    """Return the request that a later message makes of an earlier one, or None if it is not a pure amendment."""
     if not earlier.asks or len(earlier.text) > _LONGEST_EARLIER or earlier.fault is not None:
         return None
     said = _said(later, {meaning for ask in earlier.asks for meaning in ask.verb.meanings})
@@ -78,18 +79,18 @@ def amended(earlier: Request, later: Request) -> Amendment | None:
 
 
 def corrects(later: Request) -> bool:
-    """Return whether a message puts a value in the place of another, whatever it was: no, at five."""
+    """Return True if a message replaces a value, whichever it was: no, at five."""
     said = _said(later, frozenset())
     return said is not None and said.corrects and _names_value(said.new)
 
 
 def may_amend(later: Request) -> bool:
-    """Return True if a message can change some request before it, or repeat it: only those can tell whether it does."""
+    """Return True if a message could amend or repeat some earlier request; only those can decide if it does."""
     return repeats(later) or _said(later, _meanings(later)) is not None
 
 
 def repeats(later: Request) -> bool:
-    """Return True if a message asks for what was asked before once more, and say nothing else: do it again."""
+    """Return True if a message asks for the previous request once more, and nothing else: do it again."""
     said = [one for one in later.tokens if one.kind is not Kind.BREAK]
     if not 0 < len(said) <= _LONGEST or any(one.text in {"?", "¿"} for one in said) or later.fault is not None:
         return False
@@ -98,7 +99,7 @@ def repeats(later: Request) -> bool:
 
 
 def _meanings(later: Request) -> set[str]:
-    """Return what the verbs of a message mean."""
+    """Return the meanings of a message's verbs."""
     words = [one.text for one in later.tokens if one.kind is Kind.WORD]
     return {meaning for word in words for verb in later.lexicon.verb(word) for meaning in verb.meanings}
 
@@ -107,7 +108,7 @@ def _meanings(later: Request) -> set[str]:
 
 
 def _said(later: Request, done: set[str] | frozenset[str]) -> _Said | None:
-    """Return what a message changes, None where it says anything else. ``done`` are the verbs it may repeat."""
+    """Return what a message changes, or None if it says anything else. ``done`` are the verbs it may repeat."""
     said = [one for one in later.tokens if one.kind is not Kind.BREAK]
     if not 0 < len(said) <= _LONGEST or any(one.text in {"?", "¿"} for one in said):
         return None
@@ -126,7 +127,7 @@ def _said(later: Request, done: set[str] | frozenset[str]) -> _Said | None:
 def _without_markers(
     said: Sequence[Token], words: Lexicon, done: set[str] | frozenset[str]
 ) -> tuple[list[Token], bool, bool]:
-    """Return what is left without the words that only say that something changes, and whether it does, or is added."""
+    """Return the words without change markers, and whether there is a change, or an addition."""
     texts = _texts(said)
     rest: list[Token] = []
     amends = adds = False
@@ -159,7 +160,7 @@ def _without_markers(
 
 
 def _lead(said: Sequence[Token], texts: Sequence[str], words: Lexicon) -> int:
-    """Return how many of the first tokens only open a change: no, and, wrong person."""
+    """Return the number of leading tokens that only introduce a change: no, and, wrong person."""
     marks = [at for at, one in enumerate(said[:4]) if one.kind is Kind.MARK]
     if texts[0] in _NO:
         return 1 if marks[:1] == [1] or (len(texts) > 1 and words.match("amend", texts, 1)) else 0
@@ -171,7 +172,7 @@ def _lead(said: Sequence[Token], texts: Sequence[str], words: Lexicon) -> int:
 def _repeats(
     said: Sequence[Token], texts: Sequence[str], place: int, words: Lexicon, done: set[str] | frozenset[str]
 ) -> bool:
-    """Return whether a word asks for the same once more, with a pronoun or nothing for what is done: send it again."""
+    """Return True if a word requests the same once more, with a pronoun or no object: send it again."""
     verbs = words.verb(texts[place])
     if texts[place] in _IT and place and words.verb(texts[place - 1]):
         return True
@@ -184,7 +185,7 @@ def _repeats(
 
 
 def _contrast(rest: Sequence[Token], words: Lexicon) -> tuple[list[Token], list[Token]] | None:
-    """Return what is said in the place of what: b.txt, not a.txt; not a.txt but b.txt."""
+    """Return the new value and the replaced one of a contrast: b.txt, not a.txt; not a.txt but b.txt."""
     texts = _texts(rest)
     for at in range(len(rest)):
         size = words.match("contrast", texts, at)
@@ -202,7 +203,7 @@ def _contrast(rest: Sequence[Token], words: Lexicon) -> tuple[list[Token], list[
 
 
 def _without_links(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
-    """Return tokens without the small words before them that lead to a value, and without the commas around them."""
+    """Return tokens without leading small words that introduce a value, and without surrounding commas."""
     found = list(tokens)
     while found and (found[0].text == "," or (found[0].kind is Kind.WORD and words.holds("link", found[0].text))):
         found.pop(0)
@@ -212,7 +213,7 @@ def _without_links(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
 
 
 def _is_value(tokens: Sequence[Token], later: Request) -> bool:
-    """Return whether some words are one value: a name, a number, a quotation, a time, or a few words that name."""
+    """Return True if words are one value: a name, a number, a quotation, a time, or a few words that name."""
     words, texts = later.lexicon, _texts(tokens)
     if not tokens or any(one.kind is Kind.MARK for one in tokens):
         return False
@@ -230,19 +231,19 @@ def _is_value(tokens: Sequence[Token], later: Request) -> bool:
 
 
 def _names_value(tokens: Sequence[Token]) -> bool:
-    """Return whether some words hold a name, a number, a quotation or a time."""
+    """Return True if words contain a name, a number, a quotation or a time."""
     named = any(one.kind in {Kind.LITERAL, Kind.NUMBER, Kind.QUOTE} for one in tokens)
     return named or not _kinds(tokens) <= _OPTIONAL
 
 
 def _is_whole(text: str, token: Token) -> bool:
-    """Return whether nothing stands beside a token that makes it another: -50, 50%, /srv/a.txt."""
+    """Return True if no adjacent token changes the meaning of a token: -50, 50%, /srv/a.txt."""
     around = text[token.start - 1 : token.start] if token.start else "", text[token.stop : token.stop + 1]
     return all(not one or one in _BESIDE for one in around)
 
 
 def _texts(tokens: Sequence[Token]) -> list[str]:
-    """Return words as the lexicon knows them; what is quoted is none of them."""
+    """Return words as in the lexicon, without quotations."""
     return ["" if one.kind is Kind.QUOTE else one.text for one in tokens]
 
 
@@ -250,7 +251,7 @@ def _texts(tokens: Sequence[Token]) -> list[str]:
 
 
 def _swap(earlier: Request, later: Request, said: _Said) -> _Swap | None:
-    """Return the one place of an earlier message that a value takes, None where there is none, or more than one."""
+    """Return the only place of an earlier message that a value can replace, or None if there is not exactly one."""
     if said.old:
         old = _place(earlier, said.old)
     elif read_times(said.new).features and said.new[0].kind is not Kind.QUOTE:
@@ -266,7 +267,7 @@ def _swap(earlier: Request, later: Request, said: _Said) -> _Swap | None:
 
 
 def _place(earlier: Request, wanted: Sequence[Token]) -> list[Token]:
-    """Return where some words stand in one ask of an earlier message, one behind the other, and nowhere else."""
+    """Return where words occur consecutively in one ask of an earlier message, if they occur only once."""
     texts = [one.text for one in wanted]
     inside = {id(one) for ask in earlier.asks for one in ask.of(Label.OBJECT, Label.CONTENT, Label.QUOTE, Label.TIME)}
     tokens = earlier.tokens
@@ -300,7 +301,7 @@ def _time(earlier: Request, new: Sequence[Token]) -> list[Token]:
 
 
 def _without_small(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
-    """Return the words of a time without the small ones around it, which stay as they were said first."""
+    """Return the words of a time without the small ones around it, which stay as first said."""
 
     def is_small(one: Token) -> bool:
         return one.kind is Kind.WORD and any(words.holds(name, one.text) for name in ("link", "article", "goal"))
@@ -314,13 +315,13 @@ def _without_small(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
 
 
 def _kinds(tokens: Sequence[Token]) -> frozenset[object]:
-    """Return what some words say of time: a day, an hour, how often."""
+    """Return the kinds of time that words express: a day, an hour, a frequency."""
     same = {"weekday": "day", "iso": "day", "date": "day", "month": "day"}
     return frozenset(same.get(str(one[0]), one[0]) for one in read_times(tokens).features)
 
 
 def _runs(ask: Ask) -> Iterator[list[Token]]:
-    """Return every run of words of an ask that say a time."""
+    """Return every run of words of an ask that express a time."""
     places = sorted(ask.times.places)
     for first in range(len(places)):
         run = [ask.tokens[places[first]]]
@@ -333,7 +334,7 @@ def _runs(ask: Ask) -> Iterator[list[Token]]:
 
 
 def _one_of_a_kind(earlier: Request, new: Token) -> list[Token]:
-    """Return the one value of the same kind in an earlier message, wherever it stands."""
+    """Return the only value of the same kind in an earlier message."""
     timely = {id(one) for ask in earlier.asks for at, one in enumerate(ask.tokens) if at in ask.times.places}
     old = [one for one in earlier.tokens if id(one) not in timely and _sort(one) == _sort(new)]
     if not old and new.kind is Kind.NUMBER and new.text.isdigit() and 0 < int(new.text) <= _HOURS:
@@ -343,13 +344,13 @@ def _one_of_a_kind(earlier: Request, new: Token) -> list[Token]:
 
 
 def _kinds_beside(earlier: Request, token: Token) -> frozenset[object]:
-    """Return what the times of an earlier message say that go when a number of them goes."""
+    """Return the kinds of the times of an earlier message that are removed with some of them."""
     rest = [one for one in earlier.tokens if one is not token]
     return _kinds(earlier.tokens) - _kinds(rest)
 
 
 def _sort(token: Token) -> str:
-    """Return what sort of value a token is."""
+    """Return the kind of value that a token is."""
     if token.kind is not Kind.LITERAL:
         return str(token.kind)
     text = token.text
@@ -361,9 +362,9 @@ def _sort(token: Token) -> str:
 
 
 def _words(earlier: Request, new: Sequence[Token]) -> list[Token]:
-    """Return the one name, or else the one thing, of an earlier message that some words take the place of."""
+    """Return the only name, or else the only thing, of an earlier message that words can replace."""
     if any(one.kind is Kind.LITERAL and "@" in one.text for one in earlier.tokens):
-        return []  # a name may mean whom it goes to
+        return []  # a name may be the recipient
     if any(True for ask in earlier.asks for _ in ask.of(Label.CONTENT, Label.QUOTE)):
         return []
     runs = list(_wordy(earlier))
@@ -373,7 +374,7 @@ def _words(earlier: Request, new: Sequence[Token]) -> list[Token]:
 
 
 def _wordy(earlier: Request) -> Iterator[list[Token]]:
-    """Return every run of words of an earlier message that name something."""
+    """Return every run of words of an ask that names something."""
     for ask in earlier.asks:
         run: list[Token] = []
         for one, label in zip(ask.tokens, ask.labels, strict=True):

@@ -1,7 +1,7 @@
-"""Reads whether a text answers a question with a clear yes or a clear no.
+"""Classification of a text as a clear yes, a clear no, or unclear.
 
-A text is an answer only where one language's word lists account for every word of it. A word that is in no list, a
-digit, a question mark or trailing dots make it unclear: "yes" approves what was shown, "yes, but make it 5" does not.
+A text is an answer only if one language's word lists account for every word of it. A word in no list, a digit, a
+question mark or trailing dots make it unclear: "yes" approves what was shown, "yes, but make it 5" does not.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _MAX_CHARACTERS: Final = 120
 """A longer text says more than yes or no."""
 _UNDECIDED: Final = re.compile(r"[?¿؟？…]|\.\s*\.")
 _IGNORED: Final = re.compile(r"['’`´\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
-"""What changes no word: apostrophes, and which form or skin an emoji has."""
+"""Characters that do not change a word: apostrophes, and the variation and skin tone of emoji."""
 _TOKEN: Final = re.compile(r"[^\W\d_]+|[^\s,.!¡;]")
 _STRETCHED: Final = re.compile(r"(\w)\1{2,}|(\w)\2+(?!\w)")
-"""Letters a person holds down: "siiii", "nooo", "yess"."""
+"""Stretched letters: "siiii", "nooo", "yess"."""
 
 
 def read_answer(text: str) -> Answer:
-    """Return how a text answers what was shown; "unclear" where it says anything but yes or no."""
+    """Return "yes" or "no" as the answer to what was shown, or "unclear" if the text says anything else."""
     if len(text) > _MAX_CHARACTERS or _UNDECIDED.search(text):
         return "unclear"
     words = _words(text)
@@ -41,14 +41,14 @@ def read_answer(text: str) -> Answer:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """Return the words without case, accents and stretched letters; each emoji and sign is a word of its own."""
+    """Return the words without case, accents and stretched letters; each emoji and sign is a separate word."""
     plain = unicodedata.normalize("NFKD", _IGNORED.sub("", unicodedata.normalize("NFC", text)).casefold())
     bare = "".join(char for char in plain if not unicodedata.combining(char))
     return tuple(_TOKEN.findall(_STRETCHED.sub(lambda held: held.group(1) or held.group(2), bare)))
 
 
 def _kinds(words: tuple[str, ...], phrases: _Phrases) -> list[_Kind]:
-    """Return what each phrase of the text is, the longest first; nothing where a word is in no phrase."""
+    """Return the kind of each phrase of the text, longest match first; empty if a word is in no phrase."""
     longest, place, kinds = max(map(len, phrases)), 0, list[_Kind]()
     while place < len(words):
         ends = range(min(place + longest, len(words)), place, -1)

@@ -1,8 +1,8 @@
-"""Compare a proposed call with what was asked for.
+"""Comparison of a proposed call with what was asked for.
 
-A call is understood when one ask yields it: the same effect, every argument from its own place in the ask, and no word
-of the ask left over. Both directions count: an argument nobody spoke of and a word no argument answers to are each a
-reason to ask.
+A call is understood when an ask yields it: the same effect, every argument from its own place in the ask, and no word
+of the ask left over. Both directions count: an argument that was not mentioned and a word that no argument corresponds
+to are each a reason to ask the person.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _KEEPING: Final = frozenset(
     {"edit", "change", "update", "replace", "set", "remove", "delete", "strike", "raise", "lower", "fix"}
 )
 _MORE: Final = frozenset({"more", "another", "additional", "otra", "otro", "mas"})
-"""Words by which a line is said to be one among others."""
+"""Words that mark a line as one of several."""
 _LINES: Final = frozenset(
     "line lines entry entries item items option options point points linea lineas entrada elemento opciones".split()
 )
@@ -61,7 +61,7 @@ _MODE_FLAGS: Final = frozenset({"append"})
 _JOINTS: Final = frozenset({"and", "y", "e", "&", ",", "et", "und", "i"})
 _LEFT: Final = frozenset({Label.FILLER, Label.ARTICLE, Label.GOAL, Label.TIME, Label.MARK, Label.VERB, Label.REASON})
 _MARKING: Final = frozenset("/\\*~%$|<>`")
-"""What makes another path, or another value, of the one it stands beside."""
+"""Characters that, adjacent to a path or value, make it another one."""
 _NO_GOAL: Final = frozenset({Label.CONTENT, Label.REASON, Label.SOURCE})
 _CHANGING: Final = frozenset({"set", "raise", "lower", "change", "edit", "put", "update"})
 _SIGNS: Final = frozenset("%€$£")
@@ -73,7 +73,7 @@ _PAIR, _NEAR = 2, 3
 _MINUTES: Final[Mapping[str, int]] = {"m": 1, "h": 60, "d": 1_440}
 _WORD: Final = 30
 _GRANTED: Final = 120
-"""Minutes an appointment may last that nobody said the end of."""
+"""Minutes an appointment may last if no end was given."""
 _DATIVE: Final = frozenset(
     """
     me le les lo la los las se te nos you to ever please el the
@@ -81,7 +81,7 @@ _DATIVE: Final = frozenset(
 )
 _AT_ONCE: Final = frozenset({"today", "hoy", "now", "ahora", "la", "las", "el", "a", "at", "on"})
 _FOR_NOW: Final = frozenset({"today", "tonight", "now", "hoy", "ahora"})
-"""When somebody may need no reminder, and need it again."""
+"""Times at which a person may cancel a reminder, and need it again."""
 _TURNED: Final = frozenset({"last", "previous", "pasado", "pasada", "anterior"})
 _UNTIL: Final = frozenset("until till til hasta before jusqu'a jusque fino bis ate fins".split())
 _NOON: Final = 12
@@ -93,23 +93,23 @@ _AFTERWARDS: Final = frozenset(
     "despues luego later afterwards soon depois despres apres dopo poi spater nachher danach tard".split()
 )
 _MORE_THAN_ONE: Final = frozenset("but pero except salvo everything all todo todos todas both ambos".split())
-"""Words that an undoing of one change does not answer to."""
+"""Words that undoing one change does not correspond to."""
 _GENERIC: Final = frozenset(
     """
     create add make put update change set delete remove edit move open give read record pass
     """.split()
 )
-"""Meanings of verbs that tell little of what is done: what they are done to must tell it."""
+"""Meanings of verbs that are vague: their object must determine the effect."""
 _READING: Final = frozenset({"read"})
 _PLACING: Final = frozenset({"in", "on", "en", "of", "de", "at", "for", "para"})
 _UNDONE: Final = frozenset(
     {"last", "latest", "previous", "change", "edit", "version", "ultimo", "ultima", "anterior", "cambio"}
 )
-"""What an undoing is of, where nothing else is said."""
+"""What an undo applies to if nothing else is said."""
 _SAYING: Final = frozenset(
     {"diga", "digan", "ponga", "diciendo", "saying", "says", "say", "reading", "reads", "que", "that"}
 )
-"""Words that only open what is said."""
+"""Words that only introduce the content."""
 _CODE: Final = 3
 _DEFERRING: Final = frozenset(
     """
@@ -117,7 +117,7 @@ _DEFERRING: Final = frozenset(
     ensenamelo muestramelo mostramelo
     """.split()
 )
-"""Verbs of another request of the message that puts this one off: ask Hugo and transfer it."""
+"""Verbs of another request in the message that defers this one: ask Hugo and transfer it."""
 _LEAVING: Final = frozenset({"send", "email", "mail", "forward", "reply"})
 _SENDING: Final = frozenset(
     """
@@ -125,20 +125,20 @@ _SENDING: Final = frozenset(
     """.split()
 )
 _TELLING: Final = frozenset({"tell", "ask", "notify", "reply", "greet", "report", "message", "announce"})
-"""Meanings of verbs of speech: what sends an amount says nothing by it."""
+"""Meanings of verbs of speech: sending an amount does not say anything with it."""
 _DEFINITE: Final = frozenset({"the", "that", "this", "el", "la", "ese", "esa", "este", "esta", "al", "del"})
-"""Words before what was spoken of already: the file, ese documento."""
+"""Determiners of something mentioned before: the file, ese documento."""
 _ACCESS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("read", "reading", "view", "viewing", "read-only", "leer", "lectura", "ver"), "r"),
     **dict.fromkeys(("write", "writing", "escribir", "escritura"), "w"),
     **dict.fromkeys(("edit", "editing", "editar", "edicion"), "rw"),
     **dict.fromkeys(("execute", "executing", "ejecutar", "ejecucion"), "x"),
 }
-"""What people call access, and the letters of it."""
+"""Names of access rights, and their letters."""
 _ACCESS_LETTERS: Final = frozenset("rwx")
 _RIGHTS: Final = frozenset({"perm", "acce", "righ", "priv", "dere"})
 _BESIDE: Final = 3
-"""Words that an access may stand from what it is called: permission to read and write."""
+"""The number of words allowed between an access right and its letters: permission to read and write."""
 _ATTACHING: Final = frozenset({"atta", "adju"})
 _DRAFTING: Final = frozenset({"draft", "drafts", "borrador", "borradores", "anonymously", "encrypted", "cifrado"})
 _COURTEOUS: Final = ("please", "greet", "phatic", "stop", "article")
@@ -149,9 +149,9 @@ _CLITICS: Final = frozenset({"lo", "la", "los", "las", "le", "les", "se", "me", 
 _BEFORE_SUBJECT: Final = frozenset({"because", "since", "as", "and", "so", "that", "cause", "cuz", "coz", "for"})
 _LOOSE: Final = frozenset({Label.OBJECT, Label.ARTICLE, Label.FILLER, Label.SOURCE, Label.GOAL})
 _TO_DO: Final = frozenset({"remi", "reco", "alar", "task", "tare", "todo"})
-"""Stems of what is over once the thing it is of was done."""
+"""Stems of things that are obsolete once their object was done."""
 _FRAME: Final = 40
-"""Characters that words of one phrase lie within: what stands on both sides of the ask is no phrase."""
+"""The maximum distance in characters between words of one phrase: words on both sides of the ask are not a phrase."""
 _ORDINALS: Final[Mapping[str, int]] = {
     "first": 0,
     "second": 1,
@@ -181,7 +181,7 @@ _SUPERLATIVES: Final = frozenset(
 
 
 def used_up(found: Understanding, used: Mapping[int, int], done: Collection[int]) -> Understanding:
-    """Return what was understood, half of it where its ask has no effects left or had this very call."""
+    """Return the understanding, downgraded to half if its ask has no effects left or had this very call."""
     spent = found.index in done or (found.quota and used.get(found.index, 0) >= found.quota)
     if found.level is not Level.CLEAR or not spent:
         return found
@@ -194,10 +194,10 @@ def understand(
     used: Mapping[int, int] = MappingProxyType({}),
     done: Collection[int] = (),
 ) -> Understanding:
-    """Return how far the newest of some messages asks for a call. The newest stands last.
+    """Return how far the newest of some messages asks for a call. The newest is last.
 
-    ``used`` is how many effects its asks, by their places, have had already, and ``done`` are those that had this very
-    call. One that has no more left, or was done, is half understood, with a fault of kind "used-up".
+    ``used`` is how many effects its asks, by their positions, have had already, and ``done`` are those that had this
+    very call. An ask that has none left, or was done, is half understood, with a fault of kind "used-up".
     """
     if not requests:
         return NOTHING
@@ -224,9 +224,9 @@ def understand(
 
 
 def _pointing(newest: Request, earlier: Request, call: Call) -> Request:
-    """Return a message with what its first ask points to in the one before it: put it there, in that file.
+    """Return a message whose first ask has its reference to the previous message resolved: put it in that file.
 
-    The message itself stays as it was parsed: others may say the same words after another one.
+    The message itself stays as parsed: the same words may follow another message.
     """
     if not newest.asks:
         return newest
@@ -242,12 +242,12 @@ def _pointing(newest: Request, earlier: Request, call: Call) -> Request:
 
 
 def _ends_reminders(call: Call) -> bool:
-    """Return whether a call ends what only reminds somebody of something."""
+    """Return True if a call ends something that only reminds somebody of something."""
     return bool(call.effects & _ENDING) and not call.nouns.isdisjoint(_TO_DO)
 
 
 def _ended(request: Request) -> Request | None:
-    """Return the request that somebody makes who needs a reminder no more: I don't need the 5pm one any more."""
+    """Return the request of a person who no longer needs a reminder: I don't need the 5pm one any more."""
     said = [one for one in request.tokens if one.kind is not Kind.BREAK]
     texts, words = [one.text for one in said], request.lexicon
     at = 0
@@ -284,7 +284,7 @@ def _filled_in(request: Request, call: Call) -> Understanding:
 
 
 def hears(request: Request, call: Call) -> bool:
-    """Return whether a request is for what a tool does by its verbs, or have a phrase of it."""
+    """Return True if a request is for a tool's effect by its verbs, or contains a phrase of the tool."""
     forms, stems = {one.text for one in request.tokens}, {one.stem for one in request.tokens}
     return any(same_effect(ask, call) for ask in request.asks) or any(
         form in forms and (not beside or bool(beside & stems)) for form, beside in call.phrases
@@ -292,7 +292,7 @@ def hears(request: Request, call: Call) -> bool:
 
 
 def _forbids(request: Request, call: Call) -> bool:
-    """Return whether a message forbids just what a call does: don't send it, no lo borres."""
+    """Return True if a message forbids exactly what a call does: don't send it, no lo borres."""
     words = request.lexicon
     texts = [one.text for one in request.tokens]
     for at, text in enumerate(texts):
@@ -303,7 +303,7 @@ def _forbids(request: Request, call: Call) -> bool:
             if form in _DATIVE or words.holds("polite", form):
                 continue
             verbs = words.verb(form)
-            # Who wants no more of what recurs wants its end: don't remind me of it.
+            # Wanting a recurring thing no more is asking for its end: don't remind me of it.
             ends = RECURRING if call.effects & _ENDING else frozenset[str]()
             if any(verb.meanings & (call.effects - ends) for verb in verbs):
                 return not any(one.fault is None and same_effect(one, call) for one in request.asks)
@@ -312,7 +312,7 @@ def _forbids(request: Request, call: Call) -> bool:
 
 
 def _told(request: Request, call: Call) -> bool:
-    """Return whether the user stated in so many words what is to be remembered."""
+    """Return True if the user explicitly stated what is to be remembered."""
     if request.fault is not None or any(one.fault is not None for one in request.asks) or not request.statements:
         return False
     values = [str(one.value) for one in call.arguments if isinstance(one.value, str) and not one.default]
@@ -334,7 +334,7 @@ def _by(request: Request, ask: Ask, call: Call) -> Understanding:
     said = tuple(one.raw for one in ask.tokens)[:12]
     whole = request.fault
     if whole is not None and whole.kind == "retraction" and "undo" in call.effects:
-        whole = None  # who undoes something takes it back: oops, undo that
+        whole = None  # an undo retracts it: oops, undo that
     fault = ask.fault or whole or Match(request, ask, call).fault()
     if fault is None:
         return Understanding(Level.CLEAR, ask.form, said, None, _quota(ask))
@@ -343,7 +343,7 @@ def _by(request: Request, ask: Ask, call: Call) -> Understanding:
 
 
 def same_effect(ask: Ask, call: Call) -> bool:
-    """Return whether the verb of an ask may mean what a call does."""
+    """Return True if the verb of an ask may mean a call's effect."""
     if _hears(ask, call):
         return True
     pays = any(one.role == "amount" and one.control for one in call.arguments)
@@ -352,13 +352,13 @@ def same_effect(ask: Ask, call: Call) -> bool:
 
 
 def _hears(ask: Ask, call: Call) -> bool:
-    """Return whether an ask has a verb of the tool's phrases, with a word that stands beside it there."""
+    """Return True if an ask has a verb of the tool's phrases, with a word that accompanies it there."""
     stems = {one.stem for one in ask.tokens}
     return any(ask.form == form and (not beside or bool(beside & stems)) for form, beside in call.phrases)
 
 
 def _is_about(ask: Ask, call: Call) -> bool:
-    """Return whether an ask is for what the tool is for, and no other use of a verb that means much."""
+    """Return True if an ask is for the tool's purpose, and not for another meaning of an ambiguous verb."""
     if ask.fault is not None and ask.fault.kind == "question":
         return False
     if ask.verb.meanings == _READING:
@@ -383,7 +383,7 @@ def _is_about(ask: Ask, call: Call) -> bool:
 
 
 def _quota(ask: Ask) -> int:
-    """Return how many effects an ask allows: as many as targets are named, 0 for "all" of a set."""
+    """Return the number of effects an ask allows: that of its named targets, or 0 for "all" of a set."""
     objects = list(ask.of(Label.OBJECT, Label.ARTICLE))
     if any(ask.lexicon.holds("universal", one.text) for one in objects):
         return 0
@@ -393,7 +393,7 @@ def _quota(ask: Ask) -> int:
 
 
 class Match:
-    """The comparison of one ask with one call."""
+    """A comparison of one ask with one call."""
 
     def __init__(self, request: Request, ask: Ask, call: Call) -> None:
         self._request, self._ask, self._call = request, ask, call
@@ -403,12 +403,12 @@ class Match:
         self._items: list[Item] = []
 
     def fault(self) -> Fault | None:
-        """Return what keeps the ask from yielding the call, None where it does."""
+        """Return the reason why the ask does not yield the call, or None if it does."""
         arguments = [one for one in self._call.arguments if not one.default]
         dates = [one for one in arguments if one.role == "date" and isinstance(one.value, str) and one.value]
         repeats = [one for one in arguments if _is_repeat(one)]
         rest = [one for one in arguments if one not in dates and one not in repeats]
-        # What is moved tells the day where only an hour is said, so its time is compared once it is known.
+        # A move takes its day from the old time if only an hour is said, so times are compared once it is known.
         moves = not self._ask.verb.meanings.isdisjoint(_MOVING)
         early = self._outside(arguments) or self._mode()
         early = early or (self._time(dates, repeats) if dates and not moves else None)
@@ -420,7 +420,7 @@ class Match:
                 wrong = self._dictated_otherwise(argument)
                 if wrong is not None:
                     return wrong
-                asked = self._makes() and inquires(self._ask)  # whose words are turned: ask her whether she can pay
+                asked = self._makes() and inquires(self._ask)  # whose person is changed: ask her whether she can pay
                 if not asked and (self._accounts(argument) or (argument.items and self._describes(argument))):
                     continue
                 if _is_word(argument.value) and not self._says_word(str(argument.value)):
@@ -434,7 +434,7 @@ class Match:
         )
 
     def _outside(self, arguments: Sequence[Argument]) -> Fault | None:
-        """Return what is said around the request that keeps it from being one, or name a part of it otherwise."""
+        """Return words around the request that cancel it, or that name a part of it differently."""
         framed = self._framed() or self._drafted()
         if framed:
             return Fault("framed", framed)
@@ -444,7 +444,7 @@ class Match:
         return Fault("value", swapped) if swapped else None
 
     def _dictated_otherwise(self, argument: Argument) -> Fault | None:
-        """Return how a text differs from one that was dictated, before its words are compared."""
+        """Return how a text differs from a dictated one, before the words are compared."""
         if any(is_disguised(str(one)) for one in plain_values(argument.value)):
             return Fault("content", "disguise")
         if self._misquotes(argument):
@@ -452,7 +452,7 @@ class Match:
         return Fault("content", "beside") if self._makes() and self._holds_more(argument) else None
 
     def _framed(self) -> str:
-        """Return words outside the ask that say how it is meant: let me confirm first, this is a drill."""
+        """Return words outside the ask that qualify it: let me confirm first, this is a drill."""
         asked = {
             id(one)
             for one, label in zip(self._ask.tokens, self._ask.labels, strict=True)
@@ -461,7 +461,7 @@ class Match:
         for ask in self._request.asks:
             asked.update(map(id, ask.of(Label.CONTENT, Label.QUOTE)))
             if self._request.numbered and ask is not self._ask and not ask.refers and ask.fault is None:
-                asked.update(map(id, ask.tokens))  # another task, and no word on how this one is meant
+                asked.update(map(id, ask.tokens))  # another task, which does not qualify this one
             elif ask.form in _DEFERRING and ask is not self._ask and self._call.effects.isdisjoint(_SENDING):
                 return ask.form
         others = [one for one in self._request.tokens if id(one) not in asked and one.kind is not Kind.BREAK]
@@ -471,7 +471,7 @@ class Match:
         attaches = any(one.name.startswith(("attach", "adjunt")) for one in self._call.arguments)
         for at, one in enumerate(others):
             size = 0 if attaches and one.stem in _ATTACHING else self._ask.lexicon.match("frame", texts, at)
-            size *= self._ask.lexicon.match("reason", texts, at) <= size  # wrong size: why it goes back
+            size *= self._ask.lexicon.match("reason", texts, at) <= size  # wrong size: the reason for a return
             if size and others[at + size - 1].stop - one.start < _FRAME:
                 return " ".join(texts[at : at + size])
             if one.kind is Kind.WORD and not is_latin(one.raw):
@@ -482,12 +482,12 @@ class Match:
         return any(self._ask.lexicon.match(name, [token.text], 0) for name in _COURTEOUS) or token.text in _JOINTS
 
     def _was_done(self) -> str:
-        """Return a word behind the request that tells that it was done, or will be: it's closed, ya lo pagué.
+        """Return a word after the request that says that it was or will be done: it's closed, ya lo pagué.
 
-        That what a reminder is of was done is why it may go.
+        That the object of a reminder was done may be the reason to delete it.
         """
         ask, words, pause = self._ask, self._ask.lexicon, False
-        if not ask.verb.language:  # what a model read has no verb
+        if not ask.verb.language:  # a model's interpretation has no verb
             return ""
         said, reasons = list[str](), set[int]()
         for token, label in zip(ask.tokens, ask.labels, strict=True):
@@ -517,8 +517,10 @@ class Match:
         return ""
 
     def _drafted(self) -> str:
-        """Return words that ask for a message which goes nowhere yet: write me an email, a draft."""
-        if self._call.effects.isdisjoint(_LEAVING) or not self._ask.verb.language:  # what a model read has no verb
+        """Return words that ask for a message that is not sent yet: write me an email, a draft."""
+        if (
+            self._call.effects.isdisjoint(_LEAVING) or not self._ask.verb.language
+        ):  # a model's interpretation has no verb
             return ""
         ask = self._ask
         verb = ask.labels.index(Label.VERB)
@@ -531,7 +533,7 @@ class Match:
         return next((one.text for one in words if one.text in _DRAFTING), "")
 
     def _is_other_part(self, argument: Argument) -> bool:
-        """Return whether the ask gives an argument by its name, in quotes, and it holds something else."""
+        """Return True if the ask gives an argument by name, in quotation marks, and the argument has another value."""
         names = set(names_of(argument.name)) if isinstance(argument.value, str) else set()
         for first, second in itertools.pairwise(one for one in self._ask.tokens if one.kind is not Kind.MARK):
             if second.kind is Kind.QUOTE and first.kind is Kind.WORD and first.stem in names:
@@ -541,7 +543,7 @@ class Match:
     # ---- values --------------------------------------------------------------
 
     def _crosses(self, argument: Argument) -> bool:
-        """Return whether some things of a list have the numbers of others: 3 of one and 5 of another."""
+        """Return True if quantities of list items are mixed up: 3 of one and 5 of another."""
         pairs = [
             (str(name), Decimal(str(number)).normalize())
             for one in (argument.value if isinstance(argument.value, list) else ())
@@ -598,7 +600,7 @@ class Match:
         return any(value == text and item in self._items for value, item, _ in argument.items)
 
     def _is_key(self, value: float) -> bool:
-        """Return whether a number is but what names one of the things that were meant."""
+        """Return True if a number only identifies one of the intended objects."""
         norm = format(Decimal(str(value)).normalize(), "f")
         return any(norm in one.keys for one in (*self._items, *((self._item,) if self._item is not None else ())))
 
@@ -617,7 +619,7 @@ class Match:
         return found
 
     def _is_difference(self, place: int) -> bool:
-        """Return whether a number says by how much something changes, and not to what: 5 pounds off, raise it by 2."""
+        """Return True if a number is a difference and not a new value: 5 pounds off, raise it by 2."""
         if self._ask.verb.meanings.isdisjoint(_CHANGING):
             return False
         texts = [one.text for one in self._ask.tokens]
@@ -627,7 +629,7 @@ class Match:
         return by or behind[:1] in _LESS
 
     def _grants(self, text: str, argument: Argument) -> bool:
-        """Return whether a choice is by its letters just the access that is spoken of: rw for read and write access."""
+        """Return True if a choice denotes by its letters the access asked for: rw for read and write access."""
         letters = all(map(_ACCESS_LETTERS.issuperset, argument.choices))
         if not letters or not text or text not in argument.choices:
             return False
@@ -652,9 +654,9 @@ class Match:
         return self._held(text)
 
     def _names(self, text: str, *, inside: bool = False) -> bool:
-        """Return whether the ask holds a value in a place where it can be a goal, and take its words.
+        """Return True if the ask has a value at a place where it can be a goal, and mark its words as used.
 
-        What is only said may stand ``inside`` the content, too.
+        Mere content may be ``inside`` the ask's content, too.
         """
         if is_disguised(text):
             return False
@@ -670,10 +672,10 @@ class Match:
         return self._spells(text) or self._points_to(text)
 
     def _points_to(self, text: str) -> bool:
-        """Return whether the ask points to a value that was named before it: put it there, in that file."""
+        """Return True if the ask refers to a value named before it: put it there, in that file."""
         ask = self._ask
         if any(one.kind is Kind.LITERAL and ("@" in one.text) == ("@" in text) for one in ask.of(Label.OBJECT)):
-            return False  # who names one has no need of the one before
+            return False  # a named value needs no reference
         named = {one.text: one for one in (*ask.before, *ask.files) if is_file_name(one.text)}
         if ask.there and len(named) == 1 and all(is_named(one, text) for one in named.values()):
             return True
@@ -691,7 +693,7 @@ class Match:
         return False
 
     def _spells(self, text: str) -> bool:
-        """Return whether the words of a value stand in the ask one behind the other, as it writes them."""
+        """Return True if the words of a value occur consecutively in the ask, in its spelling."""
         ask = self._ask
         wanted = [one.text for one in tokenize(text) if one.kind is not Kind.MARK]
         inside = len(wanted) > _PAIR
@@ -711,7 +713,7 @@ class Match:
         return False
 
     def _is_whole(self, first: int, last: int, text: str) -> bool:
-        """Return whether some tokens are all that was written there: /etc/a.txt and *.txt are neither a.txt nor txt."""
+        """Return True if tokens are complete words: /etc/a.txt and *.txt are neither a.txt nor txt."""
         said, start, stop = self._request.text, self._ask.tokens[first].start, self._ask.tokens[last].stop
         begin, end = start, stop
         while begin and said[begin - 1] in _MARKING | {"."}:
@@ -725,7 +727,7 @@ class Match:
         return written(said[begin:end]) == written(text.strip())
 
     def _describes(self, argument: Argument) -> bool:
-        """Return whether the ask describes the listed things whose ids an argument has, and no others."""
+        """Return True if the ask describes exactly the listed objects whose ids an argument has."""
         texts = {value for value, _, _ in argument.items}
         return bool(texts) and all(
             self._names(text)
@@ -734,7 +736,7 @@ class Match:
         )
 
     def _singles_out(self, text: str, item: Item, others: Sequence[Item]) -> bool:
-        """Return whether the ask tells a listed thing from the others, by anything but what only looks like its id."""
+        """Return True if the ask distinguishes a listed object from the others, by more than an apparent id."""
         name = self._named_before()
         if (
             name is not None
@@ -774,9 +776,9 @@ class Match:
         return True
 
     def _named_before(self) -> Token | None:
-        """Return the one file name of the asks before this one, where it says but "the file"; None for none, or two.
+        """Return the only file name of earlier asks, if this one says just "the file"; None for none, or two.
 
-        What is done to a thing that was called by its name is said of the thing: read a.txt and add a line to the file.
+        An action on a named object may be stated of the object: read a.txt and add a line to the file.
         """
         ask = self._ask
         pairs = zip(itertools.pairwise(ask.tokens), ask.labels, strict=False)
@@ -808,7 +810,7 @@ class Match:
         return False
 
     def _says_word(self, text: str) -> bool:
-        """Return whether a content of one word is one of the ask's, whatever its ending."""
+        """Return True if a one-word content is one of the ask's words, ignoring its ending."""
         said = [*self._ask.tokens, *self._ask.before]
         if any(one.isdigit() for one in text):
             return False
@@ -846,7 +848,7 @@ class Match:
         return None
 
     def _asks_for_more(self) -> bool:
-        """Return whether what is written is one among others: one more line, three more options."""
+        """Return True if the text is one of several: one more line, three more options."""
         texts = [one.text for one in self._ask.tokens]
         return any(one in _MORE and not _LINES.isdisjoint(texts[at + 1 : at + 3]) for at, one in enumerate(texts))
 
@@ -889,21 +891,21 @@ class Match:
         return None
 
     def _kept_day(self) -> frozenset[Feature]:
-        """Return the day of what is moved, where it is one and only an hour is said: move it to 13:00."""
+        """Return the day of what is moved, if it is unique and only an hour is said: move it to 13:00."""
         said = {one[0] for one in self._ask.times.features}
         days = frozenset(one for item in self._items for one in item.times if one[0] == "iso")
         moves = not self._ask.verb.meanings.isdisjoint(_MOVING)
         return days if moves and len(days) == 1 and said and said <= {"hour", "part"} else frozenset()
 
     def _said_before(self) -> frozenset[Feature]:
-        """Return how often something happens that was said before the ask: every 8 hours, remind me of it."""
+        """Return the frequency given before the ask: every 8 hours, remind me of it."""
         ask = self._ask
         if not ask.refers or any(one[0] == "every" for one in ask.times.features):
             return frozenset()
         return frozenset(one for one in read_times(ask.before).features if one[0] == "every")
 
     def _spoken_of(self, dates: Sequence[Argument]) -> str:
-        """Return what is said of a time beyond its day and hour, where the call does not say it: last, until, pm."""
+        """Return words on time beyond day and hour, if the call does not have them: last, until, pm."""
         ask = self._ask
         texts = [one.text for one in ask.tokens]
         written_so = [str(one.value).lower() for one in dates]
@@ -927,7 +929,7 @@ class Match:
         return ""
 
     def _reminds_other(self) -> str:
-        """Return who else is to be reminded, or the question it is about; empty where it is the person, of a thing."""
+        """Return the other person to remind, or the question; empty if the user is to be reminded of a thing."""
         ask = self._ask
         verb = ask.labels.index(Label.VERB)
         behind = [one for one in ask.tokens[verb + 1 :] if one.kind is not Kind.MARK]
@@ -956,13 +958,13 @@ class Match:
         return result.fault
 
     def _misquotes(self, argument: Argument) -> bool:
-        """Return whether a text is one of the ask's quotations but for its case, its accents or its marks."""
+        """Return True if a text is one of the quotations with different case, accents or punctuation."""
         values = {_letters(str(one)): str(one) for one in plain_values(argument.value)}
         found = [(one.raw, values.get(_letters(one.raw))) for one in self._ask.tokens if one.kind is Kind.QUOTE]
         return any(value is not None and not is_written_so(quote, value) for quote, value in found)
 
     def _holds_more(self, argument: Argument) -> bool:
-        """Return whether a text has words of the ask in it that are said beside what was dictated."""
+        """Return True if a text has words of the ask that are outside the dictated text."""
         ask = self._ask
         if ask.verbatim:
             return False
@@ -973,11 +975,11 @@ class Match:
         return any(one and f" {one} " in said for one in found)
 
     def _makes(self) -> bool:
-        """Return whether the tool takes what was made for it: a file, a message; and no memory and no reminder."""
+        """Return True if the tool takes a generated content, as a file or a message does; not a memory or reminder."""
         return not self._call.effects & {"remember", "remind"}
 
     def _leftover(self, *, has_content: bool, has_dates: bool) -> Fault | None:  # noqa: C901 - one case for each
-        """Return the first word of the ask that nothing of the call answers to."""
+        """Return the first word of the ask that nothing in the call corresponds to."""
         ask, words = self._ask, self._ask.lexicon
         names = {stem for one in self._call.arguments for name in _names_in(one) for stem in names_of(name)}
         verb = ask.labels.index(Label.VERB)
@@ -1011,7 +1013,7 @@ class Match:
         return None
 
     def _is_of_name(self, place: int) -> bool:
-        """Return whether a word before what a thing is called is a part of its name: the queue file, queue.txt."""
+        """Return True if a word before a name is part of the name: the queue file, queue.txt."""
         ask = self._ask
         before = ask.tokens[place + 1 : place + 2]
         if not before or before[0].stem not in self._call.nouns:
@@ -1025,13 +1027,13 @@ class Match:
         )
 
     def _is_of_item(self, token: Token) -> bool:
-        """Return whether a word names, or pick, a listed thing that the call is about."""
+        """Return True if a word names or picks a listed object that the call is about."""
         if any(in_item(token, one) or (one.picked and token.text in _SUPERLATIVES) for one in self._items):
             return True
         return self._item is not None and in_item(token, self._item)
 
     def _is_joined(self, place: int) -> bool:
-        """Return whether a literal stands beside one that the call has, in one list with it."""
+        """Return True if a literal is in one list with a literal of the call."""
         ask = self._ask
         for step in (-1, 1):
             at, joints = place + step, 0
@@ -1051,7 +1053,7 @@ class Match:
 
 
 def _names_in(argument: Argument) -> Iterator[str]:
-    """Return the name of an argument, and those of the fields of the things in it."""
+    """Return the name of an argument, and the field names of the objects in it."""
     yield argument.name
     for one in argument.value if isinstance(argument.value, list) else ():
         yield from one if isinstance(one, dict) else ()
@@ -1066,13 +1068,13 @@ def _letters(text: str) -> str:
 
 
 def _is_form_of(said: str, word: str) -> bool:
-    """Return whether two words differ at most by their ending: broken, break; but not production-eu, production."""
+    """Return True if words differ at most in their ending: broken, break; but not production-eu, production."""
     said = said.removesuffix("'s").partition(".")[0]
     return said == word or (said[:STEM] == word[:STEM] and said.isalpha() and word.isalpha())
 
 
 def _are_alike(first: Token, second: Token) -> bool:
-    """Return whether two tokens may stand in one list: Clara and Hugo, but not Clara and a ham."""
+    """Return True if two tokens may be in one list: Clara and Hugo, but not Clara and a ham."""
     named = first.raw[:1].isupper() == second.raw[:1].isupper()
     return first.kind is second.kind and (named or first.kind is not Kind.WORD)
 
@@ -1097,7 +1099,7 @@ def _hours(said: frozenset[Feature]) -> int:
 
 
 def _lasts(length: timedelta, said: Sequence[Feature]) -> bool:
-    """Return whether something lasts as long as was said, or else no longer than people take for granted."""
+    """Return True if a duration is as stated, or at most what people take for granted."""
     minutes = int(length.total_seconds() // 60)
     if said:
         return any(minutes == int(str(one[1])) * _MINUTES.get(str(one[2]), 0) for one in said)

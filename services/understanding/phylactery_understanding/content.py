@@ -1,8 +1,8 @@
-"""Compare what a call says with what was asked to be said.
+"""Comparison of a call's content with the content that was asked for.
 
-Literal content must be there, word by word; content that was described may be put otherwise, but adds no number, no
-address and no refusal, and leaves none out; content that was left to the model is free, but brings in no link, no
-address and nothing from a text nobody pointed to.
+Literal content must be present, word by word. Described content may be rephrased, but must not add or omit a number, an
+address or a negation. Content that was left to the model is free, but must not add a link, an address or anything from
+a text the user did not point to.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _NEGATIONS: Final = frozenset(
 _MAKING: Final = frozenset({"compose", "create", "make", "draft", "summarize", "translate", "convert"})
 _LONGEST: Final = 20_000
 _MASK = re.compile(r"«[a-z_]+»")
-"""What stands in the place of a secret that was taken out: its kind."""
+"""The placeholder of a redacted secret: its kind."""
 _FEW: Final = 2
 _OPENING: Final = 3
 _BRIEF: Final = 4
 _SHORT: Final = 8
-"""Words of a dictated text of which none may be left out."""
+"""Words of a dictated text that must not be omitted."""
 _INDIRECT: Final = frozenset({"if", "whether", "si", "asking", "preguntando"})
 _SPOKEN: Final = {"ll": "will", "d": "would", "im": "i", "ill": "will"}
 _BEARING: Final = frozenset(
@@ -51,17 +51,17 @@ _OPENINGS: Final = (
     "me podeis decir", "me podrias decir", "me podria decir", "me podrian decir", "me gustaria saber", "me dices",
     "me decis",
 )  # fmt: skip
-"""How a question is opened, whoever asks whom."""
+"""Openings of a question, whatever its subject and object."""
 _PERSONS: Final = {
     "i": "i", "im": "i", "me": "me", "my": "my", "we": "we", "us": "us", "our": "our", "you": "you", "your": "your",
     "he": "you", "she": "you", "they": "you", "him": "you", "her": "you", "them": "you", "his": "your", "their": "your",
 }  # fmt: skip
-"""Whom a word of an indirect question means where it is put to them."""
+"""The person that a word of an indirect question becomes when it is put to them."""
 _ASKED: Final = {
     "puedo": "i", "puede": "you", "puedes": "you", "podes": "you", "pueden": "you", "debo": "i", "debe": "you",
     "debes": "you", "deben": "you", "tengo": "i", "tiene": "you", "tienes": "you", "tenes": "you", "tienen": "you",
 }  # fmt: skip
-"""The same of Spanish verbs, which the question itself may have in another form."""
+"""The same for Spanish verbs, whose form may differ in the direct question."""
 _SHORT_WORD, _PREFIX = 6, 3
 _LIMITING: Final = frozenset(
     """
@@ -70,7 +70,7 @@ _LIMITING: Final = frozenset(
     """.split()
 )
 _LONG_NUMBER: Final = 4
-"""Digits of a number that nobody makes up by chance."""
+"""The number of digits of a number that is not made up by chance."""
 _ACCORDINGLY: Final = frozenset({"accordingly", "correspondingly"})
 _SAID_SHARE: Final = 0.6
 _OTHER_SHARE: Final = 0.35
@@ -78,7 +78,7 @@ _OTHER_SHARE: Final = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The texts that were read and the user pointed to: the words in them, and the names they have."""
+    """The texts that were read and that the user pointed to: their words and their names."""
 
     holds: Callable[[str], bool] = field(default=lambda _: False)
     named: Callable[[str], bool] = field(default=lambda _: False)
@@ -87,7 +87,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """What keeps contents from being what was asked, and the tokens of the ask they answer to."""
+    """The reason why contents are not what was asked for, and the tokens of the ask they correspond to."""
 
     fault: Fault | None
     used: frozenset[int]
@@ -104,7 +104,7 @@ def fidelity(
     makes: bool,
     nouns: frozenset[str] = frozenset(),
 ) -> Fidelity:
-    """Compare the contents of a call with the content of an ask; ``goals`` are the tokens its other arguments took."""
+    """Compare a call's contents with an ask's content; ``goals`` are the tokens that other arguments used."""
     if sum(map(len, values)) > _LONGEST:
         return Fidelity(Fault("content", "length"), frozenset())
     masked = sum(len(_MASK.findall(value)) for value in values)
@@ -151,7 +151,7 @@ def fidelity(
 
 
 def stated(values: Sequence[str], said: Sequence[Token], words: Lexicon) -> bool:
-    """Return whether some contents say nothing but what was stated."""
+    """Return True if contents say nothing beyond what was stated."""
     called = [one for value in values for one in tokenize(value) if one.kind not in {Kind.MARK, Kind.BREAK}]
     stems = {one.stem for one in said}
     fresh = [one for one in called if one.stem not in stems and not _is_plain(one.text, words)]
@@ -164,7 +164,7 @@ def stated(values: Sequence[str], said: Sequence[Token], words: Lexicon) -> bool
 
 
 def _accorded(ask: Ask, request: Request) -> list[Token]:
-    """Return what was to be read before, where the ask is for what follows from it: read it and act accordingly."""
+    """Return the text to be read before, if the ask is for what follows from it: read it and act accordingly."""
     if not any(one.text in _ACCORDINGLY for one in ask.of(Label.OBJECT)):
         return []
     earlier = list(itertools.takewhile(lambda one: one is not ask, request.asks))
@@ -173,7 +173,7 @@ def _accorded(ask: Ask, request: Request) -> list[Token]:
 
 
 def _names_source(ask: Ask, said: Sequence[Token], texts: Source) -> bool:
-    """Return whether the ask itself names what its content is taken from: a file, a page that was read."""
+    """Return True if the ask itself names the source of its content: a file, a page that was read."""
     return any(
         (one.kind is Kind.LITERAL or (one.kind is Kind.QUOTE and is_file_name(one.text))) and texts.named(one.text)
         for one in [*said, *ask.of(Label.SOURCE, Label.CONTENT, Label.OBJECT)]
@@ -181,7 +181,7 @@ def _names_source(ask: Ask, said: Sequence[Token], texts: Source) -> bool:
 
 
 def _beside_source(called: Sequence[Token], ask: Ask, goals: Collection[int], texts: Source) -> Fault | None:
-    """Check what is made of a text the ask names, a summary of it: that was read, and half of it stands there."""
+    """Check content made from a named text, such as a summary: it was read, and half of the words occur in it."""
     named = [
         one
         for at, one in enumerate(ask.tokens)
@@ -198,7 +198,7 @@ def _beside_source(called: Sequence[Token], ask: Ask, goals: Collection[int], te
 
 
 def _taken(called: Sequence[Token], ask: Ask, texts: Source) -> Fault | None:
-    """Check what is taken from a text the ask names: nearly all of it stands there, or in the ask."""
+    """Check content taken from a named text: nearly all words occur in it, or in the ask."""
     said = {one.stem for one in ask.tokens}
     words = [one for one in called if one.kind is not Kind.MARK]
     fresh = [
@@ -217,7 +217,7 @@ def _of_source(words: Sequence[Token], fresh: Sequence[Token], share: int) -> in
 
 
 def _quoted(quotes: Sequence[Token], values: Sequence[str], ask: Ask, places: frozenset[int]) -> Fidelity:
-    """Compare what was quoted: it must be there as it is, and nothing beside it."""
+    """Compare quoted content: it must be present verbatim, with nothing added."""
     wanted = [
         [
             f"«{one.text}»" if one.kind is Kind.QUOTE and quote.raw[one.start] == "«" else one.text
@@ -249,7 +249,7 @@ def _quoted(quotes: Sequence[Token], values: Sequence[str], ask: Ask, places: fr
 
 
 def is_written_so(quote: str, value: str) -> bool:
-    """Return whether a content holds a quotation letter for letter; a line of it may begin a sentence, and end one."""
+    """Return True if a content has a quotation letter for letter; its lines may begin and end a sentence."""
     if _MASK.search(value):
         return True
     wanted, lines = quote.strip(), [value.strip(), *map(str.strip, value.splitlines())]
@@ -258,7 +258,7 @@ def is_written_so(quote: str, value: str) -> bool:
 
 
 def _says(called: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Return whether a content is what was quoted; a secret may have been replaced by its kind: «aws_key»."""
+    """Return True if a content is the quotation; secrets may be replaced by their kind: «aws_key»."""
     if list(called) == list(wanted):
         return True
     masked = [at for at, word in enumerate(called) if _MASK.fullmatch(word)]
@@ -275,7 +275,7 @@ def _joined(wanted: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> 
 
 
 def _opened(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Return the words of a content, those in quotation marks too."""
+    """Return the words of a content, including quotations."""
     for token in tokens:
         if token.kind is Kind.QUOTE:
             yield from (one for one in tokenize(token.raw) if one.kind is not Kind.BREAK)
@@ -293,7 +293,7 @@ def _allowed(request: Request) -> frozenset[str]:
 
 
 def _foreign(called: Sequence[Token], allowed: frozenset[str], texts: Source) -> str | None:
-    """Return a link or an address of a content that neither the user wrote nor a text they pointed to holds."""
+    """Return a link or address of a content that is neither in the user's words nor in a text they pointed to."""
     for token in called:
         if token.kind is Kind.LITERAL and (
             "@" in token.text[1:] or "://" in token.text or token.text.startswith("www.") or _is_host(token.text)
@@ -340,14 +340,14 @@ def _is_composed(ask: Ask, said: Sequence[Token]) -> bool:
     meanings = ask.verb.meanings
     if ask.verbatim:
         return False
-    # What a dictated text begins with may say what it is: containing the packing list; what stands in it says nothing.
+    # A dictated text may begin with what it is: containing the packing list; its own words say nothing about it.
     dictated = {id(one) for one in list(ask.of(Label.CONTENT))[_OPENING:]}
     artifact = ask.form in ARTIFACTS or any(one.text in ARTIFACTS for one in said if id(one) not in dictated)
     return artifact and bool(meanings & (_MAKING | {"write", "add", "put", "send", "record"}))
 
 
 def _composed(called: Sequence[Token], request: Request, texts: Source) -> Fault | None:
-    """Check what was left to the model: long numbers are from the user, or from a text they pointed to."""
+    """Check generated content: long numbers are from the user, or from a text they pointed to."""
     allowed = {one.text for one in request.tokens}
     for token in called:
         digits = sum(one.isdigit() for one in token.text)
@@ -357,7 +357,7 @@ def _composed(called: Sequence[Token], request: Request, texts: Source) -> Fault
 
 
 def free_content(values: Sequence[str], request: Request, texts: Source) -> Fault | None:
-    """Return what content that was left to the model brings in from a text nobody pointed to, None where nothing."""
+    """Return what generated content takes from a text the user did not point to, or None."""
     if sum(map(len, values)) > _LONGEST:
         return Fault("content", "length")
     called = list(_opened([token for value in values for token in tokenize(value) if token.kind is not Kind.BREAK]))
@@ -366,7 +366,7 @@ def free_content(values: Sequence[str], request: Request, texts: Source) -> Faul
 
 
 def _edited(called: Sequence[Token], ask: Ask, texts: Source) -> Fault | None:
-    """Check an edit of a text that was read: what is in it stood there, or stands in the request."""
+    """Check an edit of a text that was read: its words are in the text, or in the request."""
     meant = [*ask.tokens, *(ask.before if ask.refers else ())]
     said = {one.stem for one in meant} | {
         word[:STEM] for one in meant if one.kind is Kind.QUOTE for word in one.text.split()
@@ -383,7 +383,7 @@ def _edited(called: Sequence[Token], ask: Ask, texts: Source) -> Fault | None:
 
 
 def _content(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
-    """Return the words that say something."""
+    """Return the content words."""
     times = read_times(tokens).places if tokens else frozenset()
     return [
         one
@@ -399,7 +399,7 @@ def _is_plain(word: str, words: Lexicon) -> bool:
     return words.holds("stop", word) or words.holds("phatic", word) or words.holds("please", word)
 
 
-def _described(  # noqa: C901 - one case for each way of saying something else
+def _described(  # noqa: C901 - one case for each deviation
     said: Sequence[Token],
     called: Sequence[Token],
     contents: Sequence[str],
@@ -410,7 +410,7 @@ def _described(  # noqa: C901 - one case for each way of saying something else
     nouns: frozenset[str],
     masked: int,
 ) -> Fault | None:
-    """Compare what was described with what is said: the same numbers, the same refusals, nearly the same words."""
+    """Compare described content: the same numbers, the same negations, nearly the same words."""
     timely = {id(ask.tokens[at]) for at in ask.times.places}
     wanted = [one for one in _content(said, ask.lexicon) if id(one) not in timely]
     found = [one for one in called if one.kind is not Kind.MARK]
@@ -490,9 +490,9 @@ def _described(  # noqa: C901 - one case for each way of saying something else
 
 
 def _asks_the_same(ask: Ask, values: Sequence[str]) -> bool:
-    """Return whether a question is put to the person it is about: whether she has it, do you have it.
+    """Return True if a question is put to the person it is about: whether she has it, do you have it.
 
-    What stands beside the question, a subject, speaks of nobody else.
+    Text around the question, such as a subject, must not mention another person.
     """
     meant = _PERSONS | _ASKED
     wanted = [meant[part] for one in ask.of(Label.CONTENT) for part in one.text.split("'") if part in meant]
@@ -513,54 +513,54 @@ def _asks_the_same(ask: Ask, values: Sequence[str]) -> bool:
 
 
 def inquires(ask: Ask) -> bool:
-    """Return whether something is to be asked of somebody, in words of whoever writes it: ask Mina if she has them."""
+    """Return True if a question is to be put to a person, in the writer's own words: ask Mina if she has them."""
     asked = {one.text for one in (*ask.of(Label.FILLER), *itertools.islice(ask.of(Label.CONTENT), 1))}
     return "ask" in ask.verb.meanings or not _INDIRECT.isdisjoint(asked)
 
 
 def _few(told: Sequence[Token]) -> int:
-    """Return how many words of a content may be whoever's who wrote it down."""
+    """Return how many words of a content may be the writer's own."""
     return max(_FEW if len(told) > _FEW + 2 else 1, int(len(told) * _OTHER_SHARE))
 
 
 def _is_short(word: str) -> bool:
-    """Return whether a word is so short that its forms are told by three letters: bajar, baje, in a reminder."""
+    """Return True if a word is so short that three letters identify its forms: bajar, baje, in a reminder."""
     return word.isalpha() and len(word) <= _SHORT_WORD
 
 
 def _is_addressed(token: Token, ask: Ask) -> bool:
-    """Return whether a word is the name that an address of the ask begins with: Hi Leo."""
+    """Return True if a word is the name that an address of the ask begins with: Hi Leo."""
     names = (one.text.lstrip("@") for one in ask.tokens if one.kind is Kind.LITERAL and "@" in one.text)
     return any(name.startswith(token.text) for name in names)
 
 
 def _limits(tokens: Sequence[Token]) -> frozenset[str]:
-    """Return the small words of a text that say how much of it holds, and when."""
+    """Return the small words of a text that limit how much of it holds, and when."""
     return frozenset(one.text for one in tokens if one.text in _LIMITING)
 
 
 def _turns(said: Sequence[Token], found: Sequence[Token], ask: Ask) -> bool:
-    """Return whether who, where to and how surely is as it was dictated: I pay you, and not you pay me; in, not out."""
+    """Return True if persons, directions and certainty are as dictated: not I pay you for you pay me, out for in."""
     inner = {id(one) for one in ask.of(Label.CONTENT)}
     wanted, have = _bearing([one for one in said if id(one) in inner]), _bearing(found)
     return any(have[at : at + len(wanted)] == wanted for at in range(len(have) - len(wanted) + 1))
 
 
 def _bearing(tokens: Sequence[Token]) -> list[str]:
-    """Return the small words of a text that turn what it says into something else, in their order."""
+    """Return the small words of a text that can reverse its meaning, in order."""
     parts = (part for one in tokens for part in one.text.split("'"))
     return [_SPOKEN.get(one, one) for one in parts if _SPOKEN.get(one, one) in _BEARING]
 
 
 def _in_order(said: Sequence[Token], told: Sequence[Token]) -> bool:
-    """Return whether the words of a content come in the order in which they were said: who owes whom."""
+    """Return True if the words of a content are in the order in which they were said: who owes whom."""
     places = iter(one.stem for one in told)
     have = {one.stem for one in told}
     return all(one.stem in places for one in said if one.stem in have)
 
 
 def _told_by_time(token: Token, ask: Ask) -> bool:
-    """Return whether a number of a content is an hour that was said another way: las 5, 17:00."""
+    """Return True if a number of a content is an hour in another notation: las 5, 17:00."""
     hours = {feature[1] for feature in ask.times.features if feature[0] in {"hour", "date"}}
     parts = token.text.replace(".", ":").split(":")
     return parts[0].isdigit() and (

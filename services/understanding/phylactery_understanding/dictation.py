@@ -1,7 +1,7 @@
-"""Tell a dictated text from what is said beside it to whoever takes it down.
+"""Separation of a dictated text from instructions to the writer.
 
-Who writes "say hello, with a copy to bob@example.org" dictates one word. What stands in quotation marks is dictated
-whole and never looked at here.
+"Say hello, with a copy to bob@example.org" dictates one word. A text in quotation marks is dictated as a whole and is
+not examined here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TO: Final = frozenset({"to", "a", "al", "for", "para", "into", "in", "en"})
 _BUT: Final = frozenset({"but", "pero", "though", "aunque", "mas"})
 _NOT: Final = frozenset({"not", "no", "only", "solo", "never", "nunca", "don't", "dont"})
 _MORE: Final = frozenset({"of", "about", "on", "for", "with", "that", "de", "sobre", "para", "con", "que", ":"})
-"""What goes on telling of a thing: a poem about cats."""
+"""Words that continue the description of a thing: a poem about cats."""
 _NEAR: Final = 8
 _COUNTED: Final = frozenset(
     "lines words items paragraphs sentences ideas notes lineas palabras elementos parrafos frases notas cosas".split()
@@ -27,9 +27,9 @@ _COUNTED: Final = frozenset(
 
 
 def said_beside(tokens: Sequence[Token], words: Lexicon) -> str:
-    """Return the first words of a dictated text that are said to whoever takes it down, empty where there are none.
+    """Return the first words of a dictated text that are addressed to the writer, empty if there are none.
 
-    They name another goal, another time, a form or a language, or stand for a text that is not there: my name.
+    They name another goal, another time, a form or a language, or refer to a text that is not there: my name.
     """
     said = [one for one in tokens if one.kind is not Kind.BREAK]
     texts = [one.text for one in said]
@@ -52,7 +52,7 @@ def said_beside(tokens: Sequence[Token], words: Lexicon) -> str:
 
 
 def _another_goal(said: Sequence[Token], place: int) -> int:
-    """Return the size of what names one more goal: and another to bob@example.org."""
+    """Return the number of tokens that name a further goal: and another to bob@example.org."""
     if said[place].text not in _JOINTS:
         return 0
     at = place + 1
@@ -65,7 +65,7 @@ def _another_goal(said: Sequence[Token], place: int) -> int:
 
 
 def _other_time(said: Sequence[Token], place: int) -> int:
-    """Return the size of what limits when it is to be done: but not before nine, pero mañana."""
+    """Return the number of tokens that limit when it is to be done: but not before nine, pero mañana."""
     if said[place].text not in _BUT:
         return 0
     rest = said[place + 1 : place + _NEAR]

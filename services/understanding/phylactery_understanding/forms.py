@@ -1,8 +1,8 @@
-"""Requests in the form of lines that name a value each: "New ticket", "repo: web", "title: It breaks".
+"""Requests with one value per line: "New ticket", "repo: web", "title: It breaks".
 
 The lines around the fields say what is to be done, and are parsed like any other words; each field is the value of the
 argument that it names. As with an ask, both directions count: a field that the call does not use and an argument that
-no field names are each a reason to ask.
+no field names are each a reason to ask the person.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from phylactery_understanding.times import read_times, same_time, times_of, unre
 
 _FEWEST, _MOST = 2, 20
 _LONGEST: Final = 4_000
-"""Characters of a line that is a field."""
+"""The maximum length of a field's line, in characters."""
 _KEY_WORDS: Final = 3
 _JOINTS: Final = (": ", "= ", " - ", " – ")
 _BULLETS: Final = "-*• \t"
 _NUMBER: Final = re.compile(r"[€$£]?\d[\d.,]{0,15}(?: ?(?:[€$£]|[^\W\d_]{2,8}))?")
 _SMALL: Final = frozenset("a an the this new it one un una el la lo este esta nuevo nueva me us".split())
-"""Words that may stand around a form, beside what is done and what is made."""
+"""Words allowed around a form, in addition to the verb and its object."""
 _OF_KEYS: Final = frozenset({"the", "of", "el", "la", "los", "las", "de", "del"})
 _FILL: Final = frozenset({"at", "on", "a", "to", "till", "until", "hasta"})
 _UNREADABLE: Final = frozenset({"length", "disguise", "mark"})
@@ -51,12 +51,12 @@ _CALLED: Final[Mapping[str, tuple[str, ...]]] = {
     "repo": ("proyecto", "project"),
     "labels": ("etiquetas", "tags"),
 }
-"""What the field of an argument is called, beside what people call the argument."""
+"""Field names of arguments, in addition to the names people have for the argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a message by their names, and the request that stands around them."""
+    """The fields of a message by name, and the request around them."""
 
     fields: tuple[tuple[str, str], ...]
     around: Request
@@ -64,7 +64,7 @@ class Form:
 
 @lru_cache(maxsize=16)
 def read_form(text: str) -> Form | None:
-    """Return the form that a message is, None where fewer than two lines of it, one behind the other, are fields."""
+    """Return the form that a message is, or None if it does not have two consecutive lines with fields."""
     lines = text.splitlines()
     found = [(at, field) for at, line in enumerate(lines) if (field := _field(line)) is not None]
     places = [at for at, _ in found]
@@ -75,7 +75,7 @@ def read_form(text: str) -> Form | None:
 
 
 def _field(line: str) -> tuple[str, str] | None:
-    """Return what a line names and its value, None where it is no field."""
+    """Return the name and value in a line, or None if it is not a field."""
     if len(line) > _LONGEST:
         return None
     said = line.strip().lstrip(_BULLETS)
@@ -87,7 +87,7 @@ def _field(line: str) -> tuple[str, str] | None:
 
 
 def fault_of(form: Form, call: Call) -> Fault | None:
-    """Return what keeps a form from being filled in as a call has it, None where every field and argument agree."""
+    """Return how a call deviates from a form, or None if every field and argument agree."""
     unused = list(form.fields)
     timely: list[Argument] = []
     for argument in call.arguments:
@@ -112,9 +112,9 @@ def fault_of(form: Form, call: Call) -> Fault | None:
 
 
 def asks(form: Form, verbs: Collection[str], nouns: Collection[str]) -> bool:
-    """Return whether the lines around a form ask for a thing in so many words: new ticket please, add it.
+    """Return True if the lines around a form explicitly ask for a thing: new ticket please, add it.
 
-    ``verbs`` are the forms that may say what is done, and ``nouns`` the stems of what it is done to.
+    ``verbs`` are the verb forms allowed, and ``nouns`` the stems of their object.
     """
     words, texts = form.around.lexicon, [one.text for one in form.around.tokens]
     things = pronouns = 0
@@ -135,12 +135,12 @@ def _is_mark(token: Token) -> bool:
 
 
 def is_readable(request: Request) -> bool:
-    """Return whether a message may be a form at all: its marks and its length are those of words."""
+    """Return True if a message may be a form at all, by its punctuation and length."""
     return request.fault is None or request.fault.kind not in _UNREADABLE
 
 
 def _names(key: str, argument: Argument) -> bool:
-    """Return whether a key is a name of an argument, with nothing beside it: not "not to", nor "old repo"."""
+    """Return True if a key is exactly a name of an argument: not "not to", nor "old repo"."""
     known = {fold(part) for part in argument.name.split("_")} | set(_CALLED.get(argument.name.split("_")[0], ()))
     stems = {one for one in names_of(argument.name) if len(one) >= STEM}
     words = [one.text for one in tokenize(key) if one.text not in _OF_KEYS]
@@ -148,7 +148,7 @@ def _names(key: str, argument: Argument) -> bool:
 
 
 def _is_time(said: str) -> bool:
-    """Return whether a value is a time and nothing else."""
+    """Return True if a value is a time and nothing else."""
     tokens = [one for one in tokenize(said) if one.kind is not Kind.MARK]
     times = read_times(tokens)
     rest = [one for at, one in enumerate(tokens) if at not in times.places]

@@ -1,4 +1,4 @@
-"""The words of one decision: the raw call, who asks, where, and the verdict."""
+"""The types of one decision: the raw call, the caller, the call site and the verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 class Decision(StrEnum):
-    """The three answers; there is no fourth."""
+    """The three possible decisions."""
 
     ALLOW = "ALLOW"
     AUTH_REQUIRED = "AUTH_REQUIRED"
@@ -22,10 +22,10 @@ class Decision(StrEnum):
 
 
 class RawCall(NamedTuple):
-    """A tool call as proposed: nothing about its arguments has been checked.
+    """A tool call as proposed: its arguments are unchecked.
 
     At most one of ``arguments_json`` and ``arguments_struct`` is set; neither means an empty object. The two hashes are
-    the caller's own ("sha256:" and 64 hex digits) and empty where the caller sent none.
+    the caller's own ("sha256:" and 64 hex digits), empty if the caller sent none.
     """
 
     tool: str
@@ -39,8 +39,8 @@ class RawCall(NamedTuple):
 class Caller(NamedTuple):
     """The user a call would run for.
 
-    ``level`` counts only where ``direct`` says that the user's own credential carried it. A delegated subject's level
-    is what the bundle's entities.json says for that tenant, and "user" where it says nothing.
+    ``level`` counts only if ``direct`` is True, i.e. the user's own credential carried it. A delegated subject's level
+    is the one in the bundle's entities.json for that tenant, or "user" if it has none.
     """
 
     subject: str
@@ -56,9 +56,9 @@ Pathway = Literal["unspecified", "text_fast_path", "tool_intent", "rich_input", 
 class CallSite(NamedTuple):
     """The place a call comes from.
 
-    ``thread_tenant`` is the tenant that owns the thread; empty means the caller's own, as it is in every request: a
-    thread's id is a word within its tenant, and the same word in two tenants is two threads. ``pathway`` is how the
-    message is served that the call answers, in the word of whoever calls, and "unspecified" where nobody said it.
+    ``thread_tenant`` is the tenant that owns the thread; empty means the caller's own, as in every request: a thread's
+    id is unique only within its tenant. ``pathway`` is how the message that the call belongs to is served, as named by
+    the caller, or "unspecified".
     """
 
     thread_id: str
@@ -70,7 +70,7 @@ class CallSite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing that led to a decision, in both languages and never with an argument's value in it."""
+    """One reason for a decision, in both languages and never with an argument's value in it."""
 
     code: str
     message: str
@@ -80,7 +80,7 @@ class Reason:
 
 
 class BoundCall(NamedTuple):
-    """A call after schema validation and defaults: what is hashed, shown, approved, returned and run."""
+    """A call after schema validation and defaults: this form is hashed, shown, approved, returned and run."""
 
     tool: str
     tool_version: str
@@ -92,11 +92,11 @@ class BoundCall(NamedTuple):
 class Verdict(NamedTuple):
     """A decision and everything that explains it.
 
-    ``bound`` is None where the call could not be bound. ``approval_class`` is set with AUTH_REQUIRED alone and names
-    the least class that would do. ``facts`` is what Cedar was given, with types and paths in the place of values;
-    ``usage`` is what each budget of the tool had counted, by its name, ``exceeded`` the budgets the call would pass,
-    ``task`` what its task knew of the call.
-    ``risk`` is None where the tool is unknown; ``raw_args_hash`` is empty where the arguments are no JSON object.
+    ``bound`` is None if the call could not be bound. ``approval_class`` is set only with AUTH_REQUIRED and names the
+    lowest sufficient class. ``facts`` is what Cedar was given, with types and paths in place of values. ``usage`` is
+    what each budget of the tool had counted, by name, ``exceeded`` the budgets that the call would exceed, and ``task``
+    what its task knew of the call. ``risk`` is None if the tool is unknown; ``raw_args_hash`` is empty if the arguments
+    are not a JSON object.
     """
 
     decision: Decision
@@ -115,7 +115,7 @@ class Verdict(NamedTuple):
 
 
 class Mark(StrEnum):
-    """Why a display is not the raw value."""
+    """Why a display differs from the raw value."""
 
     CONTROL = "CONTROL"
     BIDI = "BIDI"
@@ -128,7 +128,7 @@ class Mark(StrEnum):
 
 
 class Change(StrEnum):
-    """How an argument stands to the last approved call of its tool; NOTHING where there is none to compare with."""
+    """How an argument compares with the last approved call of its tool; NOTHING if there is none."""
 
     NOTHING = "UNSPECIFIED"
     SAME = "SAME"
@@ -139,11 +139,11 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ArgumentView:
-    """One bound argument as an approver sees it; every text is safe to print.
+    """One bound argument as shown to an approver; every text is safe to print.
 
-    ``origin`` is how far the value is from the user's own words, 0 to 3, None where the call named no task or nothing
-    is there; ``origin_place`` says where it was found. ``left_out`` is how many characters of the value's JSON
-    ``display`` does not show.
+    ``origin`` is the distance of the value from the user's own words, 0 to 3, or None if the call has no task or the
+    argument is absent; ``origin_place`` is where it was found. ``left_out`` is how many characters of the value's JSON
+    are missing in ``display``.
     """
 
     path: str
@@ -159,7 +159,7 @@ class ArgumentView:
 
     @property
     def altered(self) -> bool:
-        """Return whether ``display`` is not the raw value."""
+        """Return True if ``display`` is not the raw value."""
         return bool(self.marks)
 
 
@@ -171,10 +171,10 @@ Who = Literal["requester", "not_requester"]
 
 @dataclass(frozen=True, slots=True)
 class ApprovalClass:
-    """Who has to approve and how many; ``rank`` counts from 0 and a class satisfies every class of a lower rank.
+    """Approval requirements: eligible approvers and their number; a class satisfies every class of a lower ``rank``.
 
-    An approver is in one of ``groups`` and at one of ``levels``; an empty set asks for nothing.
-    ``max_asked_per_hour`` is how often one user may ask for it, 0 for as often as for any.
+    Ranks count from 0. An approver is in one of ``groups`` and at one of ``levels``; an empty set is no restriction.
+    ``max_asked_per_hour`` limits the approval requests of one user for this class; 0 means the general limit.
     """
 
     name: str
@@ -191,10 +191,10 @@ Per = Literal["thread", "user", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much calls of some tools may do within a window; RiskGate counts, and refuses what would be more.
+    """A limit on calls of some tools within a window; RiskGate counts them and refuses those beyond it.
 
-    ``per`` names what has counters of its own; a tenant always has. ``amount`` is in ten-thousandths, None where the
-    budget limits none.
+    ``per`` names what has separate counters; a tenant always has. ``amount`` is in ten-thousandths, None if the budget
+    does not limit amounts.
     """
 
     name: str
@@ -208,7 +208,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What one budget has counted within its window, without the call at hand.
+    """What one budget has counted within its window, excluding the current call.
 
     ``amount`` is in ten-thousandths, in the call's currency; ``new_recipients`` is how many of the call's recipients
     are not among ``recipients``.
@@ -221,20 +221,20 @@ class Counters:
 
 
 Role = Literal["principal", "object", "amount", "secret", "url", "content", "date"]
-"""What an argument is to the person it is about: who is reached, what is touched, how much, and what is only said."""
+"""The role of an argument: the recipient, the object, a quantity, or mere content."""
 OutputKind = Literal["system", "naming", "free", "private", "orderable"]
-"""Who can have written a field of a tool's answer, and what the user may do with it.
+"""Who can have written a field of a tool's result, and how the user may refer to it.
 
-Only the system writes ``system``; ``naming`` names the object, so the user may name it by this; anybody may have
-written ``free``; ``private`` must not leave unasked; by ``orderable`` the user may pick: the latest, the cheapest.
-"""
+Only the system writes ``system``. ``naming`` names the object, so the user may refer to it by this. Anyone may have
+written ``free``. ``private`` must not leave unless requested. By ``orderable`` the user may pick: the latest, the
+cheapest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asks:
     """How people ask for what a tool does.
 
-    A phrase is words in order, in which * stands for up to a few words; an example is a whole request.
+    A phrase is words in order, in which * matches up to a few words; an example is a whole request.
     """
 
     phrases_en: tuple[str, ...] = ()
@@ -245,7 +245,7 @@ class Asks:
 
 @dataclass(frozen=True, slots=True)
 class CatalogTool:
-    """One tool as the catalog knows it.
+    """One tool of the catalog.
 
     ``version`` is a hash over the schema and the contract, ``schema_hash`` over the RFC 8785 form of the schema alone.
     ``controls``, ``sensitive`` and ``paths`` (arguments that name files) hold JSON Pointers; a pointer covers
@@ -253,12 +253,12 @@ class CatalogTool:
     those that count the tool. ``targets`` point at where it reaches out to, and ``allowed_targets`` is what the bundle
     lists.
 
-    What follows is data for the facts of a task and no part of ``version``. ``roles`` is keyed by JSON Pointer, which
-    covers everything below it unless a longer one does; a control without a role is an object, another argument
-    content. ``outputs`` pairs pointers into what the tool answers, in which * is any item or property and "" the whole,
-    with the kind of what stands at and below it; the longest pointer that fits a place counts, and what none fits is
-    free. ``registry`` points at outputs whose whole values may be trusted though the user did not name them.
-    ``effectless`` is a read that reads nothing either, such as thinking aloud: the catalog's ``effect: none``.
+    The other fields are data for task facts and not part of ``version``. ``roles`` is keyed by JSON Pointer, which
+    covers everything below it unless a longer one does; a control without a role is an object, any other argument
+    content. ``outputs`` pairs pointers into the tool's result, in which * is any item or property and "" the whole,
+    with the kind of the values at and below it; the longest pointer that fits a place counts, and a place that none
+    fits is free. ``registry`` points at outputs whose whole values may be trusted even if the user did not name them.
+    ``effectless`` is a read that does not read anything either, such as thinking aloud: the catalog's ``effect: none``.
     """
 
     name: str

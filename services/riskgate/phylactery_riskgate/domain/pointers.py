@@ -7,7 +7,7 @@ from typing import Any
 
 MAX_POINTER = 256
 UNDECLARED = "?"
-"""Stands for the name of an argument that the schema does not declare."""
+"""A placeholder for the name of an argument that the schema does not declare."""
 
 
 def escape(token: str | int) -> str:
@@ -16,12 +16,12 @@ def escape(token: str | int) -> str:
 
 
 def pointer(tokens: Iterable[str | int]) -> str:
-    """Write a pointer to the place the tokens lead to."""
+    """Return the pointer with the given tokens."""
     return "".join(f"/{escape(token)}" for token in tokens)
 
 
 def declared_names(schema: Any) -> frozenset[str]:
-    """Return every name of an argument that a schema declares, at whatever depth."""
+    """Return every argument name that a schema declares, at any depth."""
     if isinstance(schema, list):
         return frozenset().union(*map(declared_names, schema))
     if not isinstance(schema, dict):
@@ -32,15 +32,15 @@ def declared_names(schema: Any) -> frozenset[str]:
 
 
 def declared_pointer(place: Iterable[str | int], declared: Container[str]) -> str:
-    """Return a pointer without names that nobody declared: a caller may have put a value there."""
+    """Return a pointer with undeclared names replaced: a caller may have put a value there."""
     return pointer(token if isinstance(token, int) or token in declared else UNDECLARED for token in place)
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """Read a pointer.
+    """Parse a pointer.
 
     Raises:
-        ValueError: it is neither empty nor begins with "/", or have a "~" that escapes nothing.
+        ValueError: it is neither empty nor begins with "/", or has a "~" that does not escape anything.
     """
     if not text:
         return ()
@@ -53,7 +53,7 @@ def parse(text: str) -> tuple[str, ...]:
 
 
 def value_at(arguments: Any, text: str) -> Any:
-    """Return the value a pointer of the catalog leads to, None where there is none."""
+    """Return the value at a pointer of the catalog, or None if there is none."""
     for token in parse(text):
         if not isinstance(arguments, dict):
             return None

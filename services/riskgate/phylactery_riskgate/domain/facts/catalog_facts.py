@@ -72,7 +72,7 @@ def faults(entry: FactsEntry, schema_of: Callable[[str], Mapping[str, Any] | Non
     """Return the faults of an entry; ``schema_of`` returns an argument's schema, or None.
 
     Raises:
-        ValueError: a pointer is not a JSON Pointer.
+        ValueError: a pointer is not a valid JSON Pointer.
     """
     for text, role in entry.roles.items():
         fault = _role_fault(text, role, schema_of)

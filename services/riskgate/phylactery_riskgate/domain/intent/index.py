@@ -89,7 +89,7 @@ class Result:
         return frozenset().union(*self.prints.values()) if len(self.prints) != 1 else next(iter(self.prints.values()))
 
     def first_with(self, wanted: Sequence[int], among: frozenset[int]) -> int | None:
-        """Return an item whose text contains all the prints (a named item if possible), or None."""
+        """Return an item whose text contains all the prints, preferably one of ``among``, or None."""
         if not wanted or not self.all_prints.issuperset(wanted):
             return None
         inside = (item for item in among if self.prints.get(item, _NO_PRINTS).issuperset(wanted))

@@ -1,4 +1,4 @@
-"""Asks Cedar one question, and believes only a clean answer."""
+"""Cedar authorization requests; only an answer without evaluation errors is accepted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_ANSWERS = 2_048
 
 
 class Subject(NamedTuple):
-    """Who asks and where, with everything policies may know of them."""
+    """The requesting user and the thread, with everything that policies may use."""
 
     subject: str
     tenant: str
@@ -33,7 +33,7 @@ class Subject(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What Cedar said: the policies that decided, sorted. ``clean`` is False where any policy failed to evaluate."""
+    """Cedar's answer: the deciding policies, sorted. ``clean`` is False if any policy failed to evaluate."""
 
     allowed: bool
     policy_ids: tuple[str, ...]
@@ -41,9 +41,9 @@ class Answer(NamedTuple):
 
 
 class Question:
-    """One user, thread and action, ready to be asked under several contexts and approvals.
+    """One user, thread and action, to be evaluated under several contexts and approvals.
 
-    The entities are those of the subject alone, built with the schema: it brings the action groups, without which a
+    The entities are those of the subject, built with the schema. The schema brings the action groups, without which a
     policy over a group silently matches nothing.
     """
 
@@ -58,15 +58,15 @@ class Question:
         }
 
     def ask(self, sets: PolicySets, context: Json, satisfied: tuple[str, ...] = ()) -> Answer:
-        """Ask about every policy of some sets; the answer names policies, never a group of them.
+        """Evaluate every policy of some sets; the answer names policies, never a group of them.
 
-        ``satisfied`` are the approval classes, which sets that do not ask the thread find in the context alone. A group
-        that is silent says enough: each of its policies was looked at, and none of them spoke or failed.
+        ``satisfied`` are the approval classes, which sets that do not use the thread find in the context only. A silent
+        group is a sufficient answer: each of its policies was evaluated, and none of them matched or failed.
 
         Raises:
-            ValueError: the user or the thread is nothing the schema knows (an unknown level).
+            ValueError: the user or the thread does not fit the schema (an unknown level).
         """
-        text = orjson.dumps(context).decode()  # of texts, whole numbers and truth values alone: see fact_types.writer
+        text = orjson.dumps(context).decode()  # of strings, integers and booleans only: see facts.types.writer
         answer = self.ask_once(sets.first, text, satisfied)
         if not sets.groups:
             return answer
@@ -79,18 +79,18 @@ class Question:
                 continue
             members = self.ask_once(sets.groups[one], text, satisfied)
             if not members.clean or not members.policy_ids:
-                # The group spoke, and nobody in it did: there is no answer to believe.
+                # The group matched but none of its policies did: there is no answer to trust.
                 return Answer(allowed=False, policy_ids=(), clean=False)
             named += members.policy_ids
         return Answer(answer.allowed, tuple(sorted(named)), clean=True)
 
     def ask_once(self, policies: cedarpy.PolicySet, context: str, satisfied: tuple[str, ...] = ()) -> Answer:
-        """Ask about one set, with the context as JSON text.
+        """Evaluate one set, with the context as JSON text.
 
         An error in any policy makes the answer unclean: Cedar skips such a policy and may then allow.
 
         Raises:
-            ValueError: the user or the thread is nothing the schema knows (an unknown level).
+            ValueError: the user or the thread does not fit the schema (an unknown level).
         """
         asked = _Asked(policies, self._schema, self._subject, self._action, satisfied, _hash(context))
         known = _answers.find(asked)
@@ -108,9 +108,10 @@ class Question:
 
 
 class _Asked(NamedTuple):
-    """Everything an answer of Cedar rests on: it knows no clock, no chance, and nothing of another question.
+    """Everything that Cedar's answer depends on: it uses no clock, no randomness, and no other request.
 
-    The handles are the very objects, which never change; the context, which can hold arguments, stands as its hash.
+    The handles are compared by identity, as they never change. The context, which can contain arguments, is represented
+    by its hash.
     """
 
     policies: cedarpy.PolicySet
@@ -122,18 +123,18 @@ class _Asked(NamedTuple):
 
 
 class _Answers:
-    """Clean answers of late, for a call is asked about again when it is redeemed; the oldest half goes first."""
+    """A cache of recent clean answers, as a call is evaluated again on redemption; the oldest half is evicted first."""
 
     def __init__(self) -> None:
         self._new: dict[_Asked, Answer] = {}
         self._old: dict[_Asked, Answer] = {}
 
     def find(self, asked: _Asked) -> Answer | None:
-        """Return what the same question was answered."""
+        """Return the cached answer to the same question, or None."""
         return self._new.get(asked) or self._old.get(asked)
 
     def keep(self, asked: _Asked, answer: Answer) -> None:
-        """Keep an answer; threads may do so at once, and then lose some."""
+        """Cache an answer; concurrent threads may lose some."""
         if len(self._new) >= _MAX_ANSWERS:
             self._old, self._new = self._new, {}
         self._new[asked] = answer
@@ -148,7 +149,7 @@ def _hash(context: str) -> bytes:
 
 @lru_cache(maxsize=_MAX_SUBJECTS)
 def _entities_of(schema: cedarpy.Schema, subject: Subject, satisfied: tuple[str, ...]) -> cedarpy.Entities:
-    """Build the entities, once for all calls of a subject: a handle never changes, and this is all it holds."""
+    """Build the entities, once for all calls of a subject: a handle never changes, and they depend on nothing else."""
     return cedarpy.Entities.from_json_str(json.dumps(_entities(subject, satisfied)), schema)
 
 
@@ -171,9 +172,9 @@ def _entities(subject: Subject, satisfied: tuple[str, ...]) -> list[Json]:
 
 
 def silent_groups(levels: tuple[str, ...]) -> tuple[str, ...]:
-    """Name the action groups over which a policy does not fire; there must be none.
+    """Return the action groups over which a policy does not match; there must be none.
 
-    It is asked as every call is asked, with the sentinel, which is in every group, in the place of a tool.
+    The check is evaluated as every call is, with the sentinel action, which is in every group, in place of a tool.
     """
     names = group_names(levels)
     probes: Iterable[Policy] = (

@@ -1,4 +1,4 @@
-"""Binds a raw call to the catalog: checks the arguments against the schema, and writes out its defaults."""
+"""Binding of a raw call to the catalog: validation against the tool's schema, and insertion of its defaults."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, reason, viola
 from phylactery_riskgate.domain.views.visible import make_visible
 
 _LIMITS = ("limit", "format", "multiple_of", "property")
-"""Where jsonschema-rs keeps what the schema asks for; everything else it says may hold the value."""
+"""Fields of jsonschema-rs errors that contain the schema's requirement; all others may contain the value."""
 
 
 class BindingError(Exception):
-    """Arguments that do not fit the tool's schema, with a reason for each misfit."""
+    """Arguments that do not fit the tool's schema, with a reason for each violation."""
 
     def __init__(self, reasons: tuple[Reason, ...]) -> None:
         super().__init__(", ".join(one.code for one in reasons))
@@ -31,7 +31,7 @@ class BindingError(Exception):
 
 
 class Binder:
-    """Binds calls of one tool; compiled once."""
+    """A binder for calls of one tool; compiled once."""
 
     def __init__(self, tool: CatalogTool) -> None:
         self._tool = tool
@@ -40,13 +40,13 @@ class Binder:
         self.declared = declared_names(tool.schema)
 
     def bind(self, arguments: Json, canonical: bytes | None = None) -> BoundCall:
-        """Bind guarded arguments; binding bound arguments again changes nothing.
+        """Bind checked arguments; binding is idempotent.
 
-        The arguments must fit as they are, and again with the defaults in them, which a rule over several arguments
-        could forbid. ``canonical`` is their RFC 8785 form, where it has been written already.
+        The arguments must be valid as given, and again with their defaults, which a rule over several arguments could
+        forbid. ``canonical`` is their RFC 8785 form, if already computed.
 
         Raises:
-            BindingError: they do not fit.
+            BindingError: the arguments are not valid.
         """
         self._check(arguments)
         bound: Json = arguments
@@ -80,11 +80,11 @@ def _violation(error: jsonschema_rs.ValidationError, declared: frozenset[str]) -
 
 @dataclass(frozen=True, slots=True)
 class _Defaults:
-    """What a schema writes into a value that leaves it out, worked out once.
+    """The defaults of a schema, computed once.
 
-    ``missing`` are the defaults of an object's properties, with their own defaults in them, so that leaving an object
-    out and spelling it out are one call; ``inside`` and ``items`` are what is written into the properties and elements
-    that are there. ``fixed`` elements at the begin of a list are no ``items``.
+    ``missing`` are the defaults of an object's properties, including nested ones, so that omitting an object and
+    spelling it out give the same call. ``inside`` and ``items`` are the defaults for the properties and elements that
+    are present. ``fixed`` elements at the start of a list are not ``items``.
     """
 
     missing: Mapping[str, Any]
@@ -93,7 +93,7 @@ class _Defaults:
     fixed: int
 
     def written_into(self, value: Any) -> Any:
-        """Return the value with every default it leaves out; the value itself where it leaves out none."""
+        """Return the value with all missing defaults; the same object if none is missing."""
         if isinstance(value, dict):
             written = {name: copy.deepcopy(default) for name, default in self.missing.items() if name not in value}
             for name, part in self.inside.items():
@@ -110,7 +110,7 @@ class _Defaults:
 
 
 def _defaults_of(schema: Any) -> _Defaults | None:
-    """Work out the defaults of a schema, None where it has none."""
+    """Return the defaults of a schema, or None if it has none."""
     if not isinstance(schema, Mapping):
         return None
     properties = schema.get("properties", {})

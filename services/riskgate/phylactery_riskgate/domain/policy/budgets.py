@@ -1,7 +1,7 @@
-"""The budgets of a bundle: how much calls may do within a window, as riskgate.yaml writes it.
+"""The budgets of a bundle, parsed from riskgate.yaml: limits on calls within a time window.
 
-A window is rolling: at every moment it reaches back ``window_seconds``. A call is counted when its permit is redeemed
-(ADR 12), in every budget that counts its tool.
+Windows are rolling: at every moment a window reaches back ``window_seconds``. A call is counted when its permit is
+redeemed (ADR 12), in every budget that covers its tool.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from phylactery_riskgate.domain.policy.usage import units_of
 
 MAX_WINDOW_SECONDS = 31_622_400
 MAX_COUNTED = 10_000
-"""The most calls, and the most recipients, that a budget counts under one key: more is refused, so that what is stored
-is bounded even where the budget sets no limit."""
+"""The maximum number of calls, and of recipients, that a budget counts under one key. More is refused, so that storage
+is bounded even if the budget sets no limit."""
 
 _Count = Annotated[int, Field(ge=1, le=MAX_COUNTED)]
 
@@ -30,7 +30,7 @@ class _Strict(BaseModel):
 
 
 class LimitsEntry(_Strict):
-    """What a budget refuses by itself."""
+    """The hard limits of a budget."""
 
     calls: _Count = MAX_COUNTED
     amount: Annotated[int | float, Field(ge=0)] | None = None
@@ -53,10 +53,10 @@ Budgets = Annotated[list[BudgetEntry], Field(max_length=32)]
 def read_budgets(
     document: Document, entries: Iterable[BudgetEntry], tools: Mapping[str, CatalogTool], levels: tuple[str, ...]
 ) -> tuple[Budget, ...]:
-    """Read the budgets; ``tools`` are all that any of them may name.
+    """Read the budgets; ``tools`` are all tools that a budget may name.
 
     Raises:
-        BundleError: a budget names what is not there, or limits what a tool it counts does not declare.
+        BundleError: a budget names something that does not exist, or limits what a tool it covers does not declare.
     """
     budgets: dict[str, Budget] = {}
     for index, entry in enumerate(entries):
@@ -78,7 +78,7 @@ def read_budgets(
 
 
 def counted(tools: Mapping[str, CatalogTool], budgets: Iterable[Budget]) -> dict[str, CatalogTool]:
-    """Return the tools, each with the budgets that count it."""
+    """Return the tools, each with the budgets that cover it."""
     every = tuple(budgets)
     return {
         name: replace(tool, budgets=tuple(budget for budget in every if _counts(budget, tool)))
@@ -109,7 +109,7 @@ def _budget(document: Document, place: Place, entry: BudgetEntry) -> Budget:
 
 
 def _check_declared(document: Document, place: Place, budget: Budget, tool: CatalogTool) -> None:
-    """A limit that a tool cannot be measured by would let every call of that tool through."""
+    """Check that each tool declares what its budgets limit; otherwise every call of it would pass."""
     for name, limited, declared in (
         ("amount", budget.amount is not None, tool.amount),
         ("recipients", budget.recipients < MAX_COUNTED, tool.recipients),

@@ -1,7 +1,7 @@
-"""The Cedar schema of a bundle, written from its catalog.
+"""Cedar schema of a bundle, generated from its catalog.
 
-One action per tool, in the groups of its risk, effect and level; the context typed per tool; classes and levels as
-enumerated entity types, so that a typo in a policy is an error when the bundle is loaded.
+It has one action per tool, in the groups of its risk, effect and level, and a context type per tool. Classes and levels
+are enumerated entity types, so that a typo in a policy is an error when the bundle is loaded.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool, Pathway
 from phylactery_riskgate.domain.policy.policies import APPROVED, CLASS
 
 SENTINEL = NO_TOOL.name
-"""An action of no tool that belongs to every group: without it a policy over an empty group does not validate."""
+"""An action that is not a tool and belongs to every group: without it a policy over an empty group does not validate."""
 
 RISKS = ("low", "medium", "high", "critical")
 EFFECTS = ("none", "read", "write", "irreversible")
 
 
 def action_groups(tool: CatalogTool) -> frozenset[str]:
-    """Return every action group of a tool; what is irreversible is a write too, and what has no effect a read."""
+    """Return every action group of a tool; irreversible implies write, and no effect implies read."""
     groups = {f"risk:{tool.risk}", f"effect:{tool.effect}", f"level:{tool.level}"}
     if tool.effect == "irreversible":
         groups.add("effect:write")
@@ -37,7 +37,7 @@ def action_groups(tool: CatalogTool) -> frozenset[str]:
 
 
 def group_names(levels: Iterable[str]) -> tuple[str, ...]:
-    """Return every action group there is."""
+    """Return all existing action groups."""
     return (
         *(f"risk:{risk}" for risk in RISKS),
         *(f"effect:{effect}" for effect in EFFECTS),
@@ -53,7 +53,7 @@ def build_schema(
 ) -> cedarpy.Schema:
     """Build the schema.
 
-    ``named`` are tools that a policy may name and the catalog does not hold: actions in no group, which no call has.
+    ``named`` are tools that a policy may name and the catalog does not contain: actions in no group, which no call has.
 
     Raises:
         ValueError: Cedar refuses it.
@@ -77,11 +77,11 @@ def build_schema(
 
 
 def build_entity_schema(action: str, groups: Iterable[str], levels: tuple[str, ...]) -> cedarpy.Schema:
-    """Build the part of the schema the entities of one action's requests are built with.
+    """Build the part of the schema with which the entities for one action's requests are built.
 
-    It brings the action with its groups and the entity types, and nothing of the other tools: building entities with a
-    whole catalog of 200 tools takes twice as long. A thread has the approvals of a call in it, which no policy a bundle
-    holds can ask for: policy_sets says why.
+    It contains the action with its groups and the entity types, and no other tool: building entities with a whole
+    catalog of 200 tools takes twice as long. A thread has the approvals of a call as an attribute, which a bundle's
+    policies cannot use: see policy.sets.
     """
     actions: dict[str, Any] = {name: {} for name in groups}
     actions[action] = {"memberOf": [{"id": name} for name in groups]}

@@ -1,7 +1,7 @@
-"""Who may approve: what a class asks of an approver, and what is known of one.
+"""Approver eligibility: the requirements of a class, and the known attributes of a person.
 
-Nothing here is decided once: the same question is asked at the vote and again whenever the vote is to count, each time
-against the bundle of that moment.
+Eligibility is never cached: it is evaluated at the vote and again whenever the vote is to count, each time against the
+current bundle.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from phylactery_riskgate.domain.model import ApprovalClass
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """A person as their own credential described them: role, level and groups at the moment of the vote."""
+    """An approver as described by their credential: role, level and groups at the time of the vote."""
 
     subject: str
     tenant: str
@@ -25,9 +25,9 @@ class Approver:
 
 
 def may_approve(wanted: ApprovalClass, person: Approver, bundle: Bundle) -> bool:
-    """Return whether a person has what a class asks of its approvers, by their credential or by entities.json.
+    """Return True if a person fulfils a class's requirements, by their credential or by entities.json.
 
-    entities.json may also take the right away (``approver: false``), whatever a credential says.
+    entities.json may also revoke the right (``approver: false``), whatever a credential says.
     """
     entry = bundle.users.get((person.tenant, person.subject))
     if not person.approver or (entry is not None and not entry.approver):
@@ -38,7 +38,7 @@ def may_approve(wanted: ApprovalClass, person: Approver, bundle: Bundle) -> bool
 
 
 def enough(wanted: ApprovalClass, requester: str, said: Iterable[Approver], bundle: Bundle) -> bool:
-    """Return True if these people's yes satisfies a class that a requester's call asks for."""
+    """Return True if approvals by these people satisfy a class for a call of this requester."""
     if wanted.who == "requester":
         return any(one.subject == requester for one in said)
     counting = (one for one in said if not same_person(one.subject, requester) and may_approve(wanted, one, bundle))
@@ -46,10 +46,10 @@ def enough(wanted: ApprovalClass, requester: str, said: Iterable[Approver], bund
 
 
 def same_person(one: str, other: str) -> bool:
-    """Return whether two names are one person's: a difference in case alone is none."""
+    """Return True if two names mean the same person: names are compared without case."""
     return one.casefold() == other.casefold()
 
 
 def people(subjects: Iterable[str]) -> int:
-    """Count the different people among names."""
+    """Return the number of different people among names."""
     return len({subject.casefold() for subject in subjects})

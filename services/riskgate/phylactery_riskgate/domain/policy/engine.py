@@ -1,4 +1,4 @@
-"""One decision: guard, hash, bind, gather facts, ask Cedar."""
+"""The decision engine: guard, hash, bind, gather facts, evaluate policies."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _GUARD_LIMITS = {"TOO_DEEP": MAX_DEPTH, "TOO_LARGE": MAX_BYTES}
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Everything about one tool that is worked out once.
+    """Precomputed data about one tool.
 
-    ``without_task`` is the same with fewer policies, where some of them say nothing of a call without a task.
+    ``without_task`` is the same with fewer policies, if some of them do not apply to a call without a task.
     """
 
     tool: CatalogTool
@@ -61,7 +61,7 @@ class Prepared:
 
 
 class Ruling(NamedTuple):
-    """What the policies said about a bound call."""
+    """The policies' decision on a bound call."""
 
     decision: Decision
     reasons: tuple[Reason, ...]
@@ -70,9 +70,9 @@ class Ruling(NamedTuple):
 
 
 class DecisionEngine:
-    """Decides about calls under one bundle; the same inputs always give the same verdict.
+    """A deterministic decision engine for one bundle: the same inputs always give the same verdict.
 
-    It holds no state of its calls, so any number of threads may share one.
+    It is stateless with respect to calls, so any number of threads may share one.
     """
 
     def __init__(self, bundle: Bundle) -> None:
@@ -90,11 +90,11 @@ class DecisionEngine:
 
     @property
     def bundle(self) -> Bundle:
-        """The bundle it decides by."""
+        """The bundle in use."""
         return self._bundle
 
     def counts(self, tool: str) -> bool:
-        """Return whether a budget counts a tool, so that its calls are decided with what was counted."""
+        """Return True if a budget covers a tool, so that its calls are decided with usage."""
         prepared = self._prepared.get(tool)
         return prepared is not None and bool(prepared.tool.budgets)
 
@@ -108,12 +108,12 @@ class DecisionEngine:
         usage: UsageReader | None = None,
         task: TaskReader | None = None,
     ) -> Verdict:
-        """Decide about one call; a bad call is BLOCKED, never an exception.
+        """Decide one call; an invalid call is BLOCKED, never an exception.
 
-        ``approved`` names the approval classes that people have really satisfied; each brings every class below it, and
-        a name the bundle does not know brings nothing. ``usage`` tells what budgets have counted, and is asked only
-        about a tool that one counts; without it such a call is bound and BLOCKED, and decide_again decides about it.
-        ``task`` tells what its task knows of the bound call; without it the call has no task.
+        ``approved`` names the approval classes that people have really satisfied; each implies every lower class, and
+        an unknown name is ignored. ``usage`` returns what budgets have counted, and is called only for a tool that one
+        covers; without it such a call is bound and BLOCKED, until decide_again decides it. ``task`` returns what its
+        task knows of the bound call; without it the call has no task.
         """
         prepared = self._prepared.get(call.tool)
         try:
@@ -138,7 +138,7 @@ class DecisionEngine:
         return self._rule(prepared, bound, raw_hash, self._subject(caller, site), approved, usage, task)
 
     def bind(self, tool: str, arguments: Json) -> BoundCall | None:
-        """Return a call as it would be decided about, None where the catalog has no such call."""
+        """Return a call as bound for a decision, or None if the catalog has no such call."""
         prepared = self._prepared.get(tool)
         try:
             return None if prepared is None else prepared.binder.bind(arguments, canonical_bytes(arguments))
@@ -148,9 +148,9 @@ class DecisionEngine:
     def decide_again(
         self, verdict: Verdict, caller: Caller, site: CallSite, *, approved: frozenset[str], usage: UsageReader
     ) -> Verdict:
-        """Decide again about the call a verdict is about, with what is approved, and what budgets counted, by now.
+        """Decide the call of a verdict again, with the current approvals and usage.
 
-        What its task told stays what it was. A verdict over a call that could not be bound stays as it is.
+        The task's facts stay as recorded. A verdict on a call that could not be bound is returned unchanged.
         """
         if verdict.bound is None:
             return verdict
@@ -158,7 +158,7 @@ class DecisionEngine:
         subject = self._subject(caller, site)
         return self._rule(prepared, verdict.bound, verdict.raw_args_hash, subject, approved, usage, known(verdict.task))
 
-    def _rule(  # noqa: PLR0917 - both callers hand on all they have
+    def _rule(  # noqa: PLR0917 - both callers pass on all they have
         self,
         prepared: Prepared,
         bound: BoundCall,
@@ -188,7 +188,7 @@ class DecisionEngine:
             path = make_visible(pointer(error.place[1:]), MAX_POINTER).text
             ruling = Ruling(Decision.BLOCKED, (reason("VALUE_NOT_REPRESENTABLE", path=path),))
         except ValueError:
-            # Cedar refused the entities or the request; what it refused is not for the caller to read.
+            # Cedar refused the entities or the request; the details are not for the caller.
             ruling = Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
         unsure = doubt(told) if ruling.decision is Decision.AUTH_REQUIRED else None
         reasons = ruling.reasons if unsure is None else (*ruling.reasons[: MAX_REASONS - 1], unsure)
@@ -209,16 +209,16 @@ class DecisionEngine:
         )
 
     def _told(self, prepared: Prepared, bound: BoundCall, task: TaskReader | None) -> TaskFacts:
-        """Return what the task tells; where that cannot be worked out, the worst there is."""
+        """Return the task's facts; if they cannot be computed, the worst possible ones."""
         try:
             return UNSHOWN if task is None else task(prepared.tool, bound)
-        except Exception:  # noqa: BLE001 - whatever was shown is somebody else's, and no text may take a decision away
+        except Exception:  # noqa: BLE001 - whatever was shown is untrusted, and no text may prevent a decision
             return UNREADABLE
 
     def _ask(self, prepared: Prepared, question: Question, context: Json, satisfied: tuple[str, ...]) -> Ruling:
-        """Ask with what is really approved, then with each class above it that the policies name, ascending.
+        """Evaluate with the actual approvals, then with each higher class that the policies name, in ascending order.
 
-        Without an approval the first question is left out where no permit could answer it with Allow.
+        Without an approval the first evaluation is skipped if no permit could allow the call.
         """
         policies = prepared.policies
         hypothetical = [
@@ -251,11 +251,7 @@ class DecisionEngine:
         return question.ask(sets, context, satisfied)
 
     def _approvable(self, policies: PolicySlice, answer: Answer, needed: str, lifted: tuple[str, ...]) -> Ruling:
-        """Return that a class is needed, because of the policies that made it: the forbids it lifts, and what names it.
-
-        ``lifted`` are the forbids that the class below it left. The other permits would hold without it, and are no
-        reason. Where one person runs RiskGate, they are asked as another class.
-        """
+        """Return the ruling that a class is required, because of the forbids it lifts and the policies that name it."""
         naming = [one for one in answer.policy_ids if needed in policies.named[one]]
         makers = (*lifted, *naming) or answer.policy_ids
         asked = self._bundle.asked_as(needed)
@@ -269,7 +265,7 @@ class DecisionEngine:
         return self._satisfied[known[-1].name] if known else ()
 
     def _subject(self, caller: Caller, site: CallSite) -> Subject:
-        """Take level and groups from the user's own credential, or from the bundle where somebody else speaks."""
+        """Return the subject, with level and groups from the user's own credential, or the bundle if delegated."""
         entry = self._bundle.users.get((caller.tenant, caller.subject))
         groups = frozenset(entry.groups if entry else ())
         level = entry.level if entry else ""

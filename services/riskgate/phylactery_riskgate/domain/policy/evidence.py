@@ -1,14 +1,14 @@
-"""What policies are told of a task: what the user asked for, where arguments come from, what content looks like.
+"""Task facts as policy inputs: the user's request, the origin of arguments, and signals in the contents.
 
-    @id("big.ask-peer")
-    @title("An amount the user did not write needs somebody else")
-    forbid (principal, action == Action::"transfer", resource)
-    when { context.task.shown && context.origin.by has amount && context.origin.by.amount > 0 }
-    unless { context.approved.contains(Class::"peer") };
+@id("big.ask-peer")
+@title("An amount the user did not write needs somebody else")
+forbid (principal, action == Action::"transfer", resource)
+when { context.task.shown && context.origin.by has amount && context.origin.by.amount > 0 }
+unless { context.approved.contains(Class::"peer") };
 
-A call without a task is told as one that nobody asked for and whose arguments come from nowhere, and ``task.shown`` is
-false. What the numbers mean is in ADR 20. ``content.from_text`` says that what the call only says, or a part of it that
-is long enough, stands in what a tool answered, whether the user pointed there or not, and not in their own words.
+A call without a task is presented as one that was not requested and whose arguments have no known origin, and
+``task.shown`` is false. ADR 20 defines the numbers. ``content.from_text`` says that some content of the call, or a long
+enough part of it, occurs in a tool's output, whether or not the user pointed there, and not in the user's own words.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from phylactery_riskgate.domain.intent.model import CONFIRMED, FROM_TEXT, INTERP
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 
 TaskReader = Callable[[CatalogTool, BoundCall], TaskFacts]
-"""Answers the facts of a bound call: computed from what a task was shown, or as they were recorded."""
+"""A function that returns the facts of a bound call, computed or as recorded."""
 
 TASK_FAMILIES = ("task", "intent", "refused", "understood_by", "origin", "signals", "content")
-"""What the context holds of a task, in the order in which it is shown."""
+"""The context attributes from the task, in display order."""
 
 MAX_INTENT, MAX_ORIGIN, MAX_SIGNALS = 2, 3, 2
 
@@ -41,10 +41,10 @@ LOST = replace(
     foreign=True,
     signal_reasons=(FROM_TEXT,),
 )
-"""What counts where a call named a task and its facts are not kept any more: the worst there is."""
+"""The facts if a call named a task whose facts are no longer stored: the worst possible ones."""
 
 UNREADABLE = replace(LOST, signal_reasons=(FROM_TEXT, "what the task tells could not be worked out"))
-"""What counts where the facts cannot be worked out."""
+"""The facts if they cannot be computed."""
 
 _BOOL = Scalar(Kind.BOOL)
 _CONTENT_TYPE = RecordOf({"from_text": Field(_BOOL, required=True)})
@@ -59,7 +59,7 @@ _ORIGIN = _up_to(MAX_ORIGIN)
 
 
 def task_types(tool: CatalogTool) -> dict[str, FactType]:
-    """Type every family of the context that a task tells something for."""
+    """Return the type of each fact family that a task supplies."""
     return {
         "task": _TASK_TYPE,
         "intent": _up_to(MAX_INTENT),
@@ -72,10 +72,7 @@ def task_types(tool: CatalogTool) -> dict[str, FactType]:
 
 
 def _origin_type(tool: CatalogTool) -> RecordOf:
-    """Type the worst origin, ``by`` that of each top-level argument with a control argument in it, if present.
-
-    ``url`` is the worst of the arguments whose role is url, control arguments or not, and 0 where none is present.
-    """
+    """Return the type of the origins: the worst one, and ``by`` each top-level argument that has a control."""
     properties = tool.schema.get("properties", {})
     needed = tool.schema.get("required", ())
     by = {
@@ -89,17 +86,17 @@ def _origin_type(tool: CatalogTool) -> RecordOf:
 
 
 def control_names(tool: CatalogTool) -> tuple[str, ...]:
-    """Name the top-level arguments that are control arguments or hold one, each once."""
+    """Return the top-level arguments that are or contain a control argument, without duplicates."""
     return tuple(dict.fromkeys(pointers.parse(text)[0] for text in tool.controls))
 
 
 def url_names(tool: CatalogTool) -> tuple[str, ...]:
-    """Name the top-level arguments that are an address or hold one, each once."""
+    """Return the top-level arguments that are or contain an address, without duplicates."""
     return tuple(dict.fromkeys(pointers.parse(text)[0] for text, role in tool.roles.items() if role == "url"))
 
 
 def task_values(facts: TaskFacts, origins: Mapping[str, int], url: int) -> dict[str, Any]:
-    """Return the value of every family that a task tells something for; ``origins`` are those by argument."""
+    """Return the value of each fact family that a task supplies; ``origins`` are those by argument."""
     return {
         "task": {"shown": facts.shown},
         "intent": facts.intent,
@@ -112,12 +109,12 @@ def task_values(facts: TaskFacts, origins: Mapping[str, int], url: int) -> dict[
 
 
 def origins_by_name(tool: CatalogTool, bound: BoundCall, facts: TaskFacts) -> dict[str, int]:
-    """Return the worst origin in each argument that holds a control argument; what has no evidence is from nowhere."""
+    """Return the worst origin in each argument with a control argument; without evidence it is the unknown origin."""
     return _origins(control_names(tool), bound, facts)
 
 
 def url_origin(tool: CatalogTool, bound: BoundCall, facts: TaskFacts) -> int:
-    """Return the worst origin in the arguments that hold an address, 0 where there is none."""
+    """Return the worst origin in the arguments with an address, 0 if there is none."""
     names = url_names(tool)
     return max(_origins(names, bound, facts).values(), default=0) if names else 0
 
@@ -131,5 +128,5 @@ def _origins(names: Collection[str], bound: BoundCall, facts: TaskFacts) -> dict
 
 
 def known(facts: TaskFacts) -> TaskReader:
-    """Return what reads these facts, whatever the call."""
+    """Return a source of these facts, for any call."""
     return lambda _tool, _bound: facts

@@ -1,4 +1,4 @@
-"""Why a call is decided as it is: the engine decides as always, and everything it asks is noted."""
+"""Explanations of decisions: the engine decides as usual, and everything it evaluates is recorded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MAX_NAMES = 20
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """One fact: its name as policies know it, what it was, the nearest value that decides otherwise, and to what."""
+    """One decisive fact: its policy name, its value, the nearest value that changes the decision, and that decision."""
 
     fact: str
     was: int
@@ -52,10 +52,10 @@ class FactChange:
 
 
 class _Imagining(DecisionEngine):
-    """An engine over the same bundle to which every task tells the same, whatever it knows."""
+    """An engine over the same bundle in which the task facts are fixed."""
 
     def __init__(self, engine: DecisionEngine, facts: TaskFacts) -> None:
-        self.__dict__.update(engine.__dict__)  # everything is prepared already, and nothing of it changes
+        self.__dict__.update(engine.__dict__)  # everything is prepared already and never changes
         self._facts = facts
 
     def _told(self, _prepared: Prepared, _bound: BoundCall, _task: TaskReader | None) -> TaskFacts:
@@ -65,9 +65,9 @@ class _Imagining(DecisionEngine):
 def changes(
     engine: DecisionEngine, verdict: Verdict, tool: CatalogTool, ask: Callable[[DecisionEngine], Verdict]
 ) -> tuple[FactChange, ...]:
-    """Return the facts that would each have changed a decision by itself, in the order in which they are shown.
+    """Return the facts that alone would have changed a decision, in display order.
 
-    Without a task there is none: everything else counts as it is because of that.
+    Without a task there are none: all other facts depend on it.
     """
     if not verdict.task.shown or verdict.bound is None:
         return ()
@@ -85,7 +85,7 @@ _Others = Iterator[tuple[int, TaskFacts]]
 
 
 def _facts(facts: TaskFacts, bound: BoundCall, tool: CatalogTool) -> Iterator[tuple[str, int, _Others]]:
-    """Return every fact with its other values, and all facts as they are with it."""
+    """Yield every fact with its alternative values, and all facts as they are with it."""
     yield "intent", facts.intent, ((n, replace(facts, intent=n)) for n in _nearest(facts.intent, MAX_INTENT, up=True))
     refused, foreign = int(facts.refused), int(facts.foreign)
     yield "refused", refused, ((n, replace(facts, refused=bool(n))) for n in _nearest(refused, 1))
@@ -118,7 +118,7 @@ def _with_origins(facts: TaskFacts, names: Collection[str], was: int) -> _Others
 
 
 def _nearest(was: int, high: int, *, up: bool = False) -> list[int]:
-    """Return the other values up to a limit, the nearest first, and of two as near the one that opens more."""
+    """Return the alternative values up to a limit, nearest first, and of two equally near the more permissive first."""
     others = [value for value in range(high + 1) if value != was]
     return sorted(others, key=lambda value: (abs(value - was), (value < was) is up))
 
@@ -127,7 +127,7 @@ SENSITIVE = "«sensitive»"
 _MAX_VALUE = 300
 _MAX_FACTS = 500
 _ALL_ARGUMENTS = frozenset({"usage", "targets"})
-"""Families in which one value may be made of any argument: with a sensitive one, none of their values is shown."""
+"""Families in which a value may derive from any argument: with a sensitive one, none of their values is shown."""
 _SOURCES = {
     "args": "the arguments, bound to the tool's schema",
     "derived": "worked out of the arguments",
@@ -142,7 +142,7 @@ _SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One question: the classes shown as satisfied, whether nobody has approved that much, and Cedar's answer."""
+    """One evaluation: the classes presented as satisfied, whether that is hypothetical, and Cedar's answer."""
 
     approved: tuple[str, ...]
     imagined: bool
@@ -153,7 +153,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ShownFact:
-    """One thing the policies were shown: its place, its value as JSON that is safe to print, and where it is from."""
+    """One fact shown to the policies: its place, its value as JSON that is safe to print, and its origin."""
 
     name: str
     value: str
@@ -162,7 +162,7 @@ class ShownFact:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A verdict and everything that led to it; ``changes`` are the single facts that would have made it another."""
+    """A verdict and everything that led to it; ``changes`` are the single facts that would have changed it."""
 
     verdict: Verdict
     steps: tuple[Step, ...]
@@ -172,10 +172,10 @@ class Explanation:
 
 
 class _Tracing(DecisionEngine):
-    """An engine over the same bundle that notes what it asks; one for each call."""
+    """An engine over the same bundle that records its evaluations; one instance per call."""
 
     def __init__(self, engine: DecisionEngine) -> None:
-        self.__dict__.update(engine.__dict__)  # everything is prepared already, and nothing of it changes
+        self.__dict__.update(engine.__dict__)  # everything is prepared already and never changes
         self.steps: list[Step] = []
         self.context: Json = {}
         self.subject: Subject | None = None
@@ -190,7 +190,8 @@ class _Tracing(DecisionEngine):
         self.context, self.satisfied = context, satisfied
         ruling = super()._ask(prepared, question, context, satisfied)
         if all(step.imagined for step in self.steps):
-            # the engine knows without asking that this is no Allow, and a reader wants to see it; the ruling stays
+            # the engine knows this is not Allow without evaluating, but a reader wants to see it; the ruling is
+            # unchanged
             with suppress(ValueError):
                 self._ask_once(prepared, question, context, satisfied)
                 self.steps.insert(0, self.steps.pop())
@@ -205,9 +206,9 @@ class _Tracing(DecisionEngine):
 
 
 def explain(engine: DecisionEngine, ask: Callable[[DecisionEngine], Verdict]) -> Explanation:
-    """Decide through ask, under an engine that notes what it does, and return the verdict with all of it.
+    """Decide through ask, under a recording engine, and return the verdict with the record.
 
-    ask is asked once more for every fact of the task that could have been another: it must ask the same each time.
+    ask is called again for every task fact that could have been different: it must build the same request each time.
     """
     tracing = _Tracing(engine)
     verdict = ask(tracing)
@@ -239,7 +240,7 @@ def _subject_facts(tracing: _Tracing, bundle: Bundle) -> Iterator[ShownFact]:
 
 
 def _ask_facts(facts: TaskFacts) -> Iterator[ShownFact]:
-    """Say which ask a call uses, and how many effects of it were left; policies are not shown it."""
+    """Return the ask that a call uses and its remaining effects; these are not policy inputs."""
     if facts.ask:
         yield _fact("ask", facts.ask, "the user's words")
         yield _fact("ask.used", facts.used, "calls that were redeemed by it")
@@ -265,7 +266,7 @@ def _context_facts(context: Json, tool: CatalogTool) -> Iterator[ShownFact]:
 
 
 def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Find every value that is no record; extension values and entities are their text."""
+    """Yield every value that is not a record; extension values and entities as their text."""
     if not isinstance(value, dict):
         yield place, [_plain(item) for item in value] if isinstance(value, list) else value
     elif "__extn" in value or "__entity" in value:

@@ -1,8 +1,8 @@
-"""Reads raw arguments so that what is read is exactly what was written.
+"""Strict reading of raw arguments: refuses input that parsers could read differently.
 
-Two readers of one JSON text must never see two different calls, so whatever readers disagree about is refused: a
-repeated key, a number that would be rounded, a text that is no Unicode. Keys Cedar gives a meaning of its own are
-refused too: a record with ``__entity`` in it would become a real entity.
+Two parsers of one JSON text must never see two different calls. So a repeated key, a number that would be rounded, and
+text that is not Unicode are refused. Keys with a special meaning in Cedar are refused too: a record with ``__entity``
+in it would become a real entity.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MAX_SAFE_INTEGER = 2**53 - 1
 RESERVED_KEYS = frozenset({"__entity", "__extn", "__expr"})
 
 _MAX_NUMBER_LITERAL = 128
-"""Longer literals are refused unread: no number that is kept exactly needs as many, and reading them takes long."""
+"""The maximum length of a literal: no exactly representable number needs more, and reading them takes long."""
 
-# Possessive, and a string may stay open at the end: linear on any text, however many quotes it escapes.
+# Possessive, and a string may be unterminated: linear on any text, however many quotes it escapes.
 _BRACKET_OR_STRING = re.compile(r'[\[{]|[\]}]|"[^"\\]*+(?:\\.[^"\\]*+)*"?', re.DOTALL)
 
 
 class GuardError(Exception):
-    """Arguments that are refused: a code and the place (a JSON Pointer), never the value."""
+    """Refused arguments: a code and the place (a JSON Pointer), never the value."""
 
     def __init__(self, code: str, place: tuple[str | int, ...] = ()) -> None:
         super().__init__(code)
@@ -43,16 +43,16 @@ class GuardError(Exception):
 
 
 class _Repeated(dict[str, Any]):
-    """An object that repeats a key; it lives only until the walk names its place."""
+    """An object with a repeated key, kept until the walk knows its place."""
 
     key = ""
 
 
 def read_arguments(call: RawCall) -> Json:
-    """Read the arguments of a call, with whole numbers as integers, whichever form they came in.
+    """Read the arguments of a call, in either form, with whole numbers as integers.
 
     Raises:
-        GuardError: they are refused.
+        GuardError: the arguments are refused.
     """
     if call.arguments_json is not None and call.arguments_struct is not None:
         raise GuardError("INVALID_JSON")
@@ -77,7 +77,7 @@ def read_json(text: str) -> Json:
 
 
 def read_struct(value: Any) -> Json:
-    """Read one JSON object from Python values, as a google.protobuf.Struct gives them.
+    """Read one JSON object from Python values, as given by a google.protobuf.Struct.
 
     Raises:
         GuardError: the value is refused.
@@ -102,7 +102,7 @@ def _check_size(text: str) -> None:
 
 
 def check_depth(text: str) -> None:
-    """Refuse what the recursive standard parser must not be given. Raise GuardError TOO_DEEP."""
+    """Check the nesting before the recursive standard parser runs. Raise GuardError TOO_DEEP."""
     if text.count("{") + text.count("[") <= MAX_DEPTH:
         return
     depth = 0
@@ -170,7 +170,7 @@ def _object(value: Any) -> Json:
 
 
 def _walk(value: Any, path: tuple[str | int, ...]) -> Any:
-    """Check and copy one value; its own recursion ends at MAX_DEPTH."""
+    """Check and copy one value; the recursion ends at MAX_DEPTH."""
     if isinstance(value, str):
         return _text(value, path)
     if value is None or isinstance(value, bool):
@@ -208,7 +208,7 @@ def _text(text: str, path: tuple[str | int, ...]) -> str:
 
 
 def _number(number: float, path: tuple[str | int, ...]) -> int | float:
-    """Make 2 and 2.0 the one number they are; "not >" also refuses NaN, which no comparison holds for."""
+    """Normalize a number, so that 2 and 2.0 are the same. "not >" also refuses NaN, which compares false."""
     if not abs(number) <= MAX_SAFE_INTEGER:
         raise GuardError("NUMBER_OUT_OF_RANGE", path)
     return int(number) if isinstance(number, float) and number.is_integer() else number

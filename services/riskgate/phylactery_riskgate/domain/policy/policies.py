@@ -1,4 +1,4 @@
-"""Cedar policies as the bundle holds them."""
+"""Cedar policies: parsing, and analysis of their syntax trees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cedarpy import pst
 from phylactery_riskgate.domain.documents import BundleError, Faults
 
 APPROVED = "approved"
-"""``context.approved``, the set of approval classes that are satisfied: always there, empty when nobody approved."""
+"""``context.approved``, the set of satisfied approval classes: always present, empty without approvals."""
 
 CLASS = "Class"
 
@@ -23,7 +23,7 @@ _ASKS_SET = frozenset({"contains", "contains_all", "contains_any"})
 
 
 def context_path(node: Any) -> tuple[str, ...] | None:
-    """Return the attributes of ``context.a.b``, or None where the node is something else."""
+    """Return the attributes of ``context.a.b``, or None if the node is something else."""
     attributes: list[str] = []
     while isinstance(node, pst.GetAttr):
         attributes.append(node.attr)
@@ -32,7 +32,7 @@ def context_path(node: Any) -> tuple[str, ...] | None:
 
 
 def approval_classes(node: Any) -> frozenset[str] | None:
-    """Return the literal classes of ``context.approved.contains(…)`` and its kin, or None for anything else."""
+    """Return the literal classes of ``context.approved.contains(…)`` and its variants, or None for anything else."""
     if not isinstance(node, pst.BinaryOp) or node.op not in _ASKS_SET or context_path(node.left) != APPROVED_PATH:
         return None
     literals = node.right.elements if isinstance(node.right, pst.Set) else (node.right,)
@@ -45,7 +45,7 @@ def approval_classes(node: Any) -> frozenset[str] | None:
 
 
 def needs(node: Any, classes: frozenset[str]) -> bool:
-    """Return whether a condition can be true only with an approval of one of these classes."""
+    """Return True if a condition can be true only with an approval of one of these classes."""
     if isinstance(node, pst.BinaryOp) and node.op in {"and", "or"}:
         sides = (needs(node.left, classes), needs(node.right, classes))
         return any(sides) if node.op == "and" else all(sides)
@@ -56,13 +56,13 @@ def needs(node: Any, classes: frozenset[str]) -> bool:
 
 
 def permit_needs(tree: pst.Template, classes: frozenset[str]) -> bool:
-    """Return whether a permit can permit only with an approval of one of these classes."""
+    """Return True if a permit can apply only with an approval of one of these classes."""
     return any(isinstance(clause, pst.When) and needs(clause.expr, classes) for clause in tree.clauses)
 
 
 MAX_NESTING = 150
-"""Cedar reads 100 levels. Its parser follows a deeper statement before it refuses it, and from about 600 brackets or
-1,400 operators on it runs out of stack, which ends the process."""
+"""Cedar's nesting limit is 100. Its parser follows a deeper statement before it refuses it, and from about 600 brackets
+or 1,400 operators on it overflows the stack, which ends the process."""
 
 _WORD = re.compile(
     r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|//[^\n]*|\|\||&&|[-+*.!<>=,(\[{)\]}]|\b(?:if|then|else|has|like|in|is)\b', re.DOTALL
@@ -72,10 +72,10 @@ _LOOSEST = frozenset({"||", "if", "then", "else"})
 
 
 def nesting(statement: str) -> int:
-    """Return how deep the syntax tree can be, at most; it stops counting above MAX_NESTING.
+    """Return an upper bound of the syntax tree's depth; counting stops above MAX_NESTING.
 
-    An operand of || lies one level below it, of && below every || before it, of any other operator below both; what
-    stands in brackets lies below what stands around them, and what follows an if below that if.
+    An operand of || is one level below it, of && below every || before it, of any other operator below both. The
+    content of brackets is below what surrounds them, and what follows an if is below that if.
     """
     levels = [[0, 0, 0]]
     deepest = 0
@@ -109,7 +109,7 @@ _PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|//[^\n]*|;|\s+|[^\s";/]+|/', r
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One policy: its own id (from @id), what people read about it, where it stands and its syntax tree."""
+    """One policy: its own id (from @id), its texts for people, its place in the files and its syntax tree."""
 
     id: str
     title: str
@@ -120,11 +120,11 @@ class Policy:
 
     @property
     def forbids(self) -> bool:
-        """Return whether it is a forbid."""
+        """Return True if it is a forbid."""
         return self.tree.effect == "forbid"
 
     def covers(self, action: str, groups: frozenset[str]) -> bool:
-        """Return whether its scope reaches an action that is in these groups: exactly where Cedar would say so."""
+        """Return True if its scope covers an action in these groups, with the same result as Cedar's."""
         scope = self.tree.action
         if isinstance(scope, pst.ScopeAny):
             return True
@@ -134,10 +134,10 @@ class Policy:
 
 
 def parse_policies(file: str, text: str) -> tuple[Policy, ...]:
-    """Read one .cedar file, each statement for itself so that every error knows its line.
+    """Parse one .cedar file, statement by statement, so that every error has its line.
 
     Raises:
-        BundleError: a statement is no policy, is a template, or lacks @id or @title; tell every such statement.
+        BundleError: a statement is not a policy, is a template, or lacks @id or @title; lists every such statement.
     """
     faults = Faults()
     found = read_policies(file, text, faults)
@@ -146,7 +146,7 @@ def parse_policies(file: str, text: str) -> tuple[Policy, ...]:
 
 
 def read_policies(file: str, text: str, faults: Faults) -> tuple[Policy, ...]:
-    """Read the good statements of one .cedar file and keep what is wrong with the others; too many are a fault."""
+    """Parse the valid statements of one .cedar file and collect the faults of the others; too many are a fault."""
     found: list[Policy] = []
     for count, (line, statement) in enumerate(_statements(file, text, faults)):
         if count == MAX_POLICIES:
@@ -158,7 +158,7 @@ def read_policies(file: str, text: str, faults: Faults) -> tuple[Policy, ...]:
 
 
 def _statements(file: str, text: str, faults: Faults) -> Iterator[tuple[int, str]]:
-    """Cut the text behind every ";" outside strings and comments; the line is that of the first word."""
+    """Split the text after every ";" outside strings and comments; the line is that of the first word."""
     line = 1
     first = 0
     pieces: list[str] = []
@@ -197,19 +197,19 @@ def _parse(file: str, line: int, statement: str) -> Policy:
 
 
 def named_tools(policy: Policy) -> Iterator[str]:
-    """Return the actions a policy names that are no group: the tools, in its scope or in a condition."""
+    """Return the actions that a policy names and that are not groups: the tools in its scope or in a condition."""
     for uid in pst.entity_uids(policy.tree):
         if uid.type == _ACTION and ":" not in uid.id:
             yield uid.id
 
 
 def policy_handle(policies: Iterable[Policy]) -> cedarpy.PolicySet:
-    """Build the set Cedar evaluates, in which a policy's id is its @id."""
+    """Build the policy set for Cedar, with a policy's @id as its id."""
     return policy_set(policy.tree for policy in policies)
 
 
 def policy_set(trees: Iterable[pst.Template]) -> cedarpy.PolicySet:
-    """Build the set Cedar evaluates from syntax trees, each under its own id.
+    """Build the policy set for Cedar from syntax trees, each under its own id.
 
     Raises:
         ValueError: Cedar refuses one of them.
@@ -221,7 +221,7 @@ def policy_set(trees: Iterable[pst.Template]) -> cedarpy.PolicySet:
 
 
 def mentioned(node: Any) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """Find every path below ``context`` a tree looks at, and whether at its whole value or only whether it is there.
+    """Return every path below ``context`` that a tree uses, and whether it uses the value or only its presence.
 
     Bare ``context`` is the empty path.
     """
@@ -239,7 +239,7 @@ def mentioned(node: Any) -> Iterator[tuple[tuple[str, ...], bool]]:
 
 
 def children(node: Any) -> Iterator[Any]:
-    """Return the nodes right below a node of a syntax tree."""
+    """Return the direct children of a syntax tree node."""
     if isinstance(node, tuple):
         yield from node
     elif isinstance(node, dict):

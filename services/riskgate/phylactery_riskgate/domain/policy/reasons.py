@@ -1,6 +1,6 @@
-"""The reasons RiskGate itself gives, in English and Spanish.
+"""RiskGate's own reasons, in English and Spanish.
 
-A message never holds an argument's value. Limits that stand in one come from the catalog.
+A message never contains an argument's value. Limits in a message come from the catalog.
 """
 
 from __future__ import annotations
@@ -161,14 +161,14 @@ _ANY_VIOLATION = ("Does not fit the tool's schema.", "No cumple el esquema de la
 
 
 def reason(code: str, *, path: str = "", **values: object) -> Reason:
-    """Build the reason of a code; the values fill its texts."""
+    """Return the reason for a code; the values fill its texts."""
     english, spanish = _TEXTS[code]
     return Reason(code, _cut(english.format(**values)), _cut(spanish.format(**values)), path)
 
 
 @lru_cache(maxsize=4096)
 def policy_reason(code: str, policy_id: str, title: str, title_es: str, **values: object) -> Reason:
-    """Build the reason of a policy that decided; its titles are the bundle's own words."""
+    """Return the reason for a policy that decided; its titles are the bundle's own texts."""
     english, spanish = _TEXTS[code]
     return Reason(
         code,
@@ -179,19 +179,19 @@ def policy_reason(code: str, policy_id: str, title: str, title_es: str, **values
 
 
 def violation_reason(keyword: str, path: str, limit: object) -> Reason:
-    """Build the reason of one schema violation; ``limit`` is what the schema says, never what the call held."""
+    """Return the reason for one schema violation; ``limit`` is the schema's, never the call's value."""
     english, spanish = _VIOLATIONS.get(keyword, _ANY_VIOLATION)
     return Reason("SCHEMA_VIOLATION", _cut(english.format(limit=limit)), _cut(spanish.format(limit=limit)), path)
 
 
 def freeze_reason(scope: str) -> Reason:
-    """Build the reason of a freeze: its code is always FROZEN, and ``scope`` says in its texts what is frozen."""
+    """Return the reason for a freeze: its code is always FROZEN, and ``scope`` names in its texts what is frozen."""
     code = f"FROZEN_{scope.upper()}"
     return replace(reason(code if code in _TEXTS else "FROZEN"), code="FROZEN")
 
 
 def budget_reason(budget: str, limit: str) -> Reason:
-    """Build the reason of a budget that a call would pass; ``limit`` says which of its limits."""
+    """Return the reason for a budget that a call would exceed; ``limit`` names which of its limits."""
     english, spanish = _BUDGETS[limit]
     return Reason("BUDGET_EXCEEDED", english.format(budget=budget), spanish.format(budget=budget))
 
@@ -275,7 +275,7 @@ _UNSURE: Final = ("I am not sure that you asked for this.", "No estoy seguro de 
 
 
 def doubt(facts: TaskFacts) -> Reason | None:
-    """Return why a call of a task is not taken for what the user asked for, None where it is, or there is no task."""
+    """Return why a call is not considered requested by the user, or None if it is or has no task."""
     kind = facts.missing[0]
     if not facts.shown or not kind:
         return None

@@ -1,16 +1,16 @@
-"""The policies of one action in the form Cedar is asked about them: every answer the same, with less work for it.
+"""Policy sets optimized for one action: the same answers with less evaluation work.
 
-Three things make an answer cheaper, and none can change it (a test compares them with the policies as written):
+Three optimizations reduce the cost, and none changes an answer (a test compares them with the unmodified policies):
 
-- The scope's action is left out. Who slices the policies has compared it already, and Cedar would do so once more for
-  each of them in each answer: about half of what a policy costs that then has nothing to say.
-- ``context.approved`` is asked of the thread, and its classes are texts. Cedar reads a context anew for every answer,
-  at several microseconds a value, and at twenty an entity; the thread, like the user, it is given ready read.
-- Where there are many policies, they are asked about in groups: a group has something to say where one of its policies
-  has. Only the policies of a group that spoke are then asked about one by one, which takes as long as some sixty
-  policies alone. So those are put together first that differ in their literals only, such as a list of places nobody
-  may go: each of them speaks about few calls, and those that speak about many are in no group with them. A group is a
-  set of conditions, not a chain of ||, because a set looks at every one of them: an error in any is one of the group.
+- The scope's action is removed. Slicing has compared it already, and Cedar would compare it again in each evaluation:
+  about half the cost of a policy that does not match.
+- ``context.approved`` is read from the thread, and its classes are strings. Cedar parses the context for every
+  evaluation, at several microseconds a value and twenty an entity; the thread, like the user, is passed pre-parsed.
+- Where there are many policies, they are evaluated in groups: a group matches if one of its policies does. Only the
+  policies of a matching group are then evaluated one by one, which takes as long as some sixty single policies. So
+  policies that differ only in their literals are grouped first, such as a list of forbidden places: each of them
+  matches few calls, and those that match many are not in their group. A group is a set of conditions, not a chain of
+  ||, because a set evaluates all of them: an error in any is an error of the group.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ from phylactery_riskgate.domain.policy.policies import (
 )
 
 GROUP = 32
-"""How many policies are asked about as one."""
+"""The number of policies evaluated as one group."""
 MANY = 96
-"""With more policies of one effect than these, they are asked about in groups; fewer are cheaper one by one."""
+"""Above this number of policies of one effect they are grouped; fewer are cheaper one by one."""
 ALIKE = 16
-"""With more policies than these that differ in their literals only, these are asked about in groups, however many
-others there are."""
+"""Above this number of policies that differ only in their literals these are grouped, however many others there are."""
 
 _MAX_DEPTH = 60
-"""Cedar holds 100 levels. A condition is deeper in a group than alone, so a policy this deep stays alone."""
+"""Cedar's limit is 100 levels. A condition is deeper in a group than alone, so a policy this deep stays alone."""
 
 _ANY = pst.ScopeAny()
 _TRUE = pst.BoolLit(value=True)
@@ -54,16 +53,16 @@ _ALWAYS_BOOLEAN = frozenset({
 
 
 class _NotTextError(Exception):
-    """A policy looks at approvals or their classes in a way in which entities are no texts."""
+    """A policy that uses approvals or their classes in a way that strings cannot replace."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicySets:
-    """The policies of one action, ready to be asked about.
+    """The policies of one action, ready for evaluation.
 
-    ``first`` is asked about every call. A group in it, named in ``groups``, stands for the policies that its own set
-    holds one by one; ``alone`` are all policies one by one, for what a group cannot tell. ``asks_thread`` says that
-    they ask the thread for the approvals, as texts, and not the context.
+    ``first`` is evaluated for every call. A group in it, listed in ``groups``, represents the policies in its own set;
+    ``alone`` has all policies one by one, for what a group cannot answer. ``asks_thread`` says that they read the
+    approvals from the thread, as strings, and not from the context.
     """
 
     first: cedarpy.PolicySet
@@ -75,10 +74,10 @@ class PolicySets:
 def policy_sets(
     trees: Iterable[pst.Template], *, many: int = MANY, group: int = GROUP, alike: int = ALIKE
 ) -> PolicySets:
-    """Build the sets for policies whose scope reaches one action, whatever else it asks for; each has its own id.
+    """Build the sets for policies whose scope covers one action, whatever else it requires; each has its own id.
 
-    Above ``alike`` policies of one effect and shape, and above ``many`` others, they are put together ``group`` by
-    group.
+    More than ``alike`` policies of one effect and shape, and more than ``many`` others, are combined in groups of size
+    ``group``.
     """
     asked, asks_thread = _asking_thread([replace(one, action=_ANY, annotations=_NO_ANNOTATIONS) for one in trees])
     alone = policy_set(asked)
@@ -88,7 +87,7 @@ def policy_sets(
         if len(members) == 1:
             first += members
             continue
-        name = f"*{len(groups)}"  # no policy's own id has a "*"
+        name = f"*{len(groups)}"  # no policy id of a bundle has a "*"
         first.append(_as_one(name, members))
         groups[name] = policy_set(members)
     return PolicySets(policy_set(first) if groups else alone, groups, alone, asks_thread)
@@ -106,7 +105,7 @@ def _grouped(trees: Sequence[pst.Template], many: int, group: int, alike: int) -
 
 
 def _put_together(same: Sequence[pst.Template], many: int, alike: int) -> list[Sequence[pst.Template]]:
-    """Pick the policies of one effect to be asked about in groups: lists of the same shape, and many others."""
+    """Return the policies of one effect to be grouped: lists of the same shape, and others if they are many."""
     shallow = [one for one in same if _is_shallow(one)]
     by_shape: dict[Hashable, list[pst.Template]] = {}
     for one in shallow:
@@ -119,7 +118,7 @@ def _put_together(same: Sequence[pst.Template], many: int, alike: int) -> list[S
 
 
 def _shape(node: Any) -> Hashable:
-    """Return what two trees have in common that differ in their literals, and in how many a set has, alone."""
+    """Return the shape that trees share if they differ only in literals, and in the number of elements of a set."""
     kind = type(node).__name__
     if isinstance(node, _LITERALS):
         return kind
@@ -140,7 +139,7 @@ def _is_shallow(tree: pst.Template) -> bool:
 
 
 def _fits(node: Any, levels: int) -> bool:
-    """Return whether a tree has at most so many levels."""
+    """Return True if a tree has at most this many levels."""
     return levels >= 0 and all(_fits(child, levels - 1) for child in children(node))
 
 
@@ -151,7 +150,7 @@ def _as_one(name: str, members: Sequence[pst.Template]) -> pst.Template:
 
 
 def _condition(tree: pst.Template) -> pst.Expr:
-    """Write all a policy asks for but its action as one condition, in the order Cedar looks at it."""
+    """Return everything a policy requires except its action as one condition, in Cedar's evaluation order."""
     parts = [
         *_scope("principal", tree.principal),
         *_scope("resource", tree.resource),
@@ -159,7 +158,7 @@ def _condition(tree: pst.Template) -> pst.Expr:
     ]
     if len(parts) == 1 and getattr(parts[0], "op", "") in _ALWAYS_BOOLEAN:
         return parts[0]
-    # A condition that is neither true nor false is an error to "&&", as it is to a policy, and nothing to a set.
+    # A condition that is not a boolean is an error in "&&", as it is in a policy, but not in a set.
     whole: pst.Expr = _TRUE
     for part in parts:
         whole = pst.BinaryOp("and", whole, part)
@@ -183,7 +182,7 @@ def _entity(entity: pst.EntityOrSlot) -> pst.EntityLit:
 
 
 def _asking_thread(trees: list[pst.Template]) -> tuple[list[pst.Template], bool]:
-    """Let the policies ask the thread for approvals, where each asks only what can be asked of texts just as well."""
+    """Return the policies reading approvals from the thread, if strings can replace the entities in all of them."""
     try:
         return [replace(one, clauses=_of_thread(one.clauses)) for one in trees], True
     except _NotTextError:
@@ -206,7 +205,7 @@ def _of_thread(node: Any) -> Any:
 
 
 def _needs_entities(node: Any) -> bool:
-    """Return whether a node is the context, its approvals, whether it has any, or the type of the classes."""
+    """Return True if a node is the context, its approvals, a presence test of these, or the type of the classes."""
     path = context_path(node)
     if path is not None:
         return path[:1] in {(), (APPROVED,)}

@@ -1,4 +1,4 @@
-"""The slice of a bundle's policies that concerns one action."""
+"""Slices of a bundle's policies, each with the policies that concern one action."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from phylactery_riskgate.domain.policy.policies import (
 from phylactery_riskgate.domain.policy.sets import PolicySets, policy_sets
 
 ANY_THREAD = "*"
-"""Stands for every thread that no policy names; no request can name it."""
+"""Represents every thread that no policy names; no request can name it."""
 _THREAD = "Thread"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicySlice:
-    """The policies that concern one action, ready to be asked.
+    """The policies that concern one action, ready for evaluation.
 
-    ``classes`` are the approval classes they name, ``named`` those of each of them, ``final`` the forbids no approval
-    can lift, ``threads`` the threads they name, and ``always_needs_approval`` says that no permit among them permits
-    without one.
+    ``classes`` are the approval classes they name, ``named`` those of each policy, ``final`` the forbids that no
+    approval can lift, ``threads`` the threads they name, and ``always_needs_approval`` says that every permit requires
+    an approval.
     """
 
     sets: PolicySets
@@ -42,18 +42,18 @@ class PolicySlice:
     always_needs_approval: bool
 
     def thread_of(self, thread: str) -> str:
-        """Return the thread, or what stands for it where no policy can tell it from others of its tenant.
+        """Return the thread, or its representative if no policy can tell it from others of its tenant.
 
-        A policy tells one thread from another by its name alone: no fact is a thread, and a thread has no attribute a
-        bundle knows. So the entities of a user are built once, and not for every new thread.
+        A policy can distinguish threads only by name: no fact is a thread, and a thread has no attributes known to a
+        bundle. So the entities of a user are built once, and not for every new thread.
         """
         return thread if thread in self.threads or ANY_THREAD in self.threads else ANY_THREAD
 
 
 def slices_for(policies: Iterable[Policy], actions: Mapping[str, frozenset[str]]) -> dict[str, PolicySlice]:
-    """Pick for each action, given with the groups it is in, the policies that concern it and what they look at.
+    """Return for each action, given with its groups, the policies that concern it and the facts they use.
 
-    Actions that the same policies concern share one slice, because one of a thousand policies takes long to build.
+    Actions with the same policies share one slice, because building one of a thousand policies takes long.
     """
     every = tuple(policies)
     built: dict[tuple[str, ...], PolicySlice] = {}
@@ -68,10 +68,10 @@ def slices_for(policies: Iterable[Policy], actions: Mapping[str, frozenset[str]]
 
 
 def without_task_policies(policies: Iterable[Policy]) -> tuple[Policy, ...]:
-    """Leave out the policies that say nothing of a call without a task: the first they ask is ``context.task.shown``.
+    """Remove the policies that cannot apply to a call without a task: their first condition is ``context.task.shown``.
 
-    Such a policy neither decides nor fails about it, because a condition ends at the first part of an && that is false.
-    Without them what they look at needs not be told, and a call without a task is decided as if there were no tasks.
+    Such a policy neither decides nor fails, because evaluation ends at the first false operand of an &&. Without them
+    their facts are not needed, and a call without a task is decided as if there were no tasks.
     """
     return tuple(policy for policy in policies if not _of_task_alone(policy))
 

@@ -1,6 +1,6 @@
-"""What one call would add to the budgets that count its tool, and what policies are told about them.
+"""What one call would add to the budgets that cover its tool, and the usage facts for policies.
 
-Amounts are whole numbers of ten-thousandths, the smallest part of Cedar's decimal, so that no sum ever rounds.
+Amounts are integers in ten-thousandths, the smallest unit of Cedar's decimal, so that sums are never rounded.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from phylactery_riskgate.domain.pointers import value_at
 
 PLACES = 4
 MAX_AMOUNT = 2**63 - 1
-"""The largest amount, or sum of amounts, that a policy can be shown."""
+"""The largest amount, or sum of amounts, that can be passed to a policy."""
 MAX_RECIPIENTS = 1_000
-"""How many recipients of one call are counted; a call with more is blocked."""
+"""The maximum number of recipients of one call that are counted; a call with more is blocked."""
 
 _NUMBER, _AMOUNT, _BOOL = COUNT, Scalar(Kind.DECIMAL, low=Decimal(0)), Scalar(Kind.BOOL)
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one call adds: an amount in ten-thousandths of a currency, and its recipients, each once."""
+    """What one call adds: an amount in ten-thousandths of a currency, and its recipients without duplicates."""
 
     amount: int
     currency: str
@@ -33,11 +33,11 @@ class Charge:
 
 
 UsageReader = Callable[[CatalogTool, Charge], Mapping[str, Counters]]
-"""Answers what every budget of a tool has counted so far, by the budget's name."""
+"""A function that returns what every budget of a tool has counted so far, by the budget's name."""
 
 
 class NotCountableError(Exception):
-    """A call that cannot be counted; says the reason's code and the place, never the value."""
+    """A call that cannot be counted; gives the reason's code and the place, never the value."""
 
     def __init__(self, code: str, path: str) -> None:
         super().__init__(code)
@@ -46,7 +46,7 @@ class NotCountableError(Exception):
 
 
 def charge_of(tool: CatalogTool, bound: BoundCall) -> Charge:
-    """Return what a call adds. A negative amount would give a budget back, so it is none.
+    """Return what a call adds. A negative amount is refused, as it would replenish a budget.
 
     Raises:
         NotCountableError: the amount or its currency is missing, the amount is negative or not exact, or there are too
@@ -66,7 +66,7 @@ def charge_of(tool: CatalogTool, bound: BoundCall) -> Charge:
 
 
 def units_of(value: Any) -> int | None:
-    """Return a number in ten-thousandths, None where it is none that can be counted."""
+    """Return a number in ten-thousandths, or None if it is not countable."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
@@ -77,16 +77,16 @@ def units_of(value: Any) -> int | None:
 
 
 def amount_text(units: int) -> str:
-    """Write an amount as people do, for records: "12.5"."""
+    """Return an amount as people write it, for records: "12.5"."""
     text = f"{units // 10**PLACES}.{units % 10**PLACES:0{PLACES}d}"
     return text.rstrip("0").removesuffix(".")
 
 
 def read_amount(text: str) -> int:
-    """Read what amount_text wrote.
+    """Parse the result of amount_text.
 
     Raises:
-        ValueError: it is no amount.
+        ValueError: it is not an amount.
     """
     try:
         units = units_of(Decimal(text))
@@ -99,7 +99,7 @@ def read_amount(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the budgets of a tool have counted before one call, ``exceeded`` by which limit, and what policies see."""
+    """A tool's budget usage before one call, the limit ``exceeded`` per budget, and the facts for policies."""
 
     before: Mapping[str, Counters] = field(default_factory=dict)
     exceeded: Mapping[str, str] = field(default_factory=dict)
@@ -107,14 +107,14 @@ class Usage:
 
 
 NO_USAGE = Usage()
-"""What is told of a tool that no budget counts."""
+"""The usage facts of a tool that no budget covers."""
 
 
 def read_usage(tool: CatalogTool, bound: BoundCall, reader: UsageReader | None) -> Usage:
-    """Read what budgets have counted, and add the call to it. Nothing is read for a tool that no budget counts.
+    """Read what budgets have counted and add the call. Nothing is read for a tool that no budget covers.
 
     Raises:
-        NotCountableError: the call cannot be counted, its sum cannot be held, or nobody can tell what was counted.
+        NotCountableError: the call cannot be counted, its sum cannot be represented, or the usage is unknown.
     """
     if not tool.budgets:
         return NO_USAGE
@@ -147,7 +147,7 @@ def _with_charge(tool: CatalogTool, before: Counters, charge: Charge) -> Counter
 
 
 def _exceeded(budget: Budget, after: Counters) -> str:
-    """Name the first limit of a budget that is passed, or nothing."""
+    """Return the first limit of a budget that is exceeded, or an empty string."""
     limits = {"calls": budget.calls, "amount": budget.amount, "recipients": budget.recipients}
     return next((name for name, limit in limits.items() if limit is not None and getattr(after, name) > limit), "")
 
@@ -158,7 +158,7 @@ def _counters(counted: Counters) -> dict[str, Any]:
 
 
 def usage_type(budgets: Iterable[Budget]) -> RecordOf:
-    """The type of ``context.usage`` for a tool: one record for each budget that counts it."""
+    """Return the type of ``context.usage`` for a tool: one record for each budget that covers it."""
     after = _record(calls=_NUMBER, amount=_AMOUNT, recipients=_NUMBER)
     budget = _record(
         calls=_NUMBER, amount=_AMOUNT, recipients=_NUMBER, new_recipients=_NUMBER, new_recipient=_BOOL, after=after

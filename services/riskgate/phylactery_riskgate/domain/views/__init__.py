@@ -1,1 +1,1 @@
-"""What a person is shown of a call."""
+"""Views of a call for approvers."""

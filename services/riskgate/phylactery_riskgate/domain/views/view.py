@@ -1,4 +1,4 @@
-"""What an approver sees of a bound call: its arguments, where each is from, and what is new since the last approved."""
+"""An approver's view of a bound call: its arguments, their origins, and changes since the last approved call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from phylactery_riskgate.domain.views.visible import escapes, escapes_backwards,
 _NOTE = "…«{count:,} characters left out»…"
 _NOTE_ROOM = 40
 _CONTEXT = 64
-"""Characters beside what is shown that are looked at too: a letter poses within its word, and marks pile up."""
+"""The number of context characters examined around a cut: a look-alike depends on its word, and marks combine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class Abridged:
 
 
 def abridge(text: str, limit: int) -> Abridged:
-    """Make a JSON text visible in at most ``limit`` characters, 60 or more; of a longer one the middle is left out.
+    """Make a JSON text visible in at most ``limit`` characters, 60 or more; a longer one is cut in the middle.
 
-    Who writes a value chooses where in it something stands, so that its beginning alone tells nothing of its end. Each
-    piece of JSON's own escapes is shown whole or not at all.
+    The author of a value chooses where in it something is, so its beginning alone says nothing about its end. Each JSON
+    escape is shown whole or not at all.
     """
-    whole = make_visible(text, limit) if len(text) <= limit else None  # nothing is shown by less than it is
+    whole = make_visible(text, limit) if len(text) <= limit else None  # a display is never shorter than the text
     if whole is not None and Mark.CUT not in whole.marks:
         return Abridged(whole.text, whole.marks)
     room = limit - _NOTE_ROOM
@@ -51,9 +51,9 @@ def abridge(text: str, limit: int) -> Abridged:
 
 
 def _escape_around(text: str, index: int) -> tuple[int, int]:
-    """Return where the JSON escape begins and end that a cut at ``index`` would part; ``index`` if it parts none."""
+    """Return the bounds of the JSON escape that a cut at ``index`` would split; ``index`` if it splits none."""
     begin = text.rfind("\\", max(0, index - 5), index)
-    if begin < 0 or (begin - len(text[: begin + 1].rstrip("\\"))) % 2:  # a backslash that another one escapes
+    if begin < 0 or (begin - len(text[: begin + 1].rstrip("\\"))) % 2:  # a backslash escaped by another one
         return index, index
     end = begin + (6 if text[begin + 1] == "u" else 2)
     return (begin, end) if end > index else (index, index)
@@ -64,12 +64,12 @@ MAX_PREVIOUS = 500
 MAX_PLACE = 200
 MAX_VIEWS = 1_000
 ROOM, FULL_ROOM = 256 * 1024, 1024 * 1024
-"""Characters of displays in one view, and in one that shows long values whole; what comes after them is cut short."""
+"""The number of display characters in one view, and in one that shows long values whole; the rest is cut short."""
 _SHORT = 80
 SENSITIVE = "«sensitive»"
 
 _PLAIN_ESCAPES = frozenset('"\\nt')
-"""After a backslash: JSON's own way to write quotes, backslashes, line breaks and tabs, which deceives nobody."""
+"""JSON escapes that cannot deceive a reader: quotes, backslashes, line breaks and tabs."""
 _ABSENT = object()
 Place = tuple[str, ...]
 
@@ -91,11 +91,11 @@ def call_view(
     room: int = ROOM,
     full: bool = False,
 ) -> CallView:
-    """Show every bound argument, control arguments first, with nothing in it that could deceive a reader.
+    """Return a view of every bound argument, control arguments first, with nothing that could deceive a reader.
 
-    A control argument inside another argument gets a view of its own, so that no long neighbour pushes it out.
-    ``previous`` is what was approved last, None where nothing was; ``task`` is what was known of the call when it was
-    decided; ``room`` is in characters; with ``full`` each value is shown as long as it is, while there is FULL_ROOM.
+    A control argument inside another argument has its own view, so that a long neighbour cannot displace it.
+    ``previous`` is the last approved call, None if there is none. ``task`` is what was known of the call when it was
+    decided. ``room`` is in characters; with ``full`` each value is shown whole, up to FULL_ROOM in total.
     """
     viewer = _Viewer(bound.arguments, previous, frozenset(pointers.parse(text) for text in tool.sensitive), task)
     places = _places(tool, bound.arguments, previous or {})
@@ -110,7 +110,7 @@ def call_view(
 
 
 def _places(tool: CatalogTool, arguments: Json, previous: Json) -> list[tuple[Place, bool]]:
-    """Return what is shown, in its order: control arguments, then the others, each with those that are gone last."""
+    """Return what is shown, in order: control arguments, then the others, each followed by those no longer present."""
     controls = [pointers.parse(text) for text in tool.controls]
     found = [(place, True) for place in controls if _at(arguments, place) is not _ABSENT]
     found += [(place, True) for place in controls if _gone(place, arguments, previous)]
@@ -134,7 +134,7 @@ def _at(value: Any, place: Place) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Viewer:
-    """Shows one argument after the other; the previous arguments are None where there is nothing to compare with."""
+    """A builder of argument views; the previous arguments are None if there is nothing to compare with."""
 
     arguments: Json
     previous: Json | None
@@ -142,7 +142,7 @@ class _Viewer:
     task: TaskFacts
 
     def view(self, place: Place, *, control: bool, limit: int) -> ArgumentView:
-        """Show the argument at a place, where it is now, and where it was."""
+        """Return the view of the argument at a place, in the current and the previous call."""
         path = make_visible(pointers.pointer(place), pointers.MAX_POINTER)
         hidden = any(place[: len(above)] == above for above in self.sensitive)
         now, before = _at(self.arguments, place), _at(self.previous, place)
@@ -157,7 +157,7 @@ class _Viewer:
         )
 
     def _origin(self, place: Place) -> tuple[int | None, str]:
-        """Return the worst that is known of a value or of any part of it; what has no evidence is from nowhere."""
+        """Return the worst known origin of a value or of any part of it; without evidence it is the unknown origin."""
         if not self.task.shown:
             return None, ""
         found = [one for one in self.task.arguments if _overlap(pointers.parse(one.path), place)]
@@ -177,7 +177,7 @@ class _Viewer:
         return replace(display, marks=display.marks | inside | escapes)
 
     def _without(self, value: Any, place: Place) -> Any:
-        """Return the value with the sensitive ones inside it hidden."""
+        """Return the value with the sensitive parts hidden."""
         if not isinstance(value, dict) or not any(hidden[: len(place)] == place for hidden in self.sensitive):
             return value
         return {
@@ -187,7 +187,7 @@ class _Viewer:
 
 
 def _overlap(one: Place, other: Place) -> bool:
-    """Return whether one of two places lies within the other."""
+    """Return True if one of two places is within the other."""
     shared = min(len(one), len(other))
     return one[:shared] == other[:shared]
 
@@ -207,7 +207,7 @@ def _ordered(marks: frozenset[Mark]) -> tuple[Mark, ...]:
 
 
 def _escapes_controls(text: str) -> bool:
-    """Return whether JSON's own escapes hide a control character such as the escape of a terminal sequence."""
+    """Return True if JSON escapes hide a control character, such as the escape of a terminal sequence."""
     index = text.find("\\")
     while index >= 0:
         if text[index + 1] not in _PLAIN_ESCAPES:

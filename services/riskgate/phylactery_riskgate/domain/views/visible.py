@@ -1,4 +1,4 @@
-"""Makes text safe to show: nothing unprintable, nothing that looks like something else."""
+"""Escaping of text for safe display: nothing unprintable, and no look-alikes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from phylactery_riskgate.domain.model import Mark
 from phylactery_riskgate.domain.views import look_alikes
 
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and marks that print as nothing at all."""
+"""Letters and marks that are invisible when printed."""
 
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Characters that change the direction of reading (Unicode TR 9)."""
+"""Characters that change the writing direction (Unicode TR 9)."""
 
 _NO_CHARACTERS = frozenset({"Cc", "Co", "Cs", "Cn"})
 _BLANKS = frozenset({"Cf", "Zl", "Zp", "Zs"})
@@ -25,42 +25,42 @@ _LATIN_1_END = 0x100
 _FIRST_PAIR = 0x10000
 """From here on JSON writes a character as two surrogates (RFC 8259, section 7)."""
 _MAX_MARKS = 3
-"""So many combining marks on one letter write a language; more paint over their neighbours."""
+"""The number of combining marks on one letter that occurs in languages; more cover their neighbours."""
 
 _WORD = re.compile(r"\\.|([^\W_]+)")
-"""A word, or what a backslash escapes: the n of a line break belongs to no word."""
+"""A word, or an escaped character: the n of a line break does not belong to a word."""
 
 _CLOSE_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "COPTIC", "ARMENIAN", "CHEROKEE", "GEORGIAN", "LISU"})
-"""Scripts whose letters pass for one another's; no language writes a word in two of them."""
+"""Scripts with look-alike letters; no language mixes two of them in a word."""
 
 
 Escape: TypeAlias = "tuple[int, str, Mark]"
-"""A character that is not shown as it is: its place, what is written instead, and why."""
+"""A character to escape: its position, its replacement, and the reason."""
 
 _Posing: TypeAlias = "tuple[int, int, dict[str, Mark]]"
-"""A word by where it begins and ends, and those of its characters that pose in it, and how."""
+"""A word's bounds, its look-alike characters, and their kind."""
 
 _BLOCK = 4_096
-"""Characters that are looked at together, and more where a word goes on."""
+"""The number of characters examined together; more if a word continues."""
 _BREAK = re.compile(r"(?<!\\)(?=[\W_])")
 _KINDS = 4_096
-"""Characters whose kind is remembered: some alphabets."""
+"""The number of characters whose kind is cached: some alphabets."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleText:
-    """Text that is safe to show; ``marks`` says what was written as an escape, and whether it was cut off."""
+    """Text that is safe to show; ``marks`` says what was escaped, and whether it was cut off."""
 
     text: str
     marks: frozenset[Mark] = frozenset()
 
 
 def make_visible(text: str, limit: int) -> VisibleText:
-    """Write everything that could deceive a reader as a backslash-u escape, and cut at ``limit`` characters.
+    """Escape everything that could deceive a reader as backslash-u, and cut at ``limit`` characters.
 
-    These are: control characters, bidirectional marks, zero-width and other invisible characters, piled-up marks,
-    characters that are another form of an ASCII letter or digit, and letters of another script in, or posing as, a
-    Latin word.
+    Escaped are: control characters, bidirectional marks, zero-width and other invisible characters, stacked combining
+    marks, characters that are another form of an ASCII letter or digit, and letters of another script in a Latin word,
+    or imitating one.
     """
     looked_at = text[: limit + 1]
     if looked_at.isascii() and looked_at.isprintable():
@@ -74,7 +74,7 @@ def make_visible(text: str, limit: int) -> VisibleText:
 
 
 def escapes(text: str) -> Iterator[Escape]:
-    """Yield what is not shown as it is, first to last; a piece of the text is looked at when it is asked for."""
+    """Yield the characters to escape, first to last, examining the text lazily."""
     for block in _blocks(text):
         posing = _posing_words(text, *block)
         for begin, end in _pieces(*block):
@@ -82,7 +82,7 @@ def escapes(text: str) -> Iterator[Escape]:
 
 
 def escapes_backwards(text: str) -> Iterator[Escape]:
-    """Yield the same last to first, with places counted from the end: that of the last character is 0."""
+    """Yield the same last to first, with positions counted from the end: that of the last character is 0."""
     last = len(text) - 1
     for block in reversed([*_blocks(text)]):
         posing = _posing_words(text, *block)
@@ -92,9 +92,9 @@ def escapes_backwards(text: str) -> Iterator[Escape]:
 
 
 def fitting(found: Iterable[Escape], length: int, room: int) -> tuple[int, list[Escape]]:
-    """Return how many of so many characters fit into a room, and the escapes among these.
+    """Return how many of the characters fit into a room, and the escapes among them.
 
-    It looks at no escape behind the first that does not fit.
+    Escapes after the first that does not fit are not examined.
     """
     kept: list[Escape] = []
     at = size = 0
@@ -110,7 +110,7 @@ def fitting(found: Iterable[Escape], length: int, room: int) -> tuple[int, list[
 
 
 def written(text: str, found: Iterable[Escape]) -> str:
-    """Write a text with its escapes."""
+    """Return a text with its escapes applied."""
     parts: list[str] = []
     at = 0
     for place, piece, _ in found:
@@ -120,7 +120,7 @@ def written(text: str, found: Iterable[Escape]) -> str:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where blocks begin and end; none parts a word, nor a backslash from what it escapes."""
+    """Yield the bounds of blocks; none splits a word, nor a backslash from the character it escapes."""
     begin = 0
     while begin < len(text):
         found = _BREAK.search(text, begin + _BLOCK)
@@ -130,12 +130,12 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield where the pieces of a block begin and end: one, but where a long word makes it large."""
+    """Yield the bounds of a block's pieces: one, unless a long word makes it large."""
     return ((at, min(at + 2 * _BLOCK, end)) for at in range(begin, end, 2 * _BLOCK))
 
 
 def _escapes_of(text: str, begin: int, end: int, words: list[_Posing]) -> list[Escape]:
-    """Return the escapes of one piece. What a character is told by is worked out once for all of its kind."""
+    """Return the escapes of one piece. The result for a kind of character is computed once."""
     piece = text[begin:end]
     if piece.isascii() and piece.isprintable():
         return []
@@ -161,14 +161,14 @@ def _escapes_of(text: str, begin: int, end: int, words: list[_Posing]) -> list[E
 
 
 def _piled_before(text: str, index: int) -> int:
-    """Count the combining marks that end before a place, as far as it matters."""
+    """Count the combining marks that end before a position, up to the limit that matters."""
     before = text[max(0, index - _MAX_MARKS) : index]
     return sum(1 for _ in takewhile(unicodedata.combining, reversed(before)))
 
 
 @lru_cache(maxsize=_KINDS)
 def _mark(char: str) -> Mark | None:
-    """Return why a character is not shown as it is, whatever stands around it."""
+    """Return why a character is escaped regardless of its neighbours."""
     if char.isascii():
         return None if char.isprintable() else Mark.CONTROL
     category = unicodedata.category(char)
@@ -183,17 +183,16 @@ def _mark(char: str) -> Mark | None:
         or "\U000e0100" <= char <= "\U000e01ef"
     ):
         return Mark.INVISIBLE
-    # ª, º and ² are everyday Spanish; past Latin-1 a second form of an ASCII letter or digit is a disguise.
+    # ª, º and ² are common in Spanish; beyond Latin-1 a second form of an ASCII letter or digit is a disguise.
     disguised = ord(char) >= _LATIN_1_END and category[0] in "LN" and unicodedata.normalize("NFKC", char).isascii()
     return Mark.LOOK_ALIKE if disguised or char in look_alikes.MARKS else None
 
 
 def _posing_words(text: str, begin: int, end: int) -> list[_Posing]:
-    """Find words with letters that are not what their word makes of them: where each begins and ends, and which.
+    """Yield the bounds of words that contain look-alikes, and which characters those are.
 
-    These are: letters of another script in a word that has Latin ones, or in a word of scripts that pass for one
-    another; digits of another script beside ASCII; words made only of letters that print like ASCII; and Latin letters
-    that do.
+    These are: letters of another script in a word that has Latin ones, or in a word of mixed look-alike scripts; digits
+    of another script next to ASCII; words made only of letters that look like ASCII; and Latin look-alikes.
     """
     if text[begin:end].isascii():
         return []
@@ -203,7 +202,7 @@ def _posing_words(text: str, begin: int, end: int) -> list[_Posing]:
 
 
 def _posing_in(chars: frozenset[str]) -> dict[str, Mark]:
-    """Return which characters of a word pose in it, and how: which there are matters, not their order."""
+    """Return the look-alike characters of a word, and their kind; their order does not matter."""
     letters = {char for char in chars if char.isalpha()}
     foreign = {char for char in letters if not _latin(char)}
     digits = {char for char in chars if _foreign_digit(char)}

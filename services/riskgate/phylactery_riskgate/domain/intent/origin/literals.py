@@ -21,7 +21,7 @@ _BETWEEN: Final = frozenset({"of", "de", "del", "the"})
 _MONTHS_OF_YEAR, _DAYS_OF_MONTH, _CENTURY = 12, 31, 2000
 _THOUSAND: Final = 3
 _PLAIN: Final = 10**15
-"""Above this, Python writes a whole number in the same form, in a tenth of the time."""
+"""Below this magnitude, Python writes a whole number in the same form, in a tenth of the time."""
 _SHORTEST_DATE: Final = len("1-1-24")
 _LETTERS: Final = ":"
 FARTHEST: Final = 4

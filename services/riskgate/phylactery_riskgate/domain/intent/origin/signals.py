@@ -29,9 +29,9 @@ _MAX_ENCODED: Final = 8
 _DICTATED: Final = 6
 """The number of consecutive tokens that do not coincide by chance."""
 _SHARE: Final = 0.4
-"""The share of a content's triples. With every fifth word replaced, three in five pairs and two in five triples remain."""
+"""The share of a content's triples. With every fifth word replaced, 3 in 5 pairs and 2 in 5 triples remain."""
 _LONG, _LONG_SHARE = 30_000, 0.5
-"""The number of triples of a text so long that it shares many with any other by chance, and the share required there."""
+"""The triples of a text so long that it shares many with any other by chance, and the share required there."""
 _FEW, _SHORT = 3, 6
 """The number of triples beyond any common phrase in a short content, and how many triples a short content has."""
 _SEVERAL: Final = 2
