@@ -43,7 +43,7 @@ _OPTIONAL: Final = frozenset({"part"})
 
 
 class Amendment(NamedTuple):
-    """The request that an earlier message becomes; ``corrects`` is False if it is requested in addition to the first."""
+    """The request that an earlier message becomes; ``corrects`` is False if it is requested additionally."""
 
     request: Request
     corrects: bool

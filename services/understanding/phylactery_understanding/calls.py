@@ -487,7 +487,7 @@ class Match:
         That the object of a reminder was done may be the reason to delete it.
         """
         ask, words, pause = self._ask, self._ask.lexicon, False
-        if not ask.verb.language:  # a model's interpretation has no verb
+        if not ask.verb.language:  # a model's reading has no verb
             return ""
         said, reasons = list[str](), set[int]()
         for token, label in zip(ask.tokens, ask.labels, strict=True):
@@ -518,9 +518,7 @@ class Match:
 
     def _drafted(self) -> str:
         """Return words that ask for a message that is not sent yet: write me an email, a draft."""
-        if (
-            self._call.effects.isdisjoint(_LEAVING) or not self._ask.verb.language
-        ):  # a model's interpretation has no verb
+        if self._call.effects.isdisjoint(_LEAVING) or not self._ask.verb.language:  # a model's reading has no verb
             return ""
         ask = self._ask
         verb = ask.labels.index(Label.VERB)

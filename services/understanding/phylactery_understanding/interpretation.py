@@ -1,9 +1,9 @@
-"""Check what a model read in a message against its words, and compare a call with what is left.
+"""Validation of a model's interpretation of a message, and comparison of a call with the result.
 
-A model is shown a person's words and the names of tools, nothing else, and says which words are what. Nothing is
-believed that does not stand there: a literal counts at its own place alone, outside what was pasted, and the operators
-the grammar knows itself stay what they are. What counts is put in the grammar's own terms, so that one matcher compares
-every call.
+A model is given a person's words and the names of tools, nothing else, and returns which words have which role.
+Everything it returns must occur in the words: a literal counts only at its own place, outside of pasted text, and
+operators that the grammar recognizes keep their meaning. The valid rest is converted to the grammar's terms, so that
+one matcher compares every call.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ INTERPRETER: Final = "interpreter"
 MAX_ASKS: Final = 8
 MAX_SLOTS: Final = 24
 MAX_LITERAL: Final = 4_000
-"""Characters of one literal."""
+"""The maximum length of one literal, in characters."""
 MAX_QUANTITY: Final = 100
 MAX_BACK: Final = 3
-"""Messages before the newest one that an ask may quote."""
+"""The number of messages before the newest one that an ask may quote."""
 MAX_ALSO: Final = 4
-"""Words that say when, beside the first."""
+"""The number of further time expressions."""
 MAX_WORDS: Final = 8_000
-"""Characters of a message that is interpreted; a longer one is a document."""
+"""The maximum length of an interpreted message, in characters; a longer one is a document."""
 
 _LONG_QUOTE: Final = 25
-"""Tokens; who quotes more pastes a text."""
+"""The maximum length of a quotation in tokens; a longer one is pasted text."""
 _LONG_PART, _MANY_LINES = 600, 8
-"""Characters and lines of a later paragraph that is rather pasted than said."""
+"""The length, in characters and lines, from which a later paragraph is more likely pasted than said."""
 _FENCES: Final = (re.compile("```"), re.compile(r'^[ \t]{0,8}(?:~{3,}|"{3,})[^\n"~]{0,40}$', re.MULTILINE))
 _TAG: Final = re.compile(r"<([a-z][a-z0-9_-]{0,39})(?:\s[^<>]{0,200})?>", re.IGNORECASE)
 _MAX_TAGS: Final = 64
@@ -69,23 +69,23 @@ _FORWARDED: Final = re.compile(
 )
 _SENTENCE_ENDS: Final = frozenset(".!?…;")
 _ANYWHERE: Final = frozenset({"retraction", "irony", "announce"})
-"""Operators that say something of the whole message."""
+"""Operators that apply to the whole message."""
 _PAIR: Final = 2
 _FIRST: Final = 3
-"""Tokens of a sentence within which a scenario is opened: imagine that, what if."""
+"""The number of tokens of a sentence in which a scenario may be introduced: imagine that, what if."""
 _NEAR: Final = 6
-"""Tokens behind a negation within which its verb stands: I don't want you to send it."""
+"""The number of tokens after a negation in which its verb may occur: I don't want you to send it."""
 _NEEDING: Final = frozenset({"need", "want", "needed", "hace", "falta", "quiero", "necesito", "ya", "anymore"})
 _KEEPING: Final = frozenset({"remind", "reminder", "remember", "alarm"})
 _ENDING: Final = frozenset({"cancel", "stop", "disable", "forget"})
-"""Effects that people ask for by saying that they need something no more."""
+"""Effects that people request by saying that they no longer need something."""
 _SPEAKER: Final = 5
-"""Tokens within which a line says who speaks."""
+"""The number of tokens in which a line may name its speaker."""
 _JOINTS: Final = frozenset(
     {"and", "y", "e", "but", "pero", "sino", "then", "luego", "et", "mais", "und", "aber", "ma", "mas"}
 )
 _ASKED_OF: Final = frozenset({"me", "nos", "le", "les", "lo", "la", "los", "las"})
-"""What a request in the form of a question may begin with: me apuntas leche?"""
+"""Openings of a request in the form of a question: me apuntas leche?"""
 _HOURS, _DAYS = 25, 31
 _FIRSTS: Final = {"first": 1, "primero": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3}
 _EVERY: Final = frozenset({"every", "each", "cada"})
@@ -99,21 +99,21 @@ _EARLIER: Final = frozenset({"before", "earlier", "antes"})
 _TIMES: Final[Mapping[str, int]] = dict.fromkeys(("double", "twice", "dobla", "duplica", "doble"), 2) | dict.fromkeys(
     ("k", "mil", "thousand", "grand", "lucas", "luca"), 1_000
 )
-"""Words by which a number beside them is multiplied."""
+"""Words that multiply an adjacent number."""
 _PARTS: Final = re.compile(r"[^a-z0-9]+")
 _FILE: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9]+")
 _AROUND: Final = (Label.VERB, Label.GOAL, Label.ARTICLE, Label.FILLER, Label.TIME)
 _TELLING: Final = frozenset({"cuento", "comento", "comente", "explico", "digo", "dije", "contaba"})
-"""Forms by which a person tells something themselves, and nobody else did: te cuento."""
+"""Forms by which a person reports something themselves, so that no one else is the speaker: te cuento."""
 _FORGETTING: Final = "forget"
 _GOALS: Final = frozenset({Label.OBJECT, Label.QUOTE, Label.TIME})
-"""What a word of an ask is labelled that may name what something is done to, or a number of it."""
+"""Labels of words that may name the object of an ask, or a quantity of it."""
 _QUOTES: Final = tuple("\"'“«„`‘")
 _TOLD_TO: Final = frozenset({"te", "os", "le", "les", "vos"})
 _OTHERWISE: Final = frozenset(
     "otro otra otros otras other another different else but pero instead distinto distinta diferente".split()
 )
-"""Words by which something is wanted otherwise than it was said before."""
+"""Words that replace what was said before."""
 _ANOTHER: Final = frozenset({"otro", "otra", "another"})
 _MEANING_THAT: Final = frozenset("that this those these it them eso esto esos esas estos estas ello".split())
 _POINTING: Final = frozenset({"that", "this", "esa", "ese", "esta", "este", "eso", "esto", "aquel", "aquella"})
@@ -121,7 +121,7 @@ _OWNING: Final = frozenset({"of", "de", "del"})
 _STOPS: Final = frozenset({Kind.MARK, Kind.BREAK})
 _RELATIVE: Final = frozenset({"que", "that", "which", "who"})
 _BETWEEN: Final = "\n\n"
-"""What stands between messages that are read as one text."""
+"""The separator between messages that are read as one text."""
 _TAKING: Final = frozenset({"retraction", "irony"})
 _ADDING: Final = frozenset({"add", "append"})
 _WRITING: Final = frozenset({"write", "compose", "create", "replace", "edit", "put", "set"})
@@ -149,7 +149,7 @@ _MEANINGS: Final[Mapping[Mode, frozenset[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Some characters of the words, and where they begin; ``back`` is how many messages before the newest that is."""
+    """A range of characters and its text; ``back`` is how many messages before the newest it is in."""
 
     text: str
     start: int
@@ -157,11 +157,11 @@ class Span:
 
     @property
     def stop(self) -> int:
-        """Where they end."""
+        """The end of the range."""
         return self.start + len(self.text)
 
     def stands_in(self, text: str) -> bool:
-        """Return whether a text holds them there."""
+        """Return True if a text contains the span at its place."""
         return bool(self.text.strip()) and self.start >= 0 and text[self.start : self.stop] == self.text
 
 
@@ -175,10 +175,10 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class InterpretedAsk:
-    """One thing that a model read in a message.
+    """One ask in a model's interpretation of a message.
 
-    ``content`` are the words to be written or said, ``composed`` says that the person left them to whoever writes;
-    where neither is so, there are none. ``quantity`` is how many calls are asked for, 0 for as many as a set holds.
+    ``content`` are the words to be written or said; ``composed`` says that the person left the words to the model. If
+    neither is set, there is no content. ``quantity`` is how many calls are requested, 0 for all of a set.
     """
 
     tool: str
@@ -192,43 +192,43 @@ class InterpretedAsk:
 
     @property
     def times(self) -> tuple[Span, ...]:
-        """The words that say when, which may stand apart: every month, and the hour behind it."""
+        """Return the time expressions, which may be apart: every month, and the hour after it."""
         return (self.time, *self.also_time) if self.time is not None else self.also_time
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """Every literal."""
+        """Return every literal."""
         return (*(one.span for one in self.slots), *((self.content,) if self.content is not None else ()), *self.times)
 
     @property
     def back(self) -> int:
-        """How many messages before the newest its first words stand."""
+        """Return how many messages before the newest its first words are."""
         return max((one.back for one in self.spans), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Interpretation:
-    """What a model read in a message: the version of what it was told, its name, and the asks."""
+    """A model's interpretation of a message: the prompt's version, the model's name, and the asks."""
 
     version: str
     model: str
     asks: tuple[InterpretedAsk, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Write it as JSON."""
+        """Return it as JSON."""
         return {"version": self.version, "model": self.model, "asks": [_ask_to_json(one) for one in self.asks]}
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Interpretation:
-        """Read what ``to_json`` wrote."""
+        """Return the interpretation encoded by ``to_json``."""
         return Interpretation(value["version"], value["model"], tuple(map(_ask_from_json, value["asks"])))
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedAsk:
-    """An ask that counts, in the grammar's terms; ``half`` says that something pasted stands near it.
+    """A valid ask in the grammar's terms; ``half`` says that there is pasted text near it.
 
-    Where it quotes earlier messages, the ``newest`` begins there.
+    If it quotes earlier messages, ``newest`` is where the newest one begins.
     """
 
     ask: InterpretedAsk
@@ -238,19 +238,19 @@ class CheckedAsk:
 
 
 def pasted(text: str) -> list[tuple[int, int]]:
-    """Return where something stands in words that nobody said: fenced, tagged, cited, forwarded, quoted at length."""
+    """Return the text that is not the person's statement: fenced, tagged, cited, forwarded, quoted at length."""
     return merged_spans(_pasted(text))
 
 
 def joined(messages: Sequence[str], back: int) -> tuple[str, tuple[int, ...]]:
-    """Return the newest messages as one text, and where each begins that is so many before the newest."""
+    """Return the newest messages as one text, and the start of each by how many before the newest it is."""
     some = messages[-1 - back :]
     starts = [sum(len(one) + len(_BETWEEN) for one in some[:place]) for place in range(len(some))]
     return _BETWEEN.join(some), tuple(reversed(starts))
 
 
 def within(ask: InterpretedAsk, starts: Sequence[int]) -> InterpretedAsk:
-    """Return an ask with its places those of a text that ``joined`` made."""
+    """Return an ask with its positions converted to those of a text built by ``joined``."""
 
     def moved(span: Span) -> Span:
         return replace(span, start=span.start + starts[span.back] if span.back < len(starts) else -1)
@@ -267,9 +267,9 @@ def within(ask: InterpretedAsk, starts: Sequence[int]) -> InterpretedAsk:
 def check(
     interpretation: Interpretation, request: Request, *, half: bool = False, newest: int = 0
 ) -> tuple[CheckedAsk, ...]:
-    """Return the asks of an interpretation that count. ``half`` says that somebody else saw something pasted.
+    """Return the valid asks of an interpretation. ``half`` says that the caller detected pasted text.
 
-    Of several messages as one text, the ``newest`` begins there: all of it belongs to the ask, whatever was quoted.
+    Of several messages as one text, the last begins at ``newest``: all of it belongs to the ask, whatever was quoted.
     """
     if len(request.text) > MAX_WORDS or (request.fault is not None and request.fault.kind in _UNREADABLE):
         return ()
@@ -291,7 +291,7 @@ def understand_interpreted(
     used: Mapping[int, int] = MappingProxyType({}),
     done: Collection[int] = (),
 ) -> Understanding:
-    """Return how far the asks of an interpretation that count yield a call; ``used`` and ``done`` as in understand."""
+    """Return how far the valid asks of an interpretation yield a call; ``used`` and ``done`` as in understand."""
     best = NOTHING
     for place, one in enumerate(asks):
         if one.ask.tool == call.tool:
@@ -319,13 +319,13 @@ def _by(one: CheckedAsk, request: Request, call: Call) -> Understanding:
 
 
 class _Interpreted(Match):
-    """The comparison of an interpreted ask with a call: content that was left open brings in nothing from elsewhere."""
+    """The comparison of an interpreted ask with a call: content left open must not come from an untrusted text."""
 
     def __init__(self, request: Request, one: CheckedAsk, call: Call) -> None:
         super().__init__(request, one.parsed, call)
         self._one = one.ask
         self._shifts = False
-        if one.ask.quantity != 1:  # what stands in the slots is for the other calls
+        if one.ask.quantity != 1:  # slot words belong to the other calls
             spans = [slot.span for slot in one.ask.slots]
             self._used.update(
                 at for at, token in enumerate(one.parsed.tokens) if any(_holds(span, token) for span in spans)
@@ -344,11 +344,11 @@ class _Interpreted(Match):
         if self._one.content is None:
             return Fault("content", texts[0].name)
         if _is_file(self._one.content, self._request.tokens) and not self._one.content.text.startswith(_QUOTES):
-            return Fault("content", "file")  # a name of a file beside the one that is written is rather its source
+            return Fault("content", "file")  # a file name next to the written one is more likely its source
         return super()._contents(texts)
 
     def _undated(self, values: Sequence[str]) -> list[str]:
-        """Return contents without the day the person wrote on, or its month: whoever keeps a log dates it."""
+        """Return contents without the date of the message, or its month: a log entry usually has its date."""
         day = self._call.day.isoformat() if self._call.day is not None else ""
         dated = re.compile(rf"\b{day[:7]}(?:{day[7:]})?(?![-\w])") if day else None
         return [dated.sub(" ", one) if dated is not None else one for one in values]
@@ -369,12 +369,13 @@ class _Interpreted(Match):
 
     def _spoken_of(self, dates: Sequence[Argument]) -> str:
         found = super()._spoken_of(dates)
-        return "" if self._shifts and found in _EARLIER else found  # the day before at 18:00 is no time until 18:00
+        return "" if self._shifts and found in _EARLIER else found  # the day before at 18:00 is not a time until 18:00
 
     def _framed(self) -> str:
-        """Return words outside the ask that say how it is meant, and are none that the content says, too.
+        """Return words outside the ask that qualify it and are not part of the content.
 
-        Where no such words are listed for a language, the verb the grammar heard and what is done with are its own.
+        For a language without a list of such words, the verb that the grammar recognized and its object count as the
+        ask's own.
         """
         framed = super()._framed()
         if not framed:
@@ -399,7 +400,7 @@ class _Interpreted(Match):
         return next((one.raw for one in left), "")
 
     def _leads(self, token: Token, span: Span) -> bool:
-        """Return whether a word stands right before a value, and so says what it is: um arquivo a.txt."""
+        """Return True if a word right before a value says what it is: um arquivo a.txt."""
         between = self._request.text[token.stop : span.start]
         return token.stop <= span.start and not between.strip(" :\"'“„«")
 
@@ -413,7 +414,7 @@ class _Interpreted(Match):
         return True
 
     def _open(self, values: Sequence[str]) -> Fault | None:
-        """Return what keeps content from being left to the writer: a memory is never made up, nor a text unread."""
+        """Return why content cannot be left to the model: a memory must not be invented, a text must have been read."""
         request = self._request
         if not self._makes():
             said = [one for one in request.tokens if one.kind is not Kind.BREAK]
@@ -432,7 +433,7 @@ class _Interpreted(Match):
 
 
 def _stands(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> bool:
-    """Return whether every literal stands at its place, apart from the others, and outside what is nobody's word."""
+    """Return True if every literal is at its place, does not overlap others, and is the person's own statement."""
     text = request.text
     spans = sorted(ask.spans, key=lambda one: one.start)
     if not ask.tool or len(spans) > MAX_SLOTS or not 0 <= ask.quantity <= MAX_QUANTITY:
@@ -447,7 +448,7 @@ def _stands(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, 
 
 
 def _is_cut(span: Span, tokens: Sequence[Token]) -> bool:
-    """Return whether a literal is a part of a longer one: bob@x.example of notbob@x.example."""
+    """Return True if a literal is a part of a longer one: bob@x.example of notbob@x.example."""
     return any(
         one.kind not in {Kind.QUOTE, Kind.BREAK, Kind.MARK}
         and (one.start < span.start < one.stop or one.start < span.stop < one.stop)
@@ -457,7 +458,7 @@ def _is_cut(span: Span, tokens: Sequence[Token]) -> bool:
 
 
 def _is_inside(span: Span, tokens: Sequence[Token], ask: InterpretedAsk) -> bool:
-    """Return whether a slot or a time stands within a quotation it is not the whole of."""
+    """Return True if a slot or a time is within a quotation that it does not fill."""
     if span is ask.content:
         return False
     return any(
@@ -470,19 +471,19 @@ def _is_inside(span: Span, tokens: Sequence[Token], ask: InterpretedAsk) -> bool
 
 
 def _opened(tokens: Sequence[Token]) -> list[Token]:
-    """Return words with those in quotation marks."""
+    """Return words including those in quotations."""
     inner = ([one] if one.kind is not Kind.QUOTE else tokenize(one.raw.strip("\"'“”«»")) for one in tokens)
     return [one for some in inner for one in some if one.kind is not Kind.BREAK]
 
 
 def _is_file(span: Span, tokens: Sequence[Token]) -> bool:
-    """Return whether words are the name of a file and nothing else."""
+    """Return True if words are the name of a file and nothing else."""
     said = [one for one in tokens if _holds(span, one) and one.kind is not Kind.MARK]
     return len(said) == 1 and said[0].kind is Kind.LITERAL and is_file_name(said[0].text)
 
 
 def _quotes_something(request: Request, taken: Sequence[Span]) -> bool:
-    """Return whether the words quote what is neither a value nor content."""
+    """Return True if the words quote something that is neither a value nor content."""
     return any(
         one.kind is Kind.QUOTE and not any(span.start < one.stop and one.start < span.stop for span in taken)
         for one in request.tokens
@@ -519,7 +520,7 @@ def _pasted(text: str) -> Iterator[tuple[int, int]]:
 
 
 class _Scope:
-    """Where an ask stands in a message: its sentences, its clauses, and the operators around it."""
+    """The surroundings of an ask in a message: its sentences, its clauses, and the operators near it."""
 
     def __init__(
         self, ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]], newest: int = 0
@@ -528,7 +529,7 @@ class _Scope:
         self.covered = [_is_covered(ask, one) for one in self.tokens]
         self.sentences = _parts(self.tokens, _SENTENCE_ENDS)
         clauses = _clauses(request, self.sentences)
-        everywhere = not any(self.covered)  # an ask without a literal may stand anywhere
+        everywhere = not any(self.covered)  # an ask without a literal may be anywhere
         self.mine = {self.sentences[at] for at, is_so in enumerate(self.covered) if is_so or everywhere}
         near = {clauses[at] for at, is_so in enumerate(self.covered) if is_so or everywhere}
         late = [at for at, one in enumerate(self.tokens) if newest and one.start >= newest]
@@ -543,7 +544,7 @@ class _Scope:
         self.is_near = [clause in near or clause in empty for clause in clauses]
 
     def begins(self, place: int) -> bool:
-        """Return whether a sentence begins at a place."""
+        """Return True if a sentence begins at a place."""
         before = self.tokens[place - 1] if place else None
         return before is None or before.text in _SENTENCE_ENDS or before.kind is Kind.BREAK
 
@@ -553,7 +554,7 @@ def _is_covered(ask: InterpretedAsk, token: Token) -> bool:
 
 
 def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]], newest: int = 0) -> Fault | None:
-    """Return an operator of the grammar that keeps words from being this ask, None where there is none."""
+    """Return an operator of the grammar that prevents words from being this ask, or None."""
     scope = _Scope(ask, request, strange, newest)
     for at, _, fault in scope.operators:
         if scope.covered[at]:
@@ -564,7 +565,7 @@ def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, in
             return fault
     mine = scope.mine
     return (
-        _asked_about(request, scope.sentences, scope.asking)  # what was asked about before may be what is meant now
+        _asked_about(request, scope.sentences, scope.asking)  # what was mentioned before may be what is meant now
         or _told(scope.tokens, scope.sentences, mine)
         or _done_by_another(scope)
         or _other_mode(ask, request)
@@ -592,7 +593,7 @@ def _vetoes(scope: _Scope, ask: InterpretedAsk, at: int, fault: Fault) -> bool:
 
 
 def _denies(scope: _Scope, ask: InterpretedAsk, at: int, words: str) -> bool:
-    """Return whether a negation may deny an ask: any does but a reason that people give, or a need that ended."""
+    """Return True if a negation may negate an ask; reasons that people give and ended needs do not."""
     lexicon, size = scope.words, len(words.split())
     texts = [one.text for one in scope.tokens]
     reason = max(lexicon.match("reason", texts, place) - (at - place) for place in range(max(at - 1, 0), at + 1))
@@ -611,27 +612,27 @@ def _denies(scope: _Scope, ask: InterpretedAsk, at: int, words: str) -> bool:
 
 
 def _is_yes(tokens: Sequence[Token], newest: int) -> bool:
-    """Return whether the newest of several messages begins with a yes."""
+    """Return True if the newest of several messages begins with a yes."""
     first = next((one for one in tokens if one.start >= newest and one.kind is Kind.WORD), None)
     return bool(newest) and first is not None and read_answer(first.text) == "yes"
 
 
 def _contrasts(scope: _Scope, ask: InterpretedAsk, at: int, size: int) -> bool:
-    """Return whether a negation only sets one number against another that is meant nowhere: at 6, not 5."""
+    """Return True if a negation only contrasts one number with another that is not used: at 6, not 5."""
     before, behind = scope.tokens[at - 1 : at], scope.tokens[at + size : at + size + 1]
     numbers = all(one.kind is Kind.NUMBER for one in (*before, *behind)) and len(before) == len(behind) == 1
     return numbers and not any(_is_covered(ask, one) for one in behind)
 
 
 def _begins_anew(scope: _Scope, ask: InterpretedAsk, at: int, size: int) -> bool:
-    """Return whether a request follows a word that only corrects what was said before it: actually ship it to her."""
+    """Return True if a request follows a word that only corrects the text before: actually ship it to her."""
     behind = scope.tokens[at + size : at + size + 1]
     follows = bool(behind) and behind[0].kind is Kind.WORD and bool(scope.words.verb(behind[0].text))
     return follows and scope.begins(at) and all(one.start > scope.tokens[at].start for one in ask.spans)
 
 
 def _goes_on(ask: InterpretedAsk, tokens: Sequence[Token], at: int, words: Lexicon) -> bool:
-    """Return whether nothing but the ask stands behind a word that only corrects: sorry, wednesday."""
+    """Return True if only the ask follows a word that corrects: sorry, wednesday."""
     behind = [one for one in tokens[at + 1 :] if one.kind not in {Kind.MARK, Kind.BREAK}]
     said = [_is_covered(ask, one) for one in behind]
     return any(said) and all(
@@ -641,7 +642,7 @@ def _goes_on(ask: InterpretedAsk, tokens: Sequence[Token], at: int, words: Lexic
 
 
 def _covered_by(ask: InterpretedAsk, tokens: Sequence[Token]) -> Iterator[int]:
-    """Return the places of the tokens of an ask's content."""
+    """Return the positions of the tokens of an ask's content."""
     content = ask.content
     if content is not None:
         yield from (at for at, one in enumerate(tokens) if content.start < one.stop and one.start < content.stop)
@@ -668,7 +669,7 @@ def _operator_at(words: Lexicon, texts: Sequence[str], place: int) -> tuple[int,
 
 
 def _parts(tokens: Sequence[Token], ends: frozenset[str]) -> list[int]:
-    """Return the number of the sentence of each token."""
+    """Return the sentence number of each token."""
     found, number = [], 0
     for one in tokens:
         found.append(number)
@@ -678,7 +679,7 @@ def _parts(tokens: Sequence[Token], ends: frozenset[str]) -> list[int]:
 
 
 def _clauses(request: Request, sentences: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the clause of each token: the ask the grammar put it in, else what stands between two joints."""
+    """Return the clause of each token: the ask the grammar assigned it to, or the text between two joints."""
     asks = {id(token): number for number, ask in enumerate(request.asks, 1) for token in ask.tokens}
     found: list[tuple[int, int]] = []
     number = -1
@@ -690,7 +691,7 @@ def _clauses(request: Request, sentences: Sequence[int]) -> list[tuple[int, int]
 
 
 def _empty_clauses(request: Request, clauses: Sequence[tuple[int, int]], operators: set[int]) -> set[tuple[int, int]]:
-    """Return the clauses that say nothing beside their operators: they speak of what was asked elsewhere."""
+    """Return the clauses with operators only: they refer to another clause."""
     words = request.lexicon
     names = ("stop", "article", "please", "phatic", *OPERATORS)
     saying = {
@@ -705,7 +706,7 @@ def _empty_clauses(request: Request, clauses: Sequence[tuple[int, int]], operato
 
 
 def _asked_about(request: Request, sentences: Sequence[int], mine: set[int]) -> Fault | None:
-    """Return the question that one of the sentences is, where it is no polite request."""
+    """Return the question in a sentence, if there is one and it is not a polite request."""
     words = request.lexicon
     for number in mine:
         said = [
@@ -716,7 +717,7 @@ def _asked_about(request: Request, sentences: Sequence[int], mine: set[int]) -> 
         texts = [one.text for one in said]
         opening = next((at for at, one in enumerate(said) if one.text != "¿"), len(said))
         asks = opening < len(said) and bool(words.match("question", texts, opening))
-        # What asks by its first word is begged at its first word: what for, can you tell me; but not what can you do.
+        # A question word may open a request by itself: what for, can you tell me; but not what can you do.
         polite = any(words.match("polite", texts, at) for at in ([opening] if asks else range(len(texts))))
         beg = not asks and not _ASKED_OF.isdisjoint(texts[opening : opening + 1])
         if (asks or "?" in texts) and not polite and not beg:
@@ -725,7 +726,7 @@ def _asked_about(request: Request, sentences: Sequence[int], mine: set[int]) -> 
 
 
 def _told(tokens: Sequence[Token], sentences: Sequence[int], mine: set[int]) -> Fault | None:
-    """Return that one of the sentences tells who said it: Bob (manager): send it."""
+    """Return a sentence that states its speaker: Bob (manager): send it."""
     for number in mine:
         said = [one for one, of in zip(tokens, sentences, strict=True) if of == number and one.kind is not Kind.BREAK]
         head = said[:_SPEAKER]
@@ -735,7 +736,7 @@ def _told(tokens: Sequence[Token], sentences: Sequence[int], mine: set[int]) -> 
 
 
 def _done_by_another(scope: _Scope) -> Fault | None:
-    """Return that words tell what something does: a robot that writes to a.txt, esa foto me recuerda a ella."""
+    """Return words by which something else does it: a robot that writes to a.txt, esa foto me recuerda a ella."""
     tokens, words = scope.tokens, scope.words
     begun = -1
     for at, one in enumerate(tokens):
@@ -756,7 +757,7 @@ def _done_by_another(scope: _Scope) -> Fault | None:
 
 
 def _other_mode(ask: InterpretedAsk, request: Request) -> Fault | None:
-    """Return that words which only add are said to replace or to remove."""
+    """Return words by which something is replaced or removed, if the ask only adds."""
     if ask.mode not in {Mode.REPLACE, Mode.REMOVE}:
         return None
     for one in request.asks:
@@ -770,7 +771,7 @@ def _other_mode(ask: InterpretedAsk, request: Request) -> Fault | None:
 
 
 def _parsed(ask: InterpretedAsk, request: Request, taken: Sequence[Span], newest: int = 0) -> Ask:
-    """Put an ask in the grammar's terms: a label for each token of its sentences."""
+    """Convert an ask to the grammar's terms: a label for each token of its sentences."""
     tokens = [one for one in request.tokens if one.kind is not Kind.BREAK]
     sentences = _parts(request.tokens, _SENTENCE_ENDS)
     by_token = {id(one): number for one, number in zip(request.tokens, sentences, strict=True)}
@@ -788,7 +789,7 @@ def _parsed(ask: InterpretedAsk, request: Request, taken: Sequence[Span], newest
     more = _also_said([said[at] for at in spoken], told)
     times = replace(told, features=told.features | more, places=frozenset(spoken[at] + 1 for at in told.places))
     verb = Verb(_MEANINGS[ask.mode], "", "")
-    # What is done stands in the whole of the words: a token of no characters before them stands for it.
+    # The whole text is the verb: it is represented by a token without characters before the text.
     doing = Token("", "", Kind.MARK, said[0].start if said else 0, said[0].start if said else 0)
     return Ask(
         verb, ask.tool, [doing, *said], [Label.VERB, *labels], times, request.lexicon, verbatim=ask.content is not None
@@ -796,9 +797,9 @@ def _parsed(ask: InterpretedAsk, request: Request, taken: Sequence[Span], newest
 
 
 def _also_said(tokens: Sequence[Token], told: Times) -> frozenset[Feature]:
-    """Return what words that were quoted as a time say beyond what any text says: sunday 9, the 1st of each month.
+    """Return what a quoted time says beyond the usual reading of the words: sunday 9, the 1st of each month.
 
-    A number that stands alone behind a day is its hour, and one before "of every month" is the day of it.
+    A number alone after a day is its hour, and one before "of every month" is the day of it.
     """
     found: set[Feature] = set()
     texts = [one.text for one in tokens]
@@ -821,7 +822,7 @@ def _also_said(tokens: Sequence[Token], told: Times) -> frozenset[Feature]:
 def _shifted(
     tokens: Sequence[Token], said: frozenset[Feature], everything: frozenset[Feature], day: date
 ) -> frozenset[Feature]:
-    """Return what is said of a time by another: the day before it, an hour earlier. Nothing where it names none."""
+    """Return a time relative to another: the day before it, an hour earlier. Empty if it names none."""
     texts = [one.text for one in tokens]
     for at, text in enumerate(texts):
         unit = _UNITS.get(text)
@@ -850,7 +851,7 @@ def _shifted(
 
 
 def _day_of(said: frozenset[Feature], day: date) -> date | None:
-    """Return the one day that was named by its date, the next one from a day on."""
+    """Return the only day given by its date, as its next occurrence from a day on."""
     dates = {int(str(one[1])) for one in said if one[0] == "date"}
     months = {int(str(one[1])) for one in said if one[0] == "month"}
     if len(dates) != 1 or len(months) != 1:
@@ -870,7 +871,7 @@ def _holds(span: Span, token: Token) -> bool:
 
 
 def _label(ask: InterpretedAsk, token: Token, taken: Sequence[Span], *, free: bool) -> Label:
-    """Return what a token was said to be. A name or a number near it that nobody spoke for is left over."""
+    """Return a token's label in the interpretation. An unclaimed name or number near it is left over."""
     if any(_holds(one.span, token) for one in ask.slots):
         return Label.OBJECT
     if ask.content is not None and _holds(ask.content, token):
@@ -881,14 +882,14 @@ def _label(ask: InterpretedAsk, token: Token, taken: Sequence[Span], *, free: bo
         return Label.MARK
     if free or any(_holds(span, token) for span in taken):
         return Label.REASON
-    # What was left to the writer is made of something: a name that nobody spoke for may be where it is from.
+    # Composed content has a source: an unclaimed name may be where it is from.
     return Label.OBJECT if token.kind in {Kind.LITERAL, Kind.NUMBER} and not ask.composed else Label.REASON
 
 
 def _unbound(ask: InterpretedAsk, call: Call) -> Fault | None:
-    """Return a control argument whose value is another's, or a slot that the call does not use.
+    """Return a control argument whose value belongs to another slot, or a slot that the call does not use.
 
-    A value in no slot at all is left to the matcher: the words outside the slots are none that it looks at.
+    A value in no slot at all is left to the matcher: it does not examine the words outside the slots.
     """
     used: set[int] = set()
     for argument in call.arguments:
@@ -901,7 +902,7 @@ def _unbound(ask: InterpretedAsk, call: Call) -> Fault | None:
                 used.update(own)
             elif argument.control and said and not mine and not isinstance(value, bool):
                 return Fault("value", argument.name)
-        if argument.items or argument.role == "date":  # told by what it is, or when
+        if argument.items or argument.role == "date":  # named by its kind or time
             used.update(own)
     taken = {ask.slots[at].argument for at in used}
     for at, one in enumerate(ask.slots):
@@ -911,10 +912,10 @@ def _unbound(ask: InterpretedAsk, call: Call) -> Fault | None:
 
 
 def _is_asked_now(one: CheckedAsk, request: Request, call: Call) -> bool:
-    """Return whether the newest of several messages asks for what is quoted from before it.
+    """Return True if the newest of several messages asks for what is quoted from an earlier one.
 
-    It holds words of the ask and no other request, or is a request for such an effect, or a yes, that says nothing
-    beside it: it names nothing itself, and wants nothing otherwise.
+    It contains words of the ask and no other request, or it is a request for such an effect, or a yes, with nothing
+    else: it names nothing itself and changes nothing.
     """
     newest = parse(request.text[one.newest :])
     texts = [token.text for token in newest.tokens if token.kind not in _STOPS]
@@ -940,17 +941,17 @@ def _is_asked_now(one: CheckedAsk, request: Request, call: Call) -> bool:
 
 
 def _of_sentence(ask: Ask, request: Request) -> list[Token]:
-    """Return the words of an ask that stand in the sentence of its verb."""
+    """Return the words of an ask that are in the sentence of its verb."""
     sentences = dict(zip(map(id, request.tokens), _parts(request.tokens, _SENTENCE_ENDS), strict=True))
     verb = sentences.get(id(ask.tokens[ask.labels.index(Label.VERB)]))
     return [one for one in ask.tokens if sentences.get(id(one)) == verb]
 
 
 def _is_computed(ask: InterpretedAsk, argument: Argument, value: Any, *, exists: bool) -> bool:
-    """Return whether a value is made of nothing but the words of its own slots, by a rule that gives one result.
+    """Return True if a value is computed from the words of its own slots, by a rule with a single result.
 
-    A number times a word that multiplies (15 k, double 2), a name but for its spaces (login, Log in), and the name of
-    a file that is not there yet, each part of which was said: csv template for hours, hours_template.csv.
+    The rules: a number times a multiplying word (15 k, double 2); a name with different spaces (login, Log in); and the
+    name of a file that does not exist yet, each part of which was said: csv template for hours, hours_template.csv.
     """
     words = [one for slot in ask.slots if slot.argument == argument.name for one in tokenize(slot.span.text)]
     if not words or isinstance(value, bool):
@@ -975,7 +976,7 @@ def _is_computed(ask: InterpretedAsk, argument: Argument, value: Any, *, exists:
     stem, _, ending = folded.rpartition(".")
     named = [one for one in words if one.kind is Kind.LITERAL]
     plain = {one.text for one in words if one.kind is Kind.WORD}
-    if named:  # the same name with another ending: notes.txt as html
+    if named:  # the same name with another extension: notes.txt as html
         return len(named) == 1 and named[0].text.rpartition(".")[0] == stem and {ending} == plain
     return {one for one in _PARTS.split(folded) if one} == plain
 
@@ -990,9 +991,9 @@ def _is_value(said: str, value: Any) -> bool:
 
 
 def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault | None:
-    """Return what the grammar heard by itself and the interpretation tells otherwise.
+    """Return a reading of the grammar that contradicts the interpretation.
 
-    A place that things come from is no goal, and what the grammar heard asked for is asked for there, or of nobody.
+    A source is not a goal. What the grammar found requested must be requested there too, of the same person.
     """
     slots = [one.span for one in ask.slots]
     if ask.composed and not any(one.role == "content" and not one.default for one in call.arguments):
@@ -1000,7 +1001,7 @@ def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault
     if not ask.spans and call.effects.isdisjoint(_KEEPING):
         about = call.nouns & {one.stem for one in request.tokens}
         if not about or not any(same_effect(one, call) for one in request.asks):
-            return Fault("unasked", "")  # it quotes no word, and no word asks for it
+            return Fault("unasked", "")  # it does not quote any word, and no word asks for it
     near = [one for one in request.asks if any(_holds(span, token) for span in ask.spans for token in one.tokens)]
     for one in near:
         if any(_holds(span, token) for span in slots for token in one.of(Label.SOURCE)):
@@ -1027,9 +1028,9 @@ def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault
 
 
 def _left_of_heard(ask: InterpretedAsk, request: Request, call: Call) -> Fault | None:
-    """Return a goal that the grammar heard in an ask for such a call, where the interpretation names another.
+    """Return a goal that the grammar found in an ask for such a call and the interpretation names differently.
 
-    What is emptied is emptied as the grammar heard it: no part of it was named.
+    What is emptied is taken from the grammar: no part of it was named.
     """
     made = [one.name for one in call.arguments if _is_computed(ask, one, one.value, exists=call.exists)]
     slots = [one.span for one in ask.slots if one.argument not in made]
@@ -1053,7 +1054,7 @@ def _left_of_heard(ask: InterpretedAsk, request: Request, call: Call) -> Fault |
 
 
 def _means_that(ask: Ask) -> bool:
-    """Return whether the content of an ask is what was told elsewhere: put those numbers in a.md."""
+    """Return True if the content of an ask refers to text elsewhere: put those numbers in a.md."""
     first = next((one for one in ask.tokens[ask.labels.index(Label.VERB) + 1 :] if one.kind is not Kind.MARK), None)
     return first is not None and first.text in _MEANING_THAT
 
@@ -1065,7 +1066,7 @@ def _says_something(token: Token, request: Request, call: Call) -> bool:
 
 
 def _described_name(ask: InterpretedAsk, request: Request, call: Call) -> Fault | None:
-    """Return an argument whose value is words that only describe it: the notes file is no name of one."""
+    """Return an argument whose value only describes the object: "the notes file" is not its name."""
     for argument in call.arguments:
         values = [one for one in plain_values(argument.value) if argument.control and isinstance(one, str)]
         for one in (slot for slot in ask.slots if slot.argument == argument.name):
@@ -1078,7 +1079,7 @@ def _described_name(ask: InterpretedAsk, request: Request, call: Call) -> Fault 
 
 
 def _quota(one: CheckedAsk) -> int:
-    """Return how many calls an ask allows: what was claimed, within what the words hold."""
+    """Return the number of calls an ask allows: as claimed, limited by what the words contain."""
     if one.ask.quantity == 0:
         words = one.parsed.lexicon
         return 0 if any(words.holds("universal", token.text) for token in one.parsed.tokens) else 1

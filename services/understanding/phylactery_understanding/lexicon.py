@@ -1,4 +1,4 @@
-"""The words the grammar knows, read from one folder for each language."""
+"""The vocabulary of the grammar, read from one folder per language."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ OPERATORS: Final = (
     "announce",
     "idiom",
 )
-"""Classes that say that words are not, or not yet, a request."""
+"""Classes which mean that words are not, or not yet, a request."""
 _TELLING: Final = 500
-"""Tokens of a message that tell its language."""
+"""The number of tokens by which a message's language is detected."""
 _SHORTEST: Final = 4
-"""Letters of a form that a pronoun may be joined to."""
+"""The minimum number of letters of a form that a pronoun may be joined to."""
 _ENCLITICS: Final = (
     "melo",
     "mela",
@@ -100,7 +100,7 @@ _ENCLITICS: Final = (
     "se",
 )
 _ACCENTED: Final = {"fr": ("e", "é"), "ca": ("a", "à")}
-"""The ending of a form that asks, and what it is of one that tells."""
+"""The ending of a requesting form, and that of the corresponding past form."""
 _ENDINGS: Final = {
     "ar": ("a", "e", "es", "en", "as", "ar", "ad", "emos"),
     "er": ("e", "a", "as", "an", "es", "er", "ed"),
@@ -111,20 +111,20 @@ _TOLD_ENDINGS: Final = {
     "er": ("ido", "ida", "idos", "idas", "i", "io", "imos", "ieron"),
     "ir": ("ido", "ida", "idos", "idas", "i", "io", "imos", "ieron"),
 }
-"""Endings of Spanish words that tell that something was done, folded: cerrada, pagó."""
+"""Endings of Spanish past forms, folded: cerrada, pagó."""
 
 
-# libyaml reads ten times as fast, where the wheel of PyYAML has it.
+# libyaml is ten times as fast, if PyYAML's wheel includes it.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class LexiconError(Exception):
-    """A lexicon file that cannot be used; says which, and the line where the fault has one."""
+    """A lexicon file that cannot be used; gives the file, and the line if the fault has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What a form of a verb may mean, whether a pronoun is joined to it, and its language."""
+    """The possible meanings of a verb form, whether a pronoun is joined to it, and its language."""
 
     meanings: frozenset[str]
     joined: str
@@ -140,12 +140,12 @@ class Lexicon:
     quantities: Mapping[str, int]
     effects: Mapping[str, frozenset[str]]
     told: frozenset[str] = frozenset()
-    """Words with an accent that tell what was done, and without it are forms that ask: mandé, annulé."""
+    """Past forms that without their accent are requests: mandé, annulé."""
     done: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """What a form means that tells that something was done: closed, paid, cerrada."""
+    """The meanings of past forms: closed, paid, cerrada."""
 
     def match(self, name: str, words: Sequence[str], place: int) -> int:
-        """Return how many of the words from a place on are one phrase of a class, 0 where none are."""
+        """Return how many words from a place on are one phrase of a class, 0 if none."""
         best = 0
         known = self.phrases[name].get(words[place])
         if known is None:
@@ -156,11 +156,11 @@ class Lexicon:
         return best
 
     def holds(self, name: str, word: str) -> bool:
-        """Return whether a class has a word as a phrase of its own."""
+        """Return True if a single word is a phrase of a class."""
         return (word,) in self.phrases[name].get(word, ())
 
     def verb(self, form: str) -> tuple[Verb, ...]:
-        """Return what a form may mean, with the pronouns that Spanish joins to it taken off."""
+        """Return the possible meanings of a form, after removing pronouns that Spanish joins to it."""
         found = self.verbs.get(form, ())
         if found or len(form) < _SHORTEST:
             return found
@@ -175,20 +175,20 @@ class Lexicon:
         return ()
 
     def yields(self, effect: str) -> frozenset[str]:
-        """Return what a person may call an effect."""
+        """Return the meanings by which a person may request an effect."""
         return self.effects.get(effect, frozenset()) | {effect}
 
 
 @dataclass(frozen=True)
 class Lexicons:
-    """The lexicon of each language; those in SHARED have one together."""
+    """The lexicon of each language; the languages in SHARED have a common one."""
 
     by_language: Mapping[str, Lexicon]
     known: Mapping[str, frozenset[str]]
-    """Every word of a language by itself, to tell it from the others."""
+    """Every single word of a language, for language detection."""
 
     def of(self, tokens: Sequence[Token]) -> Lexicon:
-        """Return the lexicon of the language that most of the first words are known in, of SHARED where as many are."""
+        """Return the lexicon of the language that knows most of the first words, that of SHARED in case of a tie."""
         said = [one.text for one in tokens[:_TELLING] if one.kind is Kind.WORD]
 
         def knows(name: str) -> tuple[int, bool]:
@@ -200,19 +200,20 @@ class Lexicons:
 
 @lru_cache(maxsize=1)
 def lexicons() -> Lexicons:
-    """Return the packaged lexicons. Raise LexiconError."""
+    """Return the packaged lexicons. Raise LexiconError if they are invalid."""
     return read_lexicons(FOLDER)
 
 
 def lexicon() -> Lexicon:
-    """Return the packaged lexicon of the languages in SHARED. Raise LexiconError."""
+    """Return the packaged lexicon of the languages in SHARED. Raise LexiconError if it is invalid."""
     return lexicons().by_language[SHARED[0]]
 
 
 def read_lexicons(folder: Path) -> Lexicons:
-    """Read a folder with ``effects.yaml`` and a folder for each language, which may lack any of its files.
+    """Read a folder with ``effects.yaml`` and a folder for each language, in which any file may be missing.
 
-    Raise LexiconError.
+    Raises:
+        LexiconError: a file cannot be used.
     """
     effects = {name: frozenset(more) for name, more in _lists(folder / "effects.yaml")}
     homes = {one.name: one for one in sorted(folder.iterdir()) if one.is_dir()}
@@ -222,7 +223,7 @@ def read_lexicons(folder: Path) -> Lexicons:
     for name, home in homes.items():
         own = _read([home], effects)
         known[name] = _known(own)
-        # What refuses in a language that people mix with this one refuses here too, but where it is a word of this one.
+        # A refusal in a mixed language is one here too, unless it is a word of this language.
         foreign = [(kind, phrase) for kind, phrase in operators if not known[name].issuperset(phrase)]
         by_language[name] = shared if name in SHARED else _with(own, foreign)
     return Lexicons(by_language, known)
@@ -269,7 +270,7 @@ def _known(own: Lexicon) -> frozenset[str]:
 
 
 def _with(own: Lexicon, more: Sequence[tuple[str, tuple[str, ...]]]) -> Lexicon:
-    """Return a lexicon with more phrases, each of a class."""
+    """Return a lexicon with additional phrases of a class."""
     phrases = {name: dict(some) for name, some in own.phrases.items()}
     for name, phrase in more:
         phrases[name][phrase[0]] = (*phrases[name].get(phrase[0], ()), phrase)
@@ -294,7 +295,7 @@ def _forms(lemmas: Sequence[str], language: str, known: Mapping[str, Sequence[st
 
 
 def _told(lemmas: Sequence[str], language: str, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Return the past forms that only an accent tells from a form that asks."""
+    """Return the past forms that only an accent distinguishes from a requesting form."""
     for lemma in map(fold, lemmas):
         if language == "es" and lemma.endswith("ar"):
             asking = (lemma[:-2] + "e", *known.get(lemma, ()))
@@ -304,7 +305,7 @@ def _told(lemmas: Sequence[str], language: str, known: Mapping[str, Sequence[str
 
 
 def _done(lemmas: Sequence[str], language: str, past: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Return the forms that tell that something was done; ``past`` are those that do not follow from the lemma."""
+    """Return the past forms; ``past`` are those that do not follow from the lemma."""
     for lemma in lemmas:
         if lemma in past:
             yield from map(fold, past[lemma])
@@ -340,7 +341,7 @@ def _list(entry: _Entry) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One name of a file with what stands there, and ``where``: its file and line."""
+    """One name in a file with its content, and ``where``: its file and line."""
 
     name: str
     value: Any

@@ -1,4 +1,4 @@
-"""Numbers as people write and say them."""
+"""Numbers in figures and in words."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ _LONGEST: Final = 24
 
 
 def value_of(word: str) -> float | None:
-    """Return the number a word says in letters, None where it says none."""
+    """Return the number that a word means, or None."""
     return _WORDS.get(word)
 
 
 def readings(written: str) -> frozenset[Decimal]:
-    """Return what a written number can mean: 1.234 is a thousand and something, or one and something."""
+    """Return the possible readings of a written number: 1.234 is a thousand and some, or one and some."""
     plain = written.strip().lstrip("$€£¥#+").rstrip("%€$£.,:")
     if not plain or len(plain) > _LONGEST or not plain[0].isdigit():
         said = value_of(plain)
@@ -98,7 +98,7 @@ def _grouped(plain: str, mark: str) -> bool:
     other = "," if mark == "." else "."
     whole = plain.split(other, maxsplit=1)[0] if other in plain and plain.rfind(other) > plain.rfind(mark) else plain
     first, *groups = whole.split(mark)
-    leads = 0 < len(first) <= _THOUSANDS and first.strip("0") != ""  # no group begins with zeros: 0.500 is a half
+    leads = 0 < len(first) <= _THOUSANDS and first.strip("0") != ""  # a group does not begin with zeros: 0.500 is a half
     return bool(groups) and leads and all(len(one) == _THOUSANDS for one in groups)
 
 
@@ -114,19 +114,19 @@ _BOUNDS: Final = frozenset(
     "under over below above than by hasta another otros otras extra additional bajo sobre min max minimo maximo"
     " up down back minus menos more about approximately around roughly almost nearly unos unas casi".split()
 )
-"""What stands before a number that is a bound, or a change, and not the amount."""
+"""Words before a number that is a bound or a change, and not the amount."""
 _BEHIND: Final = frozenset(
     "% percent pct monthly weekly yearly mensuales mensual more mas menos less fewer times veces ² ³".split()
 )
-"""What stands behind a number that is a share, a change or a factor."""
+"""Words after a number that is a share, a change or a factor."""
 _TO: Final = frozenset({"to", "a", "at", "en", "=", "→", "->", "=>", "be"})
 _CHANGES: Final = frozenset({"raise", "lower"})
 
 
 def amounts_at(tokens: Sequence[Token], place: int, meanings: Collection[str] = ()) -> frozenset[Decimal]:
-    """Return what the number at a place can be an amount of; nothing where it is a bound, a share or a change.
+    """Return the amounts that the number at a place can mean; empty for a bound, a share or a change.
 
-    ``meanings`` are those of its verb: what is raised or lowered says "to", or it is a change.
+    ``meanings`` are those of its verb: after "raise" or "lower", a number without "to" is a change.
     """
     found = readings(tokens[place].text.lstrip("#"))
     if not found or _is_bent(tokens, place):
@@ -140,11 +140,11 @@ def amounts_at(tokens: Sequence[Token], place: int, meanings: Collection[str] = 
     if first != last:
         total = _composed([one.text for one in tokens[first : last + 1]])
         return frozenset() if total is None else frozenset({total})
-    return frozenset({max(found)})  # nobody writes three decimals: 50.000 is fifty thousand
+    return frozenset({max(found)})  # three decimals are not used: 50.000 is fifty thousand
 
 
 def _is_bent(tokens: Sequence[Token], place: int) -> bool:
-    """Return whether what stands around a number makes it another one, or none: up to 50, -10, 50 %, ten and a half."""
+    """Return True if adjacent words change the meaning of a number: up to 50, -10, 50 %, ten and a half."""
     token, begin = tokens[place], max(place - 2, 0)
     texts = [one.text for one in tokens[begin : place + 5]]
     at = place - begin
@@ -164,12 +164,12 @@ def _is_bent(tokens: Sequence[Token], place: int) -> bool:
 
 _EACH: Final = frozenset("a an per al por each every cada la".split())
 _SPANS: Final = frozenset("hour day week month year hora dia semana mes ano".split())
-"""50 a month is no payment of 50."""
+"""50 a month is not a payment of 50."""
 _BENT: Final = frozenset(
     {"up", "menos", "mas", "more", "less", "fewer", "at", "maximo", "minimo", "maximum", "minimum"}
 )
 _LONGEST_RUN: Final = 12
-"""Words of one number."""
+"""The maximum number of words of one number."""
 _HUNDRED, _THOUSAND = 100, 1_000
 _MANY: Final = frozenset({"dozen", "docena", "couple", "par"})
 _OPEN: Final = frozenset(
@@ -204,13 +204,13 @@ _OPEN: Final = frozenset(
 
 
 def _run(tokens: Sequence[Token], place: int) -> tuple[int, int]:
-    """Return the first and the last place of the numbers in words that stand together: one hundred and fifty."""
+    """Return the first and last position of consecutive number words: one hundred and fifty."""
 
     def is_word(at: int) -> bool:
         return 0 <= at < len(tokens) and value_of(tokens[at].text) is not None
 
     def joined(at: int, step: int) -> int:
-        """Return how far the next word of the number is from a place: one, or two over an "and"; 0 where none is."""
+        """Return the distance to the number's next word: one, or two over an "and"; 0 if there is none."""
         if is_word(at + step):
             return 1
         over = 0 <= at + step < len(tokens) and tokens[at + step].text in _JOINTS and is_word(at + 2 * step)
@@ -225,7 +225,7 @@ def _run(tokens: Sequence[Token], place: int) -> tuple[int, int]:
 
 
 def _composed(texts: Sequence[str]) -> Decimal | None:
-    """Return the number that some words say together."""
+    """Return the number that some words mean together."""
     total = now = Decimal(0)
     for one in texts:
         if one in _JOINTS:
@@ -239,7 +239,7 @@ def _composed(texts: Sequence[str]) -> Decimal | None:
         elif now and (value == _HUNDRED or one in _MANY):
             now *= value
         elif now % 10 ** len(str(int(value))):
-            return None  # one twenty, five fifty: nobody knows which
+            return None  # one twenty, five fifty: ambiguous
         else:
             now += value
     return (total + now).normalize()

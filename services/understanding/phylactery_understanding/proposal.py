@@ -1,4 +1,4 @@
-"""A proposed call as the grammar sees it, how far one is understood, and what people call its values."""
+"""Types of a proposed call and its understanding, and everyday names of its values."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ _CALLED: Final[Mapping[str, tuple[str, ...]]] = {
     "start": ("inicio",),
     "location": ("lugar", "en"),
 }
-"""What people call arguments, beside their names."""
+"""Names that people have for arguments, in addition to the arguments' own."""
 
 
 class Level(IntEnum):
     """How far a call is understood."""
 
     REFUSED = -1
-    """The newest message takes it back, forbids it or leaves it out."""
+    """The newest message retracts, forbids or excludes it."""
     NONE = 0
     HALF = 1
     CLEAR = 2
@@ -112,12 +112,11 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing a tool listed: the words of its fields, the times among them, and its values.
+    """One thing that a tool listed: the words of its fields, the times among them, and its values.
 
-    ``holds`` tells whether a value is one of its fields, whole; ``says`` whether a word stands in a short text of it;
-    ``picked`` that it stands at the end of an order the user
-    spoke of: the largest, the cheapest. It stands at ``place`` of the ``count`` things of its list. ``keys`` are those
-    of its values that name it: no amount is one of them.
+    ``holds`` returns whether a value is a whole field of the item; ``says`` whether a word occurs in a short text of
+    it. ``picked`` is True if the item is at an end of an order the user mentioned: the largest, the cheapest. It is at
+    ``place`` of the ``count`` items of its list. ``keys`` are the values that name it, which excludes amounts.
     """
 
     words: frozenset[str]
@@ -129,16 +128,16 @@ class Item:
     count: int = 1
     keys: frozenset[str] = frozenset()
     made: bool = False
-    """A call of this task made it: nothing tells it from others of its kind but its name."""
+    """A call of this task created it: only its name distinguishes it from others of its kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
     """One value of a call.
 
-    ``role`` is the catalog's. ``items`` are the listed things that a text in it is the id of, each with that
-    text and the others of its list: the user may have named it by another field of it. ``default`` says that the
-    schema fills it in; ``choices`` are the values it is limited to.
+    ``role`` is the catalog's. ``items`` are the listed things whose id a text in the value is, each with that text and
+    the others of its list: the user may have named it by another field. ``default`` says that the value is the schema's
+    default; ``choices`` are the values allowed.
     """
 
     name: str
@@ -152,12 +151,12 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A proposed call, as the grammar sees it.
+    """A proposed call in the grammar's terms.
 
-    ``effects`` are what the tool does by its name, ``phrases`` the verbs its phrases begin with, each with the stems of
-    the words one of which must stand beside it, and ``nouns`` the stems of what it does it to; all from the catalog.
-    ``exists`` says that the target was seen to exist before, ``read`` that the target's text was read in this task, and
-    ``texts`` hold the stems of what the user pointed to and was read.
+    ``effects`` are the tool's effects by its name, ``phrases`` the verbs of its phrases, each with the stems of words
+    one of which must accompany it, and ``nouns`` the stems of its object; all from the catalog. ``exists`` says that
+    the target was seen to exist before, ``read`` that the target's text was read in this task, and ``texts`` have the
+    stems of texts that the user pointed to and that were read.
     """
 
     tool: str
@@ -174,9 +173,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Understanding:
-    """How far a call is understood, by which ask, why no further, and how many effects the ask allows (0: a set).
+    """How far a call is understood, by which ask, why no further, and the ask's number of effects (0: a set).
 
-    ``index`` is the place of the ask in its message, -1 where no ask speaks of the call.
+    ``index`` is the position of the ask in its message, -1 if no ask is about the call.
     """
 
     level: Level
@@ -192,7 +191,7 @@ NOTHING: Final = Understanding(Level.NONE)
 
 
 def plain_values(value: Any) -> Iterator[Any]:
-    """Return the plain values in a value."""
+    """Return the scalars in a value."""
     if isinstance(value, dict):
         for one in value.values():
             yield from plain_values(one)
@@ -204,7 +203,7 @@ def plain_values(value: Any) -> Iterator[Any]:
 
 
 def in_item(token: Token, item: Item) -> bool:
-    """Return whether a word, or every word of a quotation, is one of a listed thing's."""
+    """Return True if a word, or every word of a quotation, belongs to a listed item."""
     if token.kind is Kind.QUOTE:
         return all(one.text in item.words for one in tokenize(token.raw) if one.kind is not Kind.MARK)
     word = token.text.removesuffix("'s")
@@ -218,7 +217,7 @@ def in_item(token: Token, item: Item) -> bool:
 
 
 def names_of(name: str) -> Iterator[str]:
-    """Return the stems by which people call an argument: labels, etiqueta."""
+    """Return the stems of an argument's everyday names: labels, etiqueta."""
     for part in fold(name).replace("-", "_").split("_"):
         yield part[:STEM]
         yield from (one[:STEM] for one in _CALLED.get(part, ()))
@@ -226,19 +225,19 @@ def names_of(name: str) -> Iterator[str]:
 
 @lru_cache(maxsize=16)
 def is_exact(text: str) -> bool:
-    """Return whether a text names one thing as it is written, so that every letter counts."""
+    """Return True if a text is an exact name, in which every letter counts."""
     return any(one in text for one in "@/\\:.") or any(one.isdigit() for one in text)
 
 
 @lru_cache(maxsize=16)  # a call's few values are compared with every word
 def plain_name(text: str) -> str:
-    """Return a name as names are compared: folded, without the mark of a channel, prod as production."""
+    """Return a name's normal form: folded, without a channel mark, and prod as production."""
     folded = fold(text).strip().lstrip("#@")
     return _SAME_NAMES.get(folded, folded)
 
 
 def same_name(said: str, value: str) -> bool:
-    """Return whether words name a value: as it is written where every letter counts, else up to case and accents."""
+    """Return True if words name a value: literally if every letter counts, otherwise ignoring case and accents."""
     words = tokenize(said)
     if len(words) == 1:
         return not is_disguised(value) and is_named(words[0], value)
@@ -249,7 +248,7 @@ def same_name(said: str, value: str) -> bool:
 
 
 def is_named(token: Token, text: str, *, exact: bool | None = None) -> bool:
-    """Return whether a token names a value: as it is written where it is exact, else up to case and accents."""
+    """Return True if a token names a value: literally if it is exact, otherwise ignoring case and accents."""
     plain = plain_name(text)
     if token.kind is Kind.QUOTE:
         return fold(token.raw.strip()) == plain

@@ -20,7 +20,7 @@ from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool, Pathway
 from phylactery_riskgate.domain.policy.policies import APPROVED, CLASS
 
 SENTINEL = NO_TOOL.name
-"""An action that is not a tool and belongs to every group: without it a policy over an empty group does not validate."""
+"""An action that is not a tool and belongs to every group: without it a policy over an empty group is invalid."""
 
 RISKS = ("low", "medium", "high", "critical")
 EFFECTS = ("none", "read", "write", "irreversible")
