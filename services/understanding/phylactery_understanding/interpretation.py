@@ -757,7 +757,7 @@ def _done_by_another(scope: _Scope) -> Fault | None:
 
 
 def _other_mode(ask: InterpretedAsk, request: Request) -> Fault | None:
-    """Return words by which something is replaced or removed, if the ask only adds."""
+    """Return a fault if the ask replaces or removes, but the grammar read a verb that only adds."""
     if ask.mode not in {Mode.REPLACE, Mode.REMOVE}:
         return None
     for one in request.asks:

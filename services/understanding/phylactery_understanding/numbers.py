@@ -98,7 +98,7 @@ def _grouped(plain: str, mark: str) -> bool:
     other = "," if mark == "." else "."
     whole = plain.split(other, maxsplit=1)[0] if other in plain and plain.rfind(other) > plain.rfind(mark) else plain
     first, *groups = whole.split(mark)
-    leads = 0 < len(first) <= _THOUSANDS and first.strip("0") != ""  # a group does not begin with zeros: 0.500 is a half
+    leads = 0 < len(first) <= _THOUSANDS and first.strip("0") != ""  # no group begins with zeros: 0.500 is a half
     return bool(groups) and leads and all(len(one) == _THOUSANDS for one in groups)
 
 

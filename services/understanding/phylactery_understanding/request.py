@@ -1,7 +1,7 @@
-"""Parse a message into asks, and say for every word what it was taken for.
+"""Parser for messages: splits a message into asks, and labels every word.
 
-A parse is complete or it is none: every token of an ask is a verb, a goal, content, a filler or an operator the grammar
-knows. What the words name is open; who they are said to, whether they are said at all, and how, is closed.
+A parse is either complete or it fails: every token of an ask is a verb, a goal, content, a filler or an operator that
+the grammar knows. The names in a message are open; to whom, whether and how something is said is a closed set.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from phylactery_understanding.times import Times, read_times
 
 
 class Label(StrEnum):
-    """What a token was taken for."""
+    """The role assigned to a token."""
 
     VERB = "verb"
     FILLER = "filler"
     ARTICLE = "article"
     GOAL = "goal"
-    """A preposition that leads to a goal."""
+    """A preposition that introduces a goal."""
     SOURCE = "source"
-    """A preposition, and what it leads to, that names a source, a comparison or a reason and never a goal."""
+    """A preposition and its object that are a source, a comparison or a reason, and never a goal."""
     OBJECT = "object"
     CONTENT = "content"
     QUOTE = "quote"
@@ -41,7 +41,7 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why words are not understood: an operator of a class, and the words that say it."""
+    """The reason why words are not understood: an operator of a class, and the words that express it."""
 
     kind: str
     words: str
@@ -49,11 +49,11 @@ class Fault:
 
 @dataclass(slots=True)
 class Ask:
-    """One thing that is asked for: a clause with its verb, and a label for each of its tokens.
+    """One request: a clause with its verb, and a label for each of its tokens.
 
-    ``verbatim`` says that its content stands behind a colon; ``refers`` that a pronoun stands for what it is about,
-    ``there`` that a file is called that one, of ``files`` that the message before names; ``before`` is what was stated
-    before it, ``previous`` the ask a pronoun of it may stand for; ``fault`` is why it is no request after all.
+    ``verbatim`` says that its content follows a colon; ``refers`` that a pronoun is its object; ``there`` that a file
+    is called "that one", one of ``files`` that the message names before; ``before`` is the statement before it,
+    ``previous`` the ask that its pronoun may refer to; ``fault`` is the reason why it is not a request after all.
     """
 
     verb: Verb
@@ -72,7 +72,7 @@ class Ask:
     fault: Fault | None = None
 
     def joined(self) -> Ask | None:
-        """Return the ask together with the one a pronoun of it stands for: make a list, and put it in a.txt."""
+        """Return the ask combined with the one its pronoun refers to: make a list, and put it in a.txt."""
         first = self.previous
         if first is None:
             return None
@@ -93,13 +93,13 @@ class Ask:
         )
 
     def of(self, *labels: Label) -> Iterator[Token]:
-        """Return the tokens that were taken for something."""
+        """Return the tokens with a label."""
         return (token for token, label in zip(self.tokens, self.labels, strict=True) if label in labels)
 
 
 @dataclass(slots=True)
 class Request:
-    """What one message asks for. ``fault`` speaks of the whole message; ``numbered``: its tasks have numbers."""
+    """The asks of one message. ``fault`` is about the whole message; ``numbered``: its tasks have numbers."""
 
     text: str
     tokens: list[Token]
@@ -111,11 +111,11 @@ class Request:
 
     @property
     def complete(self) -> bool:
-        """Return whether everything that was said has a place."""
+        """Return True if every token was placed."""
         return self.fault is None
 
     def trace(self) -> list[tuple[str, str]]:
-        """Return every token with what it was taken for."""
+        """Return every token with its label."""
         labels = {
             id(token): str(label) for ask in self.asks for token, label in zip(ask.tokens, ask.labels, strict=True)
         }
@@ -130,7 +130,7 @@ COMMUNICATING: Final = frozenset(
     request learn wake share pass
     """.split()
 )
-"""Meanings of verbs behind which "that", "if" and "how" open what is said."""
+"""Meanings of verbs after which "that", "if" and "how" introduce the content."""
 COMPOSING: Final = frozenset(
     {"write", "compose", "create", "make", "draft", "add", "put", "edit", "schedule", "open", "book"}
 )
@@ -149,7 +149,7 @@ ARTIFACTS: Final = frozenset(
     sugerencias ejercicios saludo felicitacion dialogo titulares
     """.split()
 )
-"""What is made when it is asked for: its content is left to whoever makes it."""
+"""Things that are created on request: their content is left to the creator."""
 _CONNECTORS: Final = frozenset(
     """
     and y e then luego despues & + plus ademas but pero et und i
@@ -173,11 +173,11 @@ _OPENERS: Final = frozenset(
 )
 _IF: Final = frozenset({"if", "si"})
 _HARD: Final = frozenset({"irony", "retraction", "hypothetical", "announce", "idiom"})
-"""Operators that count wherever they stand, but in a quotation."""
+"""Operators that apply anywhere except in a quotation."""
 _LEADING: Final = frozenset({"irony", "retraction", "announce"})
-"""Operators that count in a sentence before the request."""
+"""Operators that apply in a sentence before the request."""
 _REACH: Final = 40
-"""Tokens before the verb of a request."""
+"""The number of tokens allowed before the verb of a request."""
 _MOST_ASKS: Final = 40
 _EMPTY: Final = frozenset(
     """
@@ -185,37 +185,37 @@ _EMPTY: Final = frozenset(
     nunca jamas bajo ningun ninguna concepto circunstancia caso modo manera quiero que te por favor repito mas
     """.split()
 )
-"""Words behind a negation that it does not deny."""
+"""Words after a negation that it does not negate."""
 _INVERTED: Final = frozenset({"should"})
-"""Words that make a condition of what they begin, and of nothing else: should it rain."""
+"""Words that always begin a condition: should it rain."""
 _SAME: Final = frozenset({"that", "this", "same", "ese", "esa", "este", "esta", "mismo", "misma"})
 _FILES: Final = frozenset("file list doc document note notes archivo fichero lista documento nota notas".split())
-"""What stands behind them for a file that was named before: in that file."""
+"""Words after these that refer to a file named before: in that file."""
 _WHERE: Final = frozenset({"in", "on", "en"})
-"""Words that lead to a place that is named before the verb."""
+"""Prepositions of a place that is named before the verb."""
 _LEAD: Final = 7
-"""Words of a place that is named before the verb."""
+"""The number of words of a place that is named before the verb."""
 _LONGEST_TIME: Final = 12
-"""Words of a time that is said before the verb."""
+"""The number of words of a time that is said before the verb."""
 _SMALL: Final = ("please", "article", "stop", "phatic")
 _FRONT: Final = 8
 _TASKS: Final = frozenset("task tasks following steps tareas tarea siguiente siguientes pasos perform do".split())
-"""Words of a heading that says that what is below it is to be done, and nothing else."""
+"""Words of a heading which says only that the lines below are to be done."""
 _HELLO: Final = frozenset(
     "hi hello hey hola buenas buenos dear querido querida estimado estimada hallo ciao oi".split()
 )
 _COURTEOUS: Final = ("please", "greet", "article", "stop")
 _HEADING: Final = 4
-"""Words of a line that says what those below it are."""
+"""The maximum number of words of a heading that describes the lines below."""
 _PLACES: Final = 2
-"""Digits of the number of a thing in a list."""
+"""The maximum number of digits of a list number."""
 _SPEAKER_WORDS: Final = 3
 _TURNING: Final = frozenset({"convert", "translate", "summarize", "copy", "rename"})
-"""Meanings of verbs whose object is what they begin with, where a goal follows."""
+"""Meanings of verbs whose first words are the object, if a goal follows."""
 _THIS: Final = frozenset({"this", "these", "esto", "estos", "estas", "following", "siguiente"})
-"""Words for a text that stands behind the request."""
+"""Words for a text that follows the request."""
 _BECAUSE: Final = frozenset({"because", "porque", "since", "cause", "cuz", "xq", "pq", "porq", "coz"})
-"""Words behind which something is denied without denying the request."""
+"""Words after which a negation does not apply to the request."""
 _EXCUSED: Final = frozenset({"negation", "past", "future"})
 _UNSETTLED: Final = frozenset(
     """
@@ -224,11 +224,11 @@ _UNSETTLED: Final = frozenset(
     necesito primero veremos haga error espera esperar
     """.split()
 )
-"""Words of a reason by which it is none: we need it open, Bob decides, I doubt it."""
+"""Words in a reason by which it is not just a reason: we need it open, Bob decides, I doubt it."""
 _MAY_I: Final = (["you", "can"], ["u", "can"], ["you", "could"], ["you", "should"], ["we", "should"])
-"""Openings that are polite, and in a question ask whether one may."""
+"""Openings that are polite, and in a question ask for permission."""
 _TOLD_ENDINGS: Final = ("é", "í", "ó")
-"""How verbs end that tell what was done: terminé, comí, llegó."""
+"""Endings of past verb forms: terminé, comí, llegó."""
 _THANKS: Final = frozenset("thanks thx cheers please ty ta gracias porfa muchas saludos".split())
 _PARTS: Final = frozenset(
     """
@@ -237,24 +237,24 @@ _PARTS: Final = frozenset(
     destinatario correo direccion precio fecha hora nombre columnas temas tema cuenta account
     """.split()
 )
-"""What a sentence behind a request may say more of."""
+"""Things that a sentence after a request may specify."""
 _SUBJECTS: Final = frozenset(
     "i i'm i'll i've i'd we we're we'll we've we'd he he's he'll he'd she she's she'll she'd they they're they'll it's "
     "it'll there's you you're you'll".split()
 )
-"""Words that begin what is told to somebody, where no "that" does."""
+"""Words that begin reported content without "that"."""
 _TELLING_MORE: Final = frozenset({"son", "es", "it's", "its", "they're", "that's"})
-"""Words by which a sentence behind a request says more of it."""
+"""Words by which a sentence after a request specifies it."""
 
 
 def parse(text: str) -> Request:
-    """Parse a message. What it cannot place makes it not understood."""
+    """Parse a message. Anything that cannot be placed makes it not understood."""
     tokens = tokenize(text)
     return _Parser(Request(text, tokens, lexicon=lexicons().of(tokens))).parse()
 
 
 class _Parser:
-    """Reads one message from left to right."""
+    """A left-to-right parser for one message."""
 
     def __init__(self, request: Request) -> None:
         self._words, self._request = request.lexicon, request
@@ -262,7 +262,7 @@ class _Parser:
         self._topic: Token | None = None
         self._sentence_now: Sequence[Token] = ()
         self._numbers: set[int] = set()
-        """Numbers that end a sentence: those of a list that is written in one line may."""
+        """Numbers that end a sentence, as those of a list on one line may."""
 
     def parse(self) -> Request:
         request = self._request
@@ -285,14 +285,14 @@ class _Parser:
         return request
 
     def _strange_mark(self) -> str:
-        """Return a mark that is none between words, empty where there is none outside what is taken as it stands."""
+        """Return an unusual mark between words outside of literal text, or an empty string."""
         verbatim = {id(token) for ask in self._request.asks if ask.verbatim for token in ask.of(Label.CONTENT)}
         marks = [one.raw for one in self._request.tokens if one.kind is Kind.MARK and id(one) not in verbatim]
         commented = any(first + second in {"/*", "<!"} for first, second in itertools.pairwise(marks))
         return "/*" if commented else next((one for one in marks if is_strange_mark(one)), "")
 
     def _sentence(self, sentences: Sequence[list[Token]], place: int) -> int:
-        """Read one sentence, and those behind it that are its content; return how many."""
+        """Parse one sentence, and following ones that are its content; return how many."""
         tokens = self._sentence_now = sentences[place]
         question = any(one.text == "?" for one in tokens)
         said = [one for one in tokens if one.kind is not Kind.BREAK and one.text not in _SENTENCE_ENDS]
@@ -323,7 +323,7 @@ class _Parser:
         return 1
 
     def _is_heading(self, tokens: Sequence[Token], said: Sequence[Token], later: Sequence[list[Token]]) -> bool:
-        """Return whether a short line says what those below it are: Things I refuse to do."""
+        """Return True if a short line describes the lines below it: Things I refuse to do."""
         below = any(one.kind is Kind.BREAK for one in (later[0] if later else ())[:1])
         texts = [one.text for one in said]
         words = [one.text for one in said if one.kind is Kind.WORD]
@@ -335,14 +335,14 @@ class _Parser:
         return self._verb_at(said, 0) is None and any(one.kind is Kind.WORD for one in said)
 
     def _awaits(self, ask: Ask, later: Sequence[list[Token]]) -> bool:
-        """Return whether what an ask calls this stands behind it, on lines of its own."""
+        """Return True if the text that an ask calls "this" follows it, on separate lines."""
         if ask.fault is not None or ask.verbatim or ask.before or not later or any(ask.of(Label.CONTENT, Label.QUOTE)):
             return False
         named = not _THIS.isdisjoint(one.text for one in ask.tokens)
         return named and any(one.kind is Kind.BREAK for one in later[0][:1])
 
     def _takes_quote(self, ask: Ask, later: Sequence[list[Token]]) -> bool:
-        """Take a quotation that begins the next sentence for what an ask calls the following text."""
+        """Use a quotation that begins the next sentence as the text that an ask announces as following."""
         first = [one for one in (later[0] if later else ()) if one.kind is not Kind.BREAK][:1]
         if ask.fault is not None or not first or first[0].kind is not Kind.QUOTE or any(ask.of(Label.QUOTE)):
             return False
@@ -362,7 +362,7 @@ class _Parser:
         return True
 
     def _is_number_of(self, said: Sequence[Token], tokens: Sequence[Token], *, last: bool) -> bool:
-        """Return whether a sentence is but the number of the one behind it, which follows one before it."""
+        """Return True if a sentence is only the list number of the next one, and follows another number."""
         number = said[-1].text if said[-1].kind is Kind.NUMBER and tokens[-1].text == "." else ""
         if not number.isdecimal() or len(number) > _PLACES:
             return False
@@ -374,14 +374,14 @@ class _Parser:
         return False
 
     def _topic_of(self, said: Sequence[Token]) -> bool:
-        """Return whether a sentence begins with what it is about: notes.txt."""
+        """Return True if a sentence begins with its topic: notes.txt."""
         if len(said) > 1 and said[0].kind is Kind.LITERAL and said[1].text == ":":
             self._topic = said[0]
             return True
         return False
 
     def _take_rest(self, ask: Ask, later: Sequence[list[Token]], *, at_line: bool) -> int:
-        """Take what stands behind a colon up to the end of its line, or of the message where it begins a line."""
+        """Use the text after a colon as content, up to the end of the line, or of the message if it begins a line."""
         count = 0
         for sentence in later:
             if any(one.kind is Kind.BREAK for one in sentence[:1]) and not at_line:
@@ -392,7 +392,7 @@ class _Parser:
         return count
 
     def _clauses(self, said: Sequence[Token]) -> list[list[Token]]:
-        """Cut a sentence where another request may begin."""
+        """Split a sentence where another request may begin."""
         clauses: list[list[Token]] = [[]]
         place = 0
         asked = False
@@ -424,11 +424,11 @@ class _Parser:
         return [clause for clause in clauses if clause]
 
     def _is_time(self, said: Sequence[Token]) -> bool:
-        """Return whether some words say a time and nothing else, so that what follows is of the same clause."""
+        """Return True if words are only a time, so that the words after them belong to the same clause."""
         return read_times(said).places.issuperset(range(len(said)))
 
     def _connects(self, word: str) -> bool:
-        """Return whether a word joins two clauses; "i" does in Catalan, and not where it is who speaks."""
+        """Return True if a word joins two clauses; "i" does in Catalan, unless it is the English pronoun."""
         return word in _CONNECTORS and not (word == "i" and self._words.holds("article", word))
 
     def _begins(self, said: Sequence[Token], place: int, *, asked: bool, joint: Sequence[Token]) -> bool:
@@ -448,7 +448,7 @@ class _Parser:
         return self._words.verb(form)
 
     def _verb_at(self, said: Sequence[Token], place: int, *, near: bool = False) -> int | None:
-        """Return where the verb of a request stands that begins at a place; ``near`` lets little stand before it."""
+        """Return the position of the verb of a request that begins at a place; ``near`` allows little before it."""
         begin, said = place, said[place : place + _REACH]
         found = self._verb_within(said, near=near)
         return None if found is None else begin + found
@@ -463,7 +463,7 @@ class _Parser:
             if written(token.raw) in self._words.told or (token.raw.endswith("í") and "ya" in texts[:place]):
                 return None
             if token.text == "di" and texts[place - 1 : place] and texts[place - 1] in _PRONOUNS:
-                return None  # ya se los di: an order has its pronouns behind it
+                return None  # ya se los di: an order has its pronouns after it
             if token.text == "back" and "up" not in texts[place + 1 : place + _LEAD]:
                 return None
             if token.kind is Kind.WORD and self._verbs_of(token.text):
@@ -484,7 +484,7 @@ class _Parser:
         return None
 
     def _lead(self, said: Sequence[Token], texts: Sequence[str], place: int, *, near: bool) -> int:
-        """Return how many tokens from a place on may stand before a verb."""
+        """Return how many tokens from a place on may precede a verb."""
         token = said[place]
         sizes = [self._size(name, texts, place) for name in ("please", "polite", "greet")]
         if max(sizes):
@@ -508,7 +508,7 @@ class _Parser:
         return self._goal_lead(said, texts, place)
 
     def _goal_lead(self, said: Sequence[Token], texts: Sequence[str], place: int) -> int:
-        """Return the size of a goal that stands before the verb: en receta.md, cambia la sal."""
+        """Return the size of a goal before the verb: en receta.md, cambia la sal."""
         size = self._size("goal", texts, place)
         if not size:
             return 0
@@ -521,7 +521,7 @@ class _Parser:
         return self._place_lead(said, texts, place, at)
 
     def _place_lead(self, said: Sequence[Token], texts: Sequence[str], place: int, at: int) -> int:
-        """Return the size of a place that is named before the verb: on number 88 of portal, comment."""
+        """Return the size of a place before the verb: on number 88 of portal, comment."""
         if texts[place] not in _WHERE or self._operator_at(texts, place) is not None:
             return 0
         whole = False
@@ -580,7 +580,7 @@ class _Parser:
         self._request.asks.append(ask)
 
     def _fronted(self, clause: Sequence[Token]) -> int | None:
-        """Return the verb of a request whose object stands before it: el segundo sácalo."""
+        """Return the verb of a request whose object precedes it: el segundo sácalo."""
         texts = [one.text for one in clause]
         for at, one in enumerate(clause[:_FRONT]):
             verbs = self._verbs_of(one.text) if one.kind is Kind.WORD else ()
@@ -591,7 +591,7 @@ class _Parser:
         return None
 
     def _wished(self, clause: Sequence[Token]) -> int | None:
-        """Return the pronoun of a wish that only says where to: I'd like it in notes.md, lo quiero en notas.md."""
+        """Return the pronoun of a wish that only names a goal: I'd like it in notes.md, lo quiero en notas.md."""
         texts = [one.text for one in clause]
         size = self._size("polite", texts, 0)
         at = size or 0
@@ -600,7 +600,7 @@ class _Parser:
         return at if size and texts[at : at + 1] in (["it"], ["them"]) else None
 
     def _thing_at(self, clause: Sequence[Token]) -> int | None:
-        """Return where a request names but the thing that is to be made: script de python."""
+        """Return where a request names only the thing to be made: script de python."""
         for at, one in enumerate(clause[:4]):
             if one.text in ARTIFACTS:
                 return at
@@ -609,7 +609,7 @@ class _Parser:
         return None
 
     def _is_told(self, clause: Sequence[Token], verb: int) -> bool:
-        """Return whether a line tells who said it: Bob (manager): denied."""
+        """Return True if a line names its speaker: Bob (manager): denied."""
         colon = next((at for at, one in enumerate(clause[:verb]) if one.text == ":"), 0)
         texts = [one.text for one in clause]
         at = 0
@@ -618,9 +618,9 @@ class _Parser:
         return at < colon and verb > _SPEAKER_WORDS
 
     def _state(self, clause: list[Token], *, question: bool, joined: bool) -> None:
-        """Read a clause that asks for nothing: small talk, a reason, a statement.
+        """Parse a clause without a request: small talk, a reason, a statement.
 
-        ``joined`` says that more of its sentence follows: what it says holds for that.
+        ``joined`` says that more of its sentence follows, to which the clause then applies.
         """
         texts = [one.text for one in clause]
         fault = None
@@ -660,14 +660,14 @@ class _Parser:
         self._before = [*self._before, *clause]
 
     def _around(self, clause: Sequence[Token], texts: Sequence[str], *, joined: bool) -> Fault | None:
-        """Return what a clause that asks for nothing says of the requests beside it: in the worst case, if it rains."""
+        """Return how a clause without a request qualifies the requests near it: in the worst case, if it rains."""
         if self._request.asks:
             return self._operator(clause, 0)
         fault = self._operator(clause, 0, only=_HARD | {"report", "condition"} if joined else _LEADING)
         return Fault("condition", texts[0]) if fault is None and joined and texts[0] in _WHERE else fault
 
     def _is_meant(self, ask: Ask, clause: Sequence[Token]) -> bool:
-        """Return whether a clause behind an ask is what it calls these: names and things, and nothing else."""
+        """Return True if a clause after an ask is what it calls "these": only names and things."""
         named = not _THIS.isdisjoint(one.text for one in ask.tokens) and not any(ask.of(Label.CONTENT, Label.QUOTE))
         return (
             named
@@ -678,7 +678,7 @@ class _Parser:
         )
 
     def _is_signature(self, clause: Sequence[Token]) -> bool:
-        """Return whether a line behind a request is a name, an address or a number, and say nothing."""
+        """Return True if a line after a request is only a name, an address or a number."""
         return all(
             one.kind in {Kind.LITERAL, Kind.NUMBER, Kind.MARK, Kind.BREAK}
             or (
@@ -688,7 +688,7 @@ class _Parser:
         ) and any(one.kind is Kind.BREAK for one in self._sentence_now[:1])
 
     def _tells_more(self, texts: Sequence[str]) -> bool:
-        """Return whether a sentence says more of what was asked for: its title should be …, it is 20 euros."""
+        """Return True if a sentence specifies the request before it: its title should be …, it is 20 euros."""
         if texts[0] in _PARTS and texts[1:2] in (["is"], ["are"], ["es"], ["son"], [":"]):
             return True
         return texts[0] in _TELLING_MORE or (
@@ -696,7 +696,7 @@ class _Parser:
         )
 
     def _extend(self, ask: Ask, clause: list[Token]) -> None:
-        """Take what a sentence behind a request says of it: it is 20 euros."""
+        """Add to a request what a sentence after it specifies: it is 20 euros."""
         labels = [Label.FILLER, *[Label.OBJECT] * (len(clause) - 1)]
         ask.fault = self._operator([one for one in clause if one.text not in {"should", "deberia"}], 1)
         ask.tokens.extend(clause)
@@ -709,12 +709,12 @@ class _Parser:
         return bool(texts) and bool(self._size("reason", texts, 0))
 
     def _reason_at(self, clause: Sequence[Token], texts: Sequence[str], place: int) -> int:
-        """Return the size of what opens a reason behind a pause: because; and ya terminé, but not ya pagaré."""
+        """Return the size of the opening of a reason after a pause: because; and ya terminé, but not ya pagaré."""
         told = clause[place + 1].raw if texts[place] == "ya" and place + 1 < len(clause) else ""
         return self._size("reason", texts, place) or int(told.endswith(_TOLD_ENDINGS) and not told.endswith("ré"))
 
     def _operator(self, clause: Sequence[Token], place: int, *, only: frozenset[str] | None = None) -> Fault | None:
-        """Return the first operator of a clause from a place on, of some classes where they are given."""
+        """Return the first operator of a clause from a place on, of the given classes if any."""
         texts = [one.text for one in clause]
         hard = only is not None
         if (
@@ -733,11 +733,11 @@ class _Parser:
             found = None if clause[at].kind is Kind.QUOTE else self._operator_at(texts, at, only)
             if found is not None:
                 return found
-            at += max(self._size("polite", texts, at), 1)  # make sure to: no word of it stands by itself
+            at += max(self._size("polite", texts, at), 1)  # make sure to: no single word of it is an operator
         return None
 
     def _left_open(self, texts: Sequence[str]) -> str:
-        """Return a negation that has nothing in its clause to deny, so that it denies what follows."""
+        """Return a negation with nothing to negate in its clause, so that it applies to what follows."""
         for at in range(len(texts)):
             size = self._size("negation", texts, at) or 2 * (list(texts[at : at + 2]) == ["do", "not"])
             behind = takewhile(lambda one: one not in _PAUSES, texts[at + size :])
@@ -746,7 +746,7 @@ class _Parser:
         return ""
 
     def _is_speaker(self, clause: Sequence[Token], colon: int) -> bool:
-        """Return whether what stands before a colon is a name: Ann: please refund it."""
+        """Return True if the text before a colon is a name: Ann: please refund it."""
         return all(
             one.kind is Kind.WORD and one.raw[:1].isupper() and not self._size("please", [one.text], 0)
             for one in clause[:colon]
@@ -820,7 +820,7 @@ class _Parser:
         return ask
 
     def _stands_for(self, ask: Ask, place: int) -> bool:
-        """Return whether a word is a pronoun for what was said before: put it in a.txt, but not put that file."""
+        """Return True if a word is a pronoun for something said before: put it in a.txt, but not put that file."""
         token, after = ask.tokens[place], place + 1
         if token.text not in _STANDING or ask.labels[place] in {Label.CONTENT, Label.FILLER, Label.SOURCE}:
             return False
@@ -829,7 +829,7 @@ class _Parser:
         )
 
     def _is_for_me(self, texts: Sequence[str], verb: int, meant: Verb) -> bool:
-        """Return whether something is only told to who asks: tell me, dime, show us, let me know."""
+        """Return True if the result is only reported to the requester: tell me, dime, show us, let me know."""
         if "read" not in meant.meanings or texts[verb + 2 : verb + 3] in (["to"], ["que"], ["q"], ["cuando"]):
             return False
         after, before = texts[verb + 1 : verb + 2], texts[:verb]
@@ -870,7 +870,7 @@ class _Parser:
             place += size
 
     def _label_body(self, ask: Ask, texts: Sequence[str], place: int) -> Fault | None:  # noqa: C901, PLR0915
-        """Label what stands behind the verb, and return the operator that takes the request back, if one does."""
+        """Label the tokens after the verb, and return the operator that cancels the request, if there is one."""
         clause, labels = ask.tokens, ask.labels
         saying = not ask.verb.meanings.isdisjoint(COMMUNICATING)
         making = saying or not ask.verb.meanings.isdisjoint(COMPOSING)
@@ -934,7 +934,7 @@ class _Parser:
             pause = place > began and self._is_pause(clause, place)
             reason = self._reason_at(clause, texts, place) if pause else 0
             if operator is not None and reason > len(operator.words.split()):
-                operator = None  # wrong size, can't reproduce: the longer phrase tells what it is
+                operator = None  # wrong size, can't reproduce: the longer phrase decides
             if operator is not None and not (
                 region is Label.REASON and (because or operator.kind != "negation") and operator.kind in _EXCUSED
             ):
@@ -979,7 +979,7 @@ class _Parser:
         return None
 
     def _tells_of(self, ask: Ask, texts: Sequence[str], place: int) -> bool:
-        """Return whether what is said to somebody begins with whom it is of: tell Ana I'm late, let Cal know he won."""
+        """Return True if a message begins with its subject: tell Ana I'm late, let Cal know he won."""
         behind = (
             texts[place - 1] == "know"
             or ask.tokens[place - 1].kind is Kind.LITERAL
@@ -988,7 +988,7 @@ class _Parser:
         return texts[place] in _SUBJECTS and behind and place + 1 < len(texts) and ask.verb.language == "en"
 
     def _has_goal(self, ask: Ask, began: int, place: int) -> bool:
-        """Return whether a goal was named before the content: what stands in the content is content then."""
+        """Return True if a goal was named before the content: then everything in the content is content."""
         return any(
             ask.labels[at] is Label.GOAL and ask.tokens[at].text not in {"de", "of", "del", "con", "with"}
             for at in range(began, place)
@@ -1014,7 +1014,7 @@ class _Parser:
         return clause[place - 1].kind is Kind.MARK
 
     def _hard_at(self, clause: Sequence[Token], texts: Sequence[str], place: int) -> Fault | None:
-        """Return an operator that counts within content: irony anywhere, and a retraction that begins a part of it."""
+        """Return an operator that applies within content: irony anywhere, and a retraction that begins a part of it."""
         found = self._operator_at(texts, place, frozenset({"irony"}))
         if found is None and clause[place - 1].kind is Kind.MARK:
             found = self._operator_at(texts, place, frozenset({"retraction", "negation", "exclusion"}))
@@ -1043,7 +1043,7 @@ class _Parser:
         return size if making else 0
 
     def _is_condition(self, ask: Ask, began: int, place: int) -> bool:
-        """Return whether "if" ties what is already said to a condition: write hello to a.txt if it rains."""
+        """Return True if "if" attaches a condition to the text before: write hello to a.txt if it rains."""
         if ask.verb.meanings.isdisjoint(COMPOSING):
             return False
         before = list(zip(ask.tokens[began:place], ask.labels[began:place], strict=True))
@@ -1069,7 +1069,7 @@ class _Parser:
 
 
 def _mark_source(ask: Ask) -> None:
-    """Label what a conversion begins with as a source, where a goal follows: convert a.xml to b.json."""
+    """Label the first words of a conversion as a source, if a goal follows: convert a.xml to b.json."""
     literals = [
         at for at, token in enumerate(ask.tokens) if token.kind is Kind.LITERAL and ask.labels[at] is Label.OBJECT
     ]
@@ -1081,7 +1081,7 @@ def _mark_source(ask: Ask) -> None:
 
 
 def _sentences(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """Cut tokens into sentences; a line break begins one."""
+    """Split tokens into sentences; a line break begins one."""
     sentence: list[Token] = []
     for token in tokens:
         if token.kind is Kind.BREAK and sentence:

@@ -1,8 +1,8 @@
-"""What a message takes back of what was asked before: everything, some effects on some targets, or nothing.
+"""Retractions: what a message takes back of earlier requests: everything, some effects on some targets, or nothing.
 
-Only what is said plainly counts: a clause that is nothing but a refusal, one that forbids a verb, one that cancels what
-it names, and a message that puts another value in the place of one. A question, small talk and the content of a new
-request take nothing back.
+Only plain statements count: a clause that is nothing but a refusal, one that forbids a verb, one that cancels what it
+names, and a message that replaces a value. A question, small talk and the content of a new request do not retract
+anything.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from phylactery_understanding.text import STEM, Kind, Token, tokenize, written
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """What one clause takes back: calls with one of the effects, or that do something to one of the nouns.
+    """What one clause retracts: calls with one of the effects, or that act on one of the nouns.
 
-    ``effects`` are what a person calls them and ``nouns`` are stems. Where ``targets`` are named, only calls that go
-    there are meant.
+    ``effects`` are the everyday meanings and ``nouns`` are stems. If ``targets`` are named, only calls with these
+    targets are meant.
     """
 
     effects: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class Forbidden:
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
-    """What a message takes back; ``everything`` is all that is still open."""
+    """What a message retracts; ``everything`` means all open requests."""
 
     everything: bool
     forbidden: tuple[Forbidden, ...] = ()
@@ -45,7 +45,7 @@ WEAK: Final = frozenset(
      "without", "hardly", "barely", "scarcely", "rarely", "apenas", "against", "rather", "far from", "little i want",
      "avoid", "un momento"}
 )  # fmt: skip
-"""Refusing words that say no when others do, and by themselves only hesitate, correct or thank."""
+"""Words that refuse only with others, and alone only hesitate, correct or thank."""
 _STRENGTH: Final = frozenset(
     {
         "absolutely",
@@ -73,7 +73,7 @@ _HARMLESS: Final = (
 )
 _CANCELLING: Final = frozenset({"cancel", "forget", "stop"})
 _ANYHOW: Final = frozenset({"make", "put", "record"})
-"""Meanings of verbs that name no effect of their own: don't do it."""
+"""Meanings of verbs without an effect: don't do it."""
 _CUTS: Final = frozenset({"but", "pero", "sino", "and", "y", "then", "luego"})
 _ENDS: Final = frozenset(".!?…;")
 _PLAIN: Final = ("please", "greet", "article", "stop", "phatic")
@@ -81,7 +81,7 @@ _REFUSING: Final = ("retraction", "negation")
 
 
 def read_retraction(text: str) -> Retraction | None:
-    """Return what a message takes back, None where it takes back nothing."""
+    """Return what a message retracts, or None."""
     request = parse(text)
     words = request.lexicon
     questions = _questions(request.tokens)
@@ -105,7 +105,7 @@ def read_retraction(text: str) -> Retraction | None:
 
 
 def forbids(one: Forbidden, effects: frozenset[str], nouns: frozenset[str]) -> bool:
-    """Return whether a clause speaks of what a tool does, wherever it goes."""
+    """Return True if a clause is about a tool's effect, for any target."""
     words = lexicon()
     return not one.nouns.isdisjoint(nouns) or any(
         not one.effects.isdisjoint(words.yields(effect)) for effect in effects
@@ -113,13 +113,13 @@ def forbids(one: Forbidden, effects: frozenset[str], nouns: frozenset[str]) -> b
 
 
 def targets_in(text: str) -> frozenset[str]:
-    """Return what a value may be named by, as targets are written: the whole, and every name and number in it."""
+    """Return the names of a value in the form of targets: the whole, and every name and number in it."""
     found = {written(one.raw.strip()) for one in tokenize(text) if one.kind in {Kind.LITERAL, Kind.NUMBER, Kind.QUOTE}}
     return frozenset(found | {written(text.strip())})
 
 
 def _questions(tokens: Sequence[Token]) -> set[int]:
-    """Return the tokens of sentences that ask something."""
+    """Return the tokens of interrogative sentences."""
     found, sentence = set[int](), list[Token]()
     for token in tokens:
         sentence.append(token)
@@ -131,7 +131,7 @@ def _questions(tokens: Sequence[Token]) -> set[int]:
 
 
 def _clauses(tokens: Sequence[Token], asked: set[int]) -> Iterator[list[Token]]:
-    """Cut what belongs to no ask where a clause may end."""
+    """Split the tokens outside of asks where a clause may end."""
     clause: list[Token] = []
     for token in tokens:
         cuts = token.kind in {Kind.MARK, Kind.BREAK} or token.text in _CUTS
@@ -145,7 +145,7 @@ def _clauses(tokens: Sequence[Token], asked: set[int]) -> Iterator[list[Token]]:
 
 
 def _refuses(clause: Sequence[Token], words: Lexicon) -> bool:
-    """Return whether a clause is nothing but a refusal."""
+    """Return True if a clause is nothing but a refusal."""
     texts = [one.text for one in clause if one.kind not in {Kind.MARK, Kind.BREAK}]
     if " ".join(texts) in _HARMLESS:
         return False
@@ -168,7 +168,7 @@ def _refusal(texts: Sequence[str], place: int, words: Lexicon) -> int:
 
 
 def _forbids(clause: Sequence[Token], words: Lexicon) -> Forbidden | None:
-    """Return what a clause forbids that begins with a negation and go on with a verb."""
+    """Return what a clause forbids that consists of a negation and a verb."""
     texts = [one.text for one in clause]
     if " ".join(texts).startswith(_HARMLESS):
         return None
@@ -203,7 +203,7 @@ def _forbidden(meanings: frozenset[str], rest: Sequence[Token], words: Lexicon) 
 
 
 def _cancels(ask: Ask) -> Forbidden | None:
-    """Return what an ask takes back whose verb is to cancel, to forget or to stop; without a noun it is everything."""
+    """Return what an ask to cancel, forget or stop retracts; without a noun it is everything."""
     if ask.verb.meanings.isdisjoint(_CANCELLING):
         return None
     named = [one for one in ask.of(Label.OBJECT, Label.CONTENT, Label.SOURCE, Label.QUOTE) if one.kind is not Kind.MARK]

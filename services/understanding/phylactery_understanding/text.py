@@ -1,4 +1,4 @@
-"""Fold text and cut it into tokens that remember where they stand."""
+"""Text folding, and tokenization that keeps positions."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from enum import StrEnum
 from typing import Final
 
 MAX_TOKENS: Final = 20_000
-"""Tokens of a message that are read; a longer message is not understood."""
+"""The maximum number of tokens of a message; a longer one is not understood."""
 STEM: Final = 4
-"""Letters of a word by which two of its forms are compared: "apague" and "apagar", "recoger" and "recoja"."""
+"""The number of letters by which word forms are compared: "apague" and "apagar", "recoger" and "recoja"."""
 
 _APOSTROPHES: Final = str.maketrans("’‘`´ʼ‐‑‒–—−", "'''''------")
 _HIDDEN: Final = frozenset({"Cf", "Mn", "Me", "Co", "Cn"})
 _QUOTES: Final = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "‘": "’", "`": "`"}
 _LONGEST_QUOTE: Final = 4_000
 _SUFFIX: Final = 5
-"""Letters behind the dot of a file's name."""
+"""The letters of a file extension."""
 _MARKS: Final = frozenset([*".,;:!?¡¿()|<>[]-–—…\"'’‘«»“”„`/&+*•#@%$€£¥°º=×·", "→", "->", "=>", "\n", "‑"])
-"""Marks that people write between words."""
+"""Punctuation that people write between words."""
 _DENYING: Final = frozenset("👎❌🚫⛔🙅✅☑✔✖❎🛑⚠🚧⏸⏹")
 _ELISION: Final = frozenset({"cause", "cuz", "n", "til", "em", "tis", "twas"})
-# No group is repeated possessively: Python 3.11.0 to 3.11.4 match less than they should then (CPython gh-106052).
+# No group is repeated possessively: Python 3.11.0 to 3.11.4 match too little in that case (CPython gh-106052).
 _TOKEN = re.compile(
     r"(?P<url>(?:https?://|www\.)[^\s<>\"«»“”]++)"
     r"|(?P<mail>[\w.+%'-]++@[\w-]++(?:\.[\w-]++)*)"
@@ -40,12 +40,12 @@ _TOKEN = re.compile(
 
 
 class Kind(StrEnum):
-    """What a token is."""
+    """The kind of a token."""
 
     WORD = "word"
     NUMBER = "number"
     LITERAL = "literal"
-    """An address, a file, a channel, an id: something that names one thing as it is written."""
+    """An address, a file, a channel, an id: the exact name of one thing."""
     QUOTE = "quote"
     MARK = "mark"
     """Punctuation."""
@@ -55,7 +55,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of a message: as it was written, folded, and where it stands (characters of the text)."""
+    """A piece of a message: as written, folded, and its position (in characters of the text)."""
 
     raw: str
     text: str
@@ -65,12 +65,12 @@ class Token:
 
     @property
     def stem(self) -> str:
-        """The letters by which its forms are compared."""
+        """Return the letters by which its forms are compared."""
         return self.text[:STEM]
 
 
 def fold(text: str) -> str:
-    """Fold case, width and accents of text, and drop what prints as nothing."""
+    """Fold case, width and accents of text, and remove invisible characters."""
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).casefold())
@@ -78,26 +78,26 @@ def fold(text: str) -> str:
 
 
 def written(text: str) -> str:
-    """Fold case and width of text and keep its accents: iñaki@ is not inaki@."""
+    """Fold case and width of text but keep accents: iñaki@ is not inaki@."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", text).lower()
 
 
 def is_strange_mark(raw: str) -> bool:
-    """Return whether a mark is none that people write between words: it may strike out, deny or comment on them."""
+    """Return True if a mark is unusual between words: it may strike out, negate or comment on them."""
     if raw in _MARKS or raw.isalnum():
         return False
     return raw in _DENYING or unicodedata.category(raw[:1]) not in {"So", "Sk", "Mn", "Cf"}
 
 
 def is_latin(word: str) -> bool:
-    """Return whether every letter of a word is of the script that the lexicons are written in."""
+    """Return True if every letter of a word is in the script of the lexicons."""
     return word.isascii() or all(unicodedata.name(one, "LATIN").startswith("LATIN") for one in word if one.isalpha())
 
 
 def is_disguised(text: str) -> bool:
-    """Return whether text holds a character that prints as nothing, turn the direction, or mixes scripts in a word."""
+    """Return True if text has an invisible or direction-changing character, or a word of mixed scripts."""
     if text.isascii():
         return False
     if any(unicodedata.category(one) in {"Cf", "Co"} and one not in "\ufe0f\u200d" for one in text):
@@ -113,7 +113,7 @@ def _mixes_scripts(word: str) -> bool:
 
 
 def tokenize(text: str) -> list[Token]:
-    """Cut text into tokens. What stands in quotation marks is one token of kind QUOTE."""
+    """Split text into tokens. A text in quotation marks is one token of kind QUOTE."""
     found: list[Token] = []
     place = 0
     quotes = _quotes(text)
@@ -135,7 +135,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def is_file_name(word: str) -> bool:
-    """Return whether a word ends as the name of a file does."""
+    """Return True if a word has a file extension."""
     stem, dot, suffix = word.rpartition(".")
     return (
         bool(stem and dot) and "@" not in word and suffix.isalnum() and not suffix.isdigit() and len(suffix) <= _SUFFIX
@@ -143,7 +143,7 @@ def is_file_name(word: str) -> bool:
 
 
 def merged_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans (start, stop) in order, those that touch or overlap joined into one."""
+    """Return the spans (start, stop) in order, with touching or overlapping ones merged."""
     merged: list[tuple[int, int]] = []
     for start, stop in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -180,7 +180,7 @@ def _kind_of(raw: str) -> Kind:
 
 
 def _quotes(text: str) -> dict[int, int]:
-    """Return where each quotation opens and close; an apostrophe within a word opens none."""
+    """Return the start and end of each quotation; an apostrophe within a word does not open one."""
     closings = {
         mark: [place for place, one in enumerate(text) if one == mark and not text[place + 1 : place + 2].isalnum()]
         for mark in set(_QUOTES.values())

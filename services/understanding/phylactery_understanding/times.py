@@ -1,6 +1,6 @@
-"""Times as people say them, in features that can be compared: an hour, a weekday, a day of a month, a distance.
+"""Time expressions as comparable features: an hour, a weekday, a day of a month, a duration until then.
 
-Nothing here knows the clock or a time zone: a date that was worked out is compared with the day the words were said.
+Nothing here uses the clock or a time zone: a computed date is compared with the day on which the words were said.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ _DAYS: Final = {
     "dema": 1,
 }
 _SLIPS: Final = frozenset({"mañna", "mñana", "mñn", "mañan", "manaña"})
-"""What a finger makes of mañana; without the tilde some of it is a word."""
+"""Typing errors for mañana; without the tilde some of it is a word."""
 _MORNING: Final = frozenset(
     {"am", "a.m", "morning", "mañanita", "temprano", "tempranito", "madrugada", "early", "breakfast"}
 )
@@ -166,12 +166,12 @@ _ORDINAL_WORDS: Final = {
     )
 } | {"primero": 1, "thirtieth": 30}
 _LENGTH: Final = re.compile(r"(\d{1,3})-([a-z]+)")
-"""How long something lasts, in one word: 1-hour."""
+"""A duration in one word: 1-hour."""
 _ORDINAL_DAYS: Final = frozenset({"segunda", "quarta", "quinta", "sexta", "terca"})
-"""Portuguese days that are Spanish, or Portuguese, for "the second one" behind an article."""
+"""Portuguese days that in Spanish or Portuguese can mean "the second one", after an article."""
 _ARTICLES: Final = frozenset({"la", "las", "esta", "esa", "mi", "una"})
 _MEALS: Final = frozenset({"breakfast", "lunch", "dinner"})
-"""What says when only behind a word of time: by lunch, but not lunch with Femi."""
+"""Words that are a time only after a word of time: by lunch, but not lunch with Femi."""
 _WHEN: Final = frozenset({"at", "by", "before", "after", "around", "over", "until", "till", "til"})
 _HOURS, _NOON_HOUR, _MINUTES, _DAYS_OF_MONTH, _MONTHS_OF_YEAR = 24, 12, 60, 31, 12
 _WEEK: Final = 7
@@ -179,14 +179,14 @@ _WEEK: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What some words say of time, and the places of the tokens that say it."""
+    """The times that words express, and the positions of the tokens that express them."""
 
     features: frozenset[Feature]
     places: frozenset[int]
 
 
 def read_times(tokens: Sequence[Token]) -> Times:
-    """Read every time that some tokens name."""
+    """Return every time that some tokens name."""
     features: set[Feature] = set()
     places: set[int] = set()
     place = 0
@@ -202,7 +202,7 @@ def read_times(tokens: Sequence[Token]) -> Times:
 
 
 def unread_time(tokens: Sequence[Token]) -> str:
-    """Return the first words that speak of a time nobody here can compare: this weekend, el mes que viene, or 6."""
+    """Return the first words of a time that cannot be compared: this weekend, el mes que viene, or 6."""
     texts = [one.text for one in tokens]
     for at, one in enumerate(texts):
         before, after = texts[at - 1] if at else "", texts[at + 1 : at + 3]
@@ -216,7 +216,7 @@ def unread_time(tokens: Sequence[Token]) -> str:
 
 
 def times_of(text: str) -> Times:
-    """Read the times of a text."""
+    """Return the times in a text."""
     return read_times([one for one in tokenize(text) if one.kind is not Kind.BREAK])
 
 
@@ -252,7 +252,7 @@ def _at(tokens: Sequence[Token], place: int) -> tuple[Iterator[Feature] | Sequen
 
 
 def _named(word: str, before: str, after: str) -> Sequence[Feature] | None:
-    """Return what a word that names a part of the day, a weekday or a month says; None where it is none of them."""
+    """Return the meaning of a word for a part of the day, a weekday or a month; None for any other."""
     if word == "manana" and before in {"la", "por"}:
         return [("part", "morning")]
     if word in _MEALS and before not in _WHEN:
@@ -303,7 +303,7 @@ def _number(word: str) -> int | None:
     return int(digits) if digits.isdigit() and len(digits) <= 4 else None
 
 
-def _numbered(  # noqa: C901 - one case for each way of writing a time
+def _numbered(  # noqa: C901 - one case for each notation of a time
     tokens: Sequence[Token], place: int, word: str, after: str, before: str
 ) -> tuple[Sequence[Feature], int]:
     day = _iso(word)
@@ -385,14 +385,14 @@ def _numbered(  # noqa: C901 - one case for each way of writing a time
 
 
 def _hour(hour: int, minutes: int) -> Feature:
-    """Return an hour, and minutes past it or, where they are negative, to it."""
+    """Return an hour, and minutes past it or, if negative, to it."""
     past = (hour * _MINUTES + minutes) % (_HOURS * _MINUTES)
     spoken = past // _MINUTES or (_NOON_HOUR if 0 < hour <= _NOON_HOUR else 0)
     return ("hour", spoken, past % _MINUTES, hour > _NOON_HOUR)
 
 
 def _minutes(tokens: Sequence[Token], place: int) -> tuple[int, int]:
-    """Return the minutes said behind an hour, and how many tokens say both: seis y media, siete menos cuarto."""
+    """Return the minutes said after an hour, and the number of their tokens: seis y media, siete menos cuarto."""
     rest = [one.text for one in tokens[place + 1 : place + 3]]
     if len(rest) > 1 and rest[0] in {"y", "menos"}:
         minutes = _part_of_hour(rest[1])
@@ -409,7 +409,7 @@ def _part_of_hour(word: str) -> int | None:
 
 
 def _spoken_clock(tokens: Sequence[Token], place: int) -> tuple[Sequence[Feature], int] | None:
-    """Return a time of the day that begins with its minutes: quarter to seven, ten past 4, half twelve."""
+    """Return a time of day that begins with its minutes: quarter to seven, ten past 4, half twelve."""
     texts = [one.text for one in tokens[place : place + 4]]
     minutes, size = _part_of_hour(texts[0]), 1
     if texts[0] not in _CLOCK_WORDS or minutes is None or (place and tokens[place - 1].text not in _CLOCK_LEADS):
@@ -474,7 +474,7 @@ def _iso(word: str) -> list[Feature] | None:
 
 
 def same_time(said: frozenset[Feature], call: frozenset[Feature], day: date | None) -> bool:
-    """Return whether a call's times are those that were said; one that is left out differs."""
+    """Return True if a call's times are those that were said; a missing one is a difference."""
     if not call:
         return False
     parts = {one[1] for one in said if one[0] == "part"}
@@ -546,7 +546,7 @@ def _is_in(said: Feature, part: str) -> bool:
 
 
 def _witnesses(said: frozenset[Feature], wanted: object, day: date | None) -> list[Feature]:
-    """Return what was said that means a date."""
+    """Return the expressions that can mean the wanted date; ``day`` is when they were said."""
     assert isinstance(wanted, date)
     found = [one for one in said if one[0] == "iso" and one[1] == wanted]
     dates = [one for one in said if one[0] == "date"]
@@ -567,7 +567,7 @@ def _witnesses(said: frozenset[Feature], wanted: object, day: date | None) -> li
 
 
 def same_day(said: frozenset[Feature], known: frozenset[Feature], day: date | None) -> bool:
-    """Return whether every time that was said fits a listed thing's times: cancel yoga on Wednesday."""
+    """Return True if every time that was said fits a listed item's times: cancel yoga on Wednesday."""
     dates = [one for one in known if one[0] == "iso"]
     hours = [one for one in known if one[0] == "hour"]
     for one in said:
