@@ -104,7 +104,7 @@ def _meanings(later: Request) -> set[str]:
     return {meaning for word in words for verb in later.lexicon.verb(word) for meaning in verb.meanings}
 
 
-# ---- what the later message says ---------------------------------------------
+# ---- parsing the later message -----------------------------------------------
 
 
 def _said(later: Request, done: set[str] | frozenset[str]) -> _Said | None:
@@ -247,7 +247,7 @@ def _texts(tokens: Sequence[Token]) -> list[str]:
     return ["" if one.kind is Kind.QUOTE else one.text for one in tokens]
 
 
-# ---- where it goes -----------------------------------------------------------
+# ---- finding the place in the earlier message --------------------------------
 
 
 def _swap(earlier: Request, later: Request, said: _Said) -> _Swap | None:

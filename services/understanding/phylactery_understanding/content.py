@@ -35,7 +35,7 @@ _FEW: Final = 2
 _OPENING: Final = 3
 _BRIEF: Final = 4
 _SHORT: Final = 8
-"""Words of a dictated text that must not be omitted."""
+"""The length in words of a dictated text of which no word may be omitted."""
 _INDIRECT: Final = frozenset({"if", "whether", "si", "asking", "preguntando"})
 _SPOKEN: Final = {"ll": "will", "d": "would", "im": "i", "ill": "will"}
 _BEARING: Final = frozenset(

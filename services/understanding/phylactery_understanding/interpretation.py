@@ -429,7 +429,7 @@ class _Interpreted(Match):
         return None
 
 
-# ---- what stands there -------------------------------------------------------
+# ---- literals and their places ------------------------------------------------
 
 
 def _stands(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]]) -> bool:
@@ -516,7 +516,7 @@ def _pasted(text: str) -> Iterator[tuple[int, int]]:
             yield part.span()
 
 
-# ---- what takes it back ------------------------------------------------------
+# ---- operators that cancel an ask ---------------------------------------------
 
 
 class _Scope:
@@ -767,7 +767,7 @@ def _other_mode(ask: InterpretedAsk, request: Request) -> Fault | None:
     return None
 
 
-# ---- in the grammar's terms ----------------------------------------------------
+# ---- conversion to the grammar's terms ----------------------------------------
 
 
 def _parsed(ask: InterpretedAsk, request: Request, taken: Sequence[Span], newest: int = 0) -> Ask:
@@ -1088,7 +1088,7 @@ def _quota(one: CheckedAsk) -> int:
     return one.ask.quantity if one.ask.quantity in numbers else min(one.ask.quantity, max(counts, default=1))
 
 
-# ---- kept --------------------------------------------------------------------
+# ---- serialization ------------------------------------------------------------
 
 
 def _ask_to_json(ask: InterpretedAsk) -> dict[str, Any]:

@@ -152,7 +152,7 @@ class Bundle:
     files: BundleFiles = field(compare=False, repr=False)
 
     def asked_as(self, name: str) -> str:
-        """Return the class to request approval for: the requester's class if no one else can approve.
+        """Return the class to request: in single-user mode the requester's class, if one approver is enough.
 
         A class that takes several approvers is returned unchanged, because the requester is only one.
         """
@@ -162,7 +162,7 @@ class Bundle:
         return [one.name for one in self.classes if one.who == "requester"][-1]
 
     def answerable(self, name: str) -> bool:
-        """Return True if at least one user can approve a request of this class."""
+        """Return True if the class can be approved: in single-user mode only the requester's classes can."""
         return not self.single_user or any(one.name == name and one.who == "requester" for one in self.classes)
 
 

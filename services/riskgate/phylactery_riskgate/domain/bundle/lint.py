@@ -180,7 +180,7 @@ def _lint_one(policy: Policy, tools: Mapping[str, CatalogTool], elsewhere: Mappi
         yield from impossible_literals(clause.expr, contexts)
 
 
-# ---- approval can only widen ----------------------------------------------------------------------------------------
+# ---- more approvals can only allow more ------------------------------------------------------------------------------
 
 
 def _approval_faults(node: Any, *, positive: bool) -> Iterator[str]:
@@ -206,7 +206,7 @@ def _touches_approved(node: Any) -> bool:
     return any(_touches_approved(child) for child in children(node))
 
 
-# ---- nothing may fail, nothing may be misspelled --------------------------------------------------------------------
+# ---- no runtime errors, no misspellings -----------------------------------------------------------------------------
 
 
 def _failing_parts(node: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What inspection finds in a call's arguments, for policies: kinds and how many, never the values.
+"""Inspection findings in a call's arguments, as policy inputs: kinds and counts, never the values.
 
 An example:
 
@@ -13,7 +13,7 @@ An example:
     forbid (principal, action == Action::"send_message", resource)
     when { context.inspection.by.text.kinds.contains(Finding::"card") };
 
-Kinds are an enumerated entity type, so that a kind that does not exist is an error when the bundle is loaded.
+Kinds are an enumerated entity type, so that an unknown kind is an error when the bundle is loaded.
 """
 
 from __future__ import annotations

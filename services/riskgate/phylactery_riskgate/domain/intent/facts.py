@@ -62,13 +62,13 @@ class _Leaf:
 
 @dataclass(frozen=True, slots=True)
 class IndexReader:
-    """A reader of call facts from what was shown of a task."""
+    """A source of call facts, computed from what RiskGate was shown of a task."""
 
     index: TaskIndex
     uses: Callable[[BoundCall], Uses] | None = None
-    """Return the uses of the asks so far, None if there are none."""
+    """Returns the uses of the asks so far; None if there are none."""
     retracted_by: Callable[[CatalogTool, BoundCall, str], str] | None = None
-    """Return the task whose words retracted a call or the ask it uses; empty if there is none."""
+    """Returns the task whose words retracted a call or the ask it uses; empty if there is none."""
 
     def __call__(self, tool: CatalogTool, bound: BoundCall) -> TaskFacts:
         """Return the facts of a call."""
@@ -134,7 +134,7 @@ def without_ask(facts: TaskFacts) -> TaskFacts:
 
 
 def _mentioned(tool: CatalogTool, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    """Downgrade an address that the user wrote, and asked to have another text read, to one from a text."""
+    """Downgrade an address that the user wrote while asking for another text to be read, to one from a text."""
     return tuple(
         replace(one, origin=max(one.origin, POINTED), place="an address that is only mentioned")
         if role_of(tool, one.path) == "url"

@@ -88,7 +88,7 @@ class Place:
         return _keyed(found, key) if key in self._fields else found
 
     def knows(self, key: str) -> bool:
-        """Return True if a key is a field name: a pointer names it, or no pointer allows any key here.
+        """Return True if a key is a field name: a pointer names it, or it is an identifier and no pointer has * here.
 
         A key that is not a field name is a value itself, such as the name by which a map is keyed. An address or a name
         with a space is never a field name.

@@ -1,10 +1,10 @@
 """Task facts as policy inputs: the user's request, the origin of arguments, and signals in the contents.
 
-@id("big.ask-peer")
-@title("An amount the user did not write needs somebody else")
-forbid (principal, action == Action::"transfer", resource)
-when { context.task.shown && context.origin.by has amount && context.origin.by.amount > 0 }
-unless { context.approved.contains(Class::"peer") };
+    @id("big.ask-peer")
+    @title("An amount the user did not write needs somebody else")
+    forbid (principal, action == Action::"transfer", resource)
+    when { context.task.shown && context.origin.by has amount && context.origin.by.amount > 0 }
+    unless { context.approved.contains(Class::"peer") };
 
 A call without a task is presented as one that was not requested and whose arguments have no known origin, and
 ``task.shown`` is false. ADR 20 defines the numbers. ``content.from_text`` says that some content of the call, or a long

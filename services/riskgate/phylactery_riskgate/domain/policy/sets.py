@@ -182,7 +182,7 @@ def _entity(entity: pst.EntityOrSlot) -> pst.EntityLit:
 
 
 def _asking_thread(trees: list[pst.Template]) -> tuple[list[pst.Template], bool]:
-    """Return the policies reading approvals from the thread, if strings can replace the entities in all of them."""
+    """Return the policies reading approvals from the thread, where strings can replace entities, and whether so."""
     try:
         return [replace(one, clauses=_of_thread(one.clauses)) for one in trees], True
     except _NotTextError:

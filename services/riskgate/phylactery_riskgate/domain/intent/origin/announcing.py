@@ -31,7 +31,7 @@ _BREAK = re.compile(r"[.?!]++(?=\s|$)|:(?=\s|$)|\n")
 _PARAGRAPH = re.compile(r"[ \t]*\n[ \t]*\n")
 _MAX_SENTENCES: Final = 400
 _FEW: Final = 4
-"""Words that may describe manner or kind: summarize in three lines."""
+"""The number of words that may describe manner or kind: summarize in three lines."""
 _NEAR: Final = 3
 _THEN: Final = frozenset({"and", "then", "y", "luego", "despues"})
 _QUOTES: Final = frozenset('"“”«»„')
