@@ -344,7 +344,7 @@ def _one_of_a_kind(earlier: Request, new: Token) -> list[Token]:
 
 
 def _kinds_beside(earlier: Request, token: Token) -> frozenset[object]:
-    """Return the kinds of the times of an earlier message that are removed with some of them."""
+    """Return the kinds of time that an earlier message no longer expresses without one of its numbers."""
     rest = [one for one in earlier.tokens if one is not token]
     return _kinds(earlier.tokens) - _kinds(rest)
 

@@ -173,7 +173,7 @@ def _accorded(ask: Ask, request: Request) -> list[Token]:
 
 
 def _names_source(ask: Ask, said: Sequence[Token], texts: Source) -> bool:
-    """Return True if the ask itself names the source of its content: a file, a page that was read."""
+    """Return True if the ask itself names a source of its content that was read: a file, a page."""
     return any(
         (one.kind is Kind.LITERAL or (one.kind is Kind.QUOTE and is_file_name(one.text))) and texts.named(one.text)
         for one in [*said, *ask.of(Label.SOURCE, Label.CONTENT, Label.OBJECT)]

@@ -871,7 +871,7 @@ def _holds(span: Span, token: Token) -> bool:
 
 
 def _label(ask: InterpretedAsk, token: Token, taken: Sequence[Span], *, free: bool) -> Label:
-    """Return a token's label in the interpretation. An unclaimed name or number near it is left over."""
+    """Return a token's label by the interpretation. A name or number near it that no slot claims is left over."""
     if any(_holds(one.span, token) for one in ask.slots):
         return Label.OBJECT
     if ask.content is not None and _holds(ask.content, token):
@@ -882,7 +882,7 @@ def _label(ask: InterpretedAsk, token: Token, taken: Sequence[Span], *, free: bo
         return Label.MARK
     if free or any(_holds(span, token) for span in taken):
         return Label.REASON
-    # Composed content has a source: an unclaimed name may be where it is from.
+    # Composed content has a source: a name that no slot claims may be where it is from.
     return Label.OBJECT if token.kind in {Kind.LITERAL, Kind.NUMBER} and not ask.composed else Label.REASON
 
 
@@ -991,9 +991,10 @@ def _is_value(said: str, value: Any) -> bool:
 
 
 def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault | None:
-    """Return a reading of the grammar that contradicts the interpretation.
+    """Return a fault if the grammar's own reading contradicts the interpretation.
 
-    A source is not a goal. What the grammar found requested must be requested there too, of the same person.
+    A source must not be a goal. If the grammar found a request for the effect, the interpreted ask must be at that
+    request.
     """
     slots = [one.span for one in ask.slots]
     if ask.composed and not any(one.role == "content" and not one.default for one in call.arguments):
@@ -1028,9 +1029,9 @@ def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault
 
 
 def _left_of_heard(ask: InterpretedAsk, request: Request, call: Call) -> Fault | None:
-    """Return a goal that the grammar found in an ask for such a call and the interpretation names differently.
+    """Return a fault if the grammar found a goal for such a call that the interpretation leaves out.
 
-    What is emptied is taken from the grammar: no part of it was named.
+    When a target is emptied, every goal that the grammar found counts: no part of it was named.
     """
     made = [one.name for one in call.arguments if _is_computed(ask, one, one.value, exists=call.exists)]
     slots = [one.span for one in ask.slots if one.argument not in made]

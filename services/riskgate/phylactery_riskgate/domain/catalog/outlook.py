@@ -93,7 +93,7 @@ def packaged_bundle(tools_yaml: str) -> Bundle:
 
 
 def request_of(tool: CatalogTool) -> str:
-    """Return the first example, or the first phrase with its gaps filled in."""
+    """Return the first example, or the first phrase with its gaps shown as "…"; empty if there is neither."""
     asks = tool.asks
     phrases = (*asks.phrases_en, *asks.phrases_es)
     spoken = [*asks.examples_en, *asks.examples_es, *(one for one in phrases if ANY in one), *phrases]

@@ -134,7 +134,7 @@ def without_ask(facts: TaskFacts) -> TaskFacts:
 
 
 def _mentioned(tool: CatalogTool, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    """Downgrade an address that the user wrote while asking for another text to be read, to one from a text."""
+    """Give addresses at best the origin of a text the user pointed to: the request only mentions them."""
     return tuple(
         replace(one, origin=max(one.origin, POINTED), place="an address that is only mentioned")
         if role_of(tool, one.path) == "url"

@@ -199,7 +199,7 @@ def kind_of(tool: CatalogTool) -> tuple[frozenset[str], frozenset[str]]:
 
 @lru_cache(maxsize=64)
 def _own_request(message: str, *, sure: bool = False) -> tuple[Request, bool]:
-    """Parse what the user wrote themselves, and return whether that is certain; with ``sure``, skip uncertain parts."""
+    """Parse the user's own part of a message, and return whether the rest may be pasted; see own_part for ``sure``."""
     own, doubted = own_part(message, sure=sure)
     return parse(own), doubted
 
