@@ -1,1 +1,1 @@
-"""The tool catalog: entries, checks and outlook."""
+"""The tool catalog: entries, checks and decision previews."""

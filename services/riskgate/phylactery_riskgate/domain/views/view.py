@@ -32,7 +32,7 @@ def abridge(text: str, limit: int) -> Abridged:
     The author of a value chooses where in it something is, so its beginning alone says nothing about its end. Each JSON
     escape is shown whole or not at all.
     """
-    whole = make_visible(text, limit) if len(text) <= limit else None  # a display is never shorter than the text
+    whole = make_visible(text, limit) if len(text) <= limit else None  # escaping never shortens a text
     if whole is not None and Mark.CUT not in whole.marks:
         return Abridged(whole.text, whole.marks)
     room = limit - _NOTE_ROOM

@@ -118,7 +118,7 @@ def guess_arguments(schema: Mapping[str, Any], name: tuple[str, ...], effect: Ef
 
 
 def uses(guesses: tuple[Guess, ...], effect: Effect) -> dict[str, Any]:
-    """Return the entry's other argument fields: sensitive arguments, targets, and what budgets count."""
+    """Return the entry's other fields on arguments: controls, sensitive ones, targets, and what budgets count."""
     said: dict[str, Any] = {
         "controls": [one.path for one in guesses if one.control],
         "sensitive": [one.path for one in guesses if one.role == "secret"],

@@ -43,7 +43,7 @@ _ELSEWHERE = re.compile(
 _RUNNING: Final = word_set("sql statement command cmd script mutation javascript shell")
 _REQUEST: Final = word_set("method body payload data headers")
 _IN_NAMES: Final = frozenset({"set", "update", "change", "run"})
-"""Words that are often nouns in a sentence and as often nouns as verbs in a name: get_set_config."""
+"""Often nouns in a sentence; in a name as often verbs: get_set_config."""
 _PLAIN_NOUNS: Final = word_set("moves edits spending following setting running allowed")
 _PARTICLES: Final = frozenset({"in", "out", "off", "into", "rid", "over"})
 

@@ -163,7 +163,7 @@ def _joined(verbs: Said, things: Iterable[str], plural: Callable[[str], str]) ->
 
 
 def distinct(phrases: Iterable[str]) -> list[str]:
-    """Return the phrases without duplicates by meaning, phrases that are too long, and unidiomatic ones."""
+    """Return the phrases without duplicates by meaning, too long ones, and ones of small words only."""
     kept: dict[tuple[str, ...], str] = {}
     for phrase in phrases:
         if heard(phrase) and len(phrase) <= MAX_PHRASE:
