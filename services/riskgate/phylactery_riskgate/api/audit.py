@@ -12,7 +12,8 @@ from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.rpc.validation import parse
 from phylactery_chassis.util.timestamps import from_timestamp, to_timestamp
 
-from phylactery_riskgate.audit.reader import Auditing, LogView, Positions, Proof, SeenEntry, SignedHead
+from phylactery_riskgate.audit.entries import SeenEntry, SignedHead
+from phylactery_riskgate.audit.reader import Auditing, LogView, Positions, Proof
 from phylactery_riskgate.audit.requests import (
     CheckpointInput,
     ConsistencyInput,

@@ -129,3 +129,27 @@ def record_of(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEntry:
+    """An entry as its auditor sees it."""
+
+    entry: ReadEntry
+    values: tuple[ShownValue, ...] = ()
+    erased: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """Return the approximate size of the entry in a message."""
+        return len(self.entry.found.stored.record) + sum(len(value.value_json) for value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedHead:
+    """A signed head of a log."""
+
+    log: str
+    size: int
+    root: bytes
+    note: str

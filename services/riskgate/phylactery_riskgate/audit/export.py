@@ -14,14 +14,14 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequen
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.auth.identity import Principal
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.checkpoint import Checkpoint, NoteError, Verifier, sign_note, signed_by
-from phylactery_riskgate.audit.entries import EntryFilter, ReadEntry
+from phylactery_riskgate.audit.entries import EntryFilter, ReadEntry, SeenEntry, SignedHead
 from phylactery_riskgate.audit.heads import (
     NOTHING,
     HeadFile,
@@ -41,10 +41,6 @@ from phylactery_riskgate.store import audit as log_rows
 from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store import audit_search
 from phylactery_riskgate.store.audit_search import find_checkpoint, newest_checkpoint
-
-if TYPE_CHECKING:
-    from phylactery_riskgate.audit.reader import SeenEntry, SignedHead
-
 
 ShownValues = Callable[[Connection, str, rows.StoredEntry], dict[str, Any]]
 """Function that returns the values of an entry that may be shown, each with its salt, by JSON Pointer."""

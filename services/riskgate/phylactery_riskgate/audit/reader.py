@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_riskgate.audit.checkpoint import Checkpoint, Verifier
-from phylactery_riskgate.audit.entries import EntryFilter, ReadEntry, ShownValue, shown_values
+from phylactery_riskgate.audit.entries import EntryFilter, ReadEntry, SeenEntry, SignedHead, shown_values
 from phylactery_riskgate.audit.export import exported
 from phylactery_riskgate.audit.heads import KeptHead
 from phylactery_riskgate.audit.proofs import Tree
@@ -188,30 +188,6 @@ class LogView:
     size: rows.LogSize
     vkeys: tuple[str, ...]
     own: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SeenEntry:
-    """An entry as its auditor sees it."""
-
-    entry: ReadEntry
-    values: tuple[ShownValue, ...] = ()
-    erased: bool = False
-
-    @property
-    def bytes(self) -> int:
-        """Return the approximate size of the entry in a message."""
-        return len(self.entry.found.stored.record) + sum(len(value.value_json) for value in self.values)
-
-
-@dataclass(frozen=True, slots=True)
-class SignedHead:
-    """A signed head of a log."""
-
-    log: str
-    size: int
-    root: bytes
-    note: str
 
 
 @dataclass(frozen=True, slots=True)

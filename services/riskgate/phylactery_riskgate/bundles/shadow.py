@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.jobs import Work
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.telemetry.telemetry import meter
+from phylactery_chassis.util.clock import Clock
+from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.log import Kind
-from phylactery_riskgate.domain.model import CallSite, RawCall
+from phylactery_riskgate.domain.model import CallSite, RawCall, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import TaskReader
-
-if TYPE_CHECKING:
-    from phylactery_riskgate.decisions.context import Core
 
 MAX_WAITING = 256
 MAX_RECORDS_PER_MINUTE = 60
@@ -31,6 +32,32 @@ MAX_RECORDS_PER_MINUTE = 60
 _MINUTE_US = 60_000_000
 _log = get_logger("shadow")
 _differences = meter().create_counter("riskgate.shadow.differences", description="calls the shadow decides otherwise")
+
+
+class Recorder(Protocol):
+    """The part of DecisionContext that decides and records; that module imports this one."""
+
+    @property
+    def clock(self) -> Clock:
+        """Return the clock of records."""
+
+    async def decide(
+        self,
+        engine: DecisionEngine,
+        who: Principal,
+        call: RawCall,
+        site: CallSite,
+        approved: frozenset[str],
+        *,
+        task: TaskReader | None = None,
+    ) -> Verdict:
+        """Decide about a call, with the facts its task provides."""
+
+    async def write(self, work: Work[object]) -> object:
+        """Run work durably."""
+
+    def note(self, connection: Connection, kind: Kind, who: Principal, now_us: int, body: Mapping[str, Any]) -> object:
+        """Append an entry to the audit log of this instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +122,7 @@ class Shadow:
         self._waiting.append(shown)
         self._wake.set()
 
-    async def run(self, core: Core) -> None:
+    async def run(self, core: Recorder) -> None:
         """Decide queued calls, forever."""
         while True:
             await self._wake.wait()
@@ -108,7 +135,7 @@ class Shadow:
                     _log.warning("the shadow could not decide", error=type(error).__name__)
                 await asyncio.sleep(0)
 
-    async def _decide(self, core: Core, engine: DecisionEngine, shown: Shown) -> None:
+    async def _decide(self, core: Recorder, engine: DecisionEngine, shown: Shown) -> None:
         verdict = await core.decide(engine, shown.who, shown.call, shown.site, shown.approved, task=shown.task)
         self.decided += 1
         outlook = (str(verdict.decision), verdict.approval_class or "")

@@ -7,18 +7,16 @@ github.com-acme.app is not github.com/acme, and bob@acmé.example is not bob@acm
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.languages import EXTENSIONS, SMALL
 from phylactery_riskgate.domain.intent.model import LISTED, NAMED
-
-if TYPE_CHECKING:
-    from phylactery_riskgate.domain.intent.words import Words
-    from phylactery_riskgate.domain.model import Role
+from phylactery_riskgate.domain.intent.words import Words, bare
+from phylactery_riskgate.domain.model import Role
 
 STRICT: Final = frozenset({"principal", "object", "amount", "secret", "url"})
 """Roles whose value decides the effect; contents and times matter less."""
@@ -36,36 +34,8 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30})://")
 _WEB: Final = frozenset({"http", "https"})
 _SECURE: Final = "https"
 _OF_SCHEME: Final = "://"
-_POSSESSIVE: Final = "'s"
 _NAME: Final = 3
 """The number of letters of a small word that can be a name."""
-_LONGEST: Final = 24
-"""The number of characters kept of what is between two tokens."""
-
-
-def gaps_of(folded: str, places: Sequence[tuple[int, int]]) -> list[list[Any]]:
-    """Return what precedes each token, and follows the last, where it is more than a space."""
-    found: list[list[Any]] = []
-    end = 0
-    for place, (start, stop) in enumerate((*places, (len(folded), len(folded)))):
-        gap = _SPACE.sub(" ", folded[end:start])
-        # What is between tokens may be pasted text, of which nothing is kept.
-        if gap != " " and len(gap) <= _LONGEST and not any(map(str.isalnum, gap)):
-            found.append([place, gap])
-        end = stop
-    return found
-
-
-def accents_of(words: str, tokens: Sequence[tuple[int, str]]) -> list[list[Any]]:
-    """Return the tokens written with accents; ``tokens`` are those that count, and their indexes."""
-    if words.isascii():
-        return []
-    written = folding.tokens(folding.written(words))
-    return [
-        [place, written[number]]
-        for place, (number, token) in enumerate(tokens)
-        if number < len(written) and written[number] != token and folding.fold(written[number]) == token
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +136,6 @@ def _said(words: Words, value: Spelled, role: Role) -> Iterator[int]:
         yield LISTED
 
 
-def bare(token: str) -> str:
-    """Return a token without a possessive ending."""
-    return token.removesuffix(_POSSESSIVE)
-
-
 def can_name(atom: str) -> bool:
     """Return True if a part of a value can be a name by itself: not "a txt" for a.txt, but todo for todo.md."""
     return atom not in EXTENSIONS and (len(atom) >= _NAME or atom not in SMALL)
@@ -259,13 +224,3 @@ def same(written: str, value: Spelled) -> bool:
     """Return True if a tool's value is spelled like the call's."""
     one, other = written.strip(_AROUND), value.text.strip(_AROUND)
     return one == other or ("@" not in one and one.replace(" ", "") == other.replace(" ", ""))
-
-
-def read_gaps(pieces: Sequence[Mapping[str, Any]], name: str) -> dict[int, str]:
-    """Concatenate the gaps, or the accents, of the words of a task."""
-    found: dict[int, str] = {}
-    first = 0
-    for piece in pieces:
-        found.update((first + place, text) for place, text in piece.get(name, ()))
-        first += len(piece["t"])
-    return found

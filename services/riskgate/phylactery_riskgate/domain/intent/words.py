@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from phylactery_understanding.interpretation import Interpretation
 
-from phylactery_riskgate.domain.intent import folding, spelling
+from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.computed import computed
 from phylactery_riskgate.domain.intent.languages import (
     ARTICLES,
@@ -45,6 +46,10 @@ _AND: Final = frozenset({"and", "or", "y", "e", "o", "u"})
 _PAUSES: Final = frozenset(",:()–—")
 _MONEY: Final = "€$£¥"
 _STRONG: Final = 8
+_SPACE: Final = re.compile(r"\s+")
+_POSSESSIVE: Final = "'s"
+_LONGEST_GAP: Final = 24
+"""The number of characters kept of what is between two tokens."""
 _JOINED, _SHORT_PART, _PARTS = 10, 6, 10
 """An account number written in groups: its length, the length of a group, and the number of groups."""
 
@@ -55,7 +60,7 @@ def read_words(words: str, day: str = "", interpretation: Interpretation | None 
     A piece holds the tokens, where a sentence begins ("b") or a pause ends ("c"), the tokens in quotations ("q"), those
     next to a currency sign ("m") or a percent sign ("%"), and separately the tokens of pasted text ("p") and, as a
     piece, what may be pasted ("d"). A model's interpretation ("i") is kept as shown: it is checked against the words
-    whenever it is used. "s" holds what is between the tokens and "x" their accents (see spelling.py).
+    whenever it is used. "s" holds what is between the tokens and "x" their accents (see gaps_of, accents_of).
     """
     folded = folding.fold(words)
     spans = folding.spans(folded)[:MAX_WORDS]
@@ -112,8 +117,8 @@ def _read(words: str, folded: str, spans: Sequence[Span], which: Sequence[int]) 
         "%": percents,
         "c": clauses,
         "q": quoted_in(folded, places),
-        "s": spelling.gaps_of(folded, places),
-        "x": spelling.accents_of(words, list(zip(which, tokens, strict=True))),
+        "s": gaps_of(folded, places),
+        "x": accents_of(words, list(zip(which, tokens, strict=True))),
     }
 
 
@@ -173,7 +178,7 @@ class Words:
     @computed
     def bare(self) -> tuple[str, ...]:
         """Return the tokens without possessive endings."""
-        return tuple(map(spelling.bare, self.tokens))
+        return tuple(map(bare, self.tokens))
 
     @computed
     def bare_places(self) -> dict[str, list[int]]:
@@ -364,8 +369,48 @@ def all_words(pieces: Sequence[Piece]) -> Words:
         frozenset(money),
         frozenset(percents),
         frozenset(clauses),
-        gaps=spelling.read_gaps(pieces, "s"),
-        accents=spelling.read_gaps(pieces, "x"),
+        gaps=read_gaps(pieces, "s"),
+        accents=read_gaps(pieces, "x"),
         begins=first,
         doubted=all_words(doubted) if doubted else None,
     )
+
+
+def gaps_of(folded: str, places: Sequence[tuple[int, int]]) -> list[list[Any]]:
+    """Return what precedes each token, and follows the last, where it is more than a space."""
+    found: list[list[Any]] = []
+    end = 0
+    for place, (start, stop) in enumerate((*places, (len(folded), len(folded)))):
+        gap = _SPACE.sub(" ", folded[end:start])
+        # What is between tokens may be pasted text, of which nothing is kept.
+        if gap != " " and len(gap) <= _LONGEST_GAP and not any(map(str.isalnum, gap)):
+            found.append([place, gap])
+        end = stop
+    return found
+
+
+def accents_of(words: str, tokens: Sequence[tuple[int, str]]) -> list[list[Any]]:
+    """Return the tokens written with accents; ``tokens`` are those that count, and their indexes."""
+    if words.isascii():
+        return []
+    written = folding.tokens(folding.written(words))
+    return [
+        [place, written[number]]
+        for place, (number, token) in enumerate(tokens)
+        if number < len(written) and written[number] != token and folding.fold(written[number]) == token
+    ]
+
+
+def bare(token: str) -> str:
+    """Return a token without a possessive ending."""
+    return token.removesuffix(_POSSESSIVE)
+
+
+def read_gaps(pieces: Sequence[Mapping[str, Any]], name: str) -> dict[int, str]:
+    """Concatenate the gaps, or the accents, of the words of a task."""
+    found: dict[int, str] = {}
+    first = 0
+    for piece in pieces:
+        found.update((first + place, text) for place, text in piece.get(name, ()))
+        first += len(piece["t"])
+    return found
