@@ -1,4 +1,4 @@
-"""The errors a domain may raise. They know nothing of gRPC; status.py alone maps them to the wire."""
+"""Errors that a domain raises. They do not depend on gRPC; only status.py maps them to the wire."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 MAX_VIOLATIONS = 20
-"""Status details travel in trailers: from 8 KB on, a call would turn into RESOURCE_EXHAUSTED."""
+"""Limit on field violations. Status details travel in trailers; from 8 KB on, the call fails with
+RESOURCE_EXHAUSTED."""
 
 
 class StartError(RuntimeError):
@@ -23,8 +24,8 @@ class Violation(NamedTuple):
 class DomainError(Exception):
     """An error a caller can act on.
 
-    reason is a name of the service's ErrorReason without its prefix; message says what was wrong, with what, and what
-    to do, and never holds a secret; metadata is for machines.
+    ``reason`` is a name of the service's ErrorReason without its prefix. ``message`` says what was wrong, with what,
+    and what to do, and never contains a secret. ``metadata`` is for machines.
     """
 
     code: ClassVar[str] = "UNKNOWN"
@@ -45,37 +46,37 @@ class DomainError(Exception):
 
 
 class InvalidArgument(DomainError):
-    """The request itself is wrong, whatever the state."""
+    """The request is invalid, whatever the state."""
 
     code = "INVALID_ARGUMENT"
 
 
 class Unauthenticated(DomainError):
-    """Nobody knows who calls."""
+    """The caller could not be authenticated."""
 
     code = "UNAUTHENTICATED"
 
 
 class PermissionDenied(DomainError):
-    """The caller is known and may not."""
+    """The caller is authenticated but not authorized."""
 
     code = "PERMISSION_DENIED"
 
 
 class NotFound(DomainError):
-    """There is no such thing for this caller."""
+    """The resource does not exist for this caller."""
 
     code = "NOT_FOUND"
 
 
 class AlreadyExists(DomainError):
-    """The id is taken by something else."""
+    """The id is already used by something else."""
 
     code = "ALREADY_EXISTS"
 
 
 class FailedPrecondition(DomainError):
-    """The state does not allow it now."""
+    """The current state does not allow the operation."""
 
     code = "FAILED_PRECONDITION"
 
@@ -87,46 +88,48 @@ class ResourceExhausted(DomainError):
 
 
 class OutOfRange(DomainError):
-    """The position lies past the end."""
+    """The position is past the end."""
 
     code = "OUT_OF_RANGE"
 
 
 class Unavailable(DomainError):
-    """It did not work now: the only error a client retries blindly.
+    """The operation failed for now: the only error a client retries blindly.
 
-    Nothing changed, unless the message says that nobody knows; the same ids then answer what was recorded.
+    Nothing changed, unless the message says that the outcome is unknown; a retry with the same ids then returns what
+    was recorded.
     """
 
     code = "UNAVAILABLE"
 
 
 class AnswerLost(Unavailable):
-    """A commit whose answer was not heard: what it was to keep may be kept, and nobody knows."""
+    """The response to a commit was lost: the transaction may or may not have been kept."""
 
 
 class StoreFull(ResourceExhausted):
-    """A disk is full: nothing changed, and the same is taken as soon as there is room.
+    """A disk is full: nothing changed, and the request succeeds once there is room.
 
-    Every other limit is an answer; this one is a store that does not answer, for now.
+    Other limits are a definite answer; this one is a temporary failure of the store.
     """
 
     def __init__(self, what: str = "the database") -> None:
-        """Take what the disk is below, as a sentence names it."""
+        """``what`` names what the disk holds, as it appears in the message."""
         super().__init__("STORE_FULL", f"the disk below {what} is full, so nothing changed; make room and try again")
 
 
 STORE_FAILED = (Unavailable, StoreFull)
-"""Either way the store may take the same later; it took nothing yet, but where its answer was lost."""
+"""Errors after which the store may accept the same request later. Unless a commit's response was lost, nothing was
+kept."""
 
 
 class DataLoss(DomainError):
-    """What was stored is damaged."""
+    """Stored data is damaged."""
 
     code = "DATA_LOSS"
 
 
 class Aborted(DomainError):
-    """Somebody else was faster: start the whole operation again."""
+    """A concurrent change won: restart the whole operation."""
 
     code = "ABORTED"

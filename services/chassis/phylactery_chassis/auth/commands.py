@@ -1,4 +1,4 @@
-"""`tokens add|list|revoke`: the same commands for every program that has them. They alone need typer."""
+"""The `tokens add|list|revoke` commands, shared by every program that has them. Only this module needs typer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ File = Annotated[Path, typer.Option(help="the tokens file")]
 
 
 def make_app(unusable: Callable[[str], typer.Exit]) -> typer.Typer:
-    """Return the commands; ``unusable`` says why one could not be carried out, in the words of its program."""
+    """Return the commands; ``unusable`` turns an error text into the exit of the program that hosts them."""
     app = typer.Typer(no_args_is_help=True, help=_ABOUT)
 
     @contextmanager
@@ -100,7 +100,7 @@ def make_app(unusable: Callable[[str], typer.Exit]) -> typer.Typer:
 
 
 def parse_expiry(text: str) -> datetime | None:
-    """Return when a token ends, None for empty. Raise ValueError for what is no future time."""
+    """Return the expiry time, None for an empty text. Raise ValueError if it is not a future time."""
     if not text:
         return None
     now = datetime.now(UTC).replace(microsecond=0)

@@ -1,4 +1,4 @@
-"""Who calls. The interceptor binds a Principal from the transport; nothing else ever makes one from a request."""
+"""Caller identity. The interceptor binds a Principal from the transport; it is never taken from a request message."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ TENANT_HEADER = "x-phylactery-tenant"
 ANY_TENANT = "*"
 _NAME = r"^[A-Za-z0-9_.:@-]{1,128}$"
 _NAME_PATTERN = re.compile(r"[A-Za-z0-9_.:@-]{1,128}")
-"""A single bounded class cannot backtrack, so the standard module is safe here."""
+"""A single bounded character class cannot backtrack, so the standard module is safe here."""
 _REMIND_SECONDS = 60.0
-"""How often the log tells that the tokens file cannot be used."""
+"""How often an unusable tokens file is logged."""
 
 _log = get_logger("identity")
 
 
 class Role(StrEnum):
-    """What an identity may do. policy_admin is not approver; delegate names its end user.
+    """What an identity may do. policy_admin does not include approver; delegate acts for an end user it names.
 
-    Every role but installation_operator is within the identity's tenant: that one is for who answers for the whole
-    installation, and decides by which policies every tenant is served.
+    Every role except installation_operator is limited to the identity's tenant. An installation_operator is responsible
+    for the whole installation and decides which policies serve every tenant.
     """
 
     CALLER = "caller"
@@ -52,7 +52,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The subject a call is served for; actor is the delegate that speaks for it, empty when it speaks itself."""
+    """The subject a call is served for. ``actor`` is the delegate that acts for it, empty if it acts itself."""
 
     subject: str
     tenant: str
@@ -62,11 +62,11 @@ class Principal:
     actor: str = ""
     credential_hash: str = field(default="", repr=False)
     tools: tuple[str, ...] = ()
-    """The only tools it may have used for it; empty narrows nothing. What policies forbid stays forbidden."""
+    """The only tools that may be used for the subject; empty means no restriction. Policies still apply."""
 
     @property
     def delegated(self) -> bool:
-        """Return whether a delegate speaks for the subject."""
+        """Return True if a delegate acts for the subject."""
         return bool(self.actor)
 
     def require(self, role: Role) -> None:
@@ -79,7 +79,7 @@ class Principal:
             )
 
     def require_tool(self, tool: str) -> None:
-        """Raise PermissionDenied TOOL_NOT_GRANTED where the credential names its tools and this is none of them."""
+        """Raise PermissionDenied TOOL_NOT_GRANTED if the credential lists its tools and this is not one of them."""
         if self.tools and tool not in self.tools:
             raise PermissionDenied(
                 "TOOL_NOT_GRANTED",
@@ -93,7 +93,7 @@ _principal: ContextVar[Principal] = ContextVar("phylactery_principal")
 
 
 def current_principal() -> Principal:
-    """Return who calls. Raise Unauthenticated outside a call."""
+    """Return the current caller. Raise Unauthenticated outside a call."""
     try:
         return _principal.get()
     except LookupError:
@@ -102,7 +102,7 @@ def current_principal() -> Principal:
 
 @contextmanager
 def bind_principal(principal: Principal) -> Iterator[None]:
-    """Bind a principal for the block: the interceptor's way, and a test's."""
+    """Bind a principal for the block; used by the interceptor and by tests."""
     token = _principal.set(principal)
     try:
         yield
@@ -114,22 +114,22 @@ class Authenticator(Protocol):
     """Turns a call's metadata into a Principal. Raises Unauthenticated or PermissionDenied."""
 
     def authenticate(self, metadata: Mapping[str, str]) -> Principal:
-        """Return who calls."""
+        """Return the caller."""
         ...
 
     def granted(self, credential_hash: str) -> Principal | None:
-        """Return what the credential stands for now, None where it was withdrawn or have expired."""
+        """Return the current principal of a credential, None if it was withdrawn or has expired."""
         ...
 
     def refresh(self, *, now: bool = False) -> None:
-        """Read again what identities are kept in, where it has changed, or in any case with ``now``."""
+        """Reload the identities if their source has changed, or in any case with ``now``."""
         ...
 
 
 def refuse_doubled(keys: Iterable[str]) -> None:
-    """Raise Unauthenticated where metadata that says who calls is there more than once.
+    """Raise Unauthenticated if a metadata key that identifies the caller occurs more than once.
 
-    Only one of them could count, and a proxy before the service may have checked the other.
+    Only one value could count, and a proxy in front of the service may have checked the other.
     """
     counts = Counter(keys)
     doubled = next((key for key in (AUTHORIZATION, SUBJECT_HEADER, TENANT_HEADER) if counts[key] > 1), None)
@@ -144,7 +144,7 @@ def _checked_name(value: str, header: str) -> str:
 
 
 def _on_behalf(actor: Principal, metadata: Mapping[str, str]) -> Principal:
-    """Return the end user a delegate names: the role caller, and of the delegate's only what narrows it."""
+    """Return the end user that a delegate names: role caller, and from the delegate only its restrictions."""
     subject = metadata.get(SUBJECT_HEADER, "")
     tenant = metadata.get(TENANT_HEADER, "")
     if not subject:
@@ -175,17 +175,17 @@ def _on_behalf(actor: Principal, metadata: Mapping[str, str]) -> Principal:
 
 
 class LoopbackAuthenticator:
-    """Mode none: whoever reaches the loopback address is 'local' with every role, and may name another subject."""
+    """Mode none: a caller on the loopback address is 'local' with every role, and may name another subject."""
 
     def __init__(self) -> None:
         self._local = Principal("local", "local", frozenset(Role))
 
     def granted(self, credential_hash: str) -> Principal | None:  # noqa: ARG002 - there is none
-        """Return 'local', who is always there."""
+        """Return 'local', which always exists."""
         return self._local
 
     def refresh(self, *, now: bool = False) -> None:
-        """Do nothing: no identity is kept anywhere."""
+        """Do nothing: there are no stored identities."""
 
     def authenticate(self, metadata: Mapping[str, str]) -> Principal:
         """Return 'local', or the named subject in the named tenant (default 'local')."""
@@ -217,16 +217,16 @@ class _TokensFile(BaseModel):
 
 
 class TokensFileError(ValueError):
-    """The tokens file cannot be used; the message names file, entry and fault, never a hash."""
+    """The tokens file is unusable; the message names the file, the entry and the problem, never a hash."""
 
 
 def token_hash(token: str) -> str:
-    """Return the form a token is stored in: tokens are random, so a plain SHA-256 is enough."""
+    """Return the stored form of a token. Tokens are random, so a plain SHA-256 is enough."""
     return "sha256:" + hashlib.sha256(token.encode()).hexdigest()
 
 
 def read_tokens(path: Path) -> list[TokenEntry]:
-    """Return the entries of a tokens file, checked. Raise TokensFileError."""
+    """Return the validated entries of a tokens file. Raise TokensFileError."""
     try:
         parsed = _TokensFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except OSError as error:
@@ -238,7 +238,7 @@ def read_tokens(path: Path) -> list[TokenEntry]:
             first = error.errors(include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])
             raise TokensFileError(f"{path}: {where or 'file'}: {first['msg']}") from None
-        mark = getattr(error, "problem_mark", None)  # a date that is none is a ValueError without
+        mark = getattr(error, "problem_mark", None)  # an invalid date is a ValueError without a mark
         line = f":{mark.line + 1}" if mark else ""
         raise TokensFileError(f"{path}{line}: is not YAML") from None
     hashes = [entry.hash for entry in parsed.tokens]
@@ -254,8 +254,7 @@ def read_tokens(path: Path) -> list[TokenEntry]:
 class TokenAuthenticator:
     """Mode tokens: static bearer tokens, stored hashed in a YAML file, each with subject, tenant and roles.
 
-    The file may change while it is in use: see refresh(). One that cannot be used changes nothing, and is told in the
-    log again and again.
+    The file may change while in use, see refresh(). An unusable file changes nothing and is logged repeatedly.
     """
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
@@ -282,7 +281,7 @@ class TokenAuthenticator:
         return _on_behalf(principal, metadata)
 
     def granted(self, credential_hash: str) -> Principal | None:
-        """Return what a token stands for now, None where it was withdrawn or have expired."""
+        """Return the current principal of a token, None if it was withdrawn or has expired."""
         found = self._by_hash.get(credential_hash)
         if found is None:
             return None
@@ -290,9 +289,9 @@ class TokenAuthenticator:
         return principal if expires_us is None or self._clock.now_us() < expires_us else None
 
     def refresh(self, *, now: bool = False) -> None:
-        """Read the file again where it has changed, or in any case with ``now``.
+        """Reload the file if it has changed, or in any case with ``now``.
 
-        A file that cannot be used leaves the identities as they are: a slip of whoever edits it shuts nobody out.
+        An unusable file leaves the identities unchanged, so that an editing mistake locks no user out.
         """
         stamp, at = _stamp(self._path), time.monotonic()
         due = self._faulty_since is not None and at - self._faulty_since >= _REMIND_SECONDS
@@ -331,7 +330,7 @@ class TokenAuthenticator:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return what tells one state of a file from another, nothing where it cannot be seen."""
+    """Return a stamp that distinguishes versions of a file, empty if the file cannot be read."""
     try:
         seen = path.stat()
     except OSError:

@@ -1,7 +1,7 @@
-"""Ed25519 signatures (RFC 8032), verified as strictly everywhere: under no key that one signature fits all under.
+"""Strict Ed25519 verification (RFC 8032) that rejects keys of small order.
 
-phylactery_client has the same list of keys and the same rule of its own: it stands without this package, and a test
-holds both against one set of vectors.
+phylactery_client has the same list of keys and the same rule because it does not depend on this package; a test checks
+both against one set of vectors.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _OF_ORDER_8 = int.from_bytes(
 SMALL_ORDER: Final = frozenset(
     y.to_bytes(_KEY_BYTES, "little") for y in (0, 1, _FIELD - 1, _FIELD, _FIELD + 1, _OF_ORDER_8, _FIELD - _OF_ORDER_8)
 )
-"""The y coordinates of the eight points whose order divides 8, in every spelling, without the sign of x."""
+"""The y coordinates of the eight points whose order divides 8, in every encoding, without the sign of x."""
 
 
 def can_be_believed(public_key: bytes) -> bool:
-    """Return whether signatures under the raw public key mean anything.
+    """Return True if signatures under the raw public key are meaningful.
 
-    Under a key of small order one signature would fit every message, and OpenSSL takes it.
+    Under a key of small order one signature fits every message, and OpenSSL accepts it.
     """
     return len(public_key) == _KEY_BYTES and public_key[:31] + bytes([public_key[31] & 0x7F]) not in SMALL_ORDER
 

@@ -1,4 +1,4 @@
-"""Static tokens in their file: made, listed and revoked. A token is shown once, and only its hash is kept."""
+"""Static tokens in a file: create, list, revoke. A token is shown once; only its hash is stored."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _ID_CHARACTERS = 12
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A token as it is listed: its id tells it from others and says nothing of the token itself."""
+    """A token as listed. Its id distinguishes it and reveals nothing of the token itself."""
 
     id: str
     entry: TokenEntry
 
     @property
     def expired(self) -> bool:
-        """Return True if its time is over by this machine's clock."""
+        """True if the token has expired by this machine's clock."""
         return self.entry.expires is not None and self.entry.expires <= datetime.now(UTC)
 
 
 def list_tokens(path: Path) -> list[Listed]:
-    """Return the tokens of a file, in its order. Raise TokensFileError."""
+    """Return the tokens of a file, in file order. Raise TokensFileError."""
     return [Listed(_id_of(entry.hash), entry) for entry in read_tokens(path)]
 
 
@@ -51,7 +51,7 @@ def add_token(
 ) -> str:
     """Add a new identity to a tokens file, creating it with mode 0600, and return its token.
 
-    Raise TokensFileError when the file is damaged or the identity not valid; the file is then as it was.
+    Raise TokensFileError if the file is damaged or the identity is invalid; the file is then unchanged.
     """
     token = "phy_" + secrets.token_urlsafe(_RANDOM_BYTES)
     entry: dict[str, Any] = {
@@ -69,9 +69,9 @@ def add_token(
 
 
 def revoke_tokens(path: Path, *, ids: Sequence[str] = (), subject: str = "", tenant: str = "") -> list[Listed]:
-    """Remove tokens by id, or all those of a subject, of a tenant, or of a subject in a tenant; return what is gone.
+    """Remove tokens by id, or all of a subject, a tenant, or a subject in a tenant; return the removed ones.
 
-    Raise TokensFileError where the file is damaged, or an id or a subject names no token; the file is then as it was.
+    Raise TokensFileError if the file is damaged, or if an id or a subject matches no token; the file is then unchanged.
     """
     gone: list[Listed] = []
 
@@ -96,8 +96,8 @@ def revoke_tokens(path: Path, *, ids: Sequence[str] = (), subject: str = "", ten
 
 
 def _change(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
-    """Replace the entries of a file with what ``change`` makes of them: wholly or not at all, one command at a time."""
-    path = path.resolve()  # a link stays one
+    """Replace the entries of a file with the result of ``change``, atomically and under a lock."""
+    path = path.resolve()  # keep a symbolic link
     with _alone(path.parent):
         if path.exists():
             read_tokens(path)
@@ -108,7 +108,7 @@ def _change(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, 
         part = path.with_name(path.name + ".part")
         try:
             _write(part, yaml.safe_dump({"tokens": changed}, sort_keys=False), like=path)
-            read_tokens(part)  # the same reader the services use has the last word
+            read_tokens(part)  # validate with the reader that services use
             part.replace(path)
         except TokensFileError as error:
             raise TokensFileError(str(error).replace(str(part), str(path))) from None
@@ -133,7 +133,7 @@ def _write(part: Path, text: str, *, like: Path) -> None:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold a lock on the folder: of two commands at once the second sees what the first wrote."""
+    """Hold a lock on the folder, so that the second of two concurrent commands sees what the first wrote."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -143,7 +143,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a replaced name last: a revoked token must not be back after a power cut."""
+    """Make a rename durable: a revoked token must not return after a power failure."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""The record of an erasure on its way to the wire: every service's contract has a message of the same fields for it."""
+"""Encoding of an erasure record as the Erasure message that each service's contract defines with the same fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ M = TypeVar("M", bound=Message)
 
 
 def erasure_message(message: type[M], counts: type[Message], erasure: ErasureRecord[Any]) -> M:
-    """Return an erasure as the wire carries it: in a contract's Erasure, with its ErasureCounts."""
+    """Return an erasure as a contract's Erasure message, with its ErasureCounts."""
     return message(
         erasure_id=erasure.erasure_id,
         subject_hash=erasure.subject_hash,

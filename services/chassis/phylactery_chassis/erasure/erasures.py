@@ -1,6 +1,6 @@
-"""Erasures: what is written down about one, and how a person can be recognised in it who is not named.
+"""Erasure records, and how a user is recognised in one without being named.
 
-Every service that erases users keeps the same record, with counts of its own. Times are microseconds since the epoch.
+Every service that erases users keeps the same record, with its own counts. Times are microseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import NotFound
 
 Counts = TypeVar("Counts")
-"""A dataclass of whole numbers: how much of each kind was removed."""
+"""A dataclass of integers: how many items of each kind were removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class ErasureRecord(ABC, Generic[Counts]):
     @classmethod
     @abstractmethod
     def counts_of(cls, fields: dict[str, int]) -> Counts:
-        """Return the service's counts. Raise TypeError where they are none."""
+        """Return the service's counts. Raise TypeError if the fields are invalid."""
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the erasure of a line. Raise ValueError where it is none."""
+        """Return the erasure from a line of JSON. Raise ValueError if it is invalid."""
         try:
             data: dict[str, Any] = json.loads(text)
             return cls(**{**data, "counts": cls.counts_of(data["counts"])})
@@ -50,7 +50,7 @@ class ErasureRecord(ABC, Generic[Counts]):
             raise ValueError("is no record of an erasure") from error
 
     def is_of(self, tenant: str, subject: str) -> bool:
-        """Return whether this user was erased."""
+        """Return True if this is the erasure of that user."""
         return hmac.compare_digest(self.subject_hash, subject_hash(self.salt, tenant, subject))
 
     @property
@@ -61,11 +61,11 @@ class ErasureRecord(ABC, Generic[Counts]):
 
     @property
     def receipt_hash(self) -> str:
-        """Return the hash of the receipt as every contract writes it."""
+        """Return the hash of the receipt in the form used by every contract."""
         return _sha256(self.receipt)
 
     def to_json(self) -> str:
-        """Return everything about it in one line."""
+        """Return the whole record as one line of JSON."""
         return _canonical(asdict(self))
 
 
@@ -73,10 +73,10 @@ Record = TypeVar("Record", bound=ErasureRecord[Any])
 
 
 def unfinished(written: Iterable[Record], known: Container[str]) -> list[Record]:
-    """Return those of the erasures written down, the oldest first, that are still to be carried out.
+    """Return the logged erasures still to be carried out, the oldest first.
 
-    known holds the ids of those that were. One that failed is not among them where the same user was erased later:
-    that one took all this was for, and what the user sent since is theirs.
+    ``known`` holds the ids of those already carried out. A failed one is left out if the same user was erased later:
+    the later erasure removed everything the first would have, and data stored since then must be kept.
     """
     waiting: dict[str, Record] = {}
     for erasure in written:
@@ -87,17 +87,17 @@ def unfinished(written: Iterable[Record], known: Container[str]) -> list[Record]
 
 
 def subject_hash(salt: str, tenant: str, subject: str) -> str:
-    """Return what a user is recognised by where no name may stand."""
+    """Return the salted hash that identifies a user where no name may be stored."""
     return _sha256(f"{salt}\0{tenant}\0{subject}")
 
 
 def request_hash(tenant: str, subject: str, request_id: str) -> str:
-    """Return what the same request is found by when it comes again."""
+    """Return the hash that identifies a repeated request."""
     return _sha256(f"{tenant}\0{subject}\0{request_id}")
 
 
 def whom(caller: Principal, subject: str) -> Principal:
-    """Return whom to erase: the caller, or a user of their tenant whom an operator names. Raise PermissionDenied."""
+    """Return the user to erase: the caller, or one of their tenant named by an operator. Raise PermissionDenied."""
     if subject in ("", caller.subject):
         caller.require(Role.CALLER)
         return caller
@@ -106,14 +106,14 @@ def whom(caller: Principal, subject: str) -> Principal:
 
 
 def may_see(caller: Principal, erasure: ErasureRecord[Any]) -> bool:
-    """Return whether a record is the caller's business: they were erased, or are an operator of that tenant."""
+    """Return True if the caller may see a record: it is their own erasure, or they are an operator of that tenant."""
     if erasure.tenant != caller.tenant:
         return False
     return Role.OPERATOR in caller.roles or erasure.is_of(caller.tenant, caller.subject)
 
 
 def not_found(erasure_id: str) -> NotFound:
-    """Return the one error for an erasure that never was and for somebody else's."""
+    """Return the same error for an unknown erasure and for another user's."""
     return NotFound(
         "ERASURE_NOT_FOUND", f"there is no erasure '{erasure_id}' for this caller", metadata={"erasure_id": erasure_id}
     )

@@ -1,7 +1,7 @@
-"""The log of erasures: a file beside the database, appended and fsynced before anything is erased.
+"""The erasure log: a file next to the database, appended and fsynced before anything is erased.
 
-A backup of the database holds whom it held; this file says who has gone since. It names nobody: a user is recognised by
-a hash under the file's own salt. It is for one machine: its replicas may share it.
+A database backup still holds erased users; this file records who has been erased since. It contains no names: a user is
+recognised by a hash under the file's own salt. It belongs to one machine, whose replicas may share it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SALT_BYTES = 16
 
 
 class ErasureLog(Generic[Record]):
-    """Appends intents and reads them back. One line is the salt, and every other an erasure."""
+    """Appends intents to erase and reads them back. One line is the salt; each other line is an erasure."""
 
     def __init__(self, path: Path, record: type[Record], setting: str) -> None:
-        """Open the log at path, making it where it is not there. Raise StartError where it is damaged.
+        """Open the log at ``path``, creating it if missing. Raise StartError if it is damaged.
 
-        record is the service's own, and setting the variable that names another path.
+        ``record`` is the service's record type, ``setting`` the variable that sets another path.
         """
         self.path = path
         self._record, self._setting = record, setting
@@ -45,11 +45,11 @@ class ErasureLog(Generic[Record]):
 
     @property
     def salt(self) -> str:
-        """Give the salt users are hashed under, 32 hex digits."""
+        """The salt under which users are hashed, 32 hex digits."""
         return self._salt
 
     def append(self, erasure: Record) -> None:
-        """Write an erasure down; it is durable when this answers. Raise Unavailable STORE_UNAVAILABLE, StoreFull."""
+        """Append an erasure durably. Raise Unavailable STORE_UNAVAILABLE, StoreFull."""
         try:
             with self._lock, self._opened() as descriptor:
                 append_line(descriptor, erasure.to_json())
@@ -62,7 +62,7 @@ class ErasureLog(Generic[Record]):
             ) from None
 
     def read(self) -> Sequence[Record]:
-        """Return every erasure written down, the oldest first. Raise StartError where a line is damaged."""
+        """Return every logged erasure, the oldest first. Raise StartError if a line is damaged."""
         lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         return [self._parsed(number, line) for number, line in enumerate(lines[1:], 2)]
 
@@ -73,7 +73,7 @@ class ErasureLog(Generic[Record]):
             raise self._damaged(number) from None
 
     def _begin(self) -> str:
-        """Return the salt; a new file gets one, and a line cut off by a crash, which nobody was answered, go."""
+        """Return the salt. Give a new file one, and remove a line cut off by a crash, which was never acknowledged."""
         with self._opened() as descriptor:
             content = self.path.read_bytes()
             whole = content[: content.rfind(b"\n") + 1]
@@ -91,7 +91,7 @@ class ErasureLog(Generic[Record]):
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
-        """Open the file for the block, alone among the processes that share it."""
+        """Open the file for the block under a lock that excludes other processes."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

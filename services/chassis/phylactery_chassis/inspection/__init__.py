@@ -1,6 +1,6 @@
-"""Deterministic inspection of text: secrets and personal data, found by rules and checked by their digits.
+"""Deterministic inspection of text: secrets and personal data, found by rules and check digits.
 
-RiskGate redacts and decides by it, memory refuses by it: one detector, which docs/secrets.md describes and measures.
+RiskGate redacts and decides with it, memory refuses writes with it. docs/secrets.md describes and measures it.
 """
 
 from phylactery_chassis.inspection.assignments import as_text, named, names_secret

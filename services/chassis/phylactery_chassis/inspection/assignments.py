@@ -1,7 +1,7 @@
-"""Finds what is written beside a word that says it is secret: assignments, sentences, URLs, headers, commands.
+"""Values next to a word that says they are secret: assignments, sentences, URLs, headers, commands.
 
-Every word is found in one scan; what follows it is looked at for a bounded number of characters, and what was taken for
-a value is not looked at again. So the work is linear in the text, whatever the text is.
+All words are found in one scan; a bounded number of characters after each is examined, and text already taken as a
+value is not examined again. So the work is linear in the length of any text.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _KEY_WORDS = (
     r"clave[ _-]secreta|llave"
 )
 _WORD = expression(rf"(?i)(?:({_PHRASE_WORDS})|({_KEY_WORDS})|({_LOGIN_WORDS})|({_WEAK_WORDS}))")
-"""Groups: 1 a passphrase's word, 2 a key's, 3 a password's, 4 one with other senses too."""
+"""Groups: 1 passphrase words, 2 key words, 3 password words, 4 words that also have other senses."""
 _PHRASE, _KEY, _LOGIN, _WEAK = 1, 2, 3, 4
 
 _REACH = 120
-"""How many characters behind a word are looked at for its value."""
+"""How many characters after a word are searched for its value."""
 _MAX_WORDS_BETWEEN, _MAX_LINKS = 10, 4
 _MORE_NAME = expression(r"""^([_-][\w-]{0,40})?(?:[\\"'\])]{0,3})""")
 _ASSIGN = expression(r"^(?: (?:value|content) ?|[ \t]{0,4})(=>|:=|={1,3}|:|<-|->|>|¤|\|)(?:[ \t]*\n\s{0,8}|[ \t]{0,4})")
@@ -59,7 +59,7 @@ _ABOUT_IT = expression(
     r"|policy|header|field|label|hint|prompt|regex|pattern|version|date|manager"
     r"|less|protected|timeout|attempts|age|history|score|strength|rules?|required|enabled|min|max)$"
 )
-"""Ends of a name that tell something of the secret: where it lies, how long it lives."""
+"""Name suffixes that describe a property of the secret: its location, its lifetime."""
 _OPTION_BEFORE = expression(r"(?:^|[ \n\"'=])--?[\w-]*$")
 _CONNECTION = expression(
     r"(?i)\b(?:server|host|hostname|data source|addr|address|database|initial catalog|user id|uid|user|username|dbname)"
@@ -67,7 +67,7 @@ _CONNECTION = expression(
 )
 _CONNECTION_REACH = 200
 _PAIR = expression(r"^[\w.@-]{2,32}[/:]([^\s/:]{4,})$")
-"""A user's name and the password, as credentials are told."""
+"""A user name and password as credentials are often written."""
 
 _URL = expression(rf"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@:\"'<>{MASKED}]*:([^\s/?@\"'<>{MASKED}]+)@[\w\[]")
 _AUTHORIZATION = expression(
@@ -96,7 +96,7 @@ _REVERSED = expression(r"(?i) (?:is|was|will be|es|era|sera|as|como|de) ")
 
 
 def assignments(sight: Sight) -> Iterator[Candidate]:
-    """Find every value that a word, a URL, a header or a command says is secret."""
+    """Find all values that a word, a URL, a header or a command marks as secret."""
     data = sight.data
     if b"://" in data:
         for found in _URL.finditer(data):
@@ -115,7 +115,7 @@ def assignments(sight: Sight) -> Iterator[Candidate]:
 
 
 def names_secret(name: str) -> bool:
-    """Return whether a name says of what it stands for that it is secret."""
+    """Return True if a name says that its value is secret."""
     return any(_WORD.search(reading.data) is not None or names_code(reading.data) for reading in readings(name))
 
 
@@ -125,9 +125,9 @@ def as_text(value: str | float) -> str:
 
 
 def named(name: str, value: str | float) -> str:
-    """Return a value as it is to be inspected: with its name where that says that it is secret.
+    """Return the text to inspect for a value: with its name if the name marks it as secret.
 
-    The name says what the value is only there; it must not talk a card's number away.
+    The name is added only then, so that it cannot make a card number look like something else.
     """
     text = as_text(value)
     name = _NAME_PARTS.sub("_", name)
@@ -174,7 +174,7 @@ def _named(data: bytes) -> Iterator[Candidate]:
 
 
 def _of_word(data: bytes, word: Match, until: int) -> Iterator[Candidate]:
-    """Find what one word says is secret, the likeliest place first; behind ``until`` another word speaks."""
+    """Find what one word marks as secret, the likeliest position first; from ``until`` on, another word applies."""
     name = _MORE_NAME.match(data[word.end() : word.end() + _REACH])
     more, at = b"", word.end()
     if name is not None and data[at : at + 3] != b"'s ":
@@ -188,7 +188,7 @@ def _of_word(data: bytes, word: Match, until: int) -> Iterator[Candidate]:
 
 
 def _places(data: bytes, word: Match, at: int, until: int) -> Iterator[tuple[int, Link]]:
-    """Find where a word's value may begin."""
+    """Yield the positions where a word's value may begin."""
     near = data[at : min(at + _REACH, until)]
     assigned = _ASSIGN.match(near)
     if assigned is not None:

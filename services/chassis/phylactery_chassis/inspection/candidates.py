@@ -1,4 +1,4 @@
-"""What every search shares: the text it looks at, and what it hands on."""
+"""Types shared by all searches: the text they read and the candidates they return."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from phylactery_chassis.inspection.expressions import Expression, expression
 from phylactery_chassis.inspection.kinds import Confidence, FindingKind
 
 _REACH = 40
-"""How many characters before a number are read for a word that says what it is."""
+"""How many characters before a number are searched for a word that says what it is."""
 
 OTHER_NUMBERS = expression(
     r"\b(?:PEDIDOS?|ORDERS?|REF|REFERENCIA|REFERENCE|FACTURAS?|INVOICES?|TICKETS?|TRACKING|SEGUIMIENTO|ENVIO|SERIAL|"
     r"SERIE|IMEI|ISBN|EAN|GTIN|SKU|LOTE|ALBARAN|EXPEDIENTE|TIMESTAMP|EPOCH|UID|ID|ORD)\b[^0-9\n]{0,12}$"
 )
-"""Words right before a number that say it is nobody's."""
+"""Words directly before a number that say it is not personal."""
 
 _NO_DIGITS = bytes(byte for byte in range(256) if byte not in b"0123456789")
 _WORDS_APART = bytes(ord(" ") if char == ord("_") else char for char in range(256))
 
 
 class Candidate(NamedTuple):
-    """A part of the folded text that one rule takes for something; what it holds is not in it."""
+    """A part of the folded text matched by one rule; it does not hold the matched text."""
 
     start: int
     end: int
@@ -34,21 +34,21 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Sight:
-    """Folded text as the searches look at it."""
+    """Folded text as the searches read it."""
 
     data: bytes
 
     @cached_property
     def numbers(self) -> bytes:
-        """Return it in capitals with "_" as a space, where "dni_12345678z" shows its number."""
+        """The text in capitals with "_" as a space, so that "dni_12345678z" shows its number."""
         return self.data.translate(_WORDS_APART).upper()
 
     def said_before(self, start: int, words: Expression) -> bool:
-        """Return whether one of some words stands shortly before a place."""
+        """Return True if one of some words occurs shortly before a position."""
         return words.search(self.numbers[max(0, start - _REACH) : start]) is not None
 
     def __repr__(self) -> str:
-        """Return how much it holds, never what."""
+        """Return the size, never the content."""
         return f"Sight({len(self.data)} characters)"
 
 

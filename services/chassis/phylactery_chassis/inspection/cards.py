@@ -1,4 +1,4 @@
-"""Finds payment cards: a scheme's prefix and length, the Luhn digit, and no sign that the number is something else."""
+"""Payment card numbers: issuer prefix and length, Luhn digit, and no sign that the number is something else."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SHAPES = (
     (expression(rf"\b[0-9]{{4}}({_S})[0-9]{{4}}({_S})[0-9]{{4}}({_S})[0-9]{{1,4}}\b"), 3),
     (expression(rf"\b[0-9]{{4}}({_S})[0-9]{{6}}({_S})[0-9]{{4,5}}\b"), 2),
 )
-"""The ways cards are printed, and how many separators each has: 4-4-4-4-3, 4-4-4-4 (or a shorter end), 4-6-5 and 4-6-4.
-One expression for each, because "4-4-4-4 123" may be a card and what stands on its back."""
+"""The ways cards are printed and their number of separators: 4-4-4-4-3, 4-4-4-4 (or a shorter end), 4-6-5 and 4-6-4.
+One expression for each, because "4-4-4-4 123" may be a card followed by its security code."""
 _GROUPED = expression(rf"\b[0-9]{{4}}{_S}(?:[0-9]{{4}}{_S}[0-9]{{4}}{_S}[0-9]|[0-9]{{6}}{_S}[0-9]{{4}})")
 _POINT_BEFORE = expression(r"[0-9][.,]$")
 _POINT_AFTER = expression(r"[.,][0-9]")
@@ -32,7 +32,7 @@ _MIN_DIGITS, _MAX_DIGITS = 13, 19
 
 
 def cards(sight: Sight) -> Iterator[Candidate]:
-    """Find every card number."""
+    """Find all card numbers."""
     data = sight.numbers
     for found in _SOLID.finditer(data):
         start, end = found.span()

@@ -1,4 +1,4 @@
-"""Control digits and letters: whether a number can be what it looks like. Each takes ASCII digits and capitals."""
+"""Check digits and letters of identity numbers. Each function takes ASCII digits and capitals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 _LUHN_DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")
 _LONGEST_PREFIX = 4
 
-# Length of the whole IBAN by country: SWIFT IBAN registry.
+# Total IBAN length by country: SWIFT IBAN registry.
 _IBAN_LENGTHS = {
     int(length): countries.split()
     for length, countries in (
@@ -45,14 +45,14 @@ IBAN_LENGTH = {country: length for length, countries in _IBAN_LENGTHS.items() fo
 
 
 def luhn(digits: str) -> bool:
-    """Return whether a number ends in its Luhn digit."""
+    """Return True if a number ends in its Luhn digit."""
     written = digits.encode("ascii")
     total = sum(written[-1::-2]) + sum(written[-2::-2].translate(_LUHN_DOUBLED))
     return (total - len(written) * ord("0")) % 10 == 0
 
 
 def card_scheme(digits: str) -> bool:
-    """Return whether some card scheme issues numbers that begin so and are that long (13 to 19 digits)."""
+    """Return True if a card scheme issues numbers with this prefix and length (13 to 19 digits)."""
     return _issued(digits[:_LONGEST_PREFIX], len(digits))
 
 
@@ -94,12 +94,12 @@ _SCHEMES: dict[str, tuple[tuple[int, int, range | tuple[int, ...]], ...]] = {
         (6761, 6763, range(13, 20)),
     ),
 }
-"""What begins with a digit: lowest and highest prefix, and the lengths (Visa, Mastercard, American Express, Diners,
-Discover, JCB, UnionPay, Maestro, Mir)."""
+"""By first digit: lowest and highest prefix, and the lengths (Visa, Mastercard, American Express, Diners, Discover,
+JCB, UnionPay, Maestro, Mir)."""
 
 
 def iban(text: str) -> bool:
-    """Return whether an IBAN without separators has its country's length and the right check digits (ISO 7064)."""
+    """Return True if an IBAN without separators has its country's length and valid check digits (ISO 7064)."""
     if len(text) != IBAN_LENGTH.get(text[:2], 0):
         return False
     turned = text[4:] + text[:4]
@@ -107,17 +107,17 @@ def iban(text: str) -> bool:
 
 
 def dni(digits: str, letter: str) -> bool:
-    """Return whether a DNI's letter belongs to its digits."""
+    """Return True if a DNI's letter matches its digits."""
     return DNI_LETTERS[int(digits) % 23] == letter
 
 
 def nie(prefix: str, digits: str, letter: str) -> bool:
-    """Return whether a NIE's letter belongs to its prefix (X, Y or Z) and digits."""
+    """Return True if a NIE's letter matches its prefix (X, Y or Z) and digits."""
     return dni(_NIE_PREFIX[prefix] + digits, letter)
 
 
 def cif(prefix: str, digits: str, control: str) -> bool:
-    """Return whether a CIF's control digit or letter belongs to its prefix and seven digits."""
+    """Return True if a CIF's control digit or letter matches its prefix and seven digits."""
     odd = sum(_DOUBLED[int(digit)] for digit in digits[0::2])
     check = -(odd + sum(map(int, digits[1::2]))) % 10
     if control.isdigit():
@@ -126,5 +126,5 @@ def cif(prefix: str, digits: str, control: str) -> bool:
 
 
 def ssn(area: str, group: str, serial: str) -> bool:
-    """Return whether a US social security number could have been issued."""
+    """Return True if a US social security number could have been issued."""
     return area not in {"000", "666"} and area < "900" and group != "00" and serial != "0000"

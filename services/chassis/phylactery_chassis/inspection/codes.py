@@ -1,4 +1,4 @@
-"""Finds PINs, the codes on cards and doors, and codes sent to be used once: digits beside a word that says so."""
+"""PINs, card and door codes, and one-time codes: digits next to a word that names them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _CODES = (
     r"|\bcombinacion del candado\b"
 )
 _WORD = expression(rf"(?i)(?:({_CARDS})|{_PINS}|{_CODES})")
-"""Group 1: a card's code, of three digits or four."""
+"""Group 1: a card's security code, of three or four digits."""
 _CARD = 1
 _VALUE = expression(
     r"""(?i)^[\\"']{0,2}((?:(?: [\w().,-]+?){0,7}?(?: (?:is|are|was|es|son|era|sera)| ?[:=]|[:=]))|)"""
     r"""(?: (?:el|the|now|ahora))?[ :]{0,2}[\\"'*]{0,3}([0-9](?:[ -]?[0-9]){2,9})([*#]?)"""
 )
-"""Groups: 1 what links it, empty where only a space does; 2 the digits; 3 the sign some doors want."""
+"""Groups: 1 the link, empty if only a space; 2 the digits; 3 the key that some doors require."""
 _AFTER = expression(
     r"(?i)^(?:[0-9]|[A-Za-z_]|[.,/:][0-9]|-[A-Za-z]| ?%| ?\$"
     r"| (?:characters?|digits?|times?|minutes?|seconds?|hours?|days?|years?|caracteres|digitos|letras|veces|minutos"
@@ -52,7 +52,7 @@ _MIN_CARD, _MIN_DIGITS = 3, 4
 
 
 def codes(sight: Sight) -> Iterator[Candidate]:
-    """Find every PIN and code that a word beside it tells."""
+    """Find all PINs and codes named by a nearby word."""
     data = sight.data
     for word in _WORD.finditer(data):
         value = _VALUE.match(data[word.end() : word.end() + _REACH])
@@ -67,7 +67,7 @@ def codes(sight: Sight) -> Iterator[Candidate]:
 
 
 def names_code(name: bytes) -> bool:
-    """Return whether a folded name is one of a PIN or a code."""
+    """Return True if a folded name names a PIN or a code."""
     return _WORD.search(name) is not None
 
 

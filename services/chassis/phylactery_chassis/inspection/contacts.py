@@ -1,4 +1,4 @@
-"""Finds how a person is reached: e-mail addresses, phone numbers, IP addresses."""
+"""Contact data: e-mail addresses, phone numbers, IP addresses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from phylactery_chassis.inspection.kinds import Confidence, FindingKind
 from phylactery_chassis.inspection.text import LETTER
 
 _HOME = phonenumbers.country_code_for_region("ES")
-"""A number without a country's code is one of Spain, which has no prefix for calls at home."""
+"""The country of a number without a country code. Spain has no trunk prefix for domestic calls."""
 
 _EMAIL = expression(
     rf"[A-Za-z0-9{LETTER}](?:[A-Za-z0-9{LETTER}._%+'-])*@"
@@ -36,7 +36,7 @@ _AMOUNT_AFTER = expression(r" ?(?:\$|EUR\b|EUROS?\b|USD\b|DOLAR|HABITANTES|UNIDA
 _NUMBER_BEFORE = expression(r"(?:[0-9][.,/-]|[A-Z][/=-]|\$ ?)$")
 _NATIONAL_DIGITS = 9
 _MAX_LOOKED_UP = 2_000
-"""So many numbers are looked up in the numbering plans, which takes 50 us each; what comes after counts as one."""
+"""How many numbers per text are looked up in the numbering plans (50 us each); later ones count as phone numbers."""
 
 _IPV4 = expression(r"\b[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\b")
 _IPV6 = expression(r"\b[0-9A-F]{1,4}:[0-9A-F:]{2,34}[0-9A-F]\b")
@@ -45,7 +45,7 @@ _DOT_BESIDE = expression(r"\.[0-9]")
 
 
 def emails(sight: Sight) -> Iterator[Candidate]:
-    """Find every e-mail address, international ones too."""
+    """Find all e-mail addresses, international ones included."""
     for found in _EMAIL.finditer(sight.data):
         start, end = found.span()
         local, _, domain = sight.data[start:end].rpartition(b"@")
@@ -56,13 +56,13 @@ def emails(sight: Sight) -> Iterator[Candidate]:
 
 
 class _Plans:
-    """The numbering plans, asked a bounded number of times for one text."""
+    """The numbering plans, with a bounded number of lookups per text."""
 
     def __init__(self) -> None:
         self._left = _MAX_LOOKED_UP
 
     def abroad(self, digits: str) -> bool:
-        """Return whether a country's code and the digits behind it can be somebody's number."""
+        """Return True if a country code and the digits after it form a possible number."""
         if self._spent():
             return True
         try:
@@ -71,7 +71,7 @@ class _Plans:
             return False
 
     def at_home(self, digits: str) -> bool:
-        """Return whether the digits can be somebody's number at home."""
+        """Return True if the digits form a possible domestic number."""
         number = phonenumbers.PhoneNumber(country_code=_HOME, national_number=int(digits))
         return self._spent() or phonenumbers.is_valid_number(number)
 
@@ -81,7 +81,7 @@ class _Plans:
 
 
 def phones(sight: Sight) -> Iterator[Candidate]:
-    """Find every phone number: with a country's code, or as it is dialled at home."""
+    """Find all phone numbers, with a country code or in domestic form."""
     plans = _Plans()
     data = sight.numbers
     for found in _ABROAD.finditer(data):
@@ -98,7 +98,7 @@ def phones(sight: Sight) -> Iterator[Candidate]:
 
 
 def _ends(data: bytes, start: int, end: int) -> Iterator[int]:
-    """Return where a number may end: where it does, or at a separator before, because another may follow it."""
+    """Yield the possible ends of a number: its end, or an earlier separator, because another number may follow."""
     if not data[end : end + 1].isdigit():
         yield end
     tried = 1
@@ -111,7 +111,7 @@ def _ends(data: bytes, start: int, end: int) -> Iterator[int]:
 
 
 def _at_home(sight: Sight, start: int, end: int) -> Confidence:
-    """Nine digits are a price or an order as often as a phone; a word before them, or how they are grouped, tells."""
+    """Rate nine digits, often a price or an order number, by the word before them and their grouping."""
     data = sight.numbers
     if sight.said_before(start, _PHONE_WORDS):
         return Confidence.HIGH
@@ -124,7 +124,7 @@ def _at_home(sight: Sight, start: int, end: int) -> Confidence:
 
 
 def addresses(sight: Sight) -> Iterator[Candidate]:
-    """Find IP addresses; those of private networks tell little about anybody."""
+    """Find IP addresses; those of private networks reveal little about a person."""
     data = sight.numbers
     for pattern, rule in ((_IPV4, "ipv4"), (_IPV6, "ipv6")):
         for found in pattern.finditer(data):

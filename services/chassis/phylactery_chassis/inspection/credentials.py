@@ -1,4 +1,4 @@
-"""Finds credentials that show by their form whose they are: vendors' keys, JWTs, private keys."""
+"""Credentials recognisable by their format: vendors' keys, JWTs, private keys."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from phylactery_chassis.inspection.kinds import Confidence, FindingKind
 
 @dataclass(frozen=True, slots=True)
 class TokenRule:
-    """One form of credential: words one of which is in every match, and the form; its group 1 is the credential.
+    """One credential format: words of which each match contains one, and a pattern whose group 1 is the credential.
 
-    ``mixed`` says that words alone could have the form: then a digit and a capital, or two digits, tell.
+    ``mixed`` says that ordinary words could match the pattern: then a capital and a digit, or two digits, are required.
     """
 
     id: str
@@ -26,7 +26,7 @@ class TokenRule:
 
 
 def _rule(rule_id: str, kind: FindingKind, words: str, pattern: str, *, mixed: bool = False) -> TokenRule:
-    """Make a rule whose match begins where no letter, digit or sign of a longer word stands before it."""
+    """Return a rule whose match is not preceded by a letter, digit or symbol of a longer word."""
     compiled = expression(rf"(?:\b|_){pattern}")
     return TokenRule(rule_id, kind, tuple(words.encode().split()), compiled, mixed)
 
@@ -102,10 +102,10 @@ _RULES = (
 )
 
 _ANY_WORD = expression("|".join(sorted({re.escape(word.decode()) for rule in _RULES for word in rule.words})))
-"""One look tells whether any rule has to be asked at all."""
+"""One search decides whether any rule has to run at all."""
 
 _MIN_DIFFERENT = 3
-"""A credential of fewer different characters after its prefix is drawn, not made: ghp_xxxx…"""
+"""A credential with fewer distinct characters after its prefix is a placeholder: ghp_xxxx…"""
 
 _KEY_BEGIN = expression(r"-{3,5}BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-{3,5}")
 _KEY_END = expression(r"-{3,5}END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-{3,5}")
@@ -115,7 +115,7 @@ _MAX_KEY = 64 * 1024
 
 
 def credentials(sight: Sight) -> Iterator[Candidate]:
-    """Find every credential of a known form."""
+    """Find all credentials of a known format."""
     if _KEY_WORD in sight.data:
         yield from _private_keys(sight.data)
     if _ANY_WORD.search(sight.data) is None:
@@ -140,7 +140,7 @@ def _mixed(value: bytes) -> bool:
 
 
 def _private_keys(data: bytes) -> Iterator[Candidate]:
-    """Find key blocks; one whose end is cut off reaches as far as it looks like one."""
+    """Find private key blocks; one without its end marker extends as far as it looks like a key."""
     began = _KEY_BEGIN.search(data)
     while began is not None:
         body, limit = began.end(), min(len(data), began.end() + _MAX_KEY)

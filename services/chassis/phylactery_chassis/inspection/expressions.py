@@ -1,4 +1,4 @@
-"""RE2 over folded text, one byte per character: linear in the text, whatever the text is."""
+"""RE2 over folded text of one byte per character: linear in the length of any text."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import re2
 
 
 class Match(Protocol):
-    """One place where an expression matches."""
+    """One match of an expression."""
 
     def group(self, number: int = 0) -> bytes | None:
-        """Return a group's text, None where it took no part."""
+        """Return a group's text, None if it did not participate."""
         ...
 
     def span(self, number: int = 0) -> tuple[int, int]:
-        """Return where a group begins and ends, (-1, -1) where it took no part."""
+        """Return the start and end of a group, (-1, -1) if it did not participate."""
         ...
 
     def start(self, number: int = 0) -> int:
-        """Return where a group begins."""
+        """Return the start of a group."""
         ...
 
     def end(self, number: int = 0) -> int:
-        """Return where a group ends."""
+        """Return the end of a group."""
         ...
 
 
@@ -32,24 +32,24 @@ class Expression(Protocol):
     """A compiled expression."""
 
     def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Match | None:
-        """Find the first match from a place on.
+        """Return the first match from a position on.
 
-        What stands outside pos and endpos still counts as surroundings: ``$`` does not match at endpos.
+        Text outside pos and endpos still counts as context: ``$`` does not match at endpos.
         """
         ...
 
     def match(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Match | None:
-        """Match exactly at a place."""
+        """Match exactly at a position."""
         ...
 
     def finditer(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Iterator[Match]:
-        """Return every match, left to right, none over another."""
+        """Yield all non-overlapping matches, left to right."""
         ...
 
 
 def expression(pattern: str) -> Expression:
     """Compile an expression over Latin-1 bytes."""
-    # The binding has no annotations of its own; the protocols above are what is used of it.
+    # The binding is untyped; the protocols above describe what is used of it.
     options = cast("Any", re2).Options()
     options.encoding = cast("Any", re2).Options.Encoding.LATIN1
     options.log_errors = False
@@ -57,7 +57,7 @@ def expression(pattern: str) -> Expression:
 
 
 def overlapping(pattern: Expression, text: bytes) -> Iterator[Match]:
-    """Return every match, also those that begin inside the one before: a wrong candidate must not hide a right one."""
+    """Yield all matches, including overlapping ones: a wrong candidate must not hide a right one."""
     found = pattern.search(text)
     while found is not None:
         yield found

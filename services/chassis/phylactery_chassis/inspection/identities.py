@@ -1,4 +1,4 @@
-"""Finds identity numbers: DNI, NIE and CIF in every written form, IBANs, US social security numbers."""
+"""Identity numbers: DNI, NIE and CIF in every written form, IBANs, US social security numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from phylactery_chassis.inspection.kinds import Confidence, FindingKind
 
 _LETTER = f"[{''.join(sorted(checks.DNI_LETTERS))}]"
 _THREES = r"(?:[0-9]{6}|\.[0-9]{3}\.[0-9]{3}| [0-9]{3} [0-9]{3})"
-"""The last six digits: together, or in threes with points or spaces."""
+"""The last six digits: together, or in groups of three with points or spaces."""
 _CONTROL = r"[ .]?-? ?"
 
 _DNI = expression(rf"(?:\b|DNI|NIF|N)([0-9]{{1,2}}{_THREES}){_CONTROL}({_LETTER})\b")
@@ -32,7 +32,7 @@ _SEPARATORS = b" .-"
 
 
 def identities(sight: Sight) -> Iterator[Candidate]:
-    """Find every identity number."""
+    """Find all identity numbers."""
     yield from _dnis(sight)
     yield from _nies(sight)
     yield from _cifs(sight)
@@ -91,7 +91,7 @@ def _ibans(sight: Sight) -> Iterator[Candidate]:
 
 
 def _iban_end(data: bytes, start: int, length: int) -> int:
-    """Return where an IBAN of that many letters and digits ends, 0 where none can."""
+    """Return the end of an IBAN of that length, 0 if none fits."""
     place, count, apart = start, 0, False
     while count < length and place < len(data):
         if data[place : place + 1].isalnum():

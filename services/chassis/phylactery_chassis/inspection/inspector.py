@@ -1,4 +1,4 @@
-"""Runs every search over a text, settles what overlaps, and writes the text without what was found."""
+"""Inspection of a text with every rule: resolves overlaps and redacts what was found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from phylactery_chassis.inspection.kinds import RANK, Confidence, Finding, Findi
 from phylactery_chassis.inspection.text import Folded, readings
 
 _MANY_DIGITS = expression(r"(?:[0-9][ .()/-]{0,3}){7}")
-"""Whatever is a number of somebody has seven digits close together."""
+"""A personal number has at least seven digits close together."""
 _ADDRESS_LIKE = expression(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[0-9A-Fa-f]:[0-9A-Fa-f:]+:")
 
 ALL_KINDS = frozenset(FindingKind)
@@ -26,7 +26,7 @@ _ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked for: which kinds, and how sure at least."""
+    """The requested kinds and minimum confidence."""
 
     kinds: frozenset[FindingKind] = ALL_KINDS
     min_confidence: Confidence = Confidence.MEDIUM
@@ -36,20 +36,20 @@ EVERYTHING_LIKELY = Wanted()
 
 
 def inspect(text: str, wanted: Wanted = EVERYTHING_LIKELY) -> tuple[Finding, ...]:
-    """Find secrets and personal data: in the order of the text, none over another, the same for the same text.
+    """Find secrets and personal data, in text order, without overlaps, deterministically.
 
-    Of two candidates for one place the surer wins, then the more specific kind, then the longer. Only then it is looked
-    at what was asked for, so that asking for less never finds something else.
+    Of two candidates for one place the more confident wins, then the more specific kind, then the longer. The request
+    is applied only afterwards, so that asking for less never finds something else.
     """
     settled = _settled([found for reading in readings(text) for found in _findings(reading)], len(text))
     return tuple(one for one in settled if one.kind in wanted.kinds and one.confidence >= wanted.min_confidence)
 
 
 def redact(text: str, wanted: Wanted = EVERYTHING_LIKELY, found: tuple[Finding, ...] | None = None) -> str:
-    """Write the text with a placeholder for everything that is found; doing so again changes nothing.
+    """Return the text with a placeholder for each finding. Idempotent.
 
-    What is left is looked at again, because it may read differently without its neighbours. ``found`` is what inspect()
-    found, where that is known.
+    The result is inspected again, because text may read differently without its neighbours. ``found`` is the result of
+    inspect(), if already known.
     """
     for _ in range(_ROUNDS):
         found = inspect(text, wanted) if found is None else found
@@ -60,7 +60,7 @@ def redact(text: str, wanted: Wanted = EVERYTHING_LIKELY, found: tuple[Finding, 
 
 
 def replaced(text: str, findings: tuple[Finding, ...]) -> str:
-    """Write the text with a placeholder for each of these findings."""
+    """Return the text with a placeholder for each of these findings."""
     pieces: list[str] = []
     written = 0
     for one in findings:
@@ -89,7 +89,7 @@ def _candidates(sight: Sight) -> Iterator[Candidate]:
 
 
 def _settled(findings: list[Finding], size: int) -> list[Finding]:
-    """Return the findings that stand, in the order of the text."""
+    """Return the findings left after overlaps are resolved, in text order."""
     findings.sort(key=lambda one: (-one.confidence, RANK[one.kind], one.start - one.end, one.start, one.rule))
     taken = bytearray(size)
     standing = []

@@ -1,4 +1,4 @@
-"""What inspection can find, and how it says so: never with the found value."""
+"""Kinds of findings. A finding never contains the found value."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from enum import IntEnum, StrEnum
 
 
 class Category(StrEnum):
-    """The two reasons for which text is kept back."""
+    """The two reasons to withhold text."""
 
     SECRET = "secret"  # noqa: S105 - the category's name
     PERSONAL = "personal"
 
 
 class Confidence(IntEnum):
-    """How sure a finding is: looks like it, is most likely, cannot well be anything else."""
+    """The confidence of a finding: possible, likely, or near certain."""
 
     LOW = 1
     MEDIUM = 2
@@ -22,7 +22,7 @@ class Confidence(IntEnum):
 
 
 class FindingKind(StrEnum):
-    """Every kind, the most specific first: of two that are equally sure about one place, the earlier wins."""
+    """Every kind, the most specific first: of two equally confident findings at one place, the earlier kind wins."""
 
     PRIVATE_KEY = "private_key"
     JWT = "jwt"
@@ -57,12 +57,12 @@ class FindingKind(StrEnum):
 
     @property
     def category(self) -> Category:
-        """Return why it is kept back."""
+        """The category of this kind."""
         return Category.PERSONAL if self in _PERSONAL else Category.SECRET
 
     @property
     def placeholder(self) -> str:
-        """Return what stands in redacted text in its place."""
+        """The text that replaces a finding in redacted text."""
         return f"«{self}»"
 
 
@@ -73,7 +73,7 @@ RANK = {kind: rank for rank, kind in enumerate(FindingKind)}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: where, in Unicode code points of the text, and by which rule. It does not hold what was found."""
+    """One finding: its position in Unicode code points, and the rule. It does not hold the found value."""
 
     kind: FindingKind
     start: int

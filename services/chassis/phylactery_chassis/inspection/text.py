@@ -1,7 +1,7 @@
-"""Folds text to one byte per character, so that no way of writing hides anything, and finds the way back.
+"""Text folding to one byte per character, so that no spelling hides a value, with a map back to the original.
 
-Digits and letters of every width and style become ASCII, accents go, every dash is "-" and every space " "; what
-prints as nothing is taken out. Places in the folded text lead back to code points of the original.
+Digits and letters of every width and style become ASCII, accents are removed, every dash is "-" and every space " ";
+invisible characters are removed. Positions in the folded text map back to code points of the original.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from functools import lru_cache
 from phylactery_chassis.inspection.kinds import FindingKind
 
 LETTER = "æ"
-"""Stands for every letter that is no form of an ASCII one. A fixed point of the folding, as SYMBOL is."""
+"""Replaces every letter that is not a form of an ASCII one. A fixed point of the folding, like SYMBOL."""
 SYMBOL = "¤"
-"""Stands for everything else; nothing that is looked for holds it."""
+"""Replaces everything else; no pattern contains it."""
 MASKED = "\x01"
-"""Stands for what a redaction wrote; no text folds to it."""
+"""Replaces a redaction placeholder; no text folds to it."""
 _GONE = 0
 
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
@@ -39,20 +39,20 @@ _PLACEHOLDER = re.compile("«(?:" + "|".join(FindingKind) + ")»")
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Folded text; ``gaps`` holds, for each character taken out, its place among those that stayed."""
+    """Folded text. ``gaps`` holds, for each removed character, its position among those that were kept."""
 
     data: bytes = field(repr=False)
     gaps: tuple[int, ...] = field(default=(), repr=False)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the code points of the original that a part of the folded text stands for."""
+        """Return the span of the original, in code points, for a span of the folded text."""
         if not self.gaps:
             return start, end
         return start + bisect_right(self.gaps, start), end + bisect_right(self.gaps, end - 1)
 
 
 def readings(text: str) -> tuple[Folded, ...]:
-    """Fold a text: once, or twice where it holds what prints as nothing, which may join words or part them."""
+    """Fold a text: once, or twice if it contains invisible characters, which may join words or separate them."""
     data = text.encode("latin-1", "phylactery.fold").translate(_LATIN_1)
     if "«" in text:
         data = _without_placeholders(text, data)
@@ -64,12 +64,12 @@ def readings(text: str) -> tuple[Folded, ...]:
 
 
 def masked_kinds(text: str) -> frozenset[FindingKind]:
-    """Return the kinds of what a redaction took out of a text."""
+    """Return the kinds of values that a redaction removed from a text."""
     return frozenset(FindingKind(found[1:-1]) for found in _PLACEHOLDER.findall(text)) if "«" in text else frozenset()
 
 
 def _without_placeholders(text: str, data: bytes) -> bytes:
-    """Take out what a redaction wrote: a placeholder is nothing to find."""
+    """Replace redaction placeholders, which must not be found again."""
     hidden = bytearray(data)
     for found in _PLACEHOLDER.finditer(text):
         hidden[found.start() : found.end()] = MASKED.encode("latin-1") * (found.end() - found.start())
@@ -93,7 +93,7 @@ def _folded(char: str) -> int:
 
 
 def _plainest(char: str) -> str:
-    """Return the ASCII character or digit that a character is a form of, or nothing."""
+    """Return the ASCII letter or digit that a character is a form of, or ''."""
     base = [part for part in unicodedata.normalize("NFKD", char) if not unicodedata.combining(part)]
     if len(base) == 1 and base[0].isascii() and base[0].isprintable():
         return base[0]
@@ -110,12 +110,12 @@ _GROUPS = (
     ("'", _APOSTROPHES),
 )
 _CATEGORIES = {_SPACE_CATEGORY: " ", _DASH_CATEGORY: "-", _MONEY_CATEGORY: "$"}
-# SYMBOL prints as a currency, and stays what it is: what is folded already must not be folded into something else.
+# SYMBOL is itself a currency sign and must stay unchanged: folding must be idempotent.
 _LATIN_1 = bytes(code if chr(code) in {LETTER, SYMBOL} else _folded(chr(code)) for code in range(256))
 
 
 def _fold_foreign(error: UnicodeError) -> tuple[bytes, int]:
-    """Fold a run of characters beyond Latin-1, where the encoder met it."""
+    """Fold a run of characters beyond Latin-1, as an encoding error handler."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return bytes(map(_folded, error.object[error.start : error.end])), error.end

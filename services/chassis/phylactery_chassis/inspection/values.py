@@ -1,4 +1,4 @@
-"""Where a value ends that a word says is secret, and whether it is one: a password, or a key or token."""
+"""Where a value named as secret begins and ends, and whether it is a password, a key or a token."""
 
 from __future__ import annotations
 
@@ -50,37 +50,37 @@ _ENDINGS = expression(
 
 
 def says_something_else(word: str) -> bool:
-    """Return whether a word in small letters tells of a password: "expired", "the", "segura"."""
+    """Return True if a lower-case word describes a password rather than being one: "expired", "the", "segura"."""
     return word in _WORDS
 
 
 def ends_like_a_word(word: str) -> bool:
-    """Return whether a word in small letters ends as adjectives and participles do."""
+    """Return True if a lower-case word ends like an adjective or participle."""
     return _ENDINGS.search(word.encode("latin-1")) is not None
 
 
 MAX_JUDGED = 512
-"""So many characters of a value are looked at: work for one word is bounded, and a longer value is no other."""
+"""How many characters of a value are examined, so that the work per word is bounded."""
 _MAX_WORDS_MORE = 4
 
 
 class Link(Enum):
-    """What stands between the word and the value."""
+    """What separates the word from the value."""
 
     ASSIGNED = auto()
-    """``=`` and the like right behind the name."""
+    """``=`` and similar, directly after the name."""
     NAMED = auto()
-    """``:`` right behind the word, as people and files write it."""
+    """``:`` directly after the word, as in prose and configuration files."""
     SAID = auto()
-    """"is", right behind the word or with what it is the password of between."""
+    """"is", directly after the word or after the name of what the password is for."""
     APART = auto()
-    """More words between, or "to": only what is no word of a language counts."""
+    """More words in between, or "to": only a value that is not a natural-language word counts."""
     NONE = auto()
     """Only a space."""
 
 
 class Value(NamedTuple):
-    """Where a value lies in the folded text, and whether quotes stand around it."""
+    """The place of a value in the folded text, and whether it is quoted."""
 
     start: int
     end: int
@@ -97,7 +97,7 @@ _END = expression(
     rf"[\s{MASKED}]|"
     r"""[;&,](?:amp;|[A-Za-z_][\w.-]{0,30} ?[=:]|["'\s]|$)|\\["']|["'](?:[^A-Za-z0-9]|$)|</|%3[Bb]|\)[;,]|\\n|\\r"""
 )
-"""Where a run of characters ends or goes on with something else: a parameter, the end of a text or of an element."""
+"""Where an unspaced run ends: at a parameter, the end of a text or the end of an element."""
 _TRAILING = b".,:;?)]}>"
 _OPENED = {b")": b"(", b"]": b"[", b"}": b"{", b">": b"<"}
 
@@ -116,7 +116,7 @@ _NOT_A_VALUE = expression(
     r"|sha-?\d{1,3}|md5|base-?64|utf-?8|argon2\w{0,2}|bcrypt|scrypt|pbkdf2|oauth-?2?|2fa|mfa|ipv[46]|x509"
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?-i:[\w-]+\.(?:txt|md|py|js|ts|go|rs|json|ya?ml|toml|ini|cfg|pdf|docx?|xlsx?|csv|html?|png|jpg)))$"
 )
-"""What stands where a secret would, and is none: a variable, a type, a drawn blank, a file, the word itself."""
+"""Placeholders in the position of a secret that are not one: a variable, a type, a blank, a file, the word itself."""
 _CODE = expression(r"^[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$|^[A-Za-z_]\w*\[|^[A-Za-z_.]+\(|^[a-z]+(?:_[a-z]+)+$")
 _OPERATOR_AFTER = expression(r"^ (?:=|!=|==|is not|is None|if|or|and|\|)( |$)")
 _MEASURE = expression(
@@ -124,11 +124,11 @@ _MEASURE = expression(
     r"|bits?|bytes?|months?|years?|weeks?|times?|dias?|mes|meses|anos?|semanas?|letras?|caracteres?|digitos?|horas?"
     r"|veces|cents?|am|pm)?$|^\d{1,2}[:/.]\d{2}(?:[:/.]\d{2,4})?$|^\d+[.,]\d+%?$|^[$]?\d+[.,]?\d*[$%]?$"
 )
-"""A number with what it counts, a time, a date, a price: no password, except where digits alone may be one."""
+"""A number with a unit, a time, a date, a price: not a password, except where digits alone may be one."""
 
 _CLASS_NAME = expression(r"^(?:[A-Z][a-z]+)+$|^[a-z]+(?:[A-Z][a-z]+)+$")
 _PARAMETER = expression(r"^[A-Za-z_][\w.-]*=|^(?:[A-Za-z_]\w*\.)?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
-"""What is no value in a sentence: another parameter, a constant's name."""
+"""Not a value within a sentence: another parameter, or a constant's name."""
 _NAME = expression(r"^[A-Za-z_]\w*$")
 _DIGIT = expression("[0-9]")
 _CALL = expression(r"^[A-Za-z_][\w.]*[\[(]|(?i:(?:password|secret|token|key|value)$)")
@@ -139,7 +139,7 @@ _MIN_DIFFERENT, _MIN_PHRASE, _MIN_SURE_PHRASE, _MAX_PHRASE = 3, 3, 2, 24
 
 
 def read(data: bytes, at: int, link: Link) -> Value | None:
-    """Return the value that begins at a place, None where nothing does."""
+    """Return the value that begins at a position, None if none does."""
     if data[at : at + 1] in (b'"', b"'", b"\\"):
         near = data[at : at + MAX_JUDGED + 4]
         for form in _QUOTED:
@@ -156,7 +156,7 @@ def read(data: bytes, at: int, link: Link) -> Value | None:
 
 
 def _run_end(data: bytes, at: int, *, limit: int | None = MAX_JUDGED) -> int:
-    """Return where what is written without a space ends, without what only closes it; by default within a bound."""
+    """Return the end of the unspaced run without its closing punctuation, by default within a bound."""
     stop = len(data) if limit is None else min(len(data), at + limit)
     if at >= stop or _END.match(data, at, at + 1) is not None:
         return at
@@ -168,13 +168,13 @@ def _run_end(data: bytes, at: int, *, limit: int | None = MAX_JUDGED) -> int:
 
 
 def whole(data: bytes, value: Value) -> int:
-    """Return where a value really ends: of a long one only the beginning was judged."""
+    """Return the real end of a value, of which only the beginning may have been examined."""
     judged = value.end - value.start >= MAX_JUDGED and not value.quoted
     return max(value.end, _run_end(data, value.end, limit=None)) if judged else value.end
 
 
 def _more_words(data: bytes, at: int, end: int) -> int:
-    """Return the end with the words behind that are part of it: "Sunny-Day 2024!", never "Hola1234 para entrar"."""
+    """Return the end including following words that belong to it: "Sunny-Day 2024!", but not "Hola1234 para entrar"."""
     for _ in range(_MAX_WORDS_MORE):
         space = _SPACES.match(data, end)
         if space is None or not _unlike_words(text_of(data[at : min(end, at + MAX_JUDGED)])):
@@ -188,7 +188,7 @@ def _more_words(data: bytes, at: int, end: int) -> int:
 
 
 def _part(text: str) -> bool:
-    """Return whether a word goes on with a password: it holds digits or sign and is no measure."""
+    """Return True if a word may continue a password: it contains a digit or symbol and is not a measure."""
     return any(map(str.isdigit, text)) or any(_odd(char) for char in text)
 
 
@@ -197,14 +197,15 @@ def _unlike_words(text: str) -> bool:
 
 
 def _odd(char: str) -> bool:
-    """Return whether a sign stands in no word of a language."""
+    """Return True if a character occurs in no natural-language word."""
     return not char.isalnum() and char not in " .-/',:()"
 
 
 def judged_password(data: bytes, value: Value, link: Link, *, weak: bool) -> Confidence | None:
-    """Return how sure a value is a password: in quotes or behind "=" almost any text, in a sentence what is no word.
+    """Rate how surely a value is a password.
 
-    weak says that the word before it has other senses: "the key is", "la clave está".
+    Quoted or after "=" almost any text counts; in a sentence only what is not a natural-language word. ``weak`` says
+    that the word before it has other senses: "the key is", "la clave está".
     """
     written = data[value.start : min(value.end, value.start + MAX_JUDGED)]
     if not _may_be(data, value, written, link):
@@ -224,7 +225,7 @@ def judged_password(data: bytes, value: Value, link: Link, *, weak: bool) -> Con
 
 
 def _lone(data: bytes, value: Value, text: str, link: Link, *, weak: bool) -> Confidence | None:
-    """Judge one word of letters alone, without quotes."""
+    """Rate a single unquoted word of letters."""
     if link is Link.ASSIGNED:
         return Confidence.MEDIUM if len(text) > _MIN_WORD and not weak else None
     if link not in (Link.SAID, Link.NAMED) or not _is_word(data, value, text):
@@ -245,7 +246,7 @@ def _mixed(text: str, *, loose: bool, digits: bool, weak: bool) -> Confidence | 
 
 
 def _may_be(data: bytes, value: Value, written: bytes, link: Link) -> bool:
-    """Return whether a value is no code, no name and no blank."""
+    """Return True if a value is not code, a name or a blank."""
     if not written or _NOT_A_VALUE.search(written) is not None:
         return False
     if len(set(written)) < _MIN_DIFFERENT and not written.isdigit():
@@ -266,7 +267,7 @@ def _is_code(data: bytes, value: Value, written: bytes, link: Link) -> bool:
 
 
 def _is_word(data: bytes, value: Value, text: str) -> bool:
-    """Return whether a lone word at the end of what is said may be a password: not what is said of one."""
+    """Return True if a lone final word may be a password rather than a description of one."""
     if len(text) < _MIN_QUOTED or " " in text or not any(map(str.isalpha, text)):
         return False
     lowered = text.lower()
@@ -277,7 +278,7 @@ def _is_word(data: bytes, value: Value, text: str) -> bool:
 
 
 def phrase_end(data: bytes, at: int, *, sure: bool, digits: bool = False) -> int | None:
-    """Return the end of a phrase of words that nobody would say in that order, None where it may be a sentence."""
+    """Return the end of a phrase of words unlikely in that order, None if it may be a sentence."""
     end = data.find(b"\n", at, at + MAX_JUDGED)
     end = min(len(data), at + MAX_JUDGED) if end < 0 else end
     for sign in (b". ", b", ", b"; ", MASKED.encode("latin-1")):
@@ -293,7 +294,7 @@ def phrase_end(data: bytes, at: int, *, sure: bool, digits: bool = False) -> int
 
 
 def judged_token(data: bytes, value: Value, link: Link) -> Confidence | None:
-    """Return how sure a value is a key or token: long, without spaces, and as mixed as chance."""
+    """Rate how surely a value is a key or token: long, without spaces, and as mixed as random text."""
     written = data[value.start : min(value.end, value.start + MAX_JUDGED)]
     text = text_of(written)
     constant = link in (Link.APART, Link.NONE) and _PARAMETER.search(written) is not None
@@ -313,21 +314,21 @@ def judged_token(data: bytes, value: Value, link: Link) -> Confidence | None:
 
 
 def drawn(value: bytes) -> bool:
-    """Return whether a value stands for another: a variable, a blank, one character again and again."""
+    """Return True if a value is a placeholder: a variable, a blank, or one character repeated."""
     return _NOT_A_VALUE.search(value) is not None or len(set(value)) < _MIN_DIFFERENT
 
 
 def variable(value: bytes) -> bool:
-    """Return whether a value is the name of one: ``${PASSWORD}``."""
+    """Return True if a value is a variable reference: ``${PASSWORD}``."""
     return _NOT_A_VALUE.search(value) is not None
 
 
 def sure_of(value: bytes) -> Confidence:
-    """Return how sure a value is where a header says what it is."""
+    """Rate a value whose header says what it is."""
     return Confidence.HIGH if bits(value[:MAX_JUDGED]) >= _SURE_BITS else Confidence.MEDIUM
 
 
 def bits(value: bytes) -> float:
-    """Return the entropy of a character of a value, in bits."""
+    """Return the entropy per character of a value, in bits."""
     size = len(value)
     return -sum(count / size * math.log2(count / size) for count in Counter(value).values())

@@ -1,4 +1,4 @@
-"""Log lines: structlog, one JSON object a line on standard error, correlated with the span they were written in."""
+"""Structured logging with structlog: one JSON object per line on standard error, correlated with the current span."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import structlog
 from opentelemetry import trace
 
 _FORBIDDEN = ("code", "token", "authorization", "permit", "arguments", "args", "password", "secret", "receipt")
-"""Keys whose values never reach a line: a slip in one call must not become a leak."""
+"""Keys whose values are never logged, so that a mistake in one call does not become a leak."""
 
 
 class _StandardError:
-    """Standard error as it is when a line is written: a test or a supervisor may have replaced it since.
+    """The current standard error, looked up at each write because a test or supervisor may have replaced it.
 
-    A line that cannot be written (a full disk, a pipe nobody reads) is lost: it must not fail the call it tells about.
+    A line that cannot be written (full disk, closed pipe) is dropped: logging must not fail the call.
     """
 
     def write(self, text: str) -> int:
@@ -47,7 +47,7 @@ def _correlate(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> M
 
 
 def configure(service: str, level: str = "INFO") -> None:
-    """Set the process's logging; level is a standard name such as INFO."""
+    """Configure the process's logging; ``level`` is a standard name such as INFO."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -66,5 +66,5 @@ def configure(service: str, level: str = "INFO") -> None:
 
 
 def get_logger(name: str) -> Any:
-    """Return a logger whose lines carry its name as component."""
+    """Return a logger that adds its name to each line as ``component``."""
     return structlog.get_logger(component=name)  # lazy: bind() here would freeze the configuration before configure()

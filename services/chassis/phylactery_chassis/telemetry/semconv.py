@@ -1,7 +1,7 @@
 """Names of spans and attributes.
 
-The rpc.* names are OpenTelemetry's RPC conventions. The GenAI names are still in development in a repository of their
-own, so they stand here alone.
+The rpc.* names are OpenTelemetry's RPC conventions. The GenAI names are still in development in a separate repository,
+so they are defined only here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"  # noqa: S105 - tokens of a model
 GEN_AI_DURATION: Final = "gen_ai.client.operation.duration"
 GEN_AI_TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105
 OTHER: Final = "_OTHER"
-"""What stands for a value that is not from a list we know: it may be anything, and anything may be told in it."""
+"""Placeholder for a value outside a known list: such a value may be anything, and may reveal anything."""
 SERVER_ADDRESS: Final = "server.address"
 SERVER_PORT: Final = "server.port"
 

@@ -1,7 +1,8 @@
-"""Spans as our own code makes them: few attributes, no events, ended by the block they stand for.
+"""Lightweight spans: few attributes, no events, ended by the block they measure.
 
-The SDK's span takes several times as long, for limits, locks and events nobody here uses. What a processor of the SDK
-gets at the end is the SDK's own ReadableSpan, so collectors and tests see no difference; ours take the span as it is.
+The SDK's span takes several times as long because of limits, locks and events not used here. A processor of the SDK
+receives the SDK's own ReadableSpan at the end, so collectors and tests see no difference; our processors take the light
+span directly.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ _UNSET = Status(StatusCode.UNSET)
 
 
 class LightProcessor(SpanProcessor):
-    """A processor that also takes our own spans without their being made into the SDK's."""
+    """A processor that also accepts light spans without their conversion to the SDK's spans."""
 
     @abstractmethod
     def on_light_end(self, span: LightSpan) -> None:
-        """Take a span that has ended."""
+        """Handle a span that has ended."""
 
 
 class LightSpan(Span):
-    """A span that is sampled; see the module. What it holds is for processors to read."""
+    """A sampled span with few attributes and no events. Its fields are read by processors."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class LightSpan(Span):
         self.start_time, self.end_time = time.time_ns(), 0
 
     def get_span_context(self) -> SpanContext:
-        """Return what children and callees need."""
+        """Return the context passed to children and callees."""
         return self.context
 
     def set_attribute(self, key: str, value: AttributeValue) -> None:
@@ -66,11 +67,11 @@ class LightSpan(Span):
         self.attributes[key] = value
 
     def set_attributes(self, attributes: Mapping[str, AttributeValue]) -> None:
-        """Set several."""
+        """Set several attributes."""
         self.attributes.update(attributes)
 
     def add_event(self, name: str, attributes: object = None, timestamp: int | None = None) -> None:
-        """Keep nothing: our spans have no events, and a library's are not for our files."""
+        """Ignore the event: our spans have none, and a library's events must not reach our files."""
 
     def record_exception(
         self,
@@ -79,22 +80,22 @@ class LightSpan(Span):
         timestamp: int | None = None,
         escaped: bool = False,
     ) -> None:
-        """Keep nothing: an exception's text can hold a value."""
+        """Ignore the exception, because its text can contain a value."""
 
     def update_name(self, name: str) -> None:
-        """Give it another name."""
+        """Rename the span."""
         self.name = name
 
     def is_recording(self) -> bool:
-        """Return whether it still takes attributes."""
+        """Return whether the span still accepts attributes."""
         return not self.end_time
 
     def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:  # noqa: ARG002
-        """Say how it ended; a description is not kept, for it can hold a value."""
+        """Set the status. The description is dropped, because it can contain a value."""
         self.status = Status(status.status_code if isinstance(status, Status) else status)
 
     def end(self, end_time: int | None = None) -> None:
-        """Hand the span to every processor, once."""
+        """End the span and pass it to every processor, once."""
         if self.end_time:
             return
         self.end_time = end_time or time.time_ns()
@@ -124,7 +125,7 @@ class LightSpan(Span):
 def light_span(
     name: str, kind: SpanKind, parent: otel_context.Context | None, attributes: Mapping[str, AttributeValue] | None
 ) -> LightSpan | None:
-    """Begin a span; None where tracing is not set up, another sampler is, or the caller is not sampled."""
+    """Start a span. Return None if tracing is not set up, another sampler is used, or the caller is not sampled."""
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider) or provider.sampler is not sampling.DEFAULT_ON:
         return None

@@ -1,6 +1,6 @@
-"""Traces and metrics: OpenTelemetry, to a collector where one is named, and always to a file of finished spans.
+"""OpenTelemetry traces and metrics, exported to a collector if one is configured and always to a file of spans.
 
-The file needs no collector, is written span by span, and so survives a SIGKILL.
+The file needs no collector and is written span by span, so it survives a SIGKILL.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Attribute = str | int | float | bool
 
 
 class FileSpanExporter(SpanExporter):
-    """Appends finished spans to a file, one JSON object a line; at 64 MiB the file is set aside as <name>.1."""
+    """Appends finished spans to a file, one JSON object per line; at 64 MiB the file is renamed to <name>.1."""
 
     def __init__(self, path: Path, service: str) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,11 +45,11 @@ class FileSpanExporter(SpanExporter):
         self._lock = threading.Lock()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Write spans with a single append, so lines of several writers never mix."""
+        """Write spans in a single append, so that lines of several writers never mix."""
         return self.write("".join([_encode(self._line(span)) + "\n" for span in spans]))
 
     def export_light(self, span: LightSpan) -> SpanExportResult:
-        """Write one of our own spans."""
+        """Write one LightSpan."""
         own, parent = span.context, span.parent
         parent_id = format(parent.span_id, "016x") if parent else ""
         return self.write(
@@ -60,7 +60,7 @@ class FileSpanExporter(SpanExporter):
         )
 
     def write(self, lines: str) -> SpanExportResult:
-        """Append whole lines at once."""
+        """Append complete lines in one write."""
         try:
             with self._lock:
                 os.write(self._opened(), lines.encode())
@@ -74,7 +74,7 @@ class FileSpanExporter(SpanExporter):
             self._close()
 
     def _opened(self) -> int:
-        """Return the file, kept open between spans; one that somebody removed is begun again."""
+        """Return the file descriptor, kept open between spans; a file that was removed is created again."""
         if self._descriptor is not None:
             now = os.fstat(self._descriptor)
             if now.st_size > _MAX_FILE_BYTES:
@@ -109,7 +109,7 @@ class FileSpanExporter(SpanExporter):
 
 
 class _FileSpans(LightProcessor):
-    """Writes every span the moment it ends."""
+    """A span processor that writes every span as soon as it ends."""
 
     def __init__(self, exporter: FileSpanExporter) -> None:
         self._exporter = exporter
@@ -128,12 +128,12 @@ class _FileSpans(LightProcessor):
 
 
 def span_file(data_dir: Path, service: str) -> Path:
-    """Return where a service's finished spans lie."""
+    """Return the path of a service's file of finished spans."""
     return data_dir / "spans" / f"{service}.jsonl"
 
 
 def configure(service: str, data_dir: Path, otlp_endpoint: str = "") -> Callable[[], None]:
-    """Set the process's tracing and metrics, once; return what flushes and end them."""
+    """Configure the process's tracing and metrics, once; return the function that flushes and shuts them down."""
     resource = Resource.create({"service.name": f"phylactery-{service}"})
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(_FileSpans(FileSpanExporter(span_file(data_dir, service), service)))
@@ -160,12 +160,12 @@ def configure(service: str, data_dir: Path, otlp_endpoint: str = "") -> Callable
 
 
 def tracer() -> trace.Tracer:
-    """Return the tracer every span comes from."""
+    """Return the tracer of every span."""
     return _tracer
 
 
 def meter() -> metrics.Meter:
-    """Return the meter every instrument comes from."""
+    """Return the meter of every instrument."""
     return _meter
 
 
@@ -177,10 +177,10 @@ def inject() -> dict[str, str]:
 
 
 def extract(carrier: Mapping[str, str]) -> otel_context.Context:
-    """Return the context a caller sent: the trace and the span it came from.
+    """Return the trace context a caller sent.
 
-    Its ``tracestate`` is left behind: it may hold anything, nothing here reads it, and the library that parses it
-    writes what it cannot parse into a log as it came.
+    Its ``tracestate`` is dropped: it may hold anything, nothing here reads it, and the parsing library logs what it
+    cannot parse verbatim.
     """
     return _propagator.extract({_TRACE_PARENT: carrier.get(_TRACE_PARENT, "")})
 
@@ -194,9 +194,9 @@ def span(
     attributes: Mapping[str, Attribute] | None = None,
     ends: bool = True,
 ) -> Iterator[Span]:
-    """Open a span for the block. An exception sets its type as error.type; its text stays out of the trace.
+    """Open a span for the block. An exception sets error.type to its type; its text stays out of the trace.
 
-    Without ``ends`` a block that raises nothing leaves it open, and who opened it ends it.
+    With ``ends`` false, a block that does not raise leaves the span open, and the caller ends it.
     """
     opened: Span | None = light_span(name, kind, parent, attributes)
     if opened is None:
@@ -216,28 +216,28 @@ def span(
 
 
 def annotate(attributes: Mapping[str, Attribute]) -> None:
-    """Set attributes of the current span."""
+    """Set attributes on the current span."""
     trace.get_current_span().set_attributes(attributes)
 
 
 def current_trace_id() -> str:
-    """Return the trace id of the current span, 32 hex digits, empty where there is none."""
+    """Return the trace id of the current span (32 hex digits), or '' if there is none."""
     own = trace.get_current_span().get_span_context()
     return format(own.trace_id, "032x") if own.is_valid else ""
 
 
 class Ratio:
-    """Counts how many of the tries were hits, since the process began."""
+    """A hit ratio since the process began, exported as a gauge."""
 
     def __init__(self) -> None:
         self.tries = 0
         self.hits = 0
 
     def count(self, *, hit: bool) -> None:
-        """Count one try."""
+        """Record one attempt."""
         self.tries += 1
         self.hits += hit
 
     def observe(self, _options: CallbackOptions) -> Iterable[Observation]:
-        """Return hits over tries; nothing before the first try."""
+        """Return hits divided by attempts; nothing before the first attempt."""
         return [Observation(self.hits / self.tries)] if self.tries else []

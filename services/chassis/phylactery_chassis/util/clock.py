@@ -11,7 +11,7 @@ MICROSECONDS = 1_000_000
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """A source of the current time."""
 
     def now_us(self) -> int:
         """Return microseconds since the epoch."""
@@ -27,7 +27,7 @@ class SystemClock:
 
 
 class MonotoneClock:
-    """A clock that never goes back: set back, it stands still until the other has caught up."""
+    """A clock that never goes backwards: if the other is set back, it keeps its last value until that has caught up."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._latest = clock, 0
@@ -39,7 +39,7 @@ class MonotoneClock:
 
 
 class FakeClock:
-    """A clock that a test moves by hand."""
+    """A clock that a test sets and advances."""
 
     def __init__(self, now_us: int = 1_790_000_000 * MICROSECONDS) -> None:
         self._now_us = now_us
@@ -54,10 +54,10 @@ class FakeClock:
 
 
 async def pause(until: asyncio.Event, seconds: float | None) -> None:
-    """Wait until the event is set, at most so many seconds; None has no end.
+    """Wait until the event is set, for at most ``seconds``; None means no limit.
 
-    It never loses a cancellation, as wait_for of Python 3.11 does where the event is set at that very moment: a task
-    that pauses again and again would then never end.
+    A cancellation is never lost. ``asyncio.wait_for`` of Python 3.11 loses one that arrives at the moment the event is
+    set, so a task that pauses in a loop would never end.
     """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):

@@ -1,7 +1,7 @@
-"""The numbered crash points of one effect's life.
+"""Numbered crash points in the life cycle of an effect.
 
-Production code calls reach() right after a durable step and nothing happens. A test process installs a hook before it
-starts the service, and the hook kills the process; no setting and no environment variable can.
+Production code calls reach() right after a durable step, which does nothing. A test process installs a hook before it
+starts the service, and the hook kills the process. No setting or environment variable can install one.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ _hook: Callable[[str], None] | None = None
 
 
 def install(hook: Callable[[str], None] | None) -> None:
-    """Set what reach() calls; None for nothing."""
-    global _hook  # noqa: PLW0603 - one process dies as a whole
+    """Set the function that reach() calls; None disables it."""
+    global _hook  # noqa: PLW0603 - the hook kills the whole process
     _hook = hook
 
 

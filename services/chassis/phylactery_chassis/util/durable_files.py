@@ -1,4 +1,4 @@
-"""Writing to files so that a line, or a file, is there whole and durable, or not at all."""
+"""Atomic, durable file writes: a line or a file is complete and on disk, or absent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 
 def append_line(descriptor: int, line: str) -> None:
-    """Append a line whole or not at all, and wait until it is on the disk. Raise OSError."""
+    """Append a line atomically and wait until it is on disk. Raise OSError."""
     start = os.fstat(descriptor).st_size
     data = line.encode() + b"\n"
     try:
-        while data:  # a disk that fills up takes a part, and refuses the rest
+        while data:  # a disk that fills up writes a part and refuses the rest
             data = data[os.write(descriptor, data) :]
         os.fsync(descriptor)
     except OSError:
@@ -20,7 +20,7 @@ def append_line(descriptor: int, line: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk. Raise OSError."""
+    """Flush a directory's entries to disk. Raise OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -29,7 +29,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put a file in the place of another, whole and durably. Raise OSError."""
+    """Replace a file atomically and durably. Raise OSError."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:

@@ -1,7 +1,7 @@
-"""What a file's name says: whether it is hidden, and whether keys and passwords are called so.
+"""File name checks: whether a file is hidden, and whether its name is typical of keys and passwords.
 
-A name is read as any system might read it: without letters that look like others or print as nothing, as the file
-behind an NTFS stream, and as the file it is a copy of.
+A name is normalised as any system might read it: look-alike letters are mapped to ASCII, invisible characters are
+removed, an NTFS stream is reduced to its file, and a copy to its original.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KEY_SUFFIXES: Final = frozenset(
     """
     .pem .key .p12 .pfx .pkcs12 .p8 .pk8 .ppk .jks .jceks .bcfks .keystore .truststore .keytab .kdb .kdbx .psafe3
     .agekey .keychain .keychain-db .keyring .opvault .1pif .ovpn .env .netrc .pgpass .htpasswd .wallet
-    """.split()  # noqa: SIM905 - a list of words reads as text
+    """.split()  # noqa: SIM905 - a list of words is easier to read as text
 )
 KEY_NAMES: Final = frozenset(
     """
@@ -36,31 +36,31 @@ _COPY_AFTER: Final = re.compile(
     r"|new|prev|rej|gz|tgz|zip|tar|bz2|xz|zst|7z|rar|[0-9]{1,14}))$"
 )
 _MAX_COPIES: Final = 8
-"""A copy of a copy of a copy; nobody opens what has more endings by mistake."""
+"""How many copy suffixes are removed (a copy of a copy of a copy). More endings than that do not occur by mistake."""
 _MAX_NAME: Final = 512
-"""No system has longer names; of what is longer the end is read."""
+"""The longest name read, in characters. No system has longer ones; of a longer name only the end is read."""
 
 
 def folded(path: str) -> str:
-    """Return a path in plain letters: wide ones narrow, look-alikes as what they look like, accents and the rest gone.
+    """Return a path in plain letters: wide ones narrow, look-alikes as their ASCII letter, accents and others removed.
 
-    A name in another script that reads as Latin throughout is read as that, too: who sees it cannot tell either.
+    A name in another script whose every letter looks Latin is mapped too, because a reader cannot tell them apart.
     """
     return readings(skeleton(path))[0].data.decode("latin-1")
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a folded name begins with a dot; "." and ".." name folders."""
+    """Return True if a folded name begins with a dot; "." and ".." are folders, not hidden names."""
     return name.lstrip().startswith(".") and name.strip() not in {".", ".."}
 
 
 def is_key_material(name: str) -> bool:
-    """Return whether keys, passwords or stores of them are called like a folded name, a copy of one or its stream."""
+    """Return True if a folded name, its stream or its original is typical of keys, passwords or stores of them."""
     return any(_of_keys(one) for stream in name.split(":") for one in _originals(stream))
 
 
 def _originals(name: str) -> Iterator[str]:
-    """Find the name without what marks a copy, the outermost mark first."""
+    """Yield the name with copy marks removed, the outermost mark first."""
     name = name.strip(" ").rstrip(" .").casefold()[-_MAX_NAME:]
     for _ in range(_MAX_COPIES):
         yield name

@@ -1,4 +1,4 @@
-"""Randomness, and opaque ids: a prefix that says what it is, and 130 random bits."""
+"""Random bytes, and opaque ids made of a type prefix and 130 random bits."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import threading
 _ID_CHARACTERS = 26
 _STOCK_BYTES = 4_096
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz234567" * 8
-"""A letter for every byte there is: each stands for eight of them, so one is as likely as another."""
+"""A letter for each byte value. Each of the 32 letters maps from eight values, so all are equally likely."""
 
 
 class _Stock(threading.local):
-    """Random bytes of one thread, fetched many at a time: each call to the system lets another thread go first."""
+    """A per-thread buffer of random bytes, fetched in bulk because each system call releases the GIL."""
 
     def __init__(self) -> None:
         self._bytes, self._at = b"", 0
@@ -29,8 +29,8 @@ _stock = _Stock()
 
 
 def _forget() -> None:
-    """Let a forked process, which is the thread that forked, begin with bytes of its own."""
-    global _stock  # noqa: PLW0603 - what the other threads had is gone with them
+    """Reset the buffer in a forked process, so that it does not share bytes with its parent."""
+    global _stock  # noqa: PLW0603 - the buffers of other threads do not exist in the child
     _stock = _Stock()
 
 
@@ -38,10 +38,10 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def random_bytes(size: int) -> bytes:
-    """Return bytes nobody can guess and nobody else gets: good for keys, salts and nonces."""
+    """Return cryptographically secure random bytes, suitable for keys, salts and nonces."""
     return _stock.take(size)
 
 
 def new_id(prefix: str) -> str:
-    """Return for example 'ap_' and 26 characters of [a-z2-7]; prefix without the underscore."""
+    """Return, for example, 'ap_' followed by 26 characters of [a-z2-7]; ``prefix`` is given without the underscore."""
     return f"{prefix}_{random_bytes(_ID_CHARACTERS).translate(_LETTERS).decode()}"

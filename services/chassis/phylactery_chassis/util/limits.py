@@ -1,4 +1,4 @@
-"""How many calls may run at once: of one kind in all, and for each of those who make them."""
+"""Limits on concurrent calls: per kind of call in total, and per caller."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from weakref import WeakValueDictionary
 from phylactery_chassis.errors import ResourceExhausted
 
 _IPV6_NETWORK_BITS = 64
-"""One host commonly has all addresses of such a network."""
+"""Bits of an IPv6 network prefix. A single host commonly has every address of such a network."""
 
 
 class Places:
-    """The places of one kind of call, counted in this process."""
+    """The slots for one kind of call, counted in this process."""
 
     def __init__(self, what: str, *, total: int, each: int, per: str = "caller") -> None:
-        """``what`` names the calls in errors, in the plural; ``per`` says of whom ``each`` is the bound."""
+        """``what`` names the calls in errors, in the plural; ``per`` names what ``each`` is the limit of."""
         self._what, self._total, self._each, self._per = what, total, each, per
         self._taken: Counter[Hashable] = Counter()
         self._running = 0
 
     def take(self, who: Hashable) -> Callable[[], None]:
-        """Take a place and return what gives it back, once. Raise ResourceExhausted TOO_MANY_CALLS."""
+        """Take a slot and return the function that releases it, once. Raise ResourceExhausted TOO_MANY_CALLS."""
         if self._taken[who] >= self._each:
             raise self._full(self._each, self._per)
         if self._running >= self._total:
@@ -71,16 +71,16 @@ T = TypeVar("T")
 
 
 class Lanes:
-    """A few threads that callers share by turns: of each at most one piece waits for a thread or runs in it."""
+    """A small thread pool shared fairly by callers: each has at most one piece of work waiting or running."""
 
     def __init__(self, threads: int, name: str) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._lanes: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self, who: Hashable, work: Callable[[], T]) -> T:
-        """Run a piece of work of a caller in a thread and return its result.
+        """Run work for a caller in a thread and return its result.
 
-        A caller who hangs up ends no thread, so that their next piece waits until it has ended by itself.
+        A cancelled caller does not stop the thread: that caller's next piece of work waits until it has finished.
         """
         loop, lane = asyncio.get_running_loop(), self._lanes.setdefault(who, asyncio.Lock())
         await lane.acquire()
@@ -93,5 +93,5 @@ class Lanes:
         return await asyncio.wrap_future(job)
 
     def close(self) -> None:
-        """End the threads once what runs has ended; what waits is dropped."""
+        """Shut the pool down once running work has finished; waiting work is dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)

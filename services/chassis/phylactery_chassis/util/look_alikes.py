@@ -1,9 +1,10 @@
-"""Letters that print like an ASCII one, so that a name made of them reads as another name.
+"""Letters that look like an ASCII letter, for detecting names that imitate others.
 
 These are the single characters of Unicode TS 39's confusables.txt (15.1) whose prototype is an ASCII letter or digit,
-by that letter in lower case. Left out is what NFKC turns into ASCII; added are Greek, Cyrillic and Armenian letters
-that TS 39 compares with others first, and that read as Latin in most typefaces. Capitals that print as l and are an i
-in lower case stand with i. No typed library keeps this table, and ICU is a large one to bring for it.
+keyed by that letter in lower case. Characters that NFKC turns into ASCII are left out. Greek, Cyrillic and Armenian
+letters that TS 39 maps to other prototypes first, but that look Latin in most typefaces, are added. Capitals that look
+like l and are an i in lower case are listed under i. No typed library provides this table, and ICU is a large
+dependency for it.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ _LIKE: Final = {
 }
 
 ASCII_OF: Final = {letter: plain for plain, letters in _LIKE.items() for letter in letters}
-"""The ASCII letter or digit that each reads as."""
+"""Each look-alike letter mapped to its ASCII letter or digit."""
 _TABLE: Final = str.maketrans(ASCII_OF)
 
 
 def skeleton(text: str) -> str:
-    """Return a text with every letter that prints like an ASCII one as that letter, whatever script it is of."""
+    """Return a text with every letter that looks like an ASCII one replaced by it, whatever its script."""
     return text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_TABLE)

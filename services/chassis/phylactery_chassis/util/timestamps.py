@@ -1,4 +1,4 @@
-"""Microseconds since the epoch to protobuf Timestamps and back."""
+"""Conversion between microseconds since the epoch and protobuf Timestamps."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def to_timestamp(us: int) -> Timestamp:
 
 
 def from_timestamp(timestamp: Timestamp) -> int:
-    """Return microseconds since the epoch; what is finer is dropped."""
+    """Return microseconds since the epoch; finer digits are dropped."""
     return timestamp.seconds * MICROSECONDS + timestamp.nanos // 1_000
