@@ -1,1 +1,1 @@
-"""What every Phylactery service shares."""
+"""Code shared by all Phylactery services: server, errors, identity, database, telemetry."""

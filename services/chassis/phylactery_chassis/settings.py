@@ -1,4 +1,4 @@
-"""Settings of a service, from the environment: one prefix per service, secrets from files."""
+"""Settings of a service from environment variables with its prefix; secrets come from files."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Settings = TypeVar("Settings", bound="ServiceSettings")
 
 
 class ServiceSettings(BaseSettings):
-    """What every service can be told. A subclass adds its own and sets env_prefix and service."""
+    """Settings common to all services. A subclass adds its own and sets env_prefix and service."""
 
-    # what somebody wrote into a variable may be a secret: no error repeats it. Subclasses inherit this
+    # The value of a variable may be a secret, so no error repeats it. Subclasses inherit this.
     model_config = SettingsConfigDict(hide_input_in_errors=True)
     service: ClassVar[str] = "service"
 
@@ -56,9 +56,9 @@ class ServiceSettings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _usable_database_url(cls, value: str) -> str:
-        """Refuse what no installed driver serves; the text names no part of the URL, which may hold a password."""
+        """Reject a URL that no installed driver serves. The error shows no part of it, which may hold a password."""
         if value:
-            import sqlalchemy as sa  # late: a command that only asks for a token has no database
+            import sqlalchemy as sa  # late: a command that only needs a token has no database
 
             try:
                 sa.make_url(value).get_dialect().import_dbapi()
@@ -90,12 +90,12 @@ class ServiceSettings(BaseSettings):
 
     @property
     def started_again(self) -> Mapping[str, str]:
-        """Further variables of a worker that ended and is started again."""
+        """Extra variables for a worker that is restarted."""
         return {}
 
     @property
     def on_loopback(self) -> bool:
-        """Return whether only this machine can reach the service."""
+        """True if only this machine can reach the service."""
         if self.host == "localhost":
             return True
         try:
@@ -105,7 +105,7 @@ class ServiceSettings(BaseSettings):
 
     @property
     def url(self) -> str:
-        """Return the database URL, with the password of its file. Raise StartError where that cannot be read."""
+        """Return the database URL with the password from its file. Raise StartError if that cannot be read."""
         if not self.database_url:
             return f"sqlite:///{self.data_dir.resolve() / (self.service + '.db')}"
         if self.database_password_file is None:
@@ -120,7 +120,7 @@ class ServiceSettings(BaseSettings):
         return sa.make_url(self.database_url).set(password=password).render_as_string(hide_password=False)
 
     def prepare(self) -> None:
-        """Create the data folder, readable by its owner alone. Raise StartError when it cannot be written."""
+        """Create the data folder, readable by its owner only. Raise StartError if it cannot be written."""
         why = ""
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -134,26 +134,26 @@ class ServiceSettings(BaseSettings):
 
 
 def explain(error: ValidationError, prefix: str) -> str:
-    """Return the first fault of a settings error as a sentence that names the environment variable."""
+    """Return the first problem of a settings error as a sentence that names the environment variable."""
     first = error.errors(include_input=False, include_url=False)[0]
     said = first["msg"].removeprefix("Value error, ")
     return f"{prefix}{'_'.join(str(part) for part in first['loc']).upper()}: {said}" if first["loc"] else said
 
 
 def load(kind: type[Settings], **options: Any) -> Settings:
-    """Return the settings from options and the environment. Raise StartError that names the variable at fault."""
+    """Return the settings from options and the environment. Raise StartError naming the invalid variable."""
     prefix = kind.model_config.get("env_prefix", "")
     try:
         return kind(**options)
     except ValidationError as error:
         raise StartError(explain(error, prefix)) from None
-    except SettingsError as error:  # it names the field in its text alone
+    except SettingsError as error:  # it names the field only in its text
         field = next((name for name in kind.model_fields if f'"{name}"' in str(error)), "")
         raise StartError(f"{prefix}{field.upper()}: is not JSON, which lists are written in") from None
 
 
 def read_secret(path: Path | None, what: str) -> str:
-    """Return the text of a secret's file without the final line break, empty for None. Raise ValueError."""
+    """Return a secret file's text without the final line break, '' for None. Raise ValueError."""
     if path is None:
         return ""
     try:

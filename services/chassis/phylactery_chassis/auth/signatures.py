@@ -31,7 +31,7 @@ def can_be_believed(public_key: bytes) -> bool:
 
 
 def verify_signature(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Return whether the Ed25519 signature of the message is by the raw public key, which can be believed."""
+    """Return True if the signature is valid for the message under a raw public key that is not of small order."""
     if not can_be_believed(public_key):
         return False
     try:

@@ -118,7 +118,7 @@ def _change(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, 
 
 
 def _write(part: Path, text: str, *, like: Path) -> None:
-    """Write a file with mode 0600, or with owner and mode of the one it replaces, so that whoever read that can."""
+    """Write a file with mode 0600, or with the owner and mode of the file it replaces."""
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as out:
         if like.exists():

@@ -1,10 +1,10 @@
-"""One database per service: SQLite by default, PostgreSQL by URL, and one ordered writer thread with group commit.
+"""A service's database: SQLite by default, PostgreSQL by URL, with one ordered writer thread and group commit.
 
-Every write is a function of a connection. The writer takes whatever waits, runs each function so that it can be undone
-alone, in one transaction, commits, and only then answers: an answer means durable. What one turn of an event loop wrote
-waits together, and so shares a transaction; where most calls write, a database may also wait for those that are about
-to. Where another process was faster the functions run once more, so they change nothing but the database. Reads run
-beside it in a small pool.
+Every write is a function of a connection. The writer takes all waiting functions, runs each so that it can be rolled
+back alone, commits them in one transaction, and only then resolves the callers: a result means durable. The writes of
+one event loop iteration are batched and share a transaction; if most calls write, a database may also wait for calls
+that are about to write. After a lost race the functions run again, so they must have no effect outside the database.
+Reads run concurrently on a small pool.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from phylactery_chassis.telemetry.logs import get_logger
 
 
 def look(connection: Connection) -> None:
-    """Ask for nothing but an answer."""
+    """Run a statement without effect, to check that the store responds."""
     run_text(connection, "SELECT 1").close()
 
 
 def write_something(connection: Connection) -> None:
-    """Write what changes nothing: the number in a file's head as it is, or a transaction's own record at a server.
+    """Write without changing data: rewrite a number in SQLite's file header, or force a transaction id on a server.
 
-    A transaction that changes nothing at all works on a full disk too.
+    A transaction that writes nothing would succeed on a full disk too.
     """
     if connection.dialect.name == "sqlite":
         number = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
@@ -53,7 +53,7 @@ _FAILED_SYNC = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_F
 
 
 def stop_after_failed_sync(engine: Engine) -> None:
-    """Make every write of an engine Unavailable STORE_UNAVAILABLE once a sync failed; read go on.
+    """After a failed sync, make every write on an engine Unavailable STORE_UNAVAILABLE; reads continue.
 
     A write is a transaction with the execution option phylactery_write.
     """
@@ -80,11 +80,11 @@ T = TypeVar("T")
 
 _READERS = 4
 _COMPANY_SECONDS = 0.002
-"""How long a write waits for the next of those it expects: about what one commit takes."""
+"""How long a batch waits for the next expected write: about the duration of one commit."""
 _QUIET_SECONDS = 0.001
-"""How long it waits for one more than it expects, who may stand before the door: calls are let in one at a time."""
+"""How long it waits for one write more than expected, whose call may just be arriving."""
 _LONGEST_SECONDS = 0.02
-"""How long it waits in all, as long as somebody comes each time."""
+"""The longest total wait of a batch, however many writes keep arriving."""
 
 _log = get_logger("database")
 
@@ -98,24 +98,24 @@ def _protect(connection: Connection, *_statement: Any) -> None:
 class Database:
     """A service's database.
 
-    Every failure of the store itself is Unavailable STORE_UNAVAILABLE, or StoreFull where its disk has no room.
+    Every failure of the store is Unavailable STORE_UNAVAILABLE, or StoreFull if its disk is full.
     """
 
     def __init__(self, url: str, *, company: Callable[[], int] | None = None, log_pages: int = LOG_PAGES) -> None:
         """Open the database; url is sqlite:///… or postgresql+psycopg://….
 
-        ``company`` answers how many calls run that are about to write, the one that asks included: a write then wait
-        for the others, for as many as came together last, and for what the writer does at that moment, to share one
-        commit. It waits two milliseconds at most for each; a write that comes alone after others waits once.
-        ``log_pages`` is how long a file's log grows before its pages go to their places. While it grows each sync
-        writes its length too; a longer one moves a page that is written often less often.
+        ``company`` returns the number of running calls that are about to write, the current one included. A write then
+        waits for the others (as many as were in the previous batch) and for the writer's current transaction, to share
+        one commit. It waits at most two milliseconds for each; a single write after a batch waits once. ``log_pages``
+        is how many pages SQLite's log grows to before a checkpoint. While it grows, each sync also writes its length; a
+        longer log moves frequently written pages less often.
         """
         self._company = company
         self._engine = sa.create_engine(
             url,
-            pool_size=_READERS + 2,  # the writer, and whoever reads quickly
+            pool_size=_READERS + 2,  # the writer, and read_quickly
             max_overflow=0,
-            hide_parameters=True,  # an error text never holds a value
+            hide_parameters=True,  # an error text never contains a value
         )
         self.dialect = self._engine.dialect.name
         if self.dialect == "sqlite":
@@ -123,7 +123,7 @@ class Database:
             stop_after_failed_sync(self._engine)
         self._read_engine = self._engine
         if self.dialect == "postgresql":
-            # a read of several statements sees one moment, as it does on SQLite: a row and its key, or neither
+            # a read of several statements sees one snapshot, as on SQLite: a row and its key, or neither
             self._read_engine = self._engine.execution_options(isolation_level="REPEATABLE READ")
         self._write_engine = self._engine.execution_options(phylactery_write=True)
         self._single_engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -139,25 +139,25 @@ class Database:
         self._closed = False
         self._failures = 0
         self._mended = 0
-        """So many failures there were before a write that worked; one that comes in between is not among them."""
+        """The failure count before the last successful probe; failures during the probe itself still count."""
         self._gate = threading.Lock()
         self._writer = threading.Thread(target=self._write_loop, name="database-writer", daemon=True)
         self._writer.start()
 
     @property
     def engine(self) -> Engine:
-        """Give maintenance commands and tests the engine below."""
+        """The SQLAlchemy engine, for maintenance commands and tests."""
         return self._engine
 
     @property
     def healthy(self) -> bool:
-        """Return whether the writer lives and its last commit worked."""
+        """True if the writer is alive and its last commit worked."""
         return self._writer.is_alive() and not self._closed and self._failures == self._mended
 
     def migrate(self, package: str, *, apply: bool = True) -> None:
-        """Bring the schema to the newest revision of <package>.migrations; see migrations.upgrade.
+        """Migrate the schema to the newest revision of <package>.migrations; see migrations.upgrade.
 
-        Raise SchemaError, and StartError when the database itself cannot be used.
+        Raise SchemaError, or StartError if the database itself cannot be used.
         """
         prefix = package.removeprefix("phylactery_").upper()
         old = old_libpq(self._engine.dialect)
@@ -173,7 +173,7 @@ class Database:
 
     @property
     def _place(self) -> str:
-        """Return where the data lies, without a password."""
+        """The location of the data, without a password."""
         url = self._engine.url
         return url.database or ":memory:" if self.dialect == "sqlite" else url.render_as_string(hide_password=True)
 
@@ -186,17 +186,17 @@ class Database:
         return f"check that the server runs and that {prefix}_DATABASE_URL names a user who may create tables"
 
     async def write(self, work: Work[T]) -> T:
-        """Run work in the writer and return once it is durable. What work raises rolls back that work alone."""
+        """Run work in the writer and return once it is durable. An exception of work rolls back that work alone."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[T] = loop.create_future()
         self._wait(loop, [Job(work, waiter, loop)])
         return await waiter
 
     async def write_all(self, works: Sequence[Work[T]]) -> list[T | BaseException]:
-        """Run several works as write does, each undone alone, and return what each came to once all are durable.
+        """Run several works as write does, each rolled back alone, and return the results once all are durable.
 
-        In the place of a work that raised stands what it raised. They are given to the writer together and wake who
-        waits once, which costs a tenth of as many writes.
+        In place of the result of a failed work is its exception. They are submitted together and wake the caller once,
+        which costs a tenth of as many writes.
         """
         if not works:
             return []
@@ -206,7 +206,7 @@ class Database:
         return await together.ended
 
     def _wait(self, loop: asyncio.AbstractEventLoop, jobs: list[Job[T]]) -> None:
-        """Let jobs wait for the end of this turn of the loop, or for nothing where no other call could write in it."""
+        """Hold jobs until the end of this loop iteration, or submit at once if no other call could write in it."""
         with self._gate:
             self._check_open()
             waiting = self._waiting.setdefault(loop, Waiting())
@@ -220,11 +220,11 @@ class Database:
             loop.call_soon(self._look, loop, waiting)
 
     def _expected(self, waiting: Waiting) -> int:
-        """Return how many writes of a loop are to come together: one of each call that runs, or as many as last."""
+        """Return how many writes of a loop to expect: one per running call, or the size of the previous batch."""
         return max(self._company() if self._company else 0, waiting.usual)
 
     def write_sync(self, work: Work[T]) -> T:
-        """Do the same from a thread."""
+        """Run work as write does, from a thread."""
         waiter: Future[T] = Future()
         with self._gate:
             self._check_open()
@@ -232,9 +232,10 @@ class Database:
         return waiter.result()
 
     async def write_beside(self, work: Work[T]) -> T:
-        """Run work beside the writer, on a server each statement kept by itself: it waits for nobody else's writes.
+        """Run work outside the writer, with autocommit on a server, so that it does not wait for other writes.
 
-        It is for a statement that must be in time, a lease's. A file has one writer, so there it goes with the others.
+        It is for a single statement with a deadline, such as a lease renewal. SQLite has one writer, so there it is an
+        ordinary write.
         """
         if self.dialect == "sqlite":
             return await self.write(work)
@@ -243,9 +244,10 @@ class Database:
         return await asyncio.get_running_loop().run_in_executor(self._beside, self._ask_one, work)
 
     async def read(self, work: Work[T], *, one: bool = False) -> T:
-        """Run work on a reader connection, beside the writer; after close() it is Unavailable.
+        """Run work on a reader connection, concurrently with the writer; after close() it is Unavailable.
 
-        With ``one`` it is one statement, which a server is asked outside any transaction: two might see two moments.
+        With ``one`` the work is a single statement, which a server runs outside a transaction; two statements might see
+        two snapshots.
         """
         if self._closed:
             raise unavailable("the database is closed")
@@ -253,10 +255,10 @@ class Database:
         return await asyncio.get_running_loop().run_in_executor(self._readers, ask, work)
 
     async def read_quickly(self, work: Work[T], *, one: bool = False) -> T:
-        """Do the same for a few rows found by their keys: from a file that takes less than another thread would.
+        """Read a few rows by key. On SQLite this runs in the calling thread, which is faster than a thread switch.
 
-        Its connection is kept from one to the next, for the pool would take longer than the rows. What work answers are
-        rows: a result that nobody read to its end would hold the log. Raise TypeError for one.
+        Its connection is kept between calls, because the pool would take longer than the rows. The work must return
+        rows: an unread result would hold the log. Raise TypeError for one.
         """
         if self.dialect != "sqlite":
             return await self.read(work, one=one)
@@ -271,14 +273,14 @@ class Database:
                 return answer
 
     def read_sync(self, work: Work[T]) -> T:
-        """Do the same from a thread."""
+        """Read from a thread."""
         return self._read(work)
 
     async def probe(self) -> bool:
-        """Return whether the store takes writes, so that health can recover by itself.
+        """Return True if the store accepts writes, so that health can recover by itself.
 
-        Where the last commit worked it looks only. After one that did not, something is written: a transaction that
-        changes nothing works on a full disk too.
+        If the last commit worked, only read. After a failed one, write something: a transaction that writes nothing
+        would succeed on a full disk too.
         """
         failures = self._failures
         try:
@@ -289,7 +291,7 @@ class Database:
         return self.healthy
 
     def close(self) -> None:
-        """Finish what was submitted, then close; a later write is Unavailable."""
+        """Finish the submitted work, then close; a later write is Unavailable."""
         with self._gate:
             if self._closed:
                 return
@@ -310,7 +312,7 @@ class Database:
             raise unavailable("the writer has stopped")
 
     def _look(self, loop: asyncio.AbstractEventLoop, waiting: Waiting) -> None:
-        """Give the writer what one turn of the loop has gathered, or wait for company."""
+        """Submit the batch of one loop iteration, or wait for more writers."""
         waiting.looking = False
         if self._company is None:
             self._hand_over(waiting)
@@ -330,7 +332,7 @@ class Database:
         waiting.timer = loop.call_at(min(now + patience, waiting.latest), self._hand_over, waiting)
 
     def _hand_over(self, waiting: Waiting) -> None:
-        """Give the writer what has gathered; a close may have done so already."""
+        """Submit the batch to the writer; close() may have done so already."""
         with self._gate:
             jobs = waiting.take()
             if jobs:
@@ -338,7 +340,7 @@ class Database:
                 self._jobs.put(jobs)
 
     def _tell_all(self, group: list[Job[Any]], outcomes: list[Outcome]) -> None:
-        """Return every waiter, waking each event loop once, also for jobs nobody waits for any more."""
+        """Resolve all waiters, cancelled ones included, waking each event loop once."""
         by_loop: dict[asyncio.AbstractEventLoop | None, list[Outcome]] = {job.loop: [] for job in group}
         for outcome in outcomes:
             by_loop[outcome.job.loop].append(outcome)
@@ -346,11 +348,11 @@ class Database:
             if loop is None:
                 tell_all(some)
                 continue
-            with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and nothing waits on it
                 loop.call_soon_threadsafe(self._tell_loop, loop, some)
 
     def _tell_loop(self, loop: asyncio.AbstractEventLoop, outcomes: list[Outcome]) -> None:
-        """Return a loop's waiters, and give the writer what has gathered meanwhile."""
+        """Resolve a loop's waiters, and submit what was batched meanwhile."""
         waiting = self._waiting[loop]
         waiting.writing = False
         if waiting.jobs:
@@ -367,7 +369,7 @@ class Database:
         return self._ask(self._single_engine.connect, work)
 
     def _ask(self, connect: Callable[[], AbstractContextManager[Connection]], work: Work[T]) -> T:
-        """Run work that can run twice; once more on a new connection where a server had let go of the one kept."""
+        """Run repeatable work; retry once on a new connection if the server had closed the old one."""
         with faults_told():
             try:
                 with connect() as connection:
@@ -375,7 +377,7 @@ class Database:
             except sa.exc.DBAPIError as error:
                 if not error.connection_invalidated:
                     raise
-            self._engine.dispose()  # the others are as old as that one
+            self._engine.dispose()  # the other pooled connections are as old
             with connect() as connection:
                 return work(connection)
 

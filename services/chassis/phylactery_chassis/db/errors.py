@@ -1,4 +1,4 @@
-"""What a fault of the database means to whoever waited for it: a race lost, a full disk, or a store that is away."""
+"""Classification of database errors: a lost race, a full disk, or an unavailable store."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ import sqlalchemy as sa
 from phylactery_chassis.errors import AnswerLost, StoreFull, Unavailable
 
 STORE_FAULTS = (sa.exc.OperationalError, sa.exc.InternalError, sa.exc.DisconnectionError)
-"""What the driver raises where the store itself fails, and not the statement."""
+"""What the driver raises if the store itself fails, not the statement."""
 
 _PRIMARY = 0xFF
 _SQLITE_FULL = sqlite3.SQLITE_FULL
 _SQLITE_NO_INDEX = sqlite3.SQLITE_IOERR_SHMSIZE
-"""SQLite could not lengthen the index of its log: it says so of a full disk, and calls it an I/O error."""
+"""SQLite could not extend the index of its log. This happens on a full disk, but is reported as an I/O error."""
 _POSTGRES_FULL = "53100"
 _LOST_A_RACE = ("40001", "40P01")
-"""SQLSTATE of a serialization failure and of a deadlock: nothing is wrong with the store."""
+"""SQLSTATE of a serialization failure and of a deadlock: the store itself works."""
 _GONE = ("08", "57P")
-"""Classes of SQLSTATE of a connection that broke and of a server that ends its sessions."""
+"""SQLSTATE classes of a broken connection and of a server that ends its sessions."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def why(error: sa.exc.SQLAlchemyError) -> str:
-    """Return the driver's own first line; the statement and its values stay out of it."""
+    """Return the first line of the driver's error, without the statement and its values."""
     text = str(getattr(error, "orig", None) or type(error).__name__).strip()
     return text.splitlines()[0] if text else type(error).__name__
 
 
 def lost_a_race(error: sa.exc.DBAPIError) -> bool:
-    """Return whether another process was faster, so that the same may work again at once."""
+    """Return True if a concurrent transaction won, so that a retry may succeed at once."""
     return getattr(error.orig, "sqlstate", "") in _LOST_A_RACE
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether a disk had no room left: SQLAlchemy's error, the driver's own, or the system's."""
+    """Return True if a disk was full, by an error of SQLAlchemy, of the driver or of the system."""
     cause = getattr(error, "orig", None) or error
     if isinstance(cause, OSError):
         return cause.errno in _NO_ROOM
@@ -48,16 +48,17 @@ def is_full(error: BaseException) -> bool:
 
 
 def unavailable(reason: str) -> Unavailable:
-    """Return the error of a store that did not take it."""
+    """Return the error for a store that did not accept the request."""
     return Unavailable(
         "STORE_UNAVAILABLE", f"the database did not take it ({reason}), so nothing changed; try again in a moment"
     )
 
 
 def may_be_kept(error: sa.exc.DBAPIError) -> bool:
-    """Return whether a commit that ended so may stand all the same: its answer was lost, or a sync of it failed.
+    """Return True if a commit that failed this way may have been kept: its response was lost, or a sync failed.
 
-    What the server refused it has undone, and say why; a connection that broke, or a server that goes down, do not.
+    A commit that the server rejects with an error is rolled back. A broken connection or a server that shuts down says
+    nothing about the outcome.
     """
     if is_full(error):
         return False
@@ -69,7 +70,7 @@ def may_be_kept(error: sa.exc.DBAPIError) -> bool:
 
 
 def unknown(error: sa.exc.DBAPIError) -> AnswerLost:
-    """Return the error of a commit that may be kept."""
+    """Return the error for a commit with unknown outcome."""
     return AnswerLost(
         "STORE_UNAVAILABLE",
         f"the database went away at the commit ({type(error).__name__}), so it is not known whether this was recorded; "
@@ -79,7 +80,7 @@ def unknown(error: sa.exc.DBAPIError) -> AnswerLost:
 
 @contextlib.contextmanager
 def faults_told() -> Iterator[None]:
-    """Raise what the block's store did as what services know it as; see fault_of."""
+    """Convert the store errors raised in the block into domain errors; see fault_of."""
     try:
         yield
     except sa.exc.SQLAlchemyError as error:
@@ -87,7 +88,7 @@ def faults_told() -> Iterator[None]:
 
 
 def fault_of(error: BaseException) -> BaseException:
-    """Return what a caller is told of a fault in a transaction, none of which is kept."""
+    """Return the domain error for an error in a transaction that was not kept."""
     if not isinstance(error, sa.exc.SQLAlchemyError):
         return error
     return StoreFull() if is_full(error) else unavailable(type(error).__name__)

@@ -1,4 +1,4 @@
-"""Running jobs in transactions: as many as came together in one, and each alone where together they cannot be kept."""
+"""Group commit: jobs run in one transaction, or each in its own if they cannot be committed together."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from phylactery_chassis.db.unit import ConflictError, Unit
 from phylactery_chassis.telemetry.logs import get_logger
 
 _MAX_ATTEMPTS = 20
-"""How often a job runs again because another process was faster each time."""
+"""How often a job is retried after it lost a race."""
 
 _log = get_logger("database")
 
 
 class _UndoneError(Exception):
-    """The transaction was undone for what one of its jobs did, or left to be written."""
+    """The transaction was rolled back because of an error of one job or of its deferred writes."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -29,7 +29,7 @@ class _UndoneError(Exception):
 
 
 def _flush(unit: Unit) -> None:
-    """Write what the jobs left to be written. Raise ConflictError, _UndoneError, and the store's own faults."""
+    """Run the deferred writes of the jobs. Raise ConflictError, _UndoneError, and the store's own errors."""
     try:
         unit.flush()
     except (ConflictError, *STORE_FAULTS):
@@ -39,19 +39,19 @@ def _flush(unit: Unit) -> None:
 
 
 class Groups:
-    """The writer's transactions, one after the other on one thread."""
+    """The writer's transactions, one at a time, on one thread."""
 
     def __init__(self, engine: Engine, *, failed: Callable[[], None]) -> None:
-        """``failed`` is called where the store lost what it was given; nothing is opened yet."""
+        """``failed`` is called when the store lost a group. No connection is opened yet."""
         self._engine, self._failed = engine, failed
         self._transactions = Transactions(engine)
 
     def end(self) -> None:
-        """Give the connection back."""
+        """Return the connection to the pool."""
         self._transactions.end()
 
     def run(self, group: list[Job[Any]]) -> list[Outcome]:
-        """Run jobs in one transaction, or each in its own where together they cannot be kept."""
+        """Run jobs in one transaction, or each in its own if they cannot be committed together."""
         if not group:
             return []
         try:
@@ -61,13 +61,13 @@ class Groups:
                 return [Outcome(group[0], fault=undone.cause)]
         except ConflictError:
             pass
-        except BaseException as error:  # noqa: BLE001 - the writer must outlive any fault and tell every waiter
+        except BaseException as error:  # noqa: BLE001 - the writer must survive any error and resolve every waiter
             if len(group) == 1 or not is_full(error):
                 return self._lost(group, error)
-        return [self._run_alone(job) for job in group]  # what fits nowhere is refused alone
+        return [self._run_alone(job) for job in group]  # so that only the job that does not fit fails
 
     def _run_alone(self, job: Job[Any]) -> Outcome:
-        """Run one job in a transaction of its own, again while other processes are faster."""
+        """Run one job in its own transaction; retry while it loses races."""
         for _ in range(_MAX_ATTEMPTS):
             try:
                 return self._attempt([job])[0]
@@ -80,7 +80,7 @@ class Groups:
         return Outcome(job, fault=unavailable("other processes were faster each time"))
 
     def _attempt(self, group: list[Job[Any]]) -> list[Outcome]:
-        """Run jobs and commit; see _commit. Where the connection was broken before it all begins, on a new one."""
+        """Run _commit; retry on a new connection if the old one was broken before the transaction began."""
         try:
             return self._commit(group)
         except StaleError:
@@ -93,8 +93,8 @@ class Groups:
     def _commit(self, group: list[Job[Any]]) -> list[Outcome]:
         """Run jobs and commit.
 
-        Raise ConflictError, _UndoneError, and the store's own faults; then nothing of any job is kept. Only where the
-        answer of the commit is lost nobody knows, and whoever waits is told so.
+        Raise ConflictError, _UndoneError, and the store's own errors; then nothing of any job is kept. Only if the
+        response to the commit is lost is the outcome unknown, and every waiter receives that error.
         """
         committing, committed, unit = False, False, None
         try:
@@ -112,10 +112,10 @@ class Groups:
                 raise ConflictError from error
             if committing and may_be_kept(error):
                 raise unknown(error) from error
-            if committing and not isinstance(error, STORE_FAULTS):  # of what a job alone left to be said last
+            if committing and not isinstance(error, STORE_FAULTS):  # a deferred statement failed
                 raise _UndoneError(error) from error
             raise
-        except UnicodeError as error:  # in what was left to be said last is a text that no store takes
+        except UnicodeError as error:  # a deferred statement contains text that no store accepts
             raise _UndoneError(error) from error
         finally:
             if unit is not None:
@@ -128,8 +128,8 @@ class Groups:
             result = job.work(connection)
             unit.end_job(failed=False)
         except (ConflictError, *STORE_FAULTS):
-            raise  # the store itself fails, or wants the job alone, so the whole group is in question
-        except Exception as error:  # the work's own error, a taken key included, belongs to its waiter
+            raise  # the store itself fails, or the job must run alone: the whole group is affected
+        except Exception as error:  # the job's own error, a duplicate key included, goes to its waiter
             if unit.alone or (isinstance(error, sa.exc.SQLAlchemyError) and not unit.protected):
                 raise _UndoneError(error) from error
             unit.end_job(failed=True)
@@ -137,7 +137,7 @@ class Groups:
         return Outcome(job, result)
 
     def _lost(self, group: list[Job[Any]], error: BaseException) -> list[Outcome]:
-        """Fail jobs none of which is known to be durable."""
+        """Fail jobs that are not known to be durable."""
         self._failed()
         _log.error("commit failed", error=type(error.__cause__ or error).__name__, jobs=len(group))
         failure = fault_of(error)

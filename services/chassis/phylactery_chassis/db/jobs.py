@@ -1,4 +1,4 @@
-"""What a database's writer is given to do, and who is told how it ended."""
+"""Jobs of a database's writer, their queue and their outcomes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Work = Callable[[Connection], T]
 
 _MAX_GROUP = 256
 _LONG_SECONDS = 2.0
-"""How long a transaction may take before the next has fewer jobs."""
+"""A transaction that takes longer than this makes the next one smaller."""
 
 
 class Together(Generic[T]):
-    """What one task waits for that gave the writer several jobs: it is woken once, when the last of them has ended."""
+    """The combined waiter of a task that submitted several jobs: it wakes once, when the last of them has ended."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, count: int) -> None:
         self.ended: asyncio.Future[list[T | BaseException]] = loop.create_future()
@@ -29,11 +29,11 @@ class Together(Generic[T]):
         self._left = count
 
     def waiters(self) -> list[Share[T]]:
-        """Return who waits for each of the jobs, in order."""
+        """Return one waiter per job, in order."""
         return [Share(self, number) for number in range(self._left)]
 
     def take(self, number: int, result: T | BaseException) -> None:
-        """Take what one job came to."""
+        """Record the outcome of one job."""
         self._results[number] = result
         self._left -= 1
         if not self._left:
@@ -42,38 +42,38 @@ class Together(Generic[T]):
 
 @dataclass(slots=True)
 class Share(Generic[T]):
-    """Who waits for one of several jobs, as a future would."""
+    """The waiter of one of several jobs, with the interface of a future."""
 
     together: Together[T]
     number: int
 
     def cancelled(self) -> bool:
-        """Return whether nobody waits any more."""
+        """Return True if the waiting task was cancelled."""
         return self.together.ended.cancelled()
 
     def done(self) -> bool:
-        """Return whether nobody waits any more."""
+        """Return True if the waiting task has ended or was cancelled."""
         return self.together.ended.done()
 
     def set_result(self, result: T) -> None:
-        """Take what the job answered."""
+        """Record the job's result."""
         self.together.take(self.number, result)
 
     def set_exception(self, fault: BaseException) -> None:
-        """Take what the job raised."""
+        """Record the job's exception."""
         self.together.take(self.number, fault)
 
 
 @dataclass(slots=True)
 class Job(Generic[T]):
-    """Work and who waits for it: a task of an event loop, or a thread."""
+    """Work and its waiter: a task of an event loop, or a thread."""
 
     work: Work[T]
     waiter: asyncio.Future[T] | Future[T] | Share[T]
     loop: asyncio.AbstractEventLoop | None = None
 
     def wanted(self) -> bool:
-        """Return whether anybody still waits."""
+        """Return True if the result is still awaited."""
         if isinstance(self.waiter, Future):
             return self.waiter.set_running_or_notify_cancel()
         return not self.waiter.cancelled()
@@ -81,10 +81,10 @@ class Job(Generic[T]):
 
 @dataclass(slots=True)
 class Waiting:
-    """What one event loop has to write and the writer has not got.
+    """Jobs of one event loop not yet handed to the writer.
 
-    looking says that somebody will soon decide, timer that it waits for company until latest, a time of the loop;
-    usual is how many jobs the writer got the last time.
+    ``looking``: a check of the batch is already scheduled. ``timer``: the batch waits for more writers, until
+    ``latest`` (loop time) at most. ``usual``: the size of the previous batch.
     """
 
     jobs: list[Job[Any]] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Waiting:
     usual: int = 0
 
     def take(self) -> list[Job[Any]]:
-        """Return the jobs, which are no longer here."""
+        """Return the jobs and clear the batch."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
@@ -104,10 +104,10 @@ class Waiting:
 
 
 class JobQueue:
-    """What a writer is given, in the order it came, in groups.
+    """The writer's queue, grouped in order of arrival.
 
-    With ``short`` their size keeps a transaction short. That is for a server, where every statement has its way to go;
-    a file takes as long to sync one job as many, and in small groups a slow disk would only be slower.
+    With ``short`` the group size adapts to keep transactions short. That is for a server, where every statement is a
+    round trip; a file syncs many jobs as fast as one, and small groups would only slow a slow disk down.
     """
 
     def __init__(self, *, short: bool) -> None:
@@ -117,17 +117,17 @@ class JobQueue:
         self._most, self._ended = _MAX_GROUP, False
 
     def put(self, jobs: list[Job[Any]]) -> None:
-        """Add jobs; from any thread."""
+        """Add jobs. Thread-safe."""
         self._given.put(jobs)
 
     def end(self) -> None:
-        """Say that nothing comes any more."""
+        """Mark the end: no more jobs follow."""
         self._given.put(None)
 
     def groups(self) -> Iterator[list[Job[Any]]]:
-        """Yield whatever waits, as soon as something does, until the end; a group is done when the next is asked for.
+        """Yield groups of waiting jobs until the end. A group is done when the next one is requested.
 
-        Where a short one took long, others waited for the rows it touched, and the next is half as large.
+        If a short group took long, other transactions waited for the rows it touched, so the next is half as large.
         """
         while self._fill():
             group, self._next = self._next[: self._most], self._next[self._most :]
@@ -139,7 +139,7 @@ class JobQueue:
                 self._most = min(_MAX_GROUP, 2 * self._most)
 
     def _fill(self) -> bool:
-        """Wait for a job and take what came with it; False once there is none and none will be."""
+        """Wait for a job and take those queued with it. Return False at the end of the queue."""
         while not self._next and not self._ended:
             self._take()
         while len(self._next) < self._most and not self._ended and not self._given.empty():
@@ -154,26 +154,26 @@ class JobQueue:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a job ended: its result, or what it raised."""
+    """The outcome of a job: its result or its exception."""
 
     job: Job[Any]
     result: Any = None
     fault: BaseException | None = None
 
     def tell(self) -> None:
-        """Return the waiter, if it still waits."""
+        """Resolve the waiter, unless it was cancelled."""
         waiter = self.job.waiter
         if waiter.done():
             return
         if self.fault is None:
             waiter.set_result(self.result)
-        elif isinstance(self.fault, StopIteration):  # which no future takes
+        elif isinstance(self.fault, StopIteration):  # a future does not accept StopIteration
             waiter.set_exception(RuntimeError("the work ended in StopIteration"))
         else:
             waiter.set_exception(self.fault)
 
 
 def tell_all(outcomes: list[Outcome]) -> None:
-    """Return every waiter."""
+    """Resolve every waiter."""
     for outcome in outcomes:
         outcome.tell()

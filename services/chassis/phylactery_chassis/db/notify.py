@@ -1,7 +1,7 @@
-"""Notices between the processes that share a PostgreSQL database: LISTEN and NOTIFY, beside all transactions.
+"""Notices between processes that share a PostgreSQL database: LISTEN and NOTIFY, outside all transactions.
 
-A notice says that something is worth looking at, and holds no data: what it is about was committed before. Notices can
-be lost, where a connection breaks or a process dies, so whoever listens looks now and then all the same.
+A notice says that something changed and carries no data: the change was committed before. Notices can be lost when a
+connection breaks or a process dies, so listeners must also poll.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from phylactery_chassis.telemetry.logs import get_logger
 _FIRST_PAUSE_SECONDS: Final = 0.1
 _LONGEST_PAUSE_SECONDS: Final = 5.0
 _MAX_PAYLOAD: Final = 7_000
-"""Bytes of one notification; PostgreSQL takes less than 8,000."""
+"""Maximum size of one notification in bytes; PostgreSQL accepts less than 8,000."""
 _MAX_WAITING: Final = 10_000
-"""Notices kept while the database is away; with more of them everybody looks anyway."""
+"""Maximum number of queued notices while the database is unavailable; listeners poll anyway."""
 
 _log = get_logger("notices")
 
 
 class Notices:
-    """Sends notices to the other processes, and hears theirs but not its own."""
+    """Sends notices to the other processes and receives theirs, but not its own."""
 
     def __init__(
         self, url: str, channel: str, *, origin: str, heard: Callable[[str], None], missed: Callable[[], None]
     ) -> None:
-        """Take the URL of a PostgreSQL database and a channel's name; nothing is opened yet.
+        """``url`` is a PostgreSQL database; no connection is opened yet.
 
-        origin is this process' own name, without blanks. heard is called with every notice of another process, missed
-        whenever some may have been lost; both on the event loop.
+        ``origin`` is this process's own name, without blanks. ``heard`` is called with every notice of another process,
+        ``missed`` whenever some may have been lost; both on the event loop.
         """
         address = sa.make_url(url)
         self._options = dict(address.get_dialect()().create_connect_args(address)[1])
@@ -45,7 +45,7 @@ class Notices:
         self._tasks: list[asyncio.Task[None]] = []
 
     def send(self, notice: str) -> None:
-        """Send a notice, a line of at most 1,000 bytes, soon; one that waits already is sent once."""
+        """Queue a notice, a line of at most 1,000 bytes, for sending; one already queued is sent once."""
         if len(self._waiting) < _MAX_WAITING:
             self._waiting[notice] = None
             self._news.set()
@@ -55,24 +55,24 @@ class Notices:
         self._tasks = [asyncio.create_task(self._again(self._listen)), asyncio.create_task(self._again(self._send))]
 
     async def stop(self) -> None:
-        """Send what waits, if that can be done at once, and ends."""
+        """Send what is queued if possible at once, then stop."""
         if self._tasks:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_FIRST_PAUSE_SECONDS):
-                    while self._waiting or self._sending:  # noqa: ASYNC110 - the sender tells nobody when it is through
+                    while self._waiting or self._sending:  # noqa: ASYNC110 - the sender has no event for completion
                         await asyncio.sleep(_FIRST_PAUSE_SECONDS / 10)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _again(self, work: Callable[[], Any]) -> None:
-        """Do it again and again, with growing pauses, for the database may be away."""
+        """Run work in a loop with growing pauses, because the database may be unavailable."""
         pause = _FIRST_PAUSE_SECONDS
         while True:
             begun = asyncio.get_running_loop().time()
             try:
                 await work()
-            except Exception as error:  # noqa: BLE001 - whatever failed, the next connection may stand
+            except Exception as error:  # noqa: BLE001 - whatever failed, the next connection may work
                 _log.info("notices wait for the database", error=type(error).__name__)
             if asyncio.get_running_loop().time() - begun > _LONGEST_PAUSE_SECONDS:
                 pause = _FIRST_PAUSE_SECONDS
@@ -80,7 +80,7 @@ class Notices:
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     async def _connect(self) -> Any:
-        import psycopg  # late: only where PostgreSQL is used is its driver there
+        import psycopg  # late: the driver is only installed where PostgreSQL is used
 
         return await psycopg.AsyncConnection.connect(**self._options, autocommit=True)
 
@@ -98,7 +98,7 @@ class Notices:
 
     async def _send(self) -> None:
         async with await self._connect() as connection:
-            await connection.execute("SET synchronous_commit = off")  # nothing is lost that is not looked for
+            await connection.execute("SET synchronous_commit = off")  # a lost notice is found by polling
             while True:
                 await self._news.wait()
                 self._news.clear()
@@ -114,7 +114,7 @@ class Notices:
                     self._sending = False
 
     def _payloads(self, notices: list[str]) -> Iterator[str]:
-        """Return the notices as few notifications."""
+        """Yield the notices packed into as few notifications as possible."""
         lines, size = [self._origin], len(self._origin)
         for notice in notices:
             if size + len(notice.encode()) + 1 > _MAX_PAYLOAD:

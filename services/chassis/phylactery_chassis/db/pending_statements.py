@@ -1,7 +1,7 @@
-"""The driver's own cursor behind a SQLAlchemy connection, with SQLAlchemy's errors.
+"""Statements on the driver's own cursor, with SQLAlchemy's errors, and statements deferred to save round trips.
 
-Every statement of a server has its way to go, and back. So a transaction's BEGIN goes along with its first statement,
-and what a writer has to say and wants no answer to waits for the next statement, or for the commit: see Line.
+Each statement on a server is a round trip. So a transaction's BEGIN is sent with its first statement, and a writer's
+statements without a result are queued until the next statement or the commit: see Line.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ from sqlalchemy.engine import Connection
 
 _LINE = "phylactery_line"
 
-# It warns of a second error of what goes together in the server's own words, which hold values of rows.
+# psycopg logs a second error of a pipeline in the server's own words, which contain values of rows.
 logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 
 
 @dataclass(slots=True)
 class Line:
-    """A transaction of a writer on a server: what is still to be said in it, and whether the server answered yet."""
+    """A writer's transaction on a server: its queued statements (``later``) and whether the server has responded."""
 
     later: list[tuple[str, Any]] = field(default_factory=list)
     heard: bool = False
 
 
 def old_libpq(dialect: sa.Dialect) -> str:
-    """Return the version of a server's client library that cannot say several things at once; empty where it can."""
+    """Return the version of a libpq too old for pipeline mode, or '' if pipelines are supported."""
     driver: Any = dialect.loaded_dbapi if dialect.name == "postgresql" else None
     return "" if driver is None or driver.Pipeline.is_supported() else str(driver.pq.version() // 10_000)
 
 
 @contextlib.contextmanager
 def line(connection: Connection) -> Iterator[Line]:
-    """Let what can wait wait on this connection, for the block."""
+    """Queue deferrable statements on this connection for the block."""
     opened = connection.info[_LINE] = Line()
     try:
         yield opened
     finally:
-        with contextlib.suppress(Exception):  # a connection that broke is thrown away with what hangs on it
+        with contextlib.suppress(Exception):  # a broken connection is discarded together with its info
             connection.info.pop(_LINE, None)
 
 
 def line_of(connection: Connection) -> Line | None:
-    """Return the line of a writer's transaction; None on a file, and on a connection that only reads."""
+    """Return the pending statements of a writer's transaction; None on SQLite, and on a read-only connection."""
     found: Line | None = connection.info.get(_LINE)
     return found
 
 
 def run_text(connection: Connection, text: str, values: Any = ()) -> Any:
-    """Run a text in the driver's own style of parameters and return its cursor. Raise as SQLAlchemy does.
+    """Run a text in the driver's parameter style and return its cursor. Raise as SQLAlchemy does.
 
-    What was to be said later is said before it.
+    Queued statements are sent before it.
     """
     try:
         cursor = connection.connection.cursor()
-        if connection.dialect.name == "sqlite":  # where nothing waits, and asking costs as much as a statement does
+        if connection.dialect.name == "sqlite":  # nothing is queued there, and the lookup costs as much as a statement
             cursor.execute(text, values)
             return cursor
         told = line_of(connection)
@@ -73,7 +73,7 @@ def run_text(connection: Connection, text: str, values: Any = ()) -> Any:
 
 
 def run_each(connection: Connection, text: str, rows: Sequence[Any]) -> None:
-    """Run a text that changes something for one row after the other, as one call of the driver; on a server later."""
+    """Run a text for each row in one call of the driver; on a server it is queued."""
     told = line_of(connection)
     if told is not None:
         told.later += [(text, values) for values in rows]
@@ -87,7 +87,7 @@ def run_each(connection: Connection, text: str, rows: Sequence[Any]) -> None:
 
 
 def run_later(connection: Connection, text: str, values: Any) -> None:
-    """Run a text of which nobody asks more than that it works: on a server with the next statement, or the commit."""
+    """Run a text without a result: on a server it is sent with the next statement or the commit."""
     told = line_of(connection)
     if told is None:
         run_text(connection, text, values).close()
@@ -96,7 +96,7 @@ def run_later(connection: Connection, text: str, values: Any) -> None:
 
 
 def say(connection: Connection) -> None:
-    """Say what was to be said later, and hear that it worked. Raise as SQLAlchemy does."""
+    """Send the queued statements and wait for their success. Raise as SQLAlchemy does."""
     told = line_of(connection)
     if told is None or not told.later:
         return
@@ -109,15 +109,15 @@ def say(connection: Connection) -> None:
 
 
 def say_and_commit(connection: Connection) -> None:
-    """Say what was to be said later, and COMMIT with it: SQLAlchemy's own has nothing left to do then."""
+    """Send the queued statements together with COMMIT; SQLAlchemy's own commit then has nothing left to do."""
     run_text(connection, "COMMIT").close()
 
 
 @contextlib.contextmanager
 def _together(connection: Connection, told: Line | None) -> Iterator[None]:
-    """Have what waits, and a server's BEGIN to come, go the way of the block's statement, without an answer each.
+    """Send the queued statements and an implicit BEGIN in one pipeline with the block's statement.
 
-    The block's cursor has its answer at the end of it.
+    The result of the block's cursor is available at the end of the block.
     """
     session: Any = connection.connection.dbapi_connection
     waiting = [] if told is None else told.later

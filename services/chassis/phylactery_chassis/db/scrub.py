@@ -1,8 +1,8 @@
-"""What is left in SQLite's files of rows that were removed: in the write-ahead log, and in free space of the database.
+"""Removal of deleted rows from SQLite's files: from the write-ahead log and from free space of the database.
 
-``secure_delete`` overwrites what a statement frees. It does not overwrite copies that a page keeps in its free space
-when a tree is balanced, as trees with large rows often are; only a file that is written anew is without them.
-PostgreSQL has no such log; a row that was removed stands in its pages until they are used again, after its VACUUM.
+``secure_delete`` overwrites what a statement frees. It does not overwrite copies left in a page's free space when a
+tree is rebalanced, as is frequent with large rows; only a rewritten file (VACUUM) is free of them. PostgreSQL has no
+such log; a deleted row stays in its pages until they are reused after its VACUUM.
 """
 
 from __future__ import annotations
@@ -17,24 +17,23 @@ from phylactery_chassis.db.unit import ConflictError, unit_of
 from phylactery_chassis.errors import Unavailable
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Of two checkpoints at once SQLite refuses the second without waiting, as if a reader held the log."""
+"""SQLite refuses the second of two concurrent checkpoints without waiting, as if a reader held the log."""
 
 _MAX_NOTE = 2**31 - 1
 
 
 def note_removed(connection: Connection) -> None:
-    """Note, in the transaction that removes something, that forget_removed has to write the file anew."""
+    """Record, in the transaction that removes something, that forget_removed must rewrite the file."""
     if connection.dialect.name == "sqlite":
         _set_note(connection, _note(connection) % _MAX_NOTE + 1)
 
 
 async def forget_removed(database: Database) -> bool:
-    """Leave nothing in any file of what was removed and noted; say whether it could, for a reader may hold the log.
+    """Remove everything noted as removed from all files. Return False if a reader still holds the log.
 
-    A file is written anew, which takes twice its room again, in its own folder, and a second for some hundred
-    megabytes; nothing else is written meanwhile. What was noted and not forgotten, because a process was killed, is
-    forgotten the next time.
-    Raise Unavailable STORE_UNAVAILABLE and StoreFull where the database fails or finds no room.
+    The file is rewritten (VACUUM), which temporarily needs twice its size in its own folder and takes about a second
+    per few hundred megabytes; other writes wait. What was noted before a process was killed is removed by the next
+    call. Raise Unavailable STORE_UNAVAILABLE or StoreFull if the database fails or has no room.
     """
     if database.dialect == "sqlite":
         await database.write(_write_anew)
@@ -42,7 +41,7 @@ async def forget_removed(database: Database) -> bool:
 
 
 async def forget_erased(database: Database) -> None:
-    """Leave nothing in any file of a user who was erased; see forget_removed. Raise Unavailable while it cannot."""
+    """Remove all traces of an erased user from the files; see forget_removed. Raise Unavailable if it cannot."""
     if not await forget_removed(database):
         raise Unavailable(
             "STORE_UNAVAILABLE",
@@ -52,15 +51,15 @@ async def forget_erased(database: Database) -> None:
 
 
 async def forget_log(database: Database) -> bool:
-    """Empty the log, so that what was removed stands in no file; say whether it could, for a reader may hold it.
+    """Empty the log, so that removed rows are in no file. Return False if a reader still holds it.
 
-    Raise Unavailable STORE_UNAVAILABLE where the database fails. PostgreSQL has nothing of the kind to empty.
+    Raise Unavailable STORE_UNAVAILABLE if the database fails. PostgreSQL has no such log.
     """
     return database.dialect != "sqlite" or await database.read(_truncate)
 
 
 def _truncate(connection: Connection) -> bool:
-    connection.exec_driver_sql("COMMIT")  # no log is emptied from within a transaction
+    connection.exec_driver_sql("COMMIT")  # the log cannot be emptied inside a transaction
     try:
         with _ONE_AT_A_TIME:
             busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").scalar_one()
@@ -74,8 +73,8 @@ def _write_anew(connection: Connection) -> None:
     if not noted:
         return
     if unit is None or not unit.alone:
-        raise ConflictError  # what runs beside it would be committed too early
-    connection.exec_driver_sql("COMMIT")  # no file is written anew from within a transaction
+        raise ConflictError  # other jobs of the unit would be committed too early
+    connection.exec_driver_sql("COMMIT")  # VACUUM cannot run inside a transaction
     try:
         _copy_beside(connection)
         connection.exec_driver_sql("VACUUM")
@@ -86,19 +85,19 @@ def _write_anew(connection: Connection) -> None:
 
 
 def _copy_beside(connection: Connection) -> None:
-    """Have the copy of everything that VACUUM makes lie in the file's own folder.
+    """Make VACUUM put its temporary copy of the database in the database's folder.
 
-    Otherwise it lies in the system's for temporary files: on a disk nobody chose for people's words, or in memory.
+    Otherwise it is in the system's temporary directory, possibly on a disk not meant for user data, or in memory.
     """
     (path,) = (row[2] for row in connection.exec_driver_sql("PRAGMA database_list") if row[1] == "main")
     folder = str(Path(path).parent)
-    if connection.exec_driver_sql("PRAGMA temp_store_directory").scalar() != folder:  # it is the whole process' own
+    if connection.exec_driver_sql("PRAGMA temp_store_directory").scalar() != folder:  # the setting is process-wide
         quoted = folder.replace("'", "''")
         connection.exec_driver_sql(f"PRAGMA temp_store_directory = '{quoted}'")
 
 
 def _note(connection: Connection) -> int:
-    """Return the number SQLite keeps for an application in the file's head, which nothing else here uses."""
+    """Return the application's number in SQLite's file header (user_version), not used for anything else here."""
     return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
 
 

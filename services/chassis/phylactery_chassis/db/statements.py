@@ -1,7 +1,7 @@
-"""Statements that run often, compiled once and run on the driver's own cursor.
+"""Frequent statements, compiled once and run on the driver's own cursor.
 
-SQLAlchemy takes several times as long to run a statement as SQLite does, so what stands in every request's way goes
-past it. A statement is still built with SQLAlchemy, for both stores alike, and its errors are SQLAlchemy's.
+SQLAlchemy takes several times as long to run a statement as SQLite does, so statements on the path of every request
+bypass it. They are still built with SQLAlchemy for both stores, and raise SQLAlchemy's errors.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from phylactery_chassis.db.pending_statements import run_later, run_text
 from phylactery_chassis.db.unit import unit_of
 
 _MAX_ROWS = 64
-"""Rows in one INSERT; fewer go in powers of two, so that the driver knows every text it is given."""
+"""Rows in one INSERT; smaller batches are powers of two, so that few distinct statements reach the driver."""
 
 
 class Record(tuple[Any, ...]):
-    """A row: its values in the order of the columns, each under its column's name too, as the driver gave them."""
+    """A row: its values in column order, also accessible by column name, as the driver returned them."""
 
     __slots__ = ()
 
@@ -32,13 +32,13 @@ class Record(tuple[Any, ...]):
 
 
 def _record(columns: Iterable[str]) -> type[Record]:
-    """Return what the rows of these columns are."""
+    """Return the row class for these columns."""
     named = {name: property(itemgetter(place)) for place, name in enumerate(columns)}
     return type("Record", (Record,), {"__slots__": (), **named})
 
 
 class _Compiled:
-    """A statement with named parameters, as text for each store; what is fixed in it goes along with the others."""
+    """A statement with named parameters, compiled per store; its constant parameters are added to each call."""
 
     def __init__(self, statement: sa.ClauseElement) -> None:
         self._statement = statement
@@ -48,7 +48,7 @@ class _Compiled:
         return run_text(connection, *self._said(connection, values))
 
     def _said(self, connection: Connection, values: Mapping[str, Any]) -> tuple[str, Any]:
-        """Return the text and its values as this connection's driver takes them."""
+        """Return the text and its values in this connection's parameter style."""
         name = connection.dialect.name
         found = self._texts.get(name)
         if found is None:
@@ -70,7 +70,7 @@ class Query(_Compiled):
         self._named = _record(statement.exported_columns.keys())
 
     def one(self, connection: Connection, values: Mapping[str, Any]) -> Record | None:
-        """Return the first row, None where there is none."""
+        """Return the first row, None if there is none."""
         cursor = self._run(connection, values)
         row = cursor.fetchone()
         cursor.close()
@@ -84,7 +84,7 @@ class Query(_Compiled):
         return list(map(self._named, rows))
 
     def each(self, connection: Connection, values: Mapping[str, Any]) -> Generator[Record, None, None]:
-        """Yield the rows one after the other, as far as they are asked for; the generator is to be closed."""
+        """Yield the rows one by one, fetched as needed. The generator must be closed."""
         cursor = self._run(connection, values)
         try:
             for row in cursor:
@@ -94,7 +94,7 @@ class Query(_Compiled):
 
 
 class Change(Query):
-    """An INSERT, UPDATE or DELETE that answers the rows it changed (RETURNING), as they are then."""
+    """An INSERT, UPDATE or DELETE that returns the changed rows (RETURNING) in their new state."""
 
     def __init__(self, statement: sa.ReturnsRows) -> None:
         super().__init__(statement)
@@ -105,13 +105,13 @@ class Change(Query):
 
 
 class Update(_Compiled):
-    """An INSERT, UPDATE or DELETE, or a text with named parameters that changes something on both stores."""
+    """An INSERT, UPDATE or DELETE, or a text with named parameters, that changes rows on both stores."""
 
     def __init__(self, statement: sa.Insert | sa.Update | sa.Delete | sa.TextClause) -> None:
         super().__init__(statement)
 
     def run(self, connection: Connection, values: Mapping[str, Any]) -> int:
-        """Run it and return how many rows it met."""
+        """Run it and return the number of matched rows."""
         _protect(connection)
         cursor = self._run(connection, values)
         count = int(cursor.rowcount)
@@ -119,15 +119,15 @@ class Update(_Compiled):
         return count
 
     def later(self, connection: Connection, values: Mapping[str, Any]) -> None:
-        """Run it where nothing is to be known but that it works; see driver.run_later."""
+        """Run it deferred, without a result; see pending_statements.run_later."""
         _protect(connection)
-        run_later(connection, *self._said(connection, dict(values)))  # it is said when the caller's may be others
+        run_later(connection, *self._said(connection, dict(values)))  # a copy: the caller may reuse its own
 
 
 class RowInsert:
-    """An INSERT of many rows of one table, given as tuples in the order of the columns named here.
+    """A multi-row INSERT into one table; rows are tuples in the order of the columns given here.
 
-    ``otherwise`` is what both stores take after the rows, such as ON CONFLICT DO NOTHING.
+    ``otherwise`` is a clause after the rows that both stores accept, such as ON CONFLICT DO NOTHING.
     """
 
     def __init__(self, table: sa.Table, *columns: str, otherwise: str = "") -> None:
@@ -136,12 +136,12 @@ class RowInsert:
         self._texts: dict[tuple[str, int], str] = {}
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Add the rows. Raise IntegrityError where one stands there already."""
+        """Insert the rows. Raise IntegrityError on a duplicate."""
         for text, values in self._said(connection, rows):
             run_text(connection, text, values).close()
 
     def later(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Add the rows where nothing is to be known but that it works; see driver.run_later."""
+        """Insert the rows deferred, without a result; see pending_statements.run_later."""
         for text, values in self._said(connection, rows):
             run_later(connection, text, values)
 
@@ -163,16 +163,16 @@ class RowInsert:
             columns = ", ".join(quote(name) for name in self._columns)
             mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
             row = f"({', '.join([mark] * len(self._columns))})"
-            text = f"INSERT INTO {quote(self._table.name)} ({columns}) VALUES {', '.join([row] * size)}"  # noqa: S608 - names of our own tables
+            text = f"INSERT INTO {quote(self._table.name)} ({columns}) VALUES {', '.join([row] * size)}"  # noqa: S608 - the names are those of our own tables
             self._texts[key] = text = f"{text} {self._otherwise}".rstrip()
         return text
 
 
 class ManyInsert(RowInsert):
-    """The same of rows of texts, numbers and bytes that come in ever other numbers, none of them NULL.
+    """A RowInsert for varying numbers of rows of texts, numbers and bytes, none of them NULL.
 
-    A server is given several as one array for each column: one text, which it plans once, however many there are. With
-    a parameter for each value the driver takes every text apart anew, and the server plans it anew.
+    A server receives one array per column: a single statement text, planned once for any number of rows. With one
+    parameter per value, the driver would parse and the server would plan a new text for each number of rows.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class ManyInsert(RowInsert):
         otherwise: str = "",
         found: Mapping[str, str] | None = None,
     ) -> None:
-        """Take in ``found`` what a server finds by itself for further columns, told of a row called given."""
+        """``found`` maps further columns to SQL expressions over the row alias ``given``, evaluated by the server."""
         super().__init__(table, *columns, otherwise=otherwise)
         self._found = dict(found or {})
 
@@ -200,7 +200,7 @@ class ManyInsert(RowInsert):
             quote = connection.dialect.identifier_preparer.quote
             names = [quote(name) for name in self._columns]
             kinds = [self._table.columns[name].type for name in self._columns]
-            # told to be VARCHAR(9) a longer text would be cut off in silence: the column itself refuses it
+            # A cast to VARCHAR(9) would silently truncate a longer text; with TEXT the column itself rejects it.
             given = ["TEXT" if isinstance(kind, sa.String) else kind.compile(connection.dialect) for kind in kinds]
             arrays = ", ".join(f"%b::{kind}[]" for kind in given)
             into = ", ".join([*names, *map(quote, self._found)])
@@ -214,7 +214,7 @@ class ManyInsert(RowInsert):
 
 
 class RowUpdate:
-    """An UPDATE of the rows of one table that have some values in their key; what is set is told with each call."""
+    """An UPDATE of the rows of one table with a given key; the columns to set are named in each call."""
 
     def __init__(self, table: sa.Table, *key: str) -> None:
         self._table = table
@@ -222,7 +222,7 @@ class RowUpdate:
         self._texts: dict[tuple[str, ...], str] = {}
 
     def run(self, connection: Connection, *key: Any, **values: Any) -> int:
-        """Set columns by their names, where the key is this, and return how many rows there were."""
+        """Set columns by name where the key matches; return the number of rows."""
         _protect(connection)
         cursor = run_text(connection, self._text(connection, tuple(values)), [*values.values(), *key])
         count = int(cursor.rowcount)
@@ -230,7 +230,7 @@ class RowUpdate:
         return count
 
     def later(self, connection: Connection, *key: Any, **values: Any) -> None:
-        """Do the same where nothing is to be known but that it works; see driver.run_later."""
+        """Run the update deferred, without a result; see pending_statements.run_later."""
         _protect(connection)
         run_later(connection, self._text(connection, tuple(values)), [*values.values(), *key])
 
@@ -242,7 +242,7 @@ class RowUpdate:
             mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
             settings = ", ".join(f"{quote(self._table.columns[name].name)} = {mark}" for name in names)
             where = " AND ".join(f"{quote(name)} = {mark}" for name in self._key)
-            text = f"UPDATE {quote(self._table.name)} SET {settings} WHERE {where}"  # noqa: S608 - names of our own columns
+            text = f"UPDATE {quote(self._table.name)} SET {settings} WHERE {where}"  # noqa: S608 - the names are those of our own columns
             self._texts[kind] = text
         return text
 

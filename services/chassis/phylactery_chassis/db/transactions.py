@@ -1,4 +1,4 @@
-"""How transactions begin: SQLite's settings, and the connection its writer keeps."""
+"""How transactions begin: SQLite's settings, and the connection that the writer keeps."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from phylactery_chassis.db.pending_statements import line, line_of, run_text, sa
 
 _BUSY_MS = 5_000
 LOG_PAGES = 4_000
-"""How long the log grows (16 MB) before its pages go to their places, each once, however often it was written."""
+"""How many pages the write-ahead log grows to (16 MB) before a checkpoint, which writes each changed page once."""
 _PRIMARY = 0xFF
-"""What of SQLite's extended error codes names the error itself."""
+"""The bits of SQLite's extended error code that hold the primary code."""
 
 
 def set_up_sqlite(engine: Engine, log_pages: int) -> None:
-    """Make SQLite durable and its transactions ours: WAL, synchronous=FULL, BEGIN IMMEDIATE for writers.
+    """Configure SQLite for durable, explicit transactions: WAL, synchronous=FULL, BEGIN IMMEDIATE for writers.
 
-    ``log_pages`` is how long the log grows, in pages of 4 KiB, before they go to their places.
+    ``log_pages`` is how many pages of 4 KiB the log grows to before a checkpoint.
     """
 
     @sa.event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # the driver must not open transactions of its own
+        connection.isolation_level = None  # the driver must not open transactions itself
         cursor = connection.cursor()
         for pragma in (
             f"busy_timeout={_BUSY_MS}",
@@ -48,18 +48,18 @@ def set_up_sqlite(engine: Engine, log_pages: int) -> None:
         except sa.exc.DBAPIError as error:
             if getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_BUSY:
                 raise
-            connection.exec_driver_sql(f"BEGIN {mode}")  # so that whoever listens for faults hears of it
+            connection.exec_driver_sql(f"BEGIN {mode}")  # through SQLAlchemy, so that its error listeners see failures
 
 
 class StaleError(Exception):
-    """The connection was broken before the transaction had begun at the server: nothing of it was done there.
+    """The connection was broken before the server processed any of the transaction: nothing was done there.
 
-    It holds what the driver raised as its cause. The same may be tried once more on a new connection.
+    The driver's error is its cause. The transaction may be retried once on a new connection.
     """
 
 
 def heed_the_line(engine: Engine) -> None:
-    """Have statements that SQLAlchemy runs for a writer come after what was to be said before them."""
+    """Flush pending statements before each statement that SQLAlchemy runs for a writer."""
 
     @sa.event.listens_for(engine, "before_cursor_execute")
     def _before(connection: Connection, *_statement: Any) -> None:
@@ -73,23 +73,23 @@ def heed_the_line(engine: Engine) -> None:
 
 
 class Transactions:
-    """The transactions of one thread, one after the other.
+    """The transactions of one thread, one at a time.
 
-    The connection is kept from one to the next: to take it from the pool, and to give it back, costs more than a write
-    to a file does. Whether a server still holds its end shows when something is said: see StaleError.
+    The connection is kept between them: taking it from the pool and returning it costs more than a write to a file.
+    Whether the server closed it is found out at the next statement: see StaleError.
     """
 
     def __init__(self, engine: Engine) -> None:
-        """Take the engine; nothing is opened yet."""
+        """``engine`` provides the connection; nothing is opened yet."""
         self._engine = engine
         self._kept: Connection | None = None
         self._pool: sa.Pool | None = None
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Connection]:
-        """Begin a transaction, and end it with the block as Engine.begin does.
+        """Begin a transaction and end it with the block, as Engine.begin does.
 
-        Raise StaleError where a server's connection was lost before the server answered anything in it.
+        Raise StaleError if the connection was lost before the server answered any statement of the transaction.
         """
         try:
             connection = self._connection()
@@ -101,7 +101,7 @@ class Transactions:
                 try:
                     yield connection
                     if not told.heard:
-                        say(connection)  # before the commit, whose lost answer would say nothing of it
+                        say(connection)  # a lost response to COMMIT would hide its outcome
                 except sa.exc.DBAPIError as error:
                     if error.connection_invalidated and not told.heard:
                         raise StaleError from error
@@ -113,14 +113,14 @@ class Transactions:
             raise
 
     def end(self) -> None:
-        """Give the connection back, however it is."""
+        """Return the connection to the pool, whatever its state."""
         kept, self._kept, self._pool = self._kept, None, None
         if kept is not None:
             kept.close()
 
     def _connection(self) -> Connection:
         pool = self._engine.pool
-        if self._kept is None or pool is not self._pool:  # whoever disposes of an engine wants all of them anew
+        if self._kept is None or pool is not self._pool:  # disposing of an engine replaces all its connections
             self.end()
             self._kept, self._pool = self._engine.connect(), pool
         return self._kept

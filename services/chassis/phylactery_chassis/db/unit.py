@@ -1,7 +1,7 @@
-"""A unit of work: the jobs of one transaction, and what they gather to be written in one go at its end.
+"""A unit of work: the jobs of one transaction, and the writes they defer to its end.
 
-A store may hand rows to a part of the unit instead of writing each at once: the part keeps them, shows them to whoever
-reads them in the same unit, takes them back where their job fails, and writes them all right before the commit.
+A store may hand rows to a part of the unit instead of writing each at once. The part buffers them, returns them to
+readers in the same unit, discards those of a failed job, and writes them all just before the commit.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ _SAVEPOINT = "job"
 
 
 class ConflictError(Exception):
-    """The jobs cannot be kept together: the unit is undone, and each runs once more.
+    """The jobs cannot be committed together: the unit is rolled back, and each job runs again.
 
-    Another process wrote what a part relied on, or the store undid more than the job that failed.
+    Another process changed what a part relied on, or the store rolled back more than the failed job.
     """
 
 
 class Part(Protocol):
-    """What gathers writes during a unit. None of its methods is called from two threads at once."""
+    """A buffer of writes during a unit. Its methods are never called from two threads at once."""
 
     def mark(self) -> Any:
-        """Return where it stands, for undo."""
+        """Return the current position, for undo."""
         ...
 
     def undo(self, mark: Any) -> None:
-        """Forget what came after the mark."""
+        """Discard what was added after the mark."""
         ...
 
     def flush(self, connection: Connection) -> None:
-        """Write what it gathered. Raise ConflictError where another process was faster."""
+        """Write the buffered rows. Raise ConflictError if another process won a race."""
         ...
 
     def settle(self, *, committed: bool) -> None:
-        """Learn how the unit ended."""
+        """Notify the part of the unit's outcome."""
         ...
 
 
@@ -50,7 +50,7 @@ AnyPart = TypeVar("AnyPart", bound=Part)
 
 
 class Unit:
-    """The jobs of one transaction. A job alone in it needs no savepoint: it is undone with the transaction."""
+    """The jobs of one transaction. A single job needs no savepoint: it is rolled back with the transaction."""
 
     def __init__(self, connection: Connection, *, several: bool) -> None:
         self._connection, self._several = connection, several
@@ -60,7 +60,7 @@ class Unit:
         connection.info[_KEY] = self
 
     def part(self, key: Hashable, make: Callable[[], AnyPart]) -> AnyPart:
-        """Return the unit's part of that name, made on first use."""
+        """Return the unit's part for a key, created on first use."""
         part = self._parts.get(key)
         if part is None:
             part = self._parts[key] = make()
@@ -68,32 +68,32 @@ class Unit:
         return cast("AnyPart", part)
 
     def find(self, key: Hashable) -> Any:
-        """Return the unit's part of that name, None where nobody has used it."""
+        """Return the unit's part for a key, None if it has not been used."""
         return self._parts.get(key)
 
     def begin_job(self) -> None:
-        """Note where every part stands."""
+        """Mark the position of every part."""
         self._saved = False
         self._marks = [(part, part.mark()) for part in self._parts.values()] if self._several else []
 
     def protect(self) -> None:
-        """Make the job's savepoint before its first statement that may change something."""
+        """Create the job's savepoint before its first statement that may change something."""
         if self._several and not self._saved:
             run_text(self._connection, f"SAVEPOINT {_SAVEPOINT}")
             self._saved = True
 
     @property
     def alone(self) -> bool:
-        """Return whether the unit is one job, which is undone with it."""
+        """True if the unit is a single job, which is rolled back with it."""
         return not self._several
 
     @property
     def protected(self) -> bool:
-        """Return whether the job at hand can be undone alone, whatever it did to the database."""
+        """True if the current job has a savepoint, so that it can be rolled back alone."""
         return self._saved
 
     def end_job(self, *, failed: bool) -> None:
-        """Keep the job's writes, or undoes them alone. Raise ConflictError where the others are undone with them."""
+        """Keep the job's writes or roll back only them. Raise ConflictError if the other jobs' writes are lost too."""
         if failed:
             for part, mark in self._marks:
                 part.undo(mark)
@@ -106,32 +106,32 @@ class Unit:
     def _roll_back(self) -> None:
         told = line_of(self._connection)
         if told is not None:
-            told.later.clear()  # what the job left to be said is said no more
+            told.later.clear()  # discard what the failed job queued
         try:
             run_text(self._connection, f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
         except OperationalError as lost:
             if self._connection.dialect.name != "sqlite":
                 raise
-            # where SQLite had no memory it ended the transaction by itself, and the savepoint with it
+            # Out of memory, SQLite ends the transaction itself, and the savepoint with it.
             raise ConflictError from lost
 
     def flush(self) -> None:
-        """Write what the parts gathered, in the order they came in."""
+        """Write what the parts buffered, in the order of their creation."""
         self._several = False
         for part in self._parts.values():
             part.flush(self._connection)
 
     def settle(self, *, committed: bool) -> None:
-        """Tell every part how the unit ended."""
+        """Notify every part of the unit's outcome."""
         for part in self._parts.values():
             part.settle(committed=committed)
 
     def close(self) -> None:
-        """Let go of the connection, which goes back to its pool."""
-        with suppress(Exception):  # a connection that broke is thrown away with what hangs on it
+        """Detach from the connection, which returns to its pool."""
+        with suppress(Exception):  # a broken connection is discarded together with its info
             self._connection.info.pop(_KEY, None)
 
 
 def unit_of(connection: Connection) -> Unit | None:
-    """Return the unit a job runs in, None on a connection that only reads."""
+    """Return the unit of the current job, None on a read-only connection."""
     return cast("Unit | None", connection.info.get(_KEY))

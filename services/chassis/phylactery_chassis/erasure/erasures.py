@@ -22,7 +22,10 @@ Counts = TypeVar("Counts")
 
 @dataclass(frozen=True, slots=True)
 class ErasureRecord(ABC, Generic[Counts]):
-    """The record of one erasure; see the contracts. erase_us 0 is not done yet. A service says what it counts."""
+    """The record of one erasure, as the contracts define it.
+
+    erase_us is 0 until it is done. Each service defines its counts.
+    """
 
     erasure_id: str
     subject_hash: str

@@ -58,7 +58,10 @@ def _valid(written: bytes) -> bool:
 
 
 def _solid(sight: Sight, start: int, end: int) -> Confidence:
-    """One number in ten passes Luhn, and thirteen digits are an article's number more often than a card."""
+    """Rate an unseparated number.
+
+    One number in ten passes Luhn, and 13 digits are more often an article number than a card.
+    """
     if sight.said_before(start, _CARD_WORDS):
         return Confidence.HIGH
     other = sight.said_before(start, OTHER_NUMBERS) or end - start == _MIN_DIGITS

@@ -76,7 +76,10 @@ def _cifs(sight: Sight) -> Iterator[Candidate]:
 
 
 def _sure(sight: Sight, start: int, end: int) -> Confidence:
-    """A small letter by chance follows a number now and then; a capital, or the document's name, is no chance."""
+    """Rate a match.
+
+    A lower-case letter may follow a number by chance; a capital or the name of the document is strong evidence.
+    """
     said = sight.said_before(start, _IDENTITY_WORDS)
     capital = chr(sight.data[end - 1]).isupper() and sight.data[end - 2] != ord(" ")
     return Confidence.HIGH if said or capital else Confidence.MEDIUM

@@ -1,4 +1,4 @@
-"""Channels to other services: trace context, client spans, deadlines passed on, retries on UNAVAILABLE alone."""
+"""Client channels: trace context, client spans, deadline propagation, retries on UNAVAILABLE only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from phylactery_chassis.rpc.interceptor import remaining_seconds
 from phylactery_chassis.telemetry import semconv, telemetry
 
 _MARGIN_SECONDS = 0.05
-"""What a service keeps of its own deadline to answer its caller."""
+"""The part of its own deadline that a service keeps for answering its caller."""
 _MAX_MESSAGE = 64 * 1024 * 1024
 _SERVICE_CONFIG = json.dumps(
     {
@@ -43,10 +43,10 @@ def call_metadata(principal: Principal) -> Metadata:
 
 
 class _Method:
-    """One method of a service: the metadata, the deadline and the span of every call of it.
+    """One remote method: adds metadata, deadline and span to each call.
 
-    It stands before grpc.aio's own callable. Interceptors would do the same with another task for each call, which
-    takes a sixth of what a call costs its caller, and need one more for each kind of method.
+    It wraps grpc.aio's own callable. Interceptors would need another task per call, which costs a sixth of a call on
+    the client, and one interceptor per kind of method.
     """
 
     def __init__(self, call: Callable[..., Any], method: str, token: str, timeout: float | None) -> None:
@@ -62,7 +62,7 @@ class _Method:
         )
 
     def _bound(self, timeout: float | None) -> float | None:
-        """Return how long a call may take, in seconds: as long as is given, and as the call being served has left."""
+        """Return the timeout of a call in seconds: the given one, or less if the current deadline is nearer."""
         given, left = timeout or self._timeout, remaining_seconds()
         if left is None:
             return given
@@ -71,22 +71,22 @@ class _Method:
 
 
 class _Single(_Method):
-    """A method that answers one message."""
+    """A method with a unary response."""
 
     async def __call__(
         self,
         request: Any,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - gRPC's own, which the server is told of
+        timeout: float | None = None,  # noqa: ASYNC109 - gRPC's own parameter, sent to the server
         metadata: Iterable[tuple[str, str]] | None = None,
     ) -> Any:
-        """Call the method and return its message. Raise aio.AioRpcError."""
+        """Call the method and return its response. Raise aio.AioRpcError."""
         failure: aio.AioRpcError
         with telemetry.span(self._name, kind=SpanKind.CLIENT, attributes=self._attributes) as span:
             try:
                 answer = await self._begin(request, timeout, metadata)
             except aio.AioRpcError as error:
-                failure = error  # told below: the span knows it by its status
+                failure = error  # handled below: the span records its status
                 _note(span, failure.code())
             else:
                 _note(span, grpc.StatusCode.OK)
@@ -95,7 +95,7 @@ class _Single(_Method):
 
 
 class _Streamed(_Method):
-    """A method that answers a stream, which has no span: it lasts as long as it is read."""
+    """A method with a streaming response. It has no span, because it lasts as long as it is read."""
 
     def __call__(
         self, request: Any = None, *, timeout: float | None = None, metadata: Iterable[tuple[str, str]] | None = None
@@ -112,57 +112,57 @@ def _note(span: Span, code: grpc.StatusCode) -> None:
 
 
 class ServiceChannel(aio.Channel):
-    """A channel whose every call says who calls, in which trace, and ends with the call being served."""
+    """A channel that adds identity, trace context and the deadline of the current call to every call."""
 
     def __init__(self, channel: aio.Channel, token: str, timeout: float) -> None:
-        """Take the channel below; ``timeout`` in seconds bounds a call that answers one message."""
+        """Wrap ``channel``; ``timeout`` in seconds bounds each call with a unary response."""
         self._channel, self._token, self._timeout = channel, token, timeout
 
     def unary_unary(self, method: str, *args: Any, **options: Any) -> Any:
-        """Return the method, whose calls are awaited."""
+        """Return a callable whose calls are awaited."""
         return _Single(self._channel.unary_unary(method, *args, **options), method, self._token, self._timeout)
 
     def stream_unary(self, method: str, *args: Any, **options: Any) -> Any:
-        """Return the method, whose calls take an iterator and are awaited."""
+        """Return a callable that takes an iterator and whose calls are awaited."""
         return _Single(self._channel.stream_unary(method, *args, **options), method, self._token, self._timeout)
 
     def unary_stream(self, method: str, *args: Any, **options: Any) -> Any:
-        """Return the method, whose calls are iterated; nothing but their caller bounds them."""
+        """Return a callable whose calls are iterated; only the caller bounds their duration."""
         return _Streamed(self._channel.unary_stream(method, *args, **options), method, self._token, None)
 
     def stream_stream(self, method: str, *args: Any, **options: Any) -> Any:
-        """Return the method, whose calls take an iterator and are iterated."""
+        """Return a callable that takes an iterator and whose calls are iterated."""
         return _Streamed(self._channel.stream_stream(method, *args, **options), method, self._token, None)
 
     async def close(self, grace: float | None = None) -> None:
-        """Close the channel below; see aio.Channel."""
+        """Close the wrapped channel; see aio.Channel."""
         await self._channel.close(grace)
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
-        """Return the state of the channel below."""
+        """Return the state of the wrapped channel."""
         return self._channel.get_state(try_to_connect)
 
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
-        """Wait for another state of the channel below."""
+        """Wait until the wrapped channel leaves a state."""
         await self._channel.wait_for_state_change(last_observed_state)
 
     async def channel_ready(self) -> None:
-        """Wait until the channel below is ready."""
+        """Wait until the wrapped channel is ready."""
         await self._channel.channel_ready()
 
     async def __aenter__(self) -> Self:
-        """Return itself; it is closed with the block."""
+        """Return the channel itself; it is closed at the end of the block."""
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        """Close it."""
+        """Close the channel."""
         await self.close()
 
 
 def open_channel(target: str, *, token: str = "", timeout: float = 10.0) -> aio.Channel:
-    """Open a channel to target; timeout in seconds bounds each call that answers one message.
+    """Open a channel to ``target``; ``timeout`` in seconds bounds each call with a unary response.
 
-    So does the deadline of the call being served.
+    The deadline of the call being served bounds it as well.
     """
     channel = aio.insecure_channel(
         target,
@@ -171,7 +171,8 @@ def open_channel(target: str, *, token: str = "", timeout: float = 10.0) -> aio.
             ("grpc.enable_retries", 1),
             ("grpc.max_receive_message_length", _MAX_MESSAGE),
             ("grpc.keepalive_time_ms", 30_000),
-            # A service that comes back is found within the retries above, so the next turn works at once.
+            # Reconnect quickly: a service that restarts is found within the retries above, so the next turn works at
+            # once.
             ("grpc.initial_reconnect_backoff_ms", 50),
             ("grpc.min_reconnect_backoff_ms", 1_000),
             ("grpc.max_reconnect_backoff_ms", 300),

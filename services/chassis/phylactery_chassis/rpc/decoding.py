@@ -1,4 +1,4 @@
-"""Messages that are none: marked instead of ending the call with a traceback, and refused where they are read."""
+"""Tolerant decoding: an undecodable message is marked, and refused where it is read, without a traceback."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _DRAIN_SECONDS, _DRAIN_IDLE_SECONDS, _DRAIN_MESSAGES = 2.0, 0.5, 10_000
 
 
 class _Undecodable:
-    """Stands for a message that is no protobuf of the expected type, invalid UTF-8 included."""
+    """Placeholder for a message that is not a protobuf of the expected type, invalid UTF-8 included."""
 
 
 _UNDECODABLE = _Undecodable()
 
 
 def tolerant(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
-    """Return a deserializer that marks a broken message instead of raising."""
+    """Return a deserializer that marks an undecodable message instead of raising."""
     if deserialize is None:
         return None
 
@@ -36,7 +36,7 @@ def tolerant(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], An
 
 
 def decoded(request: Any) -> Any:
-    """Return the message. Raise InvalidArgument INVALID_REQUEST where it is marked as broken."""
+    """Return the message. Raise InvalidArgument INVALID_REQUEST if it is marked as undecodable."""
     if request is _UNDECODABLE:
         raise InvalidArgument(
             "INVALID_REQUEST", "the message is not a valid request of this RPC; text fields must be valid UTF-8"
@@ -45,18 +45,18 @@ def decoded(request: Any) -> Any:
 
 
 async def decoded_stream(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    """Yield the messages of a stream. Raise InvalidArgument INVALID_REQUEST at the first that is broken."""
+    """Yield the messages of a stream. Raise InvalidArgument INVALID_REQUEST at the first undecodable one."""
     async for request in requests:
         yield decoded(request)
 
 
 async def drain(requests: AsyncIterator[Any]) -> None:
-    """Read and drop what a client still sends, within bounds, before its stream is refused.
+    """Read and discard what a client still sends, within bounds, before its stream is refused.
 
-    A client of grpc.aio that writes to a stream which has ended reports INTERNAL "Internal error from Core" instead of
-    the status it was given.
+    A grpc.aio client that writes to an ended stream reports INTERNAL "Internal error from Core" instead of the status
+    it was sent.
     """
-    with contextlib.suppress(TimeoutError, RuntimeError):  # the latter where somebody else reads the stream
+    with contextlib.suppress(TimeoutError, RuntimeError):  # RuntimeError if the stream is already being read
         async with asyncio.timeout(_DRAIN_SECONDS):
             for _ in range(_DRAIN_MESSAGES):
                 async with asyncio.timeout(_DRAIN_IDLE_SECONDS):

@@ -1,4 +1,4 @@
-"""SIGHUP: whoever keeps files that may change subscribes, and reads them again when the signal comes."""
+"""SIGHUP subscriptions: owners of reloadable files are called back when the signal arrives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _callbacks: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Callback]] = WeakK
 def subscribe(callback: Callback) -> None:
     """Call ``callback`` in the running loop at every SIGHUP, until it is unsubscribed.
 
-    Do nothing where signals are not ours: outside the main thread, or on a system without them.
+    Do nothing where signals cannot be handled: outside the main thread, or on a system without them.
     """
     loop = asyncio.get_running_loop()
     callbacks = _callbacks.setdefault(loop, [])
@@ -27,7 +27,7 @@ def subscribe(callback: Callback) -> None:
 
 
 def unsubscribe(callback: Callback) -> None:
-    """End what subscribe() began; the last one gives the signal back to the system."""
+    """Remove a subscription; removing the last one restores the default signal handling."""
     loop = asyncio.get_running_loop()
     callbacks = _callbacks.get(loop, [])
     if callback in callbacks:

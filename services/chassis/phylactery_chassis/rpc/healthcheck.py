@@ -1,4 +1,7 @@
-"""python -m phylactery_chassis.rpc.healthcheck HOST:PORT exits 0 if the service is SERVING, for images and scripts."""
+"""Health check for images and scripts.
+
+``python -m phylactery_chassis.rpc.healthcheck HOST:PORT`` exits with code 0 if the service is SERVING.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _SECONDS = 3.0
 
 
 def serving(target: str, *, timeout: float = _SECONDS) -> bool:
-    """Return whether the server at target answers SERVING within timeout seconds."""
+    """Return True if the server at target answers SERVING within timeout seconds."""
     with grpc.insecure_channel(target) as channel:
         try:
             answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=timeout)

@@ -1,4 +1,4 @@
-"""The one server interceptor: span, log line, metric, identity, deadline and error mapping in a single pass."""
+"""The server interceptor: span, log line, metric, identity, deadline and error mapping in a single pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.limits import Places
 
 _OPEN_TO_ALL = ("/grpc.health.v1.Health/",)
-"""Health alone is answered without identity or span: probes carry none, and it tells nothing but up or down."""
+"""Only health is served without identity or span: probes carry none, and it reveals only whether the service is up."""
 
 _log = get_logger("rpc")
 _duration = telemetry.meter().create_histogram(semconv.RPC_SERVER_DURATION, unit="s")
@@ -33,26 +33,26 @@ _running = 0
 _deadline: ContextVar[float | None] = ContextVar("phylactery_deadline", default=None)
 
 _SERVER_FAULTS = {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
-"""The codes that are the server's fault, by OpenTelemetry's gRPC conventions."""
+"""The status codes that are the server's fault by OpenTelemetry's gRPC conventions."""
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Body = Callable[[], Awaitable[Any]]
 
 
 def remaining_seconds() -> float | None:
-    """Return how long the call being served may still take, None for no bound."""
+    """Return the remaining seconds of the call being served, None if it has no deadline."""
     deadline = _deadline.get()
     return None if deadline is None else deadline - time.monotonic()
 
 
 def running_calls() -> int:
-    """Return how many calls of one request and one answer this process is serving."""
+    """Return the number of unary calls this process is serving."""
     return _running
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many calls a service serves at once: those that end by themselves, and of each kind of stream."""
+    """How many calls a service serves at once: unary calls, and streams of each kind."""
 
     calls: int = 1_000
     calls_of_a_caller: int = 500
@@ -62,7 +62,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What is known of a call before its request is read: why it is refused where there is a fault."""
+    """What is known of a call before its request is read. ``fault`` is the reason for refusing it."""
 
     metadata: Mapping[str, str]
     principal: Principal | None
@@ -71,7 +71,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Method:
-    """A method as it is served; one that is open to all has no places here."""
+    """A served method. A method open to all has no slots here."""
 
     handler: Handler
     refusal: Handler | None = None
@@ -83,7 +83,7 @@ _call: ContextVar[_Call] = ContextVar("phylactery_call")
 
 
 class ServerInterceptor(aio.ServerInterceptor):
-    """Serves every call of one service; see the module."""
+    """Serves every call of one service: authenticates, limits, traces, measures and maps errors."""
 
     def __init__(self, service: str, authenticator: Authenticator, limits: Limits | None = None) -> None:
         self._service, self._authenticator, self._limits = service, authenticator, limits or Limits()
@@ -98,10 +98,10 @@ class ServerInterceptor(aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler | None:
-        """Return the method's handler, wrapped once for all its calls, whichever of the four kinds it is.
+        """Return the method's handler, wrapped once for all its calls, for all four kinds of method.
 
-        A call without a known identity or without a place is refused before its request is read: nobody can hold up
-        others with requests that never come.
+        A call without a known identity or a free slot is refused before its request is read, so that requests that
+        never arrive cannot block others.
         """
         name: str = handler_call_details.method
         method = self._methods.get(name)
@@ -117,14 +117,14 @@ class ServerInterceptor(aio.ServerInterceptor):
         return method.handler if call.fault is None else method.refusal
 
     def end_withdrawn(self) -> None:
-        """End the streams whose identity was withdrawn, changed or have expired since they began."""
+        """End the streams whose identity was withdrawn, changed or has expired since they began."""
         for task, (credential, granted) in list(self._streams.items()):
             if self._authenticator.granted(credential) != granted:
                 self._withdrawn.add(task)
                 task.cancel()
 
     def _begin(self, method: _Method, given: Sequence[tuple[str, str | bytes]]) -> _Call:
-        """Find out who calls, and take a place that the end of the call gives back."""
+        """Authenticate the caller and take a slot that is released when the call ends."""
         metadata = {key: value for key, value in given if isinstance(value, str)}
         principal: Principal | None = None
         try:
@@ -216,7 +216,7 @@ class ServerInterceptor(aio.ServerInterceptor):
                 left = context.time_remaining()
                 _deadline.set(None if left is None else time.monotonic() + left)
                 if call.fault is not None:
-                    raise call.fault  # noqa: TRY301 - recorded and answered as any other
+                    raise call.fault  # noqa: TRY301 - recorded and answered like any other error
                 assert principal is not None, "a call without an identity has a fault"
                 with bind_principal(principal):
                     response = await body()
@@ -234,7 +234,7 @@ class ServerInterceptor(aio.ServerInterceptor):
             except aio.AbortError:
                 self._record(method, _code_of(context), time.perf_counter() - started, span, principal)
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever it is, its text must not reach the client
+            except Exception as error:  # noqa: BLE001 - an exception's text must not reach the client
                 code, failure = "INTERNAL", self._unmapped(method, error)
                 span.set_attribute(semconv.ERROR_TYPE, type(error).__name__)
             self._record_soon(method, code, time.perf_counter() - started, span, principal)
@@ -245,7 +245,7 @@ class ServerInterceptor(aio.ServerInterceptor):
         return response
 
     def _withdrawal(self) -> DomainError | None:
-        """Return why the stream being served was cancelled by us, None where its caller hung up."""
+        """Return why the server cancelled the current stream, None if its caller hung up."""
         task = asyncio.current_task()
         if task is None or task not in self._withdrawn:
             return None
@@ -255,7 +255,7 @@ class ServerInterceptor(aio.ServerInterceptor):
         )
 
     def _unmapped(self, method: str, error: Exception) -> grpc.Status:
-        """Log where it happened, not what it said: an exception's text can hold a value."""
+        """Log where an unexpected error was raised, not its text, which can contain a value."""
         error_id = new_id("err")
         frames = [
             f"{f.filename.rsplit('/', 1)[-1]}:{f.lineno} {f.name}" for f in traceback.extract_tb(error.__traceback__)
@@ -266,9 +266,9 @@ class ServerInterceptor(aio.ServerInterceptor):
         return internal_status(error_id, self._service)
 
     def _record_soon(self, method: str, code: str, seconds: float, span: Span, principal: Principal | None) -> None:
-        """Record a call as it ended now, in the next turn of the loop: its answer is on the way by then.
+        """Record a finished call in the next iteration of the loop, after its response is on the way.
 
-        gRPC takes the answer before it waits for anything, and whoever asked has better to do than wait for our lines.
+        gRPC takes the response before it waits for anything, so logging does not delay the caller.
         """
         end_ns = time.time_ns()
 
@@ -289,7 +289,7 @@ class ServerInterceptor(aio.ServerInterceptor):
 
 
 async def _nothing() -> None:
-    """Serve nothing: the call is refused before."""
+    """Do nothing: the call was already refused."""
 
 
 def _code_of(context: aio.ServicerContext[Any, Any]) -> str:

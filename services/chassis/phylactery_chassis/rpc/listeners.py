@@ -1,4 +1,4 @@
-"""Ports, and how a server describes itself on them."""
+"""Listening ports, server reflection and the admin server."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _REFLECTION_V1 = "grpc.reflection.v1.ServerReflection"
 
 
 def bind(server: aio.Server, host: str, port: int, variables: str, *, shared: bool = False) -> int:
-    """Bind the server and return its port; shared is for a port that somebody has reserved for several.
+    """Bind the server and return its port; ``shared`` says that the port is reserved for several processes.
 
-    Raise StartError, which names the variables that would move it.
+    Raise StartError naming the variables that set the address.
     """
     with _told(host, port, variables):
-        _bound(host, port, shared=shared).close()  # grpc keeps the reason to itself and writes a line of its own
+        _bound(host, port, shared=shared).close()  # grpc does not return the reason and logs its own line
         bound = int(server.add_insecure_port(_written(host, port)))
-    return bound  # noqa: RET504 - a type checker thinks that the block could end without it
+    return bound  # noqa: RET504 - a type checker assumes that the block could end without it
 
 
 @contextlib.contextmanager
 def reserve(host: str, port: int, variables: str) -> Iterator[socket.socket]:
-    """Keep a port for the block, without listening, so that several processes may share it and nobody else.
+    """Reserve a port for the block, without listening, so that several processes of this service may share it.
 
-    Raise StartError as bind does, also where somebody listens there already.
+    Raise StartError as bind does, also if another process already listens there.
     """
     with _told(host, port, variables):
         free = _bound(host, port, shared=False)
@@ -77,7 +77,7 @@ def _written(host: str, port: int) -> str:
 
 
 def add_reflection(server: aio.Server, names: Sequence[str]) -> None:
-    """Serve reflection as v1alpha, which grpcio ships, and as v1, whose messages are the same on the wire."""
+    """Serve reflection as v1alpha, which grpcio ships, and as v1, whose messages are identical on the wire."""
     names = [*names, reflection.SERVICE_NAME, _REFLECTION_V1]
     reflection.enable_server_reflection(names, server)
     servicer = reflection.aio.ReflectionServicer(service_names=names)
@@ -96,19 +96,19 @@ _LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class AdminServer:
-    """The admin port of a running service; port is None where it has none."""
+    """The admin port of a running service; ``port`` is None if it has none."""
 
     port: int | None
     _server: aio.Server | None
 
     async def stop(self) -> None:
-        """End it at once: it serves nothing that has to be finished."""
+        """Stop at once: no call here has to finish."""
         if self._server is not None:
             await self._server.stop(None)
 
 
 async def start_admin(service: str, health: health_aio.HealthServicer, port: int | None, variable: str) -> AdminServer:
-    """Serve the admin port of a service: none for None, a free one for 0. Raise StartError where it is taken."""
+    """Serve the admin port of a service: none for None, a free port for 0. Raise StartError if it is taken."""
     if port is None:
         return AdminServer(None, None)
     server = aio.server(interceptors=[OpenToAll(service)], options=[("grpc.so_reuseport", 0)])

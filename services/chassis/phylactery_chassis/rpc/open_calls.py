@@ -1,7 +1,7 @@
-"""Calls that ask for no identity: health, and all of the admin port. Whoever makes them may hold up nobody else.
+"""Calls without authentication: health checks, and all methods of the admin port.
 
-They are bounded for each host they come from, apart from the calls of the service itself, and a request that does not
-come in time is not waited for.
+They are bounded per host of origin, separately from the service's own calls, and a request that does not arrive in time
+is abandoned, so that one caller cannot block others.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ _log = get_logger("rpc")
 
 
 class OpenCalls:
-    """Wraps the methods that are open to all. Each has places of its own."""
+    """Wraps methods that need no authentication. Each method has its own slots."""
 
     def __init__(self, service: str) -> None:
         """``service`` is the domain of its errors."""
         self._service = service
 
     def wrap(self, method: str, handler: Handler) -> Handler:
-        """Return the handler, bounded, that answers what is no request with INVALID_ARGUMENT.
+        """Return the handler, bounded, that answers an undecodable request with INVALID_ARGUMENT.
 
-        It takes a stream whatever the method takes: grpc.aio would wait for a single request before anybody counts.
+        It takes a stream whatever the method takes: grpc.aio would wait for a single request before the call is
+        counted.
         """
         answers = "stream" if handler.response_streaming else "unary"
         inner: Any = getattr(handler, f"{'stream' if handler.request_streaming else 'unary'}_{answers}")
@@ -61,7 +62,7 @@ class OpenCalls:
                 failure = to_status(error, self._service)
             except (asyncio.CancelledError, aio.AbortError):
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever it is, its text must not reach the client
+            except Exception as error:  # noqa: BLE001 - an exception's text must not reach the client
                 error_id = new_id("err")
                 _log.error("unmapped exception", method=method, error_id=error_id, error=type(error).__name__)
                 failure = internal_status(error_id, self._service)
@@ -80,7 +81,7 @@ class OpenCalls:
 
 
 class OpenToAll(aio.ServerInterceptor):
-    """The interceptor of a port all of whose calls are open."""
+    """The interceptor of a port where no call needs authentication."""
 
     def __init__(self, service: str) -> None:
         self._open = OpenCalls(service)
@@ -102,7 +103,7 @@ class OpenToAll(aio.ServerInterceptor):
 
 
 async def _only(requests: AsyncIterator[Any]) -> Any:
-    """Return the one request of a call. Raise InvalidArgument where none comes, or none in time."""
+    """Return the only request of a call. Raise InvalidArgument if none arrives in time."""
     try:
         async with asyncio.timeout(_REQUEST_SECONDS):
             return decoded(await anext(requests))
@@ -113,7 +114,7 @@ async def _only(requests: AsyncIterator[Any]) -> Any:
 async def _answer(inner: Any, given: Any, context: aio.ServicerContext[Any, Any], *, streams: bool) -> Any:
     answer = inner(given, context)
     if not streams or not hasattr(answer, "__aiter__"):
-        return await answer  # one that streams writes to the context itself
+        return await answer  # a streaming method writes to the context itself
     async for response in answer:
         await context.write(response)
     return None

@@ -1,4 +1,4 @@
-"""Opaque page tokens: the position after the last row, in URL-safe base64. They hold nothing secret."""
+"""Opaque page tokens: the position after the last row in URL-safe base64. They hold no secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from phylactery_chassis.errors import InvalidArgument, Violation
 
 _MAX_TOKEN = 1_000
 _MAX_INTEGER = 2**63 - 1
-"""What a database column holds."""
+"""The largest integer a database column holds."""
 
 
 def encode_token(*parts: int | str) -> str:
@@ -19,9 +19,9 @@ def encode_token(*parts: int | str) -> str:
 
 
 def decode_token(token: str, *types: type) -> tuple[int | str, ...]:
-    """Return the position. Raise InvalidArgument INVALID_REQUEST when the token is none of ours.
+    """Return the position. Raise InvalidArgument INVALID_REQUEST if the token is not valid.
 
-    types says what the parts must be, for example int, str.
+    ``types`` are the types of the parts, for example int, str.
     """
     try:
         parts = json.loads(base64.urlsafe_b64decode(token[:_MAX_TOKEN] + "=" * (-len(token) % 4)))
@@ -43,5 +43,5 @@ def decode_token(token: str, *types: type) -> tuple[int | str, ...]:
 
 
 def _storable(part: int | str) -> bool:
-    """Return whether a query can compare with it: a forged position must not become a fault of the store."""
+    """Return True if a query can compare with it: a forged position must not become a store failure."""
     return part.isprintable() if isinstance(part, str) else abs(part) <= _MAX_INTEGER

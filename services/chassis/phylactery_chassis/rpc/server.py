@@ -1,4 +1,4 @@
-"""Starting, serving and draining one service."""
+"""Start, serve and drain one service."""
 
 from __future__ import annotations
 
@@ -32,30 +32,31 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
 class Methods(grpc.GenericRpcHandler):
-    """What generated code takes for a server, and a server for its one handler."""
+    """A generic handler that generated code registers methods with, as if it were a server."""
 
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
 
     def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
-        """Pass over them: the same methods are added by name."""
+        """Ignore them: the same methods are added by name."""
 
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Handler]) -> None:
         """Add the methods of a service."""
         self._handlers.update({f"/{service}/{name}": handler for name, handler in handlers.items()})
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
-        """Return the method that is called, None where there is none."""
+        """Return the handler of the called method, None if there is none."""
         return self._handlers.get(handler_call_details.method)
 
 
 _HEALTH_SECONDS = 1.0
 _TOKENS_SECONDS = 1.0
 _BEFORE_DRAIN_SECONDS = 0.2
-"""Between NOT_SERVING and the end of accepting, so that balancers look away first."""
+"""The pause between NOT_SERVING and refusing calls, so that load balancers stop sending first."""
 _MIN_PING_INTERVAL_MS = 5_000
-"""How often a client may ping a silent connection. gRPC's default, 5 minutes, ends a client that pings each minute with
-GOAWAY too_many_pings; gRPC libraries ping every 10 seconds at most, and half of that leaves room for late timers."""
+"""The minimum interval of client pings on an idle connection. gRPC's default, 5 minutes, ends a client that pings each
+minute with GOAWAY too_many_pings; gRPC libraries ping every 10 seconds at most, and half of that tolerates late
+timers."""
 
 Hook = Callable[[], Awaitable[None]]
 S = TypeVar("S")
@@ -63,24 +64,24 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One gRPC service: its full name and what adds its servicer to a server."""
+    """One gRPC service: its full name, and the function that adds its servicer to a server."""
 
     full_name: str
     add: Callable[[aio.Server], None]
 
 
 def registration(file: FileDescriptor, name: str, add: Callable[[S, aio.Server], None], servicer: S) -> Registration:
-    """Return the registration of a servicer: a service the file describes, and the generated function that adds it."""
+    """Return the registration of a servicer, from a service's file descriptor and its generated function."""
     return Registration(file.services_by_name[name].full_name, lambda server: add(servicer, server))
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service ready to be served: what it registers, when it is healthy, what happens around its life.
+    """A service ready to be served: what it registers, when it is healthy, and its lifecycle hooks.
 
-    ``on_serving`` is told once the process accepts calls, and logs what its operator should know: a start that fails
-    says its one sentence and nothing else. ``on_drain`` runs once nobody new should come and calls still run: streams
-    without an end of their own end there.
+    ``on_serving`` runs once the process accepts calls and logs what the operator should know; a failed start prints its
+    one sentence and nothing else. ``on_drain`` runs when no new calls are accepted and calls still run: endless streams
+    end there.
     """
 
     name: str
@@ -94,7 +95,7 @@ class Service:
 
 @dataclass(slots=True)
 class RunningServer:
-    """A server that accepts calls on port, and on admin_port where there is one."""
+    """A server that accepts calls on port, and on admin_port if it has one."""
 
     port: int
     admin_port: int | None
@@ -108,7 +109,7 @@ class RunningServer:
     _stopped: bool = field(default=False)
 
     async def stop(self, *, drain_seconds: float | None = None) -> None:
-        """Drain: NOT_SERVING, a pause, running calls finish within drain_seconds, then the service's own end."""
+        """Drain: NOT_SERVING, a pause, running calls finish within drain_seconds, then the service's own shutdown."""
         if self._stopped:
             return
         self._stopped = True
@@ -133,7 +134,7 @@ class RunningServer:
 
 
 def authenticator_for(settings: ServiceSettings) -> Authenticator:
-    """Return the authenticator of the settings' identity mode. Raise StartError."""
+    """Return the authenticator for the settings' identity mode. Raise StartError."""
     if settings.identity_mode == "none":
         return LoopbackAuthenticator()
     assert settings.tokens_file is not None, "the settings check it"
@@ -145,9 +146,9 @@ def authenticator_for(settings: ServiceSettings) -> Authenticator:
 
 
 async def start(service: Service, settings: ServiceSettings) -> RunningServer:
-    """Bind, register and starts. Raise StartError when the address is taken or the tokens file is bad.
+    """Bind, register and start. Raise StartError if the address is taken or the tokens file is invalid.
 
-    A service that did not start is ended as a stopped one is, so that it leaves nothing open.
+    A service that fails to start is shut down like a stopped one, so that it leaves nothing open.
     """
     health = _Health()
     async with contextlib.AsyncExitStack() as undo:
@@ -181,7 +182,7 @@ def _make_server(
     service: Service, settings: ServiceSettings, health: health_aio.HealthServicer, interceptor: ServerInterceptor
 ) -> aio.Server:
     server = aio.server(
-        interceptors=[interceptor],  # it bounds the calls at once, too: gRPC's own bound counts whoever calls what
+        interceptors=[interceptor],  # gRPC's own limit would count calls of every caller and method together
         options=[
             # on by default: a second server would bind the same port and share its traffic
             ("grpc.so_reuseport", int(settings.share_port)),
@@ -203,14 +204,14 @@ def _make_server(
 
 
 class _Health(health_aio.HealthServicer):
-    """The library's servicer, with the List that its asyncio half leaves out."""
+    """The library's servicer with the List method that its asyncio version lacks."""
 
     async def List(  # noqa: N802 - the name of the RPC
         self,
         request: health_pb2.HealthListRequest,  # noqa: ARG002 - it is empty
         context: aio.ServicerContext[Any, Any],  # noqa: ARG002 - the library calls it with one
     ) -> health_pb2.HealthListResponse:
-        """Return the status of every service of this port."""
+        """Return the status of every service on this port."""
         statuses = self._server_status.items()
         return health_pb2.HealthListResponse(
             statuses={name: health_pb2.HealthCheckResponse(status=status) for name, status in statuses}
@@ -231,7 +232,7 @@ async def _watch_health(service: Service, health: health_aio.HealthServicer) -> 
 
 
 class _Identities:
-    """Keeps a running server to the identities as they are kept now: looks each second, and at SIGHUP at once."""
+    """Keeps a running server's identities current: checks each second, and at once on SIGHUP."""
 
     def __init__(self, authenticator: Authenticator, interceptor: ServerInterceptor) -> None:
         self._authenticator, self._interceptor = authenticator, interceptor
@@ -258,10 +259,10 @@ class _Identities:
 
 
 def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], **options: Any) -> None:
-    """Run a service until SIGINT or SIGTERM: what every `python -m phylactery_<service>` does.
+    """Run a service until SIGINT or SIGTERM, as every `python -m phylactery_<service>` does.
 
-    options are settings that go before the environment. Whatever keeps the service from starting is one sentence on
-    standard error, which names the variable or the file at fault, and exit code 2.
+    ``options`` are settings that override the environment. If the service cannot start, print one sentence that names
+    the variable or file at fault to standard error, and exit with code 2.
     """
     with _one_sentence(kind):
         with _as_start_errors(kind):
@@ -276,7 +277,7 @@ def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], *
 
 
 def run_workers(kind: type[Settings], count: int, **options: Any) -> None:
-    """Run a service as several processes behind one port, until SIGINT or SIGTERM; otherwise as run() does."""
+    """Run a service as several processes on one port until SIGINT or SIGTERM; otherwise as run() does."""
     with _one_sentence(kind), _as_start_errors(kind):
         settings = load(kind, **options)
         settings.prepare()
@@ -287,9 +288,9 @@ def run_workers(kind: type[Settings], count: int, **options: Any) -> None:
 
 
 def migrate(kind: type[Settings], **options: Any) -> None:
-    """Bring the service's database to this program's schema: what `python -m phylactery_<service> migrate` does.
+    """Migrate the service's database to this program's schema: `python -m phylactery_<service> migrate`.
 
-    SQLite is migrated at every start; PostgreSQL only here, so that no replica changes a schema others still use.
+    SQLite is migrated at every start; PostgreSQL only here, so that no replica changes a schema that others use.
     """
     with _one_sentence(kind), _as_start_errors(kind):
         settings = load(kind, **options)
@@ -303,7 +304,7 @@ def migrate(kind: type[Settings], **options: Any) -> None:
 
 
 def main(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]]) -> None:
-    """Do what `python -m phylactery_<service>` says: nothing more runs the service, `migrate` its migrations."""
+    """Run the command line of `python -m phylactery_<service>`: the service, or its migrations with `migrate`."""
     match sys.argv[1:]:
         case []:
             run(kind, build)
@@ -316,7 +317,7 @@ def main(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]]) 
 
 @contextlib.contextmanager
 def _one_sentence(kind: type[ServiceSettings]) -> Iterator[None]:
-    """End the process with one sentence and exit code 2 where it cannot start."""
+    """Exit with one sentence and code 2 if the block raises StartError."""
     try:
         yield
     except StartError as error:
@@ -326,7 +327,7 @@ def _one_sentence(kind: type[ServiceSettings]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _as_start_errors(kind: type[ServiceSettings]) -> Iterator[None]:
-    """Turn what files, sockets and the store refuse while a service starts into StartError."""
+    """Convert errors of files, sockets and the store during a start into StartError."""
     try:
         yield
     except OSError as error:
@@ -344,7 +345,7 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
     loop = asyncio.get_running_loop()
 
     def end(number: signal.Signals) -> None:
-        logs.get_logger("server").info("stopping", signal=number.name)  # who reads the log tells a stop from a crash
+        logs.get_logger("server").info("stopping", signal=number.name)  # distinguishes a stop from a crash in the log
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -373,10 +374,10 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
 
 
 def _spare_the_collector() -> None:
-    """Take what the start made, a quarter of a million objects in an agent, out of the garbage collector's sight.
+    """Move the objects created at start out of the garbage collector's view.
 
-    They stay for as long as the process does, and each full collection that looks at them stops every call for the
-    tenth of a second that takes.
+    They live as long as the process; an agent has a quarter of a million of them, and each full collection over them
+    would stop every call for a tenth of a second.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Errors on the wire: google.rpc.Status with ErrorInfo, and BadRequest where fields are at fault."""
+"""Errors on the wire: google.rpc.Status with ErrorInfo, and BadRequest for invalid fields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Internal(DomainError):
 
 
 def to_status(error: DomainError, service: str) -> grpc.Status:
-    """Return the status for a domain error of a service, its reason in the service's own domain."""
+    """Return the status for a domain error of a service; its reason is in the service's error domain."""
     info = error_details_pb2.ErrorInfo(
         reason=REASON_PREFIX + error.reason,
         domain=f"{service}.phylactery",
@@ -39,7 +39,7 @@ def to_status(error: DomainError, service: str) -> grpc.Status:
 
 
 def internal_status(error_id: str, service: str) -> grpc.Status:
-    """Return INTERNAL with an id to look for in the log and nothing of the exception."""
+    """Return INTERNAL with an id to search the log for, and nothing of the exception."""
     return to_status(
         _Internal(
             "INTERNAL",

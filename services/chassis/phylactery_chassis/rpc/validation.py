@@ -1,4 +1,4 @@
-"""The edge: requests are checked with pydantic before anything else sees them."""
+"""Request validation with pydantic, before any other code reads a request."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from phylactery_chassis.errors import MAX_VIOLATIONS, InvalidArgument, Violation
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,128}$")]
-"""An id of a thread, a run, a message: 1 to 128 characters of [A-Za-z0-9_.:-]."""
+"""The id of a thread, run or message: 1 to 128 characters of [A-Za-z0-9_.:-]."""
 OptionalIdentifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{0,128}$")]
-"""The same, or empty."""
+"""An Identifier, or empty."""
 LongIdentifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{8,128}$")]
-"""An id a client makes to be idempotent: at least 8 characters."""
+"""A client-generated idempotency id of at least 8 characters."""
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
 """A tool's name."""
 Sha256 = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
-"""A hash as every contract writes it."""
+"""A hash in the form used by every contract."""
 OptionalSha256 = Annotated[str, StringConstraints(pattern=r"^(sha256:[0-9a-f]{64})?$")]
-"""The same, or empty."""
+"""A Sha256, or empty."""
 
 _MAX_DESCRIPTION = 100
 
@@ -28,13 +28,13 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class EdgeModel(BaseModel):
-    """A request as the edge accepts it: nothing unknown, nothing coerced."""
+    """A validated request: no unknown fields, no coercion."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
 
 def parse(model: type[Model], data: Mapping[str, Any]) -> Model:
-    """Return the checked request.
+    """Return the validated request.
 
     Raise InvalidArgument INVALID_REQUEST with at most 20 violations of at most 100 characters, never with a value.
     """

@@ -1,10 +1,10 @@
-"""Several processes of one service behind one port: started, watched, started again, and stopped together.
+"""Several worker processes of one service on one port: started, monitored, restarted and stopped together.
 
-The kernel spreads connections over the workers (SO_REUSEPORT). Each has an instance name of its own, and what it
-writes under that name alone. A worker that dies is started again; one that dies again and again ends all of them. What
-keeps the first start of a worker from working ends all of them, too. One that served and cannot start again, because
-somebody is at its files, is tried again and again while the others go on; only where none serves is it the end. The
-workers stop when this process does, however it ends.
+The kernel distributes connections over the workers (SO_REUSEPORT). Each worker has its own instance name, and its files
+carry that name. A worker that dies is restarted; one that dies repeatedly ends all of them, and so does a worker whose
+first start fails. A worker that served and cannot start again, because another process holds its files, is retried
+while the others keep serving; if none serves, all are stopped. The workers stop when this process ends, however it
+ends.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from phylactery_chassis.telemetry import logs
 
 
 def write_ready(path: Path, content: dict[str, Any]) -> None:
-    """Write the file whole or not at all, so that a reader never sees half."""
+    """Write the file atomically, so that a reader never sees a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(content))
@@ -55,18 +55,18 @@ class _Worker:
     process: subprocess.Popen[bytes]
     deaths: list[float] = field(default_factory=list)
     deadline: float = 0.0
-    """By when it serves, on the monotonic clock."""
+    """When it must be serving, on the monotonic clock."""
     pause: float = 0.0
-    """How long it waited before it was tried again; 0 once it serves."""
+    """The pause before its last retry, in seconds; 0 once it serves."""
     again_at: float = 0.0
-    """When it is tried again; 0 where it does not wait for that."""
+    """When it is retried, on the monotonic clock; 0 if no retry is scheduled."""
 
 
 class Workers:
     """The workers of one service."""
 
     def __init__(self, settings: ServiceSettings, count: int, command: list[str], options: Mapping[str, Any]) -> None:
-        """Take how many, what each runs, and the settings that go before the environment."""
+        """``count`` is the number of workers, ``command`` what each runs; ``options`` override the environment."""
         self._settings, self._count, self._command = settings, count, command
         self._prefix = str(settings.model_config.get("env_prefix", ""))
         self._options = {f"{self._prefix}{name}".upper(): str(value) for name, value in options.items()}
@@ -74,7 +74,7 @@ class Workers:
         self._workers: list[_Worker] = []
 
     def run(self) -> int:
-        """Serve until SIGINT or SIGTERM and return the exit code. Raise StartError where a worker cannot start."""
+        """Serve until SIGINT or SIGTERM and return the exit code. Raise StartError if a worker cannot start."""
         for one in (signal.SIGINT, signal.SIGTERM):
             signal.signal(one, self._stop)
         signal.signal(signal.SIGHUP, self._hand_on)
@@ -85,7 +85,7 @@ class Workers:
         ):
             port = reserved.getsockname()[1]
             try:
-                for number in range(self._count):  # one after the other: the first makes keys and tables
+                for number in range(self._count):  # one after the other: the first creates keys and tables
                     if self._stopping:
                         break
                     self._workers.append(self._started(number, port, Path(folder) / f"{number}.json"))
@@ -137,7 +137,7 @@ class Workers:
             )
 
     def _wait_to_start(self, worker: _Worker, now: float) -> None:
-        """Let a worker that cannot start again wait while others serve, longer each time."""
+        """Schedule a retry, with growing pauses, of a worker that cannot start again while others serve."""
         if not any(other.process.poll() is None for other in self._workers):
             raise StartError(f"worker {worker.name} cannot start again, and none serves: what it said stands above")
         worker.pause = min(2 * worker.pause, _LONGEST_PAUSE_SECONDS) or _FIRST_PAUSE_SECONDS
@@ -159,10 +159,10 @@ class Workers:
         return _Worker(instance, environment, ready, self._spawn(environment))
 
     def _spawn(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603 - this very program
+        return subprocess.Popen(  # noqa: S603 - runs this same program
             self._command,
             env=dict(environment),
-            start_new_session=True,  # a signal to the terminal's group reaches the workers through this process alone
+            start_new_session=True,  # so that a terminal's signals reach the workers only through this process
             preexec_fn=_die_with_parent,  # noqa: PLW1509 - there is no other thread
         )
 
@@ -173,13 +173,13 @@ class Workers:
             if code == _CANNOT_START:
                 raise StartError(f"worker {worker.name} cannot start: what it said stands above")
             if code is not None:
-                return  # it died: the watch counts that and starts it again
+                return  # it died: _watch counts that and restarts it
             if time.monotonic() > deadline:
                 raise StartError(f"worker {worker.name} did not serve within {_START_SECONDS:.0f} seconds")
             time.sleep(_LOOK_SECONDS)
 
     def _hand_on(self, number: int, _frame: FrameType | None) -> None:
-        """Hand a signal on to the workers that serve, which know what it means."""
+        """Forward a signal to the serving workers, which handle it."""
         for worker in self._workers:
             if worker.ready.exists():
                 worker.process.send_signal(number)
@@ -188,7 +188,7 @@ class Workers:
         self._stopping = True
 
     def _end(self) -> None:
-        """Let every worker drain, then end what is left."""
+        """Let every worker drain, then kill those still running."""
         for worker in self._workers:
             if worker.process.poll() is None:
                 worker.process.terminate()
@@ -202,6 +202,6 @@ class Workers:
 
 
 def _die_with_parent() -> None:
-    """Ask Linux to end this process with the one that started it; elsewhere it drains when told to."""
+    """Ask Linux to end this process together with its parent; on other systems it ends when it is signalled."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)

@@ -52,7 +52,10 @@ class Places:
 
 
 def host_of(peer: str) -> str:
-    """Return the host of a gRPC peer such as ``ipv4:10.0.0.7:40312``, for IPv6 its network: what one sender may use."""
+    """Return the host of a gRPC peer such as ``ipv4:10.0.0.7:40312``; for IPv6, its network.
+
+    One sender may use a whole IPv6 network.
+    """
     scheme, _, rest = unquote(peer).partition(":")
     if scheme not in {"ipv4", "ipv6"}:
         return scheme

@@ -1,4 +1,4 @@
-"""Schema migrations: one set of Alembic revisions per service for both stores, and one version table each."""
+"""Schema migrations: one set of Alembic revisions per service for both stores, each with its own version table."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 _ADVISORY_LOCK = 0x70687973
-"""One lock for all starters of one database: of four at once, three failed without."""
+"""A lock for all processes that start on one database: of four concurrent starts, three failed without it."""
 
 
 class SchemaError(StartError):
-    """The database's schema is not the one this version needs; the message says what to do."""
+    """The database's schema does not match this version of the program; the message says what to do."""
 
 
 def upgrade(engine: Engine, package: str, *, apply: bool) -> None:
-    """Bring the schema to the newest revision of <package>.migrations in one transaction.
+    """Migrate the schema to the newest revision of <package>.migrations in one transaction.
 
-    apply=False only compares. Raise SchemaError when the schema is older than the code then, or newer in any case.
+    With apply=False only compare. Raise SchemaError if the schema is newer than the code, or older and apply is False.
     """
     with as_file(files(package) / "migrations" / "versions") as versions, engine.begin() as connection:
         if connection.dialect.name == "postgresql":
@@ -44,7 +44,7 @@ def upgrade(engine: Engine, package: str, *, apply: bool) -> None:
             raise SchemaError(
                 f"the database of {package} is at revision {current}, not {newest}; run: python -m {package} migrate"
             )
-        from alembic import command  # late: most starts have nothing to change, and it is a sixth of a start
+        from alembic import command  # late: most starts have nothing to migrate, and the import is a sixth of a start
 
         config = _config(versions)
         config.attributes.update(connection=connection, version_table=table)
@@ -52,7 +52,7 @@ def upgrade(engine: Engine, package: str, *, apply: bool) -> None:
 
 
 def newest_revision(versions: Path) -> str:
-    """Return the newest revision in a folder: a revision is the number its file begins with, 0003 of 0003_logs.py."""
+    """Return the newest revision in a folder. A revision is the number that begins its file name: 0003_logs.py."""
     return max(_revisions(versions))
 
 
@@ -61,7 +61,7 @@ def _revisions(versions: Path) -> set[str]:
 
 
 def _current(connection: Connection, table: str) -> str | None:
-    """Return the revision a database is at, None where it is at none."""
+    """Return the current revision of a database, None if it has none."""
     if not sa.inspect(connection).has_table(table):
         return None
     return connection.execute(sa.select(sa.column("version_num")).select_from(sa.table(table))).scalar()
