@@ -1,1 +1,1 @@
-"""Memory: evicted outputs and the conversation window."""
+"""Memory service: evicted outputs, transcripts, memories and profiles of users."""

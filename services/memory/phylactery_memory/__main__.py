@@ -1,4 +1,4 @@
-"""Starts the memory service: python -m phylactery_memory."""
+"""Entry point of the memory service: python -m phylactery_memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from phylactery_memory.settings import MemorySettings
 
 
 def main() -> None:
-    """Serve until SIGINT or SIGTERM, or migrate where told to; a fault is one sentence and exit code 2."""
+    """Serve until SIGINT or SIGTERM, or migrate; an error is one sentence and exit code 2."""
     server.main(MemorySettings, build)
 
 

@@ -1,4 +1,4 @@
-"""Puts the memory service together: store, rules, servicers, and when it is healthy."""
+"""Composition of the memory service: stores, domain services, servicers, health."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ HOUR_US = 3_600 * MICROSECONDS
 
 
 async def build(settings: MemorySettings, *, clock: Clock | None = None) -> Service:
-    """Open the database, bring its schema up to date on SQLite, and return the service ready to be served.
+    """Open the database, migrate it on SQLite, and return the service ready to be served.
 
-    Raise StartError where the database cannot be used or its schema is not the one this version needs.
+    Raise StartError if the database cannot be used or its schema does not match this version.
     """
     clock = clock or SystemClock()
     settings.prepare()
@@ -70,7 +70,7 @@ async def build(settings: MemorySettings, *, clock: Clock | None = None) -> Serv
 
 
 def embedder_of(settings: MemorySettings) -> Embedder:
-    """Return what turns texts into vectors: the endpoint that is set, or nothing."""
+    """Return the configured embedder, or one that returns no vectors."""
     if not settings.embeddings_url:
         return NoEmbeddings()
     return HttpEmbeddings(
@@ -82,7 +82,7 @@ def embedder_of(settings: MemorySettings) -> Embedder:
 
 
 def objects_of(database: Database, settings: MemorySettings, clock: Clock) -> OutputObjects | None:
-    """Return what keeps the texts of outputs: the object store that is set, or nothing. Raise StartError."""
+    """Return the configured object store, None if there is none. Raise StartError."""
     return (
         None
         if settings.bucket is None
@@ -91,7 +91,7 @@ def objects_of(database: Database, settings: MemorySettings, clock: Clock) -> Ou
 
 
 def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Service:
-    """Return the service over a database that is up to date."""
+    """Return the service over a migrated database."""
     masters = load_master_keys(settings.keys_dir, settings.master_key_file)
     keys = KeyStore(database)
     objects = objects_of(database, settings, clock)

@@ -1,7 +1,7 @@
-"""What the service does by itself: admit its master key at the start, then tidy, again and again.
+"""Background work: admits the master key at start, then tidies in a loop.
 
-A round removes what has expired and what nobody needs, wraps users' keys by the master key in use, and embeds memories
-that were written while the embeddings endpoint did not answer.
+A round removes expired and unreferenced data, rewraps users' keys with the current master key, and embeds memories that
+were written while the embeddings endpoint was unavailable.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from phylactery_memory.memories.embeddings import LateVectors
 from phylactery_memory.outputs.garbage import Garbage
 
 SWEEP_US = 3_600 * MICROSECONDS
-"""How long to wait between two looks for objects without an output: each lists the whole folder."""
+"""The interval between sweeps for objects without an output; each lists the whole folder."""
 
 _log = get_logger("housekeeping")
 
 
 class Housekeeping:
-    """The loop; see the module."""
+    """The housekeeping loop."""
 
     def __init__(
         self, garbage: Garbage, keys: KeyStore, masters: MasterKeys, late: LateVectors, *, clock: Clock, every: float
     ) -> None:
-        """Take what it removes and embeds with, the keys, the time, and how many seconds lie between two rounds."""
+        """``every`` is the number of seconds between two rounds."""
         self._garbage, self._keys, self._masters, self._late = garbage, keys, masters, late
         self._clock, self._every = clock, every
         self._task: asyncio.Task[None] | None = None
         self._sweep_us = 0
 
     async def start(self) -> None:
-        """Admit the master key and begin. Raise StartError where another one belongs to the database."""
+        """Admit the master key and start the loop. Raise StartError if the database belongs to another key."""
         await self._keys.admit(self._masters.active_id, self._masters.ids, self._clock.now_us())
         self._task = asyncio.create_task(self._loop())
 
     async def stop(self) -> None:
-        """End the loop."""
+        """Stop the loop."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
     async def tidy(self) -> int:
-        """Remove what has expired and return how many outputs that were. Raise Unavailable."""
+        """Remove expired outputs and return their number. Raise Unavailable."""
         removed = await self._garbage.remove_expired(self._clock.now_us())
         orphans = await self._garbage.remove_orphans()
         if removed or orphans:
@@ -58,11 +58,11 @@ class Housekeeping:
         await self._rewrap()
         if embedded := await self._late.embed_due():
             _log.info("embedded memories later", memories=embedded)
-        await self._remove_objects()  # last, for the object store may not answer
+        await self._remove_objects()  # last, because the object store may be unavailable
         return removed
 
     async def _rewrap(self) -> None:
-        """Wrap users' keys by the master key in use, so that the one before it can be taken away."""
+        """Rewrap users' keys with the current master key, so that the previous one can be retired."""
         wrapped = await self._keys.rewrap(self._masters.active_id, self._masters.rewrap)
         if wrapped:
             await self._garbage.forget()
@@ -82,8 +82,8 @@ class Housekeeping:
         while True:
             try:
                 await self.tidy()
-            except DomainError as error:  # the store fails; the next round finds the same again
+            except DomainError as error:  # the store failed; the next round retries
                 _log.warning("outputs were not tidied", reason=error.reason)
-            except Exception as error:  # noqa: BLE001 - nothing may end the tidying; a fault's text can hold a value
+            except Exception as error:  # noqa: BLE001 - nothing may end the loop; an exception's text can contain a value
                 _log.error("outputs were not tidied", error=type(error).__name__)
             await asyncio.sleep(self._every)

@@ -1,4 +1,4 @@
-"""What memory tells about itself: how long reads take, what is written, and how often a read finds something."""
+"""Metrics: duration of reads, writes by layer, and how often a read finds something."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from phylactery_chassis.telemetry.telemetry import Ratio, meter
 
 
 class Metrics:
-    """The instruments, under the names the product gives them. Make one for a process."""
+    """The memory service's instruments under their public names. Create one per process."""
 
     def __init__(self, instruments: Meter | None = None) -> None:
-        """Take the meter to make them at; None is the process's."""
+        """``instruments`` is the meter to create them with; None uses the process's."""
         source = instruments or meter()
         self._read_ms = source.create_histogram(semconv.MEMORY_READ_MS, unit="ms")
         self._write_count = source.create_counter(semconv.MEMORY_WRITE_COUNT)
@@ -20,9 +20,9 @@ class Metrics:
         source.create_observable_gauge(semconv.MEMORY_PROFILE_HIT_RATIO, [self.profile_hits.observe], unit="1")
 
     def read(self, pathway: str, milliseconds: float) -> None:
-        """Record how long one BuildContext read took."""
+        """Record the duration of a BuildContext read."""
         self._read_ms.record(milliseconds, {semconv.PATHWAY: pathway})
 
     def wrote(self, layer: str) -> None:
-        """Count one decision of the write policy; layer is "semantic", "profile" or "none"."""
+        """Count one write-policy decision; layer is "semantic", "profile" or "none"."""
         self._write_count.add(1, {semconv.MEMORY_LAYER: layer})

@@ -17,7 +17,7 @@ _DEFAULTS = OutputRules()
 
 
 class MemorySettings(ServiceSettings):
-    """What the memory service can be told."""
+    """The settings of the memory service."""
 
     model_config = SettingsConfigDict(env_prefix="MEMORY_")
     service: ClassVar[str] = "memory"
@@ -115,7 +115,7 @@ class MemorySettings(ServiceSettings):
 
     @property
     def bucket(self) -> BucketTarget | None:
-        """Return the bucket that is set, if one is. Raise ValueError where the secret's file cannot be read."""
+        """Return the configured bucket, None if there is none. Raise ValueError if the secret's file cannot be read."""
         if not self.object_store_url:
             return None
         bucket, _, prefix = self.object_store_url.removeprefix("s3://").strip("/").partition("/")
@@ -131,12 +131,12 @@ class MemorySettings(ServiceSettings):
 
     @property
     def embeddings_key(self) -> str:
-        """Return the endpoint's key, empty where it needs none. Raise ValueError where its file cannot be read."""
+        """Return the endpoint's key, '' if it needs none. Raise ValueError if its file cannot be read."""
         return read_secret(self.embeddings_key_file, "MEMORY_EMBEDDINGS_KEY_FILE")
 
     @property
     def output_rules(self) -> OutputRules:
-        """Return the thresholds as the domain takes them."""
+        """Return the output thresholds and limits."""
         return OutputRules(
             evict_over_chars=self.evict_over_chars,
             rehydrate_under_chars=self.rehydrate_under_chars,
@@ -147,10 +147,10 @@ class MemorySettings(ServiceSettings):
 
     @property
     def message_limits(self) -> Limits:
-        """Return how much one user may have said."""
+        """Return the limits on a user's threads and messages."""
         return Limits(self.max_threads, self.max_thread_messages)
 
     @property
     def keys_dir(self) -> Path:
-        """Return the folder of the master key that is made where none is named."""
+        """The folder of the generated master key, used if no key file is configured."""
         return self.data_dir / "keys"

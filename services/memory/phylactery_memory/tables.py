@@ -1,6 +1,6 @@
-"""The tables, as the newest migration leaves them.
+"""The tables, as of the newest migration.
 
-Times are microseconds since the epoch; texts that may hold NUL are bytes.
+Times are microseconds since the epoch; texts that may contain NUL are stored as bytes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ output_chunks = sa.Table(
     sa.Column("object_start", sa.BigInteger, nullable=False),
     sa.Column("object_bytes", sa.BigInteger, nullable=False),
 )
-"""A chunk's body stands here, or, where object_bytes is not 0, there in the output's object."""
+"""A chunk's body is in this row or, if object_bytes is not 0, in the output's object."""
 
 object_stores = sa.Table(
     "object_stores",
@@ -58,7 +58,7 @@ object_stores = sa.Table(
     sa.Column("folder", sa.String(64), nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
 )
-"""At most one row, in slot 1: the folder of the bucket that is this database's."""
+"""At most one row, in slot 1: the database's folder in the bucket."""
 
 output_objects = sa.Table(
     "output_objects",
@@ -69,11 +69,9 @@ output_objects = sa.Table(
     sa.Column("erasure_id", sa.String(64), nullable=False, server_default=""),
     sa.Index("ix_output_objects_doomed", "doomed"),
 )
-"""One row for each object. A doomed one is to be removed, and outlives its output until it is.
-
-A doomed one has the key its text was sealed under, empty where no output told it, and the erasure it is to go by: so an
-erasure finds what its user removed before, and neither waits for what others did.
-"""
+"""One row per object. A doomed object is to be removed, and its row outlives the output until then. It holds the key
+its text was sealed under, empty if no output recorded it, and the erasure it belongs to. So an erasure finds what its
+user removed earlier, and waits only for its own objects."""
 
 user_keys = sa.Table(
     "user_keys",
@@ -86,7 +84,7 @@ user_keys = sa.Table(
     sa.Column("used_bytes", sa.BigInteger, nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
 )
-"""One row for each user with outputs: the wrapped key their texts are sealed under, and what they take of the quota."""
+"""One row per user with outputs: the wrapped key of their texts, and their use of the quota."""
 
 master_keys = sa.Table(
     "master_keys",
@@ -139,7 +137,7 @@ thread_deletions = sa.Table(
     sa.Column("create_us", sa.BigInteger, nullable=False),
     sa.Column("thread_hash", sa.String(71), nullable=False, server_default=""),
 )
-"""What was asked to be deleted, so that it is deleted once; no thread is named, thread_hash tells one from another."""
+"""Deletion requests, so that each runs once. They name no thread; thread_hash identifies it."""
 
 memory_owners = sa.Table(
     "memory_owners",
@@ -152,7 +150,7 @@ memory_owners = sa.Table(
     sa.Column("index_version", sa.String(64), nullable=False),
     sa.UniqueConstraint("tenant", "subject", name="uq_memory_owners"),
 )
-"""One row for each user with memories: what is deleted with it takes everything below along."""
+"""One row per user with memories; deleting it deletes everything below it."""
 
 _OWNER = "memory_owners.owner_id"
 
@@ -227,7 +225,8 @@ pending_vectors = sa.Table(
     ),
     sa.Index("ix_pending_vectors_due", "due_us"),
 )
-"""Memories written while the embeddings endpoint did not answer; a row goes with its memory or its embedding."""
+"""Memories written while the embeddings endpoint was unavailable; a row is removed with its memory or once it is
+embedded."""
 
 profile_owners = sa.Table(
     "profile_owners",
@@ -236,7 +235,7 @@ profile_owners = sa.Table(
     sa.Column("subject", _ID, primary_key=True),
     sa.Column("revision", sa.BigInteger, nullable=False),
 )
-"""One row for each user with a profile, locked by whoever changes it."""
+"""One row per user with a profile, locked by every change to it."""
 
 memory_profile = sa.Table(
     "memory_profile",
@@ -271,4 +270,4 @@ erasures = sa.Table(
     sa.Column("record", sa.Text, nullable=False),
     sa.Index("ix_erasures_request", "request_hash"),
 )
-"""What was erased, and no name of whom: the rows outlive the person's."""
+"""Completed erasures, without names: these rows outlive the user's data."""

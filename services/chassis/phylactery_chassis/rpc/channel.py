@@ -100,7 +100,7 @@ class _Streamed(_Method):
     def __call__(
         self, request: Any = None, *, timeout: float | None = None, metadata: Iterable[tuple[str, str]] | None = None
     ) -> Any:
-        """Call the method and return the stream of its messages."""
+        """Call the method and return the stream of its responses."""
         return self._begin(request, timeout, metadata)
 
 

@@ -1,4 +1,4 @@
-"""Serves contexts, a part of phylactery.memory.v1.MemoryService."""
+"""The context part of phylactery.memory.v1.MemoryService."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ContextRpcs(memory_pb2_grpc.MemoryServiceServicer):
     async def BuildContext(
         self, request: memory_pb2.BuildContextRequest, _context: Context
     ) -> memory_pb2.BuildContextResponse:
-        """Return what a turn should know."""
+        """Return the context of a turn."""
         asked = parse(
             BuildContextItem,
             {

@@ -1,4 +1,4 @@
-"""Serves what is remembered, a part of phylactery.memory.v1.MemoryService."""
+"""The memories part of phylactery.memory.v1.MemoryService."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from phylactery_memory.transcript.requests import MAX_SEQUENCE, TimeItem
 
 
 def time_data(message: Any, field: str) -> dict[str, int] | None:
-    """Return a timestamp field as the edge takes it, None where it is unset."""
+    """Return a timestamp field as validation input, None if it is unset."""
     if not message.HasField(field):
         return None
     time: Timestamp = getattr(message, field)
@@ -38,7 +38,7 @@ def time_data(message: Any, field: str) -> dict[str, int] | None:
 def lineage_data(
     message: user_memory_pb2.WriteMemoryRequest | profile_pb2.SetProfileFieldsRequest,
 ) -> list[dict[str, str]]:
-    """Return a request's lineage as the edge takes it."""
+    """Return a request's lineage as validation input."""
     return [
         {"thread_id": item.message.thread_id, "message_id": item.message.message_id, "pointer": item.pointer}
         for item in message.lineage
@@ -46,7 +46,7 @@ def lineage_data(
 
 
 def memory_message(memory: Memory) -> user_memory_pb2.Memory:
-    """Return a memory as the wire carries it: text of a tool or the web stands in untrusted_text alone."""
+    """Return a memory as its message: text of a tool or the web is only in untrusted_text."""
     message = user_memory_pb2.Memory(
         memory_id=memory.memory_id,
         layer=user_memory_pb2.MemoryLayer.ValueType(memory.layer),
@@ -76,7 +76,7 @@ def memory_message(memory: Memory) -> user_memory_pb2.Memory:
 
 
 def decision_message(decision: Decision) -> user_memory_pb2.WriteDecision:
-    """Return a decision as the wire carries it."""
+    """Return a decision as its message."""
     return user_memory_pb2.WriteDecision(
         layer=user_memory_pb2.MemoryLayer.ValueType(decision.layer or 0),
         reasons=[user_memory_pb2.WriteReason.Value(f"WRITE_REASON_{reason}") for reason in decision.reasons],
@@ -88,7 +88,7 @@ def decision_message(decision: Decision) -> user_memory_pb2.WriteDecision:
 
 
 def written_message(written: Written) -> user_memory_pb2.WriteMemoryResponse:
-    """Return what became of a text as the wire carries it."""
+    """Return the outcome of a write as its message."""
     return user_memory_pb2.WriteMemoryResponse(
         decision=decision_message(written.decision),
         memory=memory_message(written.memory) if written.memory else None,
@@ -98,7 +98,7 @@ def written_message(written: Written) -> user_memory_pb2.WriteMemoryResponse:
 
 
 def lineage_message(origin: Origin) -> user_memory_pb2.Lineage:
-    """Return one thing a memory was made from as the wire carries it."""
+    """Return one origin of a memory as its message."""
     if origin.pointer:
         return user_memory_pb2.Lineage(pointer=origin.pointer)
     return user_memory_pb2.Lineage(
@@ -118,7 +118,7 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
     async def WriteMemory(
         self, request: user_memory_pb2.WriteMemoryRequest, _context: Context
     ) -> user_memory_pb2.WriteMemoryResponse:
-        """Decide what a text is worth keeping as, keep it, and say why."""
+        """Apply the write policy to a text, store it if it is worth keeping, and return the reasons."""
         asked = parse(
             WriteMemoryItem,
             {
@@ -152,7 +152,7 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
     async def SearchMemories(
         self, request: user_memory_pb2.SearchMemoriesRequest, _context: Context
     ) -> user_memory_pb2.SearchMemoriesResponse:
-        """Find memories by words."""
+        """Search memories by words."""
         asked = parse(
             SearchMemoriesItem,
             {
@@ -173,7 +173,7 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
     async def ListMemories(
         self, request: user_memory_pb2.ListMemoriesRequest, _context: Context
     ) -> user_memory_pb2.ListMemoriesResponse:
-        """List memories, the last written first."""
+        """List memories, most recently written first."""
         asked = parse(
             ListMemoriesItem,
             {
@@ -193,7 +193,7 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
     async def UpdateMemory(
         self, request: user_memory_pb2.UpdateMemoryRequest, _context: Context
     ) -> user_memory_pb2.UpdateMemoryResponse:
-        """Change or retires a memory."""
+        """Change or retire a memory."""
         asked = parse(
             UpdateMemoryItem,
             {
@@ -216,13 +216,13 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
     async def ForgetMemory(
         self, request: user_memory_pb2.ForgetMemoryRequest, _context: Context
     ) -> user_memory_pb2.ForgetMemoryResponse:
-        """Remove a memory for good."""
+        """Remove a memory permanently."""
         asked = parse(ForgetMemoryItem, _fields(request, "memory_id etag"))
         await self._memories.forget(current_principal(), asked.memory_id, asked.etag)
         return user_memory_pb2.ForgetMemoryResponse()
 
     def _filter(self, asked: SearchMemoriesItem | ListMemoriesItem) -> Filter:
-        """Return what both ways to ask for memories can name."""
+        """Return the filter fields that both searching and listing support."""
         return Filter(at_us=self._at_us(asked), thread_id=asked.thread_id, kind=asked.kind, layer=asked.layer)
 
     def _at_us(self, asked: SearchMemoriesItem | ListMemoriesItem) -> int | None:
@@ -232,7 +232,7 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
 
 
 def _fields(request: Any, names: str) -> dict[str, Any]:
-    """Return the fields of a request that are on the wire as the edge takes them."""
+    """Return the request fields present on the wire as validation input."""
     return {name: getattr(request, name) for name in names.split()}
 
 
@@ -241,7 +241,7 @@ def _us(time: TimeItem | None) -> int | None:
 
 
 def _before(page_token: str) -> int | None:
-    """Return the number a page goes on before, None for the first page. Raise InvalidArgument."""
+    """Return the number that the page ends before, None for the first page. Raise InvalidArgument."""
     if not page_token:
         return None
     (number,) = decode_token(page_token, int)

@@ -1,4 +1,4 @@
-"""Serves phylactery.memory.v1.MemoryService: one servicer of the parts beside it."""
+"""gRPC servicer of phylactery.memory.v1.MemoryService, composed of the partial servicers of this package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from phylactery_memory.transcript.service import Threads, Transcript
 
 
 class MemoryServicer(TranscriptRpcs, ThreadRpcs, MemoryRpcs, ProfileRpcs, ContextRpcs):
-    """Every RPC of MemoryService."""
+    """All RPCs of MemoryService."""
 
     def __init__(
         self, transcript: Transcript, threads: Threads, memories: Memories, profiles: Profiles, contexts: Contexts

@@ -1,4 +1,4 @@
-"""Serves phylactery.memory.v1.OutputService."""
+"""gRPC servicer of phylactery.memory.v1.OutputService."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from phylactery_memory.outputs.store import Page
 
 
 def spec_data(spec: output_pb2.OutputSpec) -> dict[str, Any]:
-    """Return a description as the edge takes it."""
+    """Return an OutputSpec as validation input."""
     return {
         "thread_id": spec.thread_id,
         "run_id": spec.run_id,
@@ -42,7 +42,7 @@ def spec_data(spec: output_pb2.OutputSpec) -> dict[str, Any]:
 
 
 def read_data(request: output_pb2.ReadOutputRequest) -> dict[str, Any]:
-    """Return a range as the edge takes it."""
+    """Return a read request as validation input."""
     asked = request.lines
     lines = {"first": asked.first, "count": asked.count, "skip_chars": asked.skip_chars}
     return {
@@ -54,7 +54,7 @@ def read_data(request: output_pb2.ReadOutputRequest) -> dict[str, Any]:
 
 
 def output_message(record: OutputRecord, rules: OutputRules) -> output_pb2.Output:
-    """Return what is known about an output as the wire carries it."""
+    """Return an output's record as its message."""
     kept = bool(record.pointer)
     return output_pb2.Output(
         pointer=record.pointer,
@@ -75,7 +75,7 @@ def output_message(record: OutputRecord, rules: OutputRules) -> output_pb2.Outpu
 
 
 def range_message(part: OutputRange) -> output_pb2.ReadOutputResponse:
-    """Return a range as the wire carries it."""
+    """Return a range as its message."""
     return output_pb2.ReadOutputResponse(
         text=part.text,
         offset=part.offset,
@@ -89,7 +89,7 @@ def range_message(part: OutputRange) -> output_pb2.ReadOutputResponse:
 
 
 def match_message(match: Match) -> output_pb2.OutputMatch:
-    """Return a match as the wire carries it."""
+    """Return a match as its message."""
     return output_pb2.OutputMatch(
         line=_line(match.line),
         offset=match.offset,
@@ -116,7 +116,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
     async def StoreOutput(
         self, request_iterator: AsyncIterator[output_pb2.StoreOutputRequest], context: Context
     ) -> output_pb2.StoreOutputResponse:
-        """Keep one output and return its pointer once it is durable."""
+        """Store an output and return its pointer once it is durable."""
         asked = await _spec(request_iterator)
         spec = OutputSpec(asked.thread_id, asked.run_id, asked.tool_call_id, asked.tool_name)
         keeping = Keeping(asked.ttl.microseconds if asked.ttl else 0, asked.do_not_store)
@@ -129,7 +129,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
         )
 
     async def GetOutput(self, request: output_pb2.GetOutputRequest, _context: Context) -> output_pb2.GetOutputResponse:
-        """Return what is known about an output."""
+        """Return an output's record."""
         asked = parse(PointerRequest, {"pointer": request.pointer})
         record = await self._outputs.get(current_principal(), asked.pointer)
         return output_pb2.GetOutputResponse(output=output_message(record, self._outputs.rules))
@@ -150,7 +150,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
     async def SearchOutput(
         self, request: output_pb2.SearchOutputRequest, _context: Context
     ) -> output_pb2.SearchOutputResponse:
-        """Find the lines a pattern matches."""
+        """Find the lines that match a pattern."""
         asked = parse(SearchRequest, {name: getattr(request, name) for name in SearchRequest.model_fields})
         query = Query(
             asked.pattern,
@@ -199,7 +199,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
 
 
 async def _spec(requests: AsyncIterator[output_pb2.StoreOutputRequest]) -> SpecRequest:
-    """Return the description, which must come first. Raise InvalidArgument."""
+    """Return the spec, which must be the first message. Raise InvalidArgument."""
     request = await anext(requests, None)
     if request is None or request.WhichOneof("part") != "spec":
         raise _misplaced("spec", "send spec first, then the chunks")
@@ -207,7 +207,7 @@ async def _spec(requests: AsyncIterator[output_pb2.StoreOutputRequest]) -> SpecR
 
 
 def _before(page_token: str) -> tuple[int, str] | None:
-    """Return the position a page goes on before, None for the first page. Raise InvalidArgument."""
+    """Return the position that the page ends before, None for the first page. Raise InvalidArgument."""
     if not page_token:
         return None
     create_us, pointer = decode_token(page_token, int, str)
@@ -215,13 +215,13 @@ def _before(page_token: str) -> tuple[int, str] | None:
 
 
 async def _pieces(requests: AsyncIterator[output_pb2.StoreOutputRequest], context: Context) -> AsyncIterator[bytes]:
-    """Return the chunks. Raise InvalidArgument, and CancelledError where the client hung up instead of finishing."""
+    """Yield the chunks. Raise InvalidArgument, and CancelledError if the client hung up instead of finishing."""
     async for request in requests:
         if request.WhichOneof("part") != "chunk":
             raise _misplaced("part", "after spec, send chunks only")
         yield parse(ChunkRequest, {"chunk": request.chunk}).chunk
-    # grpc.aio ends the stream alike when the client finished and when it is gone (7 of 10 hang-ups, measured). Only a
-    # living call takes the initial metadata, so this tells them apart before anything is stored.
+    # grpc.aio ends the stream the same way when the client has finished and when it is gone (7 of 10 hang-ups,
+    # measured). Only a living call accepts the initial metadata, so this distinguishes them before anything is stored.
     try:
         await context.send_initial_metadata(())
     except aio.BaseError:

@@ -1,4 +1,4 @@
-"""Serves phylactery.memory.v1.PrivacyService."""
+"""gRPC servicer of phylactery.memory.v1.PrivacyService."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _TYPE_OF_NAME = {kind.__name__: name for kind, name in _TYPE.items()}
 
 
 def erasure_message(erasure: Erasure) -> privacy_pb2.Erasure:
-    """Return an erasure as the wire carries it."""
+    """Return an erasure as its message."""
     return encoding.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
 
 
 def record_message(record: Record, rules: OutputRules) -> privacy_pb2.ExportUserResponse:
-    """Return one record of an export as the wire carries it."""
+    """Return one export record as its message."""
     kind = type(record)
     line = json.dumps({"type": _TYPE[kind], **_data(record, rules)}, ensure_ascii=False, separators=(",", ":"))
     return privacy_pb2.ExportUserResponse(kind=_KIND[kind], json=line)
@@ -89,7 +89,7 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
     """Serves phylactery.memory.v1.PrivacyService."""
 
     def __init__(self, privacy: Privacy, exports: Exports, rules: OutputRules) -> None:
-        """Take what erases, what exports, and the thresholds an output is described by."""
+        """``rules`` are the thresholds that outputs are described by."""
         self._privacy = privacy
         self._exports = exports
         self._rules = rules

@@ -1,4 +1,4 @@
-"""Serves profiles, a part of phylactery.memory.v1.MemoryService."""
+"""The profile part of phylactery.memory.v1.MemoryService."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from phylactery_memory.profile.service import ProfileChange, Profiles
 
 
 def value_data(message: profile_pb2.ProfileValue) -> dict[str, Any]:
-    """Return a name and its value as the edge takes them."""
+    """Return a name and its value as validation input."""
     return {
         "name": message.name,
         "text_value": message.text_value if message.HasField("text_value") else None,
@@ -28,7 +28,7 @@ def value_data(message: profile_pb2.ProfileValue) -> dict[str, Any]:
 
 
 def field_message(field: ProfileField) -> profile_pb2.ProfileField:
-    """Return a field as the wire carries it."""
+    """Return a field as its message."""
     message = profile_pb2.ProfileField(
         name=field.name,
         source=user_memory_pb2.MemorySource.ValueType(field.source),
@@ -48,7 +48,7 @@ def field_message(field: ProfileField) -> profile_pb2.ProfileField:
 
 
 def profile_message(profile: Profile) -> profile_pb2.Profile:
-    """Return a profile as the wire carries it."""
+    """Return a profile as its message."""
     return profile_pb2.Profile(
         fields=[field_message(field) for field in profile.fields],
         etag=profile.etag,

@@ -1,4 +1,4 @@
-"""Serves the transcript's part of phylactery.memory.v1.MemoryService."""
+"""The transcript part of phylactery.memory.v1.MemoryService."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENUM_OF_ROLE = {name: number for number, name in ROLE_OF_ENUM.items()}
 
 
 def message_message(message: Message) -> memory_pb2.Message:
-    """Return a message as the wire carries it."""
+    """Return a message as its protobuf message."""
     return memory_pb2.Message(
         message_id=message.message_id,
         role=_ENUM_OF_ROLE[message.role],
@@ -47,7 +47,7 @@ class TranscriptRpcs(memory_pb2_grpc.MemoryServiceServicer):
     async def AppendMessages(
         self, request: memory_pb2.AppendMessagesRequest, _context: Context
     ) -> memory_pb2.AppendMessagesResponse:
-        """Add messages to a thread."""
+        """Append messages to a thread."""
         asked = parse(
             AppendRequest,
             {"thread_id": request.thread_id, "messages": [_message_data(message) for message in request.messages]},
@@ -100,7 +100,7 @@ def _message(item: MessageItem, now_us: int) -> Message:
 
 
 def _before(page_token: str) -> int | None:
-    """Return the sequence a page goes on before, None for the first page. Raise InvalidArgument."""
+    """Return the sequence that the page ends before, None for the first page. Raise InvalidArgument."""
     if not page_token:
         return None
     (sequence,) = decode_token(page_token, int)
@@ -116,7 +116,7 @@ class ThreadRpcs(memory_pb2_grpc.MemoryServiceServicer):
     async def DeleteThread(
         self, request: memory_pb2.DeleteThreadRequest, _context: Context
     ) -> memory_pb2.DeleteThreadResponse:
-        """Remove a thread."""
+        """Delete a thread."""
         asked = parse(DeleteRequest, {"thread_id": request.thread_id, "request_id": request.request_id})
         deleted = await self._threads.delete(current_principal(), asked.thread_id, asked.request_id)
         return memory_pb2.DeleteThreadResponse(messages=deleted.messages, outputs=deleted.outputs)

@@ -1,1 +1,1 @@
-"""Context windows: what a turn is given of window, memories and profile."""
+"""Context of a turn: window, memories and profile."""

@@ -1,4 +1,4 @@
-"""The read policy: what each pathway reads before a turn, and which memories are worth showing beside the window."""
+"""The read policy: what each pathway reads before a turn, and which memories add to the window."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pathway(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadPolicy:
-    """The most a pathway reads: messages and their characters, memories and theirs, and whether the profile."""
+    """Limits of a pathway: messages and their characters, memories and theirs, and whether it reads the profile."""
 
     messages: int = 0
     characters: int = 0
@@ -36,7 +36,7 @@ class ReadPolicy:
     profile: bool = True
 
     def narrowed(self, messages: int, characters: int, memories: int) -> ReadPolicy:
-        """Return it with the bounds of a request, 0 for none, where those are narrower."""
+        """Return the policy with a request's limits, 0 for none, where they are lower."""
         return replace(
             self,
             messages=_narrower(self.messages, messages),
@@ -54,21 +54,21 @@ READ_POLICY: Final = {
 
 
 def query_of(window: Sequence[Message]) -> str:
-    """Return what to search for where nobody says: the newest words of the person, newest message first."""
+    """Return the default query: the person's latest words, newest message first."""
     newest = next((message.content for message in window if message.role == "user"), "")
     return newest[:MAX_QUERY_CHARS]
 
 
 def shown_elsewhere(memory: Memory, thread_id: str, sequences: Collection[int], of_profile: Collection[str]) -> bool:
-    """Return whether the window shows the turn a memory was said in, or the profile the field it was taken into."""
+    """Return True if the window shows the turn of a memory, or the profile the field taken from it."""
     in_window = memory.thread_id == thread_id and memory.sequence in sequences
     return in_window or memory.memory_id in of_profile
 
 
 def within(sizes: Sequence[int], most: int, characters: int) -> list[int]:
-    """Return the places, at most that many, of texts whose sizes together stay within the characters.
+    """Return the indices, at most ``most``, of texts whose total size stays within ``characters``.
 
-    One that is too large is passed over, and a smaller one after it may still fit.
+    A text that is too large is skipped, and a smaller one after it may still fit.
     """
     places: list[int] = []
     left = characters
@@ -84,7 +84,7 @@ def _narrower(own: int, asked: int) -> int:
 
 
 class BuildContextItem(EdgeModel):
-    """What a turn should know; 0 and empty leave it to the pathway."""
+    """A context request; 0 and empty leave a field to the pathway."""
 
     thread_id: Identifier
     pathway: Annotated[int, Field(ge=1, le=4)]

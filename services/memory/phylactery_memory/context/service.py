@@ -1,4 +1,4 @@
-"""What a turn should know, in one call: the window, the memories that matter and the profile, by pathway."""
+"""The context of a turn in one call: window, relevant memories and profile, by pathway."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from phylactery_memory.transcript.model import Message, Page
 from phylactery_memory.transcript.service import Transcript
 
 _MOST_MATCHES = 100
-"""What one search answers at most."""
+"""The maximum number of matches of one search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a turn asks for; 0 and empty leave it to the pathway."""
+    """A context request; 0 and empty leave a field to the pathway."""
 
     thread_id: str
     pathway: Pathway
@@ -36,7 +36,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a turn should know: messages oldest first, memories best first, the profile by name."""
+    """The context of a turn: messages oldest first, memories best first, the profile by name."""
 
     messages: Sequence[Message] = ()
     memories: Sequence[Match] = ()
@@ -47,10 +47,10 @@ class Context:
 
 
 class Contexts:
-    """Builds contexts for the principal each call names."""
+    """Builds contexts for each call's principal."""
 
     def __init__(self, transcript: Transcript, memories: Memories, profiles: Profiles, metrics: Metrics) -> None:
-        """Take the three layers and the instruments."""
+        """Read from the three layers and record to ``metrics``."""
         self._transcript = transcript
         self._memories = memories
         self._profiles = profiles
@@ -101,7 +101,7 @@ class Contexts:
         return await self._profiles.get(owner) if policy.profile else Profile()
 
     async def _search(self, owner: Principal, query: str, policy: ReadPolicy) -> Matches:
-        # More than are shown: some may stand in the window or in the profile already.
+        # More than are shown, because some may be in the window or the profile already.
         limit = min(policy.memories + policy.messages, _MOST_MATCHES)
         return await self._memories.search(owner, query, limit, Filter(at_us=self._memories.clock.now_us()))
 

@@ -1,8 +1,8 @@
-"""The keys outputs lie under: one data key per user, wrapped by the service's master key.
+"""Encryption keys of outputs: one data key per user, wrapped by the service's master key.
 
-Erasing a user's row of user_keys erases what was sealed under it, in backups too. The master key is in a file of its
-own, named by MEMORY_MASTER_KEY_FILE or made at the first start in <data_dir>/keys: one key a line, 32 bytes in
-base64url. The first one wraps; the others open what they wrapped before.
+Erasing a user's row of user_keys erases what was sealed under it, in backups too. The master key is in a separate file,
+named by MEMORY_MASTER_KEY_FILE or created at the first start in <data_dir>/keys: one key per line, 32 bytes in
+base64url. The first one wraps; the others unwrap what they wrapped before.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ _FOREIGN_WRITE = 0o022
 
 @dataclass(frozen=True, slots=True)
 class HeldKey:
-    """A user's key, ready to seal with."""
+    """A user's data key, unwrapped."""
 
     key_id: str
     vault: Vault
 
 
 class MasterKeys:
-    """The master keys of a service, the one that wraps first."""
+    """The master keys of a service; the first one wraps."""
 
     def __init__(self, keys: list[bytes]) -> None:
-        """Take the keys, at least one, 32 bytes each."""
+        """``keys`` has at least one key of 32 bytes."""
         self._boxes = {master_key_id(key): Box(key) for key in keys}
         self.active_id = master_key_id(keys[0])
 
     @property
     def ids(self) -> frozenset[str]:
-        """Return the name of every key."""
+        """The ids of all keys."""
         return frozenset(self._boxes)
 
     def wrap(self, owner: Principal, key_id: str, key: bytes) -> bytes:
@@ -58,12 +58,12 @@ class MasterKeys:
         return self._boxes[self.active_id].seal(key, _place(owner, key_id))
 
     def rewrap(self, owner: Principal, row: UserKey) -> bytes | None:
-        """Return a data key wrapped by the active key instead, None where it was altered. Raise Unavailable."""
+        """Return a data key rewrapped by the active key, None if it was altered. Raise Unavailable."""
         key = self.unwrap(owner, row)
         return None if key is None else self.wrap(owner, row.key_id, key)
 
     def unwrap(self, owner: Principal, row: UserKey) -> bytes | None:
-        """Return a data key, None where it was altered. Raise Unavailable where its master key is not here."""
+        """Return a data key, None if it was altered. Raise Unavailable if its master key is missing."""
         box = self._boxes.get(row.master_id)
         if box is None:
             raise Unavailable(
@@ -76,7 +76,7 @@ class MasterKeys:
 
 
 class UserKeys:
-    """The data keys of users, made when one is first needed."""
+    """The data keys of users, created on first use."""
 
     def __init__(self, store: KeyStore, masters: MasterKeys, clock: Clock) -> None:
         self._store = store
@@ -84,7 +84,7 @@ class UserKeys:
         self._clock = clock
 
     async def hold(self, owner: Principal) -> HeldKey:
-        """Return the owner's key, durable before this answers. Raise Unavailable OUTPUT_KEY_UNAVAILABLE."""
+        """Return the owner's key, durable on return. Raise Unavailable OUTPUT_KEY_UNAVAILABLE."""
         row = await self._store.get(owner)
         if row is None:
             key_id = new_id("key")
@@ -102,9 +102,9 @@ class UserKeys:
         return HeldKey(row.key_id, Vault(key))
 
     def opener(self, owner: Principal, key_id: str, row: UserKey | None) -> Opener:
-        """Return what opens an output sealed under key_id, empty for one older than sealing.
+        """Return the opener of an output sealed under key_id; empty means from before sealing.
 
-        An output whose key is gone or altered does not open. Raise Unavailable OUTPUT_KEY_UNAVAILABLE.
+        An output whose key is missing or altered does not open. Raise Unavailable OUTPUT_KEY_UNAVAILABLE.
         """
         if not key_id:
             return Unsealed()
@@ -114,7 +114,7 @@ class UserKeys:
 
 
 def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
-    """Return the keys of file, or those in the folder, made where there are none. Raise StartError."""
+    """Return the keys of ``file``, or those in the folder, created if missing. Raise StartError."""
     try:
         if file is None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
             if not file.exists():
                 _create(file)
             return _parse(file, _read(file, _FOREIGN))
-        return _parse(file, _read(file, _FOREIGN_WRITE))  # whoever mounts a secret decides who may read it
+        return _parse(file, _read(file, _FOREIGN_WRITE))  # the operator decides who may read a mounted secret
     except OSError as error:
         raise StartError(
             f"{file or folder}: the master key cannot be used ({error.strerror}); "
@@ -131,7 +131,7 @@ def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
 
 
 def warn_beside_data(folder: Path, file: Path | None) -> None:
-    """Say where the keys lie below the folder's parent, which is the data's: whoever takes it takes the keys along."""
+    """Warn if the keys are below the data folder: a copy of that folder then includes the keys."""
     file = file or folder / MASTER_FILE
     if file.resolve().is_relative_to(folder.parent.resolve()):
         _log.warning(
@@ -142,7 +142,7 @@ def warn_beside_data(folder: Path, file: Path | None) -> None:
 
 
 def master_key_id(key: bytes) -> str:
-    """Return a name of a master key that says nothing about it."""
+    """Return an id of a master key that reveals nothing about it."""
     return hashlib.sha256(b"phylactery-master-key-id\x00" + key).hexdigest()[:16]
 
 
@@ -151,7 +151,7 @@ def _place(owner: Principal, key_id: str) -> bytes:
 
 
 def _create(file: Path) -> None:
-    """Make a file with a new key: whole, durable, and only where there is none."""
+    """Create a file with a new key atomically and durably, unless it exists."""
     part = file.with_name(f".{file.name}.{secrets.token_hex(8)}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -159,7 +159,7 @@ def _create(file: Path) -> None:
             out.write(base64.urlsafe_b64encode(random_bytes(KEY_BYTES)).rstrip(b"=") + b"\n")
             out.flush()
             os.fsync(out.fileno())
-        with contextlib.suppress(FileExistsError):  # another process was faster: its key counts
+        with contextlib.suppress(FileExistsError):  # another process was first: its key is used
             os.link(part, file)
     finally:
         part.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The wrapped data keys of users in SQL, and which master keys wrapped one."""
+"""Wrapped data keys of users in SQL, and the master keys that wrapped them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from phylactery_memory.tables import master_keys, outputs, user_keys
 _THE_KEY = sa.select(user_keys).where(
     user_keys.c.tenant == sa.bindparam("tenant"), user_keys.c.subject == sa.bindparam("subject")
 )
-"""Built once: every read of an output asks for its key."""
+"""Built once: every read of an output needs its key."""
 _AT_ONCE = 200
-"""Keys wrapped again in one transaction."""
+"""Keys rewrapped per transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserKey:
-    """A user's wrapped data key, which master key wrapped it, and how many bytes of the quota are used."""
+    """A user's wrapped data key, the master key that wrapped it, and the bytes used of the quota."""
 
     key_id: str
     master_id: str
@@ -35,7 +35,7 @@ class UserKey:
 
 
 class KeyStore:
-    """Keeps the keys of users. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+    """The keys of users. Every method raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -45,16 +45,16 @@ class KeyStore:
         return await self._database.read_quickly(lambda connection: find(connection, owner))
 
     async def add(self, owner: Principal, row: UserKey, now_us: int) -> UserKey:
-        """Return the owner's key once it is durable: this one, or the one that was there first."""
+        """Return the owner's key once it is durable: this one, or the one stored first."""
         try:
             return await self._database.write(lambda connection: _add(connection, owner, row, now_us))
-        except IntegrityError:  # another replica was faster
+        except IntegrityError:  # another replica was first
             return await self._database.write(lambda connection: _add(connection, owner, row, now_us))
 
     async def admit(self, active_id: str, ids: frozenset[str], now_us: int) -> None:
-        """Note the master key that wraps from now on.
+        """Record the active master key.
 
-        Raise StartError where the database knows a master key that is not among ids.
+        Raise StartError if the database knows a master key that is not among ids.
         """
 
         def work(connection: Connection) -> None:
@@ -70,14 +70,14 @@ class KeyStore:
 
         try:
             await self._database.write(work)
-        except IntegrityError:  # a replica noted its own at the same moment
+        except IntegrityError:  # a replica recorded its own concurrently
             await self._database.write(work)
 
     async def rewrap(self, active_id: str, again: Callable[[Principal, UserKey], bytes | None]) -> int:
-        """Wrap keys again that lie under a master key noted before the active one; return how many.
+        """Rewrap keys under a master key recorded before the active one; return their number.
 
-        again answers a key as the active master key wraps it, or None to leave it as it is. A master key that wraps
-        nothing any more is forgotten, so that it may leave the service's file.
+        ``again`` returns a key wrapped by the active master key, or None to leave it unchanged. A master key that wraps
+        nothing any more is deleted, so that it may be removed from the service's file.
         """
         wrapped, after = 0, ("", "")
         while rows := await self._database.read(partial(_under_older, active_id=active_id, after=after)):
@@ -95,7 +95,7 @@ def find(connection: Connection, owner: Principal) -> UserKey | None:
 
 
 def own(owner: Principal) -> tuple[sa.ColumnElement[bool], ...]:
-    """Return what picks the owner's row."""
+    """Return the conditions that select the owner's row."""
     return user_keys.c.tenant == owner.tenant, user_keys.c.subject == owner.subject
 
 
@@ -120,13 +120,13 @@ def _add(connection: Connection, owner: Principal, row: UserKey, now_us: int) ->
 
 
 def _older(active_id: str) -> sa.ColumnElement[bool]:
-    """Return what picks the master keys noted before the active one: replicas that change over never undo another."""
+    """Return the condition for master keys older than the active one: replicas being replaced never undo another."""
     active = sa.select(master_keys.c.create_us).where(master_keys.c.master_id == active_id).scalar_subquery()
     return master_keys.c.create_us < active
 
 
 def _under_older(connection: Connection, active_id: str, after: tuple[str, str]) -> Sequence[Row[Any]]:
-    """Return keys under a master key noted before the active one, or forgotten: a replica may still use that one."""
+    """Return keys under a master key that is older than the active one, or deleted but still used by a replica."""
     noted = connection.scalars(sa.select(master_keys.c.master_id)).all()
     if active_id not in noted:
         return ()
@@ -151,7 +151,7 @@ def _rewrap(
         owner = Principal(row.subject, row.tenant, frozenset())
         key = UserKey(row.key_id, row.master_id, bytes(row.wrapped), row.used_bytes)
         wrapped = again(owner, key)
-        if wrapped is not None:  # of a user who was erased since, or has another key by now, no row is found
+        if wrapped is not None:  # no row matches if the user was erased or has another key by now
             same = user_keys.c.key_id == key.key_id, user_keys.c.master_id == key.master_id
             values = {"wrapped": wrapped, "master_id": active_id}
             done += connection.execute(sa.update(user_keys).where(*own(owner), *same).values(**values)).rowcount

@@ -1,6 +1,6 @@
-"""Vectors from an OpenAI-compatible endpoint, where one is set. It adds to what words find and never fails a call.
+"""Vectors from an optional OpenAI-compatible endpoint. They supplement word search and never fail a call.
 
-What is written while it does not answer is found by words until housekeeping has embedded it.
+Memories written while it is unavailable are found by words until housekeeping has embedded them.
 """
 
 from __future__ import annotations
@@ -18,59 +18,59 @@ from phylactery_memory.memories.pending_vectors import PendingVectors
 from phylactery_memory.retrieval.vectors import Vector, unit
 
 BATCHES_A_ROUND: Final = 50
-"""What a round embeds at most, so that the rest of housekeeping has its turn."""
+"""Limit per housekeeping round, so that its other work gets its turn."""
 _MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _log = get_logger("embeddings")
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """One vector for each text, or none and why."""
+    """One vector per text, or none and the reason."""
 
     vectors: Sequence[Vector] = ()
     skipped: str = ""
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of one model."""
+    """Converts texts into vectors of one model."""
 
     model: str
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Return a unit vector for each text; never raises."""
+        """Return a unit vector per text; never raises."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 
 class NoEmbeddings:
-    """What stands where no endpoint is set: words alone find."""
+    """The embedder used without an endpoint: search is by words only."""
 
     model = ""
 
     async def embed(self, _texts: Sequence[str]) -> Embedded:
-        """Return no vectors, and no reason, for none were asked for."""
+        """Return no vectors and no reason, because none are configured."""
         return Embedded()
 
     async def close(self) -> None:
-        """Have nothing to let go of."""
+        """No-op."""
 
 
 class HttpEmbeddings:
-    """Asks POST <url> with {"model", "input"}, as OpenAI's /v1/embeddings is asked."""
+    """Embeddings from POST <url> with {"model", "input"}, as in OpenAI's /v1/embeddings."""
 
     def __init__(self, url: str, model: str, key: str, timeout_seconds: float) -> None:
-        """Take the full address of the endpoint; key is sent as a bearer token where it is not empty."""
+        """``url`` is the endpoint's full address; a non-empty ``key`` is sent as a bearer token."""
         self.model = model
         self._url = url
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        # Whatever proxies the environment names are not for an address the operator wrote down.
+        # Proxies from the environment must not apply to an address that the operator configured.
         self._client = httpx.AsyncClient(headers=headers, timeout=timeout_seconds, trust_env=False)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Return a unit vector for each text, or why there is none: the endpoint's own words stay out of it."""
+        """Return a unit vector per text, or the reason for none, without the endpoint's own words."""
         try:
             async with self._client.stream(
                 "POST", self._url, json={"model": self.model, "input": list(texts)}
@@ -96,7 +96,7 @@ class HttpEmbeddings:
 
 
 async def _bounded(response: httpx.Response) -> bytes:
-    """Return the body. Raise ValueError where it is larger than any answer of vectors."""
+    """Return the body. Raise ValueError if it is larger than any valid response."""
     body = bytearray()
     async for part in response.aiter_bytes():
         body += part
@@ -106,17 +106,17 @@ async def _bounded(response: httpx.Response) -> bytes:
 
 
 class LateVectors:
-    """Embeds the memories that were written while the endpoint did not answer."""
+    """Embeds memories that were written while the endpoint was unavailable."""
 
     def __init__(self, pending: PendingVectors, embedder: Embedder, clock: Clock) -> None:
         self._pending, self._embedder, self._clock = pending, embedder, clock
 
     async def embed_due(self) -> int:
-        """Return how many memories got their vector; stop where the endpoint still does not answer.
+        """Embed due memories and return their number; stop if the endpoint is still unavailable.
 
-        Each batch is claimed by putting it off, so a replica that works or dies beside this one does no harm, and texts
-        that the endpoint refuses come back later, in ever smaller batches, and let the others through. Raise
-        Unavailable where the database fails.
+        Each batch is claimed by postponing it, so a replica that works or dies concurrently does no harm. Texts that
+        the endpoint refuses are retried later in ever smaller batches and do not block the others. Raise Unavailable if
+        the database fails.
         """
         embedded = 0
         for _ in range(BATCHES_A_ROUND if self._embedder.model else 0):
@@ -132,7 +132,7 @@ class LateVectors:
 
 
 def _vectors(body: bytes, wanted: int) -> list[Vector]:
-    """Return the vectors in the order of their texts. Raise ValueError, KeyError or TypeError where it is none."""
+    """Return the vectors in the order of their texts. Raise ValueError, KeyError or TypeError if invalid."""
     rows: list[Any] = json.loads(body)["data"]
     by_index = {int(row["index"]): unit(row["embedding"]) for row in rows}
     if sorted(by_index) != list(range(wanted)):

@@ -1,7 +1,7 @@
-"""The words, records and vectors of one user's memories, as blocks of bytes in SQL.
+"""One user's index of words, records and vectors, as blocks of bytes in SQL.
 
-A write rewrites the newest block of each of its terms; a removal leaves nothing of its document in any block. Whoever
-writes holds the lock on the owner's row, so that two writers never rewrite the same block.
+A write rewrites the newest block of each of its terms; a removal leaves nothing of its document in any block. Writers
+hold the lock on the owner's row, so that no two of them rewrite the same block.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from phylactery_memory.retrieval.vectors import VECTOR_BLOCK, Vector, pack_vecto
 from phylactery_memory.tables import memory_postings, memory_records, memory_vectors
 
 _AT_ONCE = 500
-"""Terms to a statement: both databases bound how many values one may hold."""
+"""Terms per statement: both databases limit its number of parameters."""
 _RECORDS = Query(
     sa.select(memory_records.c.body)
     .where(memory_records.c.owner_id == sa.bindparam("of_owner"))
@@ -40,7 +40,7 @@ _RECORDS = Query(
 
 
 def add(connection: Connection, owner_id: int, new: Sequence[Memory]) -> None:
-    """Add memories whose numbers are above every number there is."""
+    """Add memories with numbers above all existing ones."""
     postings: dict[int, dict[str, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
     records: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for memory in new:
@@ -58,7 +58,7 @@ def add(connection: Connection, owner_id: int, new: Sequence[Memory]) -> None:
 
 
 def replace_record(connection: Connection, memory: Memory, owner_id: int) -> None:
-    """Bring a memory's record up to date; its words are what they were."""
+    """Update a memory's record; its words are unchanged."""
     block = memory.number // RECORD_BLOCK
     standing = _record_block(connection, owner_id, block) or b""
     rows = np.frombuffer(standing, dtype=RECORD).copy()
@@ -68,7 +68,7 @@ def replace_record(connection: Connection, memory: Memory, owner_id: int) -> Non
 
 
 def remove(connection: Connection, owner_id: int, memory: Memory) -> None:
-    """Remove a memory's record, its words and its vectors: what is left is as if it had never been there."""
+    """Remove a memory's record, words and vectors, without trace."""
     block = memory.number // RECORD_BLOCK
     standing = _record_block(connection, owner_id, block)
     if standing is not None:
@@ -84,7 +84,7 @@ def records(connection: Connection, owner_id: int) -> Records:
 
 
 def postings(connection: Connection, owner_id: int, terms: Iterable[str]) -> Mapping[str, Records]:
-    """Return the postings of those terms that any of the owner's memories holds."""
+    """Return the postings of those terms that occur in the owner's memories."""
     bodies: dict[str, list[bytes]] = defaultdict(list)
     for part in _parts(sorted(terms)):
         rows = connection.execute(
@@ -98,7 +98,7 @@ def postings(connection: Connection, owner_id: int, terms: Iterable[str]) -> Map
 
 
 def add_vectors(connection: Connection, owner_id: int, model: str, vectors: Mapping[int, Vector]) -> None:
-    """Add the vectors a model gave, by the numbers of their memories; one that stands is replaced."""
+    """Add a model's vectors by their memories' numbers, replacing existing ones."""
     blocks: dict[int, dict[int, Vector]] = defaultdict(dict)
     for number in sorted(vectors):
         blocks[number // VECTOR_BLOCK][number] = vectors[number]

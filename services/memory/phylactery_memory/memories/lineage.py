@@ -1,4 +1,4 @@
-"""Looks up what a memory says it was made from: the caller's own messages and outputs."""
+"""Lookup of a memory's lineage: the caller's own messages and outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRUST_OF_ROLE = {"user": Trust.USER, "assistant": Trust.ASSISTANT, "tool": Trus
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What stands behind a lineage, and where its first message was said; thread_id is empty where none is one."""
+    """The evidence of a lineage, and the place of its first message; thread_id is empty without a message."""
 
     evidence: Sequence[Evidence]
     thread_id: str = ""
@@ -27,7 +27,7 @@ class Found:
 
 
 def find(connection: Connection, owner: Principal, lineage: Sequence[Origin]) -> Found:
-    """Return what stands behind a lineage. Raise FailedPrecondition LINEAGE_NOT_FOUND where something does not."""
+    """Return the evidence of a lineage. Raise FailedPrecondition LINEAGE_NOT_FOUND if an origin does not exist."""
     evidence: list[Evidence] = []
     thread_id, sequence = "", 0
     for index, origin in enumerate(lineage):

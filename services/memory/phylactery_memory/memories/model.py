@@ -1,6 +1,6 @@
-"""Memories: what one is, when the same text is the same memory, and which fact retires which.
+"""Memories: fields, identity by text, and which fact retires which.
 
-Times are microseconds since the epoch; what still holds ends NEVER.
+Times are microseconds since the epoch; a current memory ends at NEVER.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ THE_USER: Final = "user"
 
 
 class Layer(IntEnum):
-    """Where a memory is read from."""
+    """The layer a memory is read from."""
 
     SEMANTIC = 1
     PROFILE = 2
 
 
 class Kind(IntEnum):
-    """What sort of thing a memory says."""
+    """The kind of statement a memory makes."""
 
     FACT = 1
     PREFERENCE = 2
@@ -38,7 +38,7 @@ class Kind(IntEnum):
 
 
 class Source(IntEnum):
-    """Who said a text first."""
+    """The original source of a text."""
 
     USER = 1
     ASSISTANT = 2
@@ -49,7 +49,7 @@ class Source(IntEnum):
 
 
 class Trust(IntEnum):
-    """How far a text may be believed, ascending."""
+    """Levels of trust in a text, ascending."""
 
     UNTRUSTED = 1
     ASSISTANT = 2
@@ -69,7 +69,7 @@ TRUST_OF_SOURCE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """One thing a memory was made from: a message of a thread, or an output's pointer."""
+    """One origin of a memory: a message of a thread, or an output's pointer."""
 
     thread_id: str = ""
     message_id: str = ""
@@ -78,7 +78,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One thing remembered. number is its document in the user's index, 0 until it has one."""
+    """One remembered text. number is its document in the user's index, 0 until it has one."""
 
     memory_id: str
     text: str
@@ -103,25 +103,25 @@ class Memory:
 
     @property
     def content_hash(self) -> str:
-        """Return the hash its text is known by."""
+        """The hash of its text."""
         return content_hash(self.text)
 
     @property
     def etag(self) -> str:
-        """Return what a caller shows to change it as it last saw it."""
+        """The version a caller passes to change the memory as last read."""
         return f"r{self.revision}"
 
     @property
     def untrusted(self) -> bool:
-        """Return whether its text is data of a tool or the web, never an instruction."""
+        """True if its text is data of a tool or the web, never an instruction."""
         return self.trust == Trust.UNTRUSTED
 
     def terms(self) -> Terms:
-        """Return what it is indexed as: its words and those of the day it was said on."""
+        """Return its index terms: its words and those of its day."""
         return terms(f"{self.text}\n{day_words(self.valid_us)}")
 
     def record(self, length: int) -> tuple[int, ...]:
-        """Return its record in the index; length is its words."""
+        """Return its record in the index; length is its number of words."""
         thread = label(self.thread_id) if self.thread_id else 0
         return (
             self.number,
@@ -137,24 +137,24 @@ class Memory:
         )
 
     def changed(self, now_us: int, **changes: object) -> Memory:
-        """Return it with changes, as its next revision."""
+        """Return its next revision with changes applied."""
         return replace(self, **changes, revision=self.revision + 1, update_us=now_us)  # type: ignore[arg-type]
 
 
 def content_hash(text: str) -> str:
-    """Return the hash of a text as every contract writes it."""
+    """Return the hash of a text in the form used by every contract."""
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def not_found(memory_id: str) -> NotFound:
-    """Return the one error for a memory nobody has and for one somebody else has."""
+    """Return the same error for an unknown memory and for another user's."""
     return NotFound(
         "MEMORY_NOT_FOUND", f"there is no memory '{memory_id}' for this caller", metadata={"memory_id": memory_id}
     )
 
 
 def check_etag(memory: Memory, etag: str) -> None:
-    """Raise Aborted MEMORY_CHANGED unless the memory is as the caller last saw it."""
+    """Raise Aborted MEMORY_CHANGED unless the memory is unchanged since the caller read it."""
     if etag != memory.etag:
         raise Aborted(
             "MEMORY_CHANGED",
@@ -164,9 +164,9 @@ def check_etag(memory: Memory, etag: str) -> None:
 
 
 def repeated(standing: Memory, new: Memory) -> Memory:
-    """Return what a memory becomes when its text is written again: itself, or that of a source trusted more.
+    """Return a memory after its text was written again: unchanged, or with a more trusted source.
 
-    What a tool or the web said is confirmed by the person alone: the agent may only be quoting it.
+    A text from a tool or the web is confirmed only by the person: the agent may merely be quoting it.
     """
     if new.trust <= standing.trust or (standing.untrusted and new.trust < Trust.USER):
         return standing
@@ -176,11 +176,11 @@ def repeated(standing: Memory, new: Memory) -> Memory:
 
 
 def succeed(new: Memory, facts: Sequence[Memory]) -> tuple[Memory, list[Memory]]:
-    """Place a fact among those of the same user, about and attribute; return it and those it retires.
+    """Insert a fact among those with the same user, about and attribute; return it and those it retires.
 
-    One value holds at a time: what holds when the new one begins ends there, and the new one ends where the next
-    begins that is trusted no less; whatever trusted less begins in between never holds. What is trusted more is never
-    retired; the new text then stands beside it without the attribute.
+    One value holds at a time. The fact that holds when the new one begins ends there. The new one ends where the next
+    fact of at least equal trust begins; less trusted facts that begin in between are retired. A more trusted fact is
+    never retired: the new text is then kept without the attribute.
     """
     holding = [fact for fact in facts if fact.valid_us <= new.valid_us < fact.invalid_us]
     if any(fact.trust > new.trust for fact in holding):
@@ -199,9 +199,9 @@ def succeed(new: Memory, facts: Sequence[Memory]) -> tuple[Memory, list[Memory]]
 
 
 def supersede(new: Memory, named: Memory) -> tuple[Memory, list[Memory]]:
-    """Let a new memory retire the one it names; return both as they are then.
+    """Make a new memory retire the one it names; return both with their changes.
 
-    Raise FailedPrecondition MEMORY_SUPERSEDED where that one holds no more, MEMORY_TRUSTED_MORE where it is trusted
+    Raise FailedPrecondition MEMORY_SUPERSEDED if the named one no longer holds, MEMORY_TRUSTED_MORE if it is trusted
     more than the new one.
     """
     if named.invalid_us <= new.valid_us:
@@ -216,7 +216,7 @@ def supersede(new: Memory, named: Memory) -> tuple[Memory, list[Memory]]:
 
 
 def superseded(memory: Memory) -> FailedPrecondition:
-    """Return the error for a memory that holds no more."""
+    """Return the error for a memory that no longer holds."""
     return FailedPrecondition(
         "MEMORY_SUPERSEDED",
         f"memory '{memory.memory_id}' holds no more; write what holds now as a new memory",

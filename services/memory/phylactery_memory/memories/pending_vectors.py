@@ -1,4 +1,4 @@
-"""Memories that wait for their vector, in SQL: a row comes with its memory and goes with it, or with its vector."""
+"""Memories without a vector, in SQL. A row is removed with its memory, or once it has a vector."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from phylactery_memory.retrieval.vectors import Vector
 from phylactery_memory.tables import memory_owners, pending_vectors, user_memory
 
 BATCH: Final = 32
-"""Memories to a request. Each failure halves it for those in it: a text that the endpoint refuses ends up alone."""
+"""Memories per request. Each failure halves it for its members, so a text that the endpoint refuses ends up alone."""
 BATCH_CHARACTERS: Final = 32_000
-"""Characters to a request, one memory aside: an endpoint has to answer within its timeout."""
+"""Characters per request beyond the first memory: an endpoint must respond within its timeout."""
 FIRST_WAIT_US: Final = 60 * MICROSECONDS
 LONGEST_WAIT_US: Final = 3_600 * MICROSECONDS
-"""How long a memory waits after its first failure, and at most; every failure doubles it."""
+"""The longest wait of a memory, also after its first failure; every failure doubles the wait."""
 _DOUBLINGS: Final = 6
 
 _ITS_MEMORY = sa.and_(
@@ -48,7 +48,7 @@ _CLAIMED = _DUE.with_for_update(of=pending_vectors, skip_locked=True)
 
 @dataclass(frozen=True, slots=True)
 class PendingVector:
-    """A memory that waits for its vector. memory_id tells it from one that has its numbers after an erasure."""
+    """A memory without a vector. memory_id distinguishes it from one that reuses its numbers after an erasure."""
 
     owner_id: int
     number: int
@@ -58,19 +58,19 @@ class PendingVector:
 
 
 def add(connection: Connection, owner_id: int, memory: Memory) -> None:
-    """Note that a memory, which stands, have no vector yet."""
+    """Record that an existing memory has no vector yet."""
     row = {"owner_id": owner_id, "number": memory.number, "tries": 0, "due_us": memory.create_us}
     connection.execute(sa.insert(pending_vectors).values(**row))
 
 
 class PendingVectors:
-    """The queue. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+    """The queue. Every method raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def claim(self, now_us: int) -> Sequence[PendingVector]:
-        """Return some that are due, put off as if they had failed, so that no other replica takes them meanwhile."""
+        """Return some due memories, postponed as if they had failed, so that no other replica takes them meanwhile."""
 
         def work(connection: Connection) -> Sequence[PendingVector]:
             batch = _batch(
@@ -89,11 +89,11 @@ class PendingVectors:
             return batch
 
         if not await self._database.read(lambda connection: connection.execute(_DUE, {"now_us": now_us}).first()):
-            return ()  # mostly so, and then there is nothing to write
+            return ()  # the usual case, without a write
         return await self._database.write(work)
 
     async def settle(self, model: str, found: Sequence[tuple[PendingVector, Vector]]) -> int:
-        """Keep the vectors of those that still stand and still wait; return how many that were."""
+        """Store the vectors of memories that still exist and still wait; return their number."""
         by_owner: dict[int, list[tuple[PendingVector, Vector]]] = defaultdict(list)
         for one, vector in found:
             by_owner[one.owner_id].append((one, vector))
@@ -106,7 +106,7 @@ class PendingVectors:
 
 
 def _settle(connection: Connection, owner_id: int, model: str, found: Sequence[tuple[PendingVector, Vector]]) -> int:
-    # Whoever writes to the user's blocks holds this row; where they are erased there is none.
+    # Every writer to the user's blocks holds this row; after an erasure it does not exist.
     connection.execute(
         sa.select(memory_owners.c.owner_id).where(memory_owners.c.owner_id == owner_id).with_for_update()
     )
@@ -122,7 +122,7 @@ def _settle(connection: Connection, owner_id: int, model: str, found: Sequence[t
 
 
 def _batch(due: Sequence[PendingVector]) -> Sequence[PendingVector]:
-    """Return the first of those that are due, as many as one request may hold."""
+    """Return the first due memories, as many as one request may hold."""
     batch: list[PendingVector] = []
     most, characters = BATCH, 0
     for one in due:

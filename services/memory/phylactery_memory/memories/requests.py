@@ -1,4 +1,4 @@
-"""What is asked of memories."""
+"""Validated requests of the memory RPCs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Etag = Annotated[str, Field(max_length=128)]
 
 
 class OriginItem(EdgeModel):
-    """One thing a memory was made from: a message, or an output's pointer."""
+    """One origin of a memory: a message, or an output's pointer."""
 
     thread_id: OptionalIdentifier
     message_id: OptionalIdentifier
@@ -59,7 +59,7 @@ class WriteMemoryItem(EdgeModel):
 
 
 class SearchMemoriesItem(EdgeModel):
-    """A query; 0 and empty ask nothing."""
+    """A query; 0 and empty fields do not filter."""
 
     query: Annotated[str, Field(min_length=1, max_length=2_000)]
     limit: Annotated[int, Field(ge=0, le=100)]
@@ -72,7 +72,7 @@ class SearchMemoriesItem(EdgeModel):
 
 
 class ListMemoriesItem(EdgeModel):
-    """A page of memories; 0 and empty ask nothing."""
+    """A page of memories; 0 and empty fields do not filter."""
 
     page_size: Annotated[int, Field(ge=0, le=200)]
     page_token: PageToken
@@ -86,13 +86,13 @@ class ListMemoriesItem(EdgeModel):
 
 
 class MaskItem(EdgeModel):
-    """Which fields of an update count."""
+    """The field mask of an update."""
 
     paths: Annotated[list[Literal["text", "kind", "importance", "invalid_at"]], Field(min_length=1, max_length=4)]
 
 
 class UpdateMemoryItem(EdgeModel):
-    """What to change of a memory; update_mask says which of the fields count."""
+    """Changes to a memory; update_mask names the fields that apply."""
 
     memory_id: Identifier
     etag: Annotated[str, Field(min_length=1, max_length=128)]
@@ -112,7 +112,7 @@ class UpdateMemoryItem(EdgeModel):
 
 
 class ForgetMemoryItem(EdgeModel):
-    """Names a memory to remove."""
+    """A memory to remove."""
 
     memory_id: Identifier
     etag: Etag

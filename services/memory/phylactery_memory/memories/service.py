@@ -1,4 +1,4 @@
-"""What the service does with memories: decide and write, find, list, change, forget."""
+"""Memories: decide and write, search, list, change, forget."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from phylactery_memory.retrieval.words import terms
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to change of a memory: None leaves it. invalid_us NEVER makes it hold again."""
+    """Changes to a memory; None leaves a field unchanged. invalid_us NEVER makes it current again."""
 
     text: str | None = None
     kind: Kind | None = None
@@ -61,7 +61,7 @@ def standing_memory(shelf: Shelf, memory_id: str) -> Memory:
 
 
 def known(shelf: Shelf, new: Memory) -> Memory | None:
-    """Return the memory a text is already: one that holds when the new one begins, or one nothing would retire."""
+    """Return the existing memory that a new text repeats: one current when the new one begins, or never retired."""
     for memory in shelf.same_text(new.content_hash):
         holds = memory.valid_us <= new.valid_us < memory.invalid_us
         if (holds or (memory.invalid_us == NEVER and not new.attribute)) and not _is_less(memory, new):
@@ -70,12 +70,12 @@ def known(shelf: Shelf, new: Memory) -> Memory | None:
 
 
 def _is_less(standing: Memory, new: Memory) -> bool:
-    """Return whether an untrusted text was kept alongside the fact it states, which the new memory now sets."""
+    """Return True if an untrusted text was kept without the attribute that the new memory now sets."""
     return bool(new.attribute) and standing.attribute != new.attribute and repeated(standing, new) is not standing
 
 
 def outdone(shelf: Shelf, new: Memory) -> list[Memory]:
-    """Return the memories of the same text that the new one makes idle, retired."""
+    """Return, retired, the memories of the same text that the new one makes redundant."""
     twins = shelf.same_text(new.content_hash) if new.attribute else []
     return [
         retired
@@ -86,7 +86,7 @@ def outdone(shelf: Shelf, new: Memory) -> list[Memory]:
 
 
 def check_current(facts: Sequence[Memory], wanted: str, at_us: int) -> None:
-    """Raise Aborted MEMORY_CHANGED unless the fact that holds has the hash the caller last saw."""
+    """Raise Aborted MEMORY_CHANGED unless the current fact has the hash the caller last saw."""
     holding = [fact for fact in facts if fact.valid_us <= at_us < fact.invalid_us]
     if not any(fact.content_hash == wanted for fact in holding):
         raise Aborted(
@@ -97,7 +97,7 @@ def check_current(facts: Sequence[Memory], wanted: str, at_us: int) -> None:
 
 
 def changed(shelf: Shelf, standing: Memory, change: Change, now_us: int) -> Memory:
-    """Return the memory with its changes, text aside. Raise InvalidArgument, FailedPrecondition."""
+    """Return the memory with its changes except the text. Raise InvalidArgument, FailedPrecondition."""
     changes: dict[str, object] = {}
     if change.kind is not None:
         changes["kind"] = change.kind
@@ -139,24 +139,24 @@ MAX_PAGE_CHARACTERS = 500_000
 
 
 class Profile(Protocol):
-    """Takes a stable preference in the transaction its memory is written in."""
+    """Accepts a stable preference in the transaction that writes its memory."""
 
     def take(self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory) -> None:
-        """Set the field; memory is where it comes from."""
+        """Set the field from a memory."""
         ...
 
     def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
-        """Remove what was taken from a memory that is forgotten or changed."""
+        """Remove what was taken from a memory that was forgotten or changed."""
         ...
 
     def end(self, connection: Connection, owner: Principal, memory: Memory) -> None:
-        """End what was taken from a memory, where it still holds, when the memory ends."""
+        """End what was taken from a memory, if it is still current, when the memory ends."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text somebody would have remembered. valid_us None is now; empty and 0 leave it to the policy."""
+    """A text to be remembered. valid_us None means now; empty and 0 leave a field to the policy."""
 
     text: str
     source: Source
@@ -176,7 +176,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a draft: memory is None where nothing is kept."""
+    """The outcome of a draft; memory is None if nothing was kept."""
 
     decision: Decision
     memory: Memory | None = None
@@ -186,7 +186,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A memory found and what it is ranked by."""
+    """A found memory and its score."""
 
     memory: Memory
     score: float
@@ -194,7 +194,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What a search found, best first."""
+    """The results of a search, best first."""
 
     matches: Sequence[Match] = ()
     embedding_skipped: str = ""
@@ -202,14 +202,14 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """One page of memories; next_before is the number to go on before, 0 at the end."""
+    """A page of memories; next_before is the number to continue before, 0 at the end."""
 
     memories: Sequence[Memory] = ()
     next_before: int = 0
 
 
 class Memories:
-    """Keeps what is remembered about the principal each call names."""
+    """Stores and searches the memories of each call's principal."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class Memories:
         profile: Profile | None = None,
         metrics: Metrics | None = None,
     ) -> None:
-        """Take store, vectors, time, the most memories a user may have, and profile and metrics where there are."""
+        """``limit`` is the maximum number of memories per user; profile and metrics are optional."""
         self.clock = clock
         self._store = store
         self._embedder = embedder
@@ -230,7 +230,7 @@ class Memories:
         self._metrics = metrics
 
     async def write(self, owner: Principal, draft: Draft) -> Written:
-        """Decide what a text is worth keeping as, and keep it so once it is durable.
+        """Apply the write policy to a text and store it; return once it is durable.
 
         Raise PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, MEMORY_SUPERSEDED, MEMORY_TRUSTED_MORE, NotFound,
         Aborted MEMORY_CHANGED, ResourceExhausted MEMORY_LIMIT, Unavailable.
@@ -260,7 +260,7 @@ class Memories:
         embedded = await self._embedder.embed([draft.text])
 
         def work(shelf: Shelf) -> Written:
-            lineage.find(shelf.connection, owner, draft.lineage)  # it may have been erased while vectors were made
+            lineage.find(shelf.connection, owner, draft.lineage)  # it may have been erased while vectors were computed
             return self._write(shelf, draft, decision, memory, embedded)
 
         written = await self._store.write(owner, work)
@@ -280,7 +280,7 @@ class Memories:
         return Matches(found or (), embedded.skipped)
 
     async def page(self, owner: Principal, wanted: Filter, *, before: int | None, page_size: int) -> MemoryPage:
-        """Return memories with a number under before (None from the newest), the last written first; 0 means 50.
+        """Return memories numbered below ``before`` (None: from the newest), newest first; page_size 0 means 50.
 
         Raise PermissionDenied, Unavailable.
         """
@@ -297,9 +297,9 @@ class Memories:
         return MemoryPage(page, page[-1].number if len(found) > count else 0)
 
     async def update(self, owner: Principal, memory_id: str, etag: str, change: Change) -> Memory:
-        """Change a memory that is as the caller last saw it; a changed text is a new memory that supersedes it.
+        """Change a memory if it is unchanged since the caller read it; a new text supersedes it as a new memory.
 
-        What the operator said only an operator changes. Raise PermissionDenied, NotFound, Aborted MEMORY_CHANGED,
+        Only an operator changes what the operator said. Raise PermissionDenied, NotFound, Aborted MEMORY_CHANGED,
         InvalidArgument MEMORY_SECRET or INVALID_REQUEST, FailedPrecondition MEMORY_SUPERSEDED, ResourceExhausted
         MEMORY_LIMIT, Unavailable.
         """
@@ -351,7 +351,7 @@ class Memories:
             self._metrics.wrote(layer)
 
     def _drop(self, shelf: Shelf, memory_id: str) -> None:
-        """Remove from the profile what came of a memory."""
+        """Remove what the profile took from a memory."""
         if self._profile is not None:
             self._profile.drop(shelf.connection, shelf.owner, memory_id)
 
@@ -378,7 +378,7 @@ class Memories:
 
     def _write(self, shelf: Shelf, draft: Draft, decision: Decision, memory: Memory, embedded: Embedded) -> Written:
         facts = shelf.facts(memory.about, memory.attribute) if memory.attribute else []
-        if draft.valid_us is None:  # said now, so after whatever was said before, though the clock was set back
+        if draft.valid_us is None:  # said now, so after everything said before, even if the clock was set back
             memory = replace(memory, valid_us=max(memory.valid_us, *(fact.create_us for fact in facts), 0))
         if draft.if_content_hash:
             check_current(facts, draft.if_content_hash, memory.valid_us)
@@ -419,7 +419,7 @@ class Memories:
         return kept
 
     def _hand_over(self, shelf: Shelf, decision: Decision, memory: Memory) -> None:
-        """Give the profile what it takes, unless what was written is past or stands without its attribute."""
+        """Pass a memory to the profile, unless it is in the past or was kept without its attribute."""
         current = memory.invalid_us == NEVER and memory.attribute and memory.about == THE_USER
         if self._profile is not None and decision.profile is not None and current:
             self._profile.take(

@@ -1,6 +1,6 @@
-"""Memories of users in SQL, with their index. Whoever asks names the principal, so no caller reaches another's row.
+"""Memories of users in SQL, with their index. The principal is part of every query.
 
-Every write locks the owner's row first: what is read then is what is written on, also with several replicas.
+Every write locks the owner's row first, so that it is based on what it read, also with several replicas.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OWNER, _LOCKED_OWNER = Query(_owner), Query(_owner.with_for_update())
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which memories are asked for; 0, empty and None ask nothing. at_us None asks for what holds no more too."""
+    """The filter of a query; 0, empty and None do not filter. at_us None includes memories that no longer hold."""
 
     at_us: int | None = None
     thread_id: str = ""
@@ -47,7 +47,7 @@ class Filter:
 
 
 class Shelf:
-    """One user's memories inside one transaction. Made by MemoryStore; for writing, with the owner's row locked."""
+    """One user's memories inside one transaction. Created by MemoryStore; for writing, with the owner's row locked."""
 
     def __init__(self, connection: Connection, owner: Principal, row: Record) -> None:
         self.connection = connection
@@ -65,15 +65,15 @@ class Shelf:
         return self._all(user_memory.c.content_hash == content_hash)
 
     def facts(self, about: str, attribute: str) -> list[Memory]:
-        """Return every memory that says this of that, the oldest first."""
+        """Return every memory with this attribute of this subject, the oldest first."""
         return self._all(user_memory.c.about == about, user_memory.c.attribute == attribute)
 
     def by_number(self, numbers: Sequence[int]) -> dict[int, Memory]:
-        """Return memories by their numbers in the index."""
+        """Return memories by their index numbers."""
         return {memory.number: memory for memory in self._all(user_memory.c.number.in_(numbers))}
 
     def page(self, wanted: Filter, *, before: int | None, limit: int) -> list[Memory]:
-        """Return the memories asked for with a number under before (None for all), the last written first."""
+        """Return matching memories numbered below ``before`` (None for all), most recently written first."""
         conditions = _conditions(wanted)
         if before is not None:
             conditions.append(user_memory.c.number < before)
@@ -96,7 +96,7 @@ class Shelf:
         return numbered
 
     def put(self, memory: Memory) -> None:
-        """Bring a memory that stands up to date; its text and valid_us never change."""
+        """Update an existing memory; its text and valid_us never change."""
         row = _row(self.owner_id, memory)
         self.connection.execute(
             sa.update(user_memory)
@@ -116,7 +116,7 @@ class Shelf:
         self._save()
 
     def rebuild(self) -> None:
-        """Make the index of words anew from the texts."""
+        """Rebuild the index of words from the texts."""
         for table in (memory_postings, memory_records):
             self.connection.execute(sa.delete(table).where(table.c.owner_id == self.owner_id))
         after = 0
@@ -147,7 +147,7 @@ class Shelf:
 
 
 class MemoryStore:
-    """Keeps memories of their owners. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+    """The memories of their owners. Every method raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -157,11 +157,11 @@ class MemoryStore:
         try:
             return await self._database.write(lambda connection: work(_locked(connection, owner)))
         except IntegrityError:
-            # Another replica made the owner's row between our look and our insert: now it can be locked.
+            # Another replica created the owner's row between our read and our insert: it can be locked now.
             return await self._database.write(lambda connection: work(_locked(connection, owner)))
 
     async def read(self, owner: Principal, work: Callable[[Shelf], T]) -> T | None:
-        """Run work on the owner's memories as they are at one moment; None where there never was one."""
+        """Run work on a snapshot of the owner's memories; None if there was never one."""
 
         def run(connection: Connection) -> T | None:
             row = _OWNER.one(connection, _named(owner))
@@ -170,7 +170,7 @@ class MemoryStore:
         return await self._database.read(run)
 
     async def ask(self, work: Callable[[Connection], T]) -> T:
-        """Run work that reads other tables than these."""
+        """Run read-only work that reads other tables than these."""
         return await self._database.read(work)
 
 

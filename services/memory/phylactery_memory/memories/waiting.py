@@ -1,4 +1,4 @@
-"""Work on texts, beside the event loop where they are long enough to hold up everybody else's calls."""
+"""Text processing in a thread when it is long enough to block the event loop."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _SMALL = 2_000
-"""Characters the write policy takes apart in less time than another thread would take."""
+"""Up to this many characters the write policy is faster than a thread switch."""
 
 
 async def aside(characters: int, work: Callable[[], T]) -> T:
-    """Return what work does; characters is how much text it takes apart."""
+    """Return the result of ``work``; ``characters`` is the size of the text it processes."""
     return work() if characters <= _SMALL else await asyncio.to_thread(work)

@@ -1,8 +1,8 @@
-"""The write policy: what a text is worth keeping as, by fixed rules, and why.
+"""The write policy: decides by fixed rules whether and how a text is kept, and gives the reasons.
 
-Useful fact or preference: the semantic layer. Stable preference of the person: the profile too. Ephemeral: nothing.
-A secret is refused. A model's extraction is a proposal like any other: it is held to the same rules, and the profile
-takes it only where the person's own words hold what it says.
+Useful fact or preference: the semantic layer. Stable preference of the person: the profile too. Ephemeral: nothing. A
+secret is refused. A model's extraction is a proposal like any other: the same rules apply, and the profile accepts it
+only if the person's own words contain what it says.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from phylactery_memory.retrieval.words import negated, plain, stems, words
 
 
 class Secret(StrEnum):
-    """What was found."""
+    """The sort of secret that was found."""
 
     PASSWORD = "SECRET_PASSWORD"  # noqa: S105 - the name of a finding
     CARD = "SECRET_CARD"
@@ -35,10 +35,10 @@ _WANTED: Final = Wanted(frozenset(kind for kind in ALL_KINDS if kind.category is
 
 
 def find_secret(text: str, name: str = "") -> Secret | None:
-    """Return the worst sort of secret found in a text, None where there is none.
+    """Return the most severe sort of secret found in a text, None if there is none.
 
-    name is what the text is the value of: "wifi_password" says of any value what it is. What a redaction took out was
-    there: "my password is «password»" is nothing to remember, and whoever said it is told so.
+    ``name`` is the name of the value: "wifi_password" marks any value as secret. A redaction counts as the secret it
+    removed: "my password is «password»" is not worth remembering, and the caller is told the reason.
     """
     kinds = {found.kind for found in inspect(named(name, text), _WANTED)}
     sorts = {_sort(kind) for kind in kinds | (masked_kinds(text) & _WANTED.kinds)}
@@ -52,7 +52,7 @@ def _sort(kind: FindingKind) -> Secret:
 
 
 class Reason(StrEnum):
-    """One step of the reasoning; the names are those of the contract."""
+    """A reason for a decision; the names are those of the contract."""
 
     FACT = "FACT"
     PREFERENCE = "PREFERENCE"
@@ -112,19 +112,19 @@ _NO_DENIAL: Final = re2.compile(
     r"^\s*no\s*[,:;]|\b(?:no (?:te )?(?:me )?(?:lo )?olvides|(?:don'?t|do not|never) forget)\b"
 )
 _TELLING: Final = frozenset(stem for word in _TELLING_WORDS.split() for stem in stems(word))
-"""Words with which an extraction tells of the person what the person said as I."""
+"""Words with which an extraction reports about the person what the person said with "I"."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the server found behind one thing in a lineage: how far to trust it, and the person's words in it."""
+    """What the server found for one origin of a lineage: its trust, and the person's words in it."""
 
     trust: Trust
     words: str = ""
 
     @cached_property
     def stems(self) -> Mapping[bool, frozenset[str]]:
-        """Return the stems of the sentences that deny something and of those that do not: once for many texts."""
+        """Return the stems of negated and of other sentences, computed once for many texts."""
         found: dict[bool, set[str]] = {True: set(), False: set()}
         for part in sentences(self.words):
             found[_denies(part)].update(stem for word in words(part) for stem in stems(word))
@@ -133,10 +133,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A text that may be worth keeping, and the name it is the value of, where it has one.
+    """A text that may be worth keeping, and the name of the value it is, if any.
 
-    delegated says that somebody speaks for the person, and unconfirmed who said the text where no message of the person
-    holds its words.
+    ``delegated``: a delegate acts for the person. ``unconfirmed``: the source to assume if no message of the person
+    contains the text's words.
     """
 
     text: str
@@ -151,9 +151,9 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of a proposal; layer None keeps nothing. reasons stand deciding one first, source is who said it.
+    """The outcome of a proposal; layer None keeps nothing. reasons begin with the deciding one; source is who said it.
 
-    about and attribute say which fact it is, empty for none; profile is what the profile takes.
+    about and attribute identify the fact, empty for none; profile is what the profile accepts.
     """
 
     layer: Layer | None
@@ -167,7 +167,7 @@ class Decision:
 
     @property
     def refused(self) -> bool:
-        """Return whether it holds a secret."""
+        """True if the text holds a secret."""
         return self.reasons[0] in _SECRET_REASON
 
     def explain(self, language: str) -> str:
@@ -176,7 +176,7 @@ class Decision:
 
 
 def decide(proposal: Proposal) -> Decision:
-    """Return what a text is worth keeping as, whose it is, and why."""
+    """Return whether and how a text is kept, its source, and why."""
     said = proposal.source is not Source.USER or not proposal.delegated or _said(proposal.text, proposal.evidence)
     source = proposal.source if said else proposal.unconfirmed
     decision = _decided(proposal, _trust(source, proposal.evidence), () if said else (Reason.UNCONFIRMED_SOURCE,))
@@ -192,7 +192,7 @@ def _decided(proposal: Proposal, trust: Trust, doubts: tuple[Reason, ...]) -> De
     asked = proposal.keep or (trust >= Trust.USER and any(reading.asks_to_remember for reading in readings))
     lasting = (best.fact or best.preference) and not best.temporary
     if trust == Trust.UNTRUSTED and proposal.kind is None:
-        lasting = False  # "I live in …" on a page is not the person's: its writer has to say what it is
+        lasting = False  # "I live in …" on a page is about its author, not the person: a writer must state what it is
     kind = proposal.kind or (_kind_of(best) if lasting else Kind.EPISODE)
     if not asked and not lasting and (proposal.kind is None or _ephemeral(best) is not Reason.NOTHING_LASTING):
         return Decision(None, kind, trust, (_ephemeral(best), *doubts))
@@ -211,7 +211,7 @@ def _decided(proposal: Proposal, trust: Trust, doubts: tuple[Reason, ...]) -> De
 
 
 def _with_profile(proposal: Proposal, decision: Decision, best: Reading, slot: Slot | None) -> Decision:
-    """Lift a stable preference into the profile where the person said it, and say why not where they did not."""
+    """Add a stable preference to the profile if the person said it, or the reason if they did not."""
     if not best.stable or slot is None:
         if decision.trust == Trust.UNTRUSTED:
             return _replaced(decision, (*decision.reasons, Reason.UNTRUSTED))
@@ -229,14 +229,14 @@ def _replaced(decision: Decision, reasons: tuple[Reason, ...]) -> Decision:
 
 
 def _trust(source: Source, evidence: Sequence[Evidence]) -> Trust:
-    """Return the least trust of source and lineage."""
+    """Return the lowest trust of source and lineage."""
     return min([TRUST_OF_SOURCE[source], *(found.trust for found in evidence)])
 
 
 def _said(text: str, evidence: Sequence[Evidence]) -> bool:
-    """Return whether the person's own messages in the lineage hold every word of a text, and nobody else's are in it.
+    """Return True if the person's own messages in the lineage, and no others, contain every word of a text.
 
-    A word they said in what they denied is not one they affirmed, nor the other way round.
+    A word they denied is not a word they affirmed, nor the reverse.
     """
     if not evidence or any(found.trust < Trust.USER for found in evidence):
         return False
@@ -247,7 +247,10 @@ def _said(text: str, evidence: Sequence[Evidence]) -> bool:
 
 
 def _denies(sentence: str) -> bool:
-    """Return whether a sentence denies something; "don't forget that" asks to remember it, "no," answers another."""
+    """Return True if a sentence is a denial.
+
+    "Don't forget that" asks to remember, and a leading "no," answers another sentence.
+    """
     return negated(_NO_DENIAL.sub(" ", plain(sentence)))
 
 

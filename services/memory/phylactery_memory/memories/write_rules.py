@@ -1,7 +1,7 @@
-"""The write policy's rules for one sentence, in English and Spanish: what it is, and which attribute it sets.
+"""Write-policy rules for one sentence in English or Spanish: its kind, and the attribute it sets.
 
-A sentence is matched without accents and in lower case, from its beginning, so that what somebody else said or what
-would be so sets nothing. Only what has one value at a time gets an attribute, and only from a plain sentence.
+A sentence is matched in lower case, without accents, from its beginning, so that quotations and hypotheticals set
+nothing. Only single-valued properties become attributes, and only from a plain statement.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _START: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One attribute of the person a sentence sets."""
+    """An attribute of the person that a sentence sets."""
 
     attribute: str
     value: str
@@ -31,7 +31,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a sentence was found to be."""
+    """The classification of a sentence."""
 
     fact: bool = False
     preference: bool = False
@@ -129,7 +129,7 @@ _FACT: Final = _rule(
 )
 
 _PROPER: Final = frozenset({"city", "employer"})
-"""Attributes whose value is a name: "I live in fear" and "trabajo en equipo" move nobody."""
+"""Attributes whose value is a name, so that "I live in fear" and "trabajo en equipo" set none."""
 _SLOTS: Final = tuple(
     (attribute, _rule(*patterns))
     for attribute, patterns in (
@@ -185,12 +185,12 @@ _STABLE_ATTRIBUTES: Final = frozenset({"name", "name.preferred", "timezone", "bi
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Return the sentences of a text, with the marks that end them."""
+    """Yield the sentences of a text, with their end marks."""
     return (found.strip() for found in _BREAK.findall(text) if found.strip())
 
 
 def read(sentence: str) -> Reading:
-    """Return what a sentence is."""
+    """Return the classification of a sentence."""
     lowered = plain(sentence).strip()
     body = lowered.strip(" .!?¿¡;,")
     words = [word.strip(",.:'\"") for word in body.split()]
@@ -214,7 +214,7 @@ def read(sentence: str) -> Reading:
 
 
 def _slot(sentence: str, body: str) -> tuple[Slot | None, bool]:
-    """Return the attribute a sentence sets, and whether it is one for good, as a preference is."""
+    """Return the attribute a sentence sets, and True if it is permanent, as a preference is."""
     for attribute, pattern, values in _CHOICES:
         if found := pattern.search(body):
             chosen = next(group for group in found.groups() if group)
@@ -233,7 +233,7 @@ def _slot(sentence: str, body: str) -> tuple[Slot | None, bool]:
 
 
 def _as_written(sentence: str, said: str) -> str:
-    """Return a value found in plain text as the person wrote it, up to where the thought ends."""
+    """Return a value found in normalised text as the person wrote it, up to the end of the clause."""
     value = _ENDS_VALUE.sub("", said).strip(" '\"")
     wanted = value.split()
     written = sentence.split()

@@ -1,6 +1,6 @@
-"""A bucket of an S3-compatible store, with obstore: whole objects are put once, read in ranges, listed and removed.
+"""A bucket of an S3-compatible store, through obstore: whole objects are put once, read in ranges, listed, removed.
 
-No error of it says more than what to look at: the library's own texts name addresses, and stay out of logs and answers.
+Its errors only say what to check: the library's texts contain addresses, and are kept out of logs and answers.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ _PAGE = 1_000
 _CONNECT_SECONDS = 5.0
 _STATUS = re.compile(r"status code: (\d{3})")
 _PAST_THE_END = "416"
-"""HTTP's status for a range that begins where the object has ended."""
+"""The HTTP status for a range that begins past the end of the object."""
 
 _log = get_logger("objects")
 
 
 @dataclass(frozen=True, slots=True)
 class BucketTarget:
-    """Which bucket, where, and who asks. Empty fields leave it to the standard AWS_… variables or the machine's role.
+    """The bucket, its endpoint and credentials.
 
-    timeout_seconds is for one request, and for all that a call tries.
+    Empty fields are left to the standard AWS_… variables or the machine's role. timeout_seconds applies to one request,
+    and to all attempts of a call together.
     """
 
     bucket: str
@@ -44,20 +45,20 @@ class BucketTarget:
 
 
 class BucketRefused(Unavailable):
-    """The store answers, and will not: credentials, rights, or a bucket that is not there."""
+    """The store responded with a refusal: credentials, permissions, or a missing bucket."""
 
 
 class Bucket:
-    """One bucket. Every method raises Unavailable STORE_UNAVAILABLE where the store cannot be reached or refuses."""
+    """One bucket. Every method raises Unavailable STORE_UNAVAILABLE if the store is unreachable or refuses."""
 
     def __init__(self, target: BucketTarget) -> None:
-        """Open nothing yet. Raise StartError where obstore is not installed or does not take the target."""
+        """Open no connection yet. Raise StartError if obstore is not installed or rejects the target."""
         self._store = _open(target)
 
     async def put(self, name: str, parts: Sequence[bytes]) -> None:
-        """Keep a new object; it is durable and whole when this answers. A name that is taken is Unavailable.
+        """Put a new object; it is durable and complete on return. An existing name raises Unavailable.
 
-        A put whose answer was lost may have been kept after all, so no name is tried twice.
+        A put whose response was lost may have been kept, so no name is tried twice.
         """
         import obstore
 
@@ -67,7 +68,7 @@ class Bucket:
             raise _unavailable(error) from None
 
     async def range(self, name: str, start: int, size: int) -> bytes | None:
-        """Return the bytes of an object from start, fewer where it ends before; None where there is no object."""
+        """Return an object's bytes from start, fewer at its end; None if there is no object."""
         import obstore
 
         try:
@@ -80,7 +81,7 @@ class Bucket:
             raise _unavailable(error) from None
 
     async def size(self, name: str) -> int | None:
-        """Return an object's size in bytes, None where there is none."""
+        """Return an object's size in bytes, None if it does not exist."""
         import obstore
 
         try:
@@ -91,7 +92,7 @@ class Bucket:
             raise _unavailable(error) from None
 
     async def delete(self, names: Sequence[str]) -> None:
-        """Remove objects; what is not there is removed already."""
+        """Remove objects; a missing one is ignored."""
         import obstore
 
         try:
@@ -100,7 +101,7 @@ class Bucket:
             raise _unavailable(error) from None
 
     async def older(self, folder: str, before: datetime) -> AsyncIterator[list[str]]:
-        """Return the names below a folder that were put before a time, some at a time."""
+        """Yield the names below a folder that were put before a time, in batches."""
         import obstore
 
         try:
@@ -114,20 +115,20 @@ _Faults: TypeAlias = tuple[type[Exception], ...]
 
 
 def _faults() -> _Faults:
-    """Return what obstore raises."""
+    """Return the exceptions that obstore raises."""
     from obstore.exceptions import BaseError
 
     return BaseError, OSError, ValueError
 
 
 def _status(error: Exception) -> str:
-    """Return the HTTP status an error tells of, empty where there was no answer."""
+    """Return the HTTP status of an error, '' if there was no response."""
     found = _STATUS.search(str(error))
     return found[1] if found else ""
 
 
 def _unavailable(error: Exception) -> Unavailable:
-    """Return what to raise instead; the log gets the kind of fault and the status, and nothing else of its text."""
+    """Return the error to raise instead. The log gets the type and status, and nothing else of its text."""
     from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
 
     _log.warning("the object store failed", fault=type(error).__name__, status=_status(error))
@@ -164,7 +165,7 @@ def _open(target: BucketTarget) -> S3Store:
         config["access_key_id"], config["secret_access_key"] = target.key_id, target.secret
     limit = timedelta(seconds=target.timeout_seconds)
     client: ClientConfig = {"timeout": limit, "connect_timeout": min(limit, timedelta(seconds=_CONNECT_SECONDS))}
-    if target.endpoint.startswith("http://"):  # what is kept is sealed, and signed requests show no secret
+    if target.endpoint.startswith("http://"):  # what is stored is sealed, and signed requests reveal no secret
         client["allow_http"] = True
     try:
         return S3Store(

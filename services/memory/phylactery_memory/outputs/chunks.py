@@ -1,6 +1,6 @@
-"""An output's text in chunks of whole characters, cut as the bytes arrive.
+"""Splitting of an output's text into chunks of whole characters, as the bytes arrive.
 
-Each chunk knows its place in characters and in lines, so that a range of either is found without reading the rest.
+Each chunk knows its position in characters and lines, so that a range of either is found without reading the rest.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 from phylactery_memory.outputs.model import PREVIEW_CHARS, OutputRecord, OutputSpec, not_utf8, too_large
 
 CHUNK_BYTES = 64 * 1024
-"""A chunk's size before it is cut back to a whole character."""
+"""A chunk's size before it is reduced to whole characters."""
 LINE_FEED = b"\n"
 _LINE_FEED_BYTE = LINE_FEED[0]
 _CONTINUATION_MASK, _CONTINUATION = 0xC0, 0x80
 _MAX_CONTINUATIONS = 3
 MAX_CHUNK_BYTES = CHUNK_BYTES + _MAX_CONTINUATIONS
-"""No chunk is larger: the last may hold what was too short to be cut again."""
+"""The maximum size of a chunk: the last may include a remainder too short for its own chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a chunk lies: its first character and how many, the line feeds before it and in it.
+    """The position of a chunk: its first character and length, and the line feeds before it and in it.
 
-    line_start is the character its first line starts at, which may lie in an earlier chunk.
+    line_start is the character at which its first line starts, which may be in an earlier chunk.
     """
 
     first_char: int
@@ -46,15 +46,15 @@ class Chunk:
 
     @property
     def text(self) -> str:
-        """Return the text."""
+        """The chunk's text."""
         return self.body.decode("utf-8")
 
 
 class Intake:
-    """Takes one output's UTF-8 bytes as they arrive and cuts them into chunks."""
+    """Receives one output's UTF-8 bytes and splits them into chunks."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Start empty; max_bytes is the most it takes."""
+        """``max_bytes`` limits the size of the output."""
         self._max_bytes = max_bytes
         self._pending = bytearray()
         self._hash = hashlib.sha256()
@@ -66,9 +66,9 @@ class Intake:
         self.size_chars = 0
 
     def feed(self, data: bytes) -> list[Chunk]:
-        """Take the next bytes and return the chunks they complete; a character may be cut between two calls.
+        """Add the next bytes and return the completed chunks; a character may be split between two calls.
 
-        Raise ResourceExhausted OUTPUT_TOO_LARGE, and InvalidArgument INVALID_REQUEST where the bytes are not UTF-8.
+        Raise ResourceExhausted OUTPUT_TOO_LARGE, and InvalidArgument INVALID_REQUEST if the bytes are not UTF-8.
         """
         self.size_bytes += len(data)
         if self.size_bytes > self._max_bytes:
@@ -78,11 +78,11 @@ class Intake:
         return list(self._full_chunks())
 
     def finish(self) -> list[Chunk]:
-        """Return the last chunk, if there is one, now that all bytes are in. Raise InvalidArgument as feed does."""
+        """Return the last chunk, if any, once all bytes have arrived. Raise InvalidArgument as feed does."""
         return [self._cut(bytes(self._pending), self.size_bytes - len(self._pending))] if self._pending else []
 
     def record(self, spec: OutputSpec) -> OutputRecord:
-        """Return what is known after finish()."""
+        """Return the output's record; valid after finish()."""
         lines = self._breaks + (self._line_start < self.size_chars)
         return OutputRecord(spec, self.size_chars, self.size_bytes, lines, self._hash.hexdigest())
 
@@ -117,12 +117,12 @@ def _text(body: bytes, first_byte: int) -> str:
 
 
 def _breaks(body: bytes) -> int:
-    """Return how many line feeds there are; numpy does not stop at each, which takes a fifth of the time."""
+    """Return the number of line feeds. numpy counts them in a fifth of the time."""
     return int(np.count_nonzero(np.frombuffer(body, dtype=np.uint8) == _LINE_FEED_BYTE))
 
 
 def _character_boundary(data: memoryview, at: int) -> int:
-    """Return the last place up to at where a character starts; at itself where the bytes cannot be UTF-8 anyway."""
+    """Return the last character boundary up to ``at``; ``at`` itself if the bytes cannot be UTF-8."""
     for back in range(_MAX_CONTINUATIONS + 1):
         if data[at - back] & _CONTINUATION_MASK != _CONTINUATION:
             return at - back

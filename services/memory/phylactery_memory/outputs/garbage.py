@@ -1,4 +1,4 @@
-"""What nobody can reach any more: outputs that expired, chunks without an output. Run by the service for all users."""
+"""Garbage collection for all users: expired outputs, and chunks without an output."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from phylactery_memory.outputs.rows import delete
 from phylactery_memory.tables import output_chunks, outputs
 
 _AT_ONCE = 100
-"""Outputs removed in one transaction, so that no caller waits long behind it."""
+"""Outputs removed per transaction, so that no caller waits long behind it."""
 
 
 class Garbage:
-    """Removes it. Every method raises Unavailable STORE_UNAVAILABLE where the database or the object store fails."""
+    """Removes unreachable data. Every method raises Unavailable STORE_UNAVAILABLE if a store fails."""
 
     def __init__(self, database: Database, objects: OutputObjects | None = None, grace_us: int = 0) -> None:
-        """Take the database, and the objects with how long one may wait for its output, in microseconds."""
+        """``grace_us`` is how long an object may wait for its output, in microseconds."""
         self._database = database
         self._objects, self._grace_us = objects, grace_us
 
     async def remove_expired(self, now_us: int) -> int:
-        """Remove outputs that have expired and return how many; several replicas may do so at once."""
+        """Remove expired outputs and return their number; safe to run on several replicas at once."""
         some = sa.select(outputs.c.pointer).where(outputs.c.expire_us <= now_us).limit(_AT_ONCE)
         removed = 0
         while pointers := await self._database.read(lambda connection: connection.scalars(some).all()):
@@ -35,9 +35,9 @@ class Garbage:
         return removed
 
     async def remove_orphans(self) -> int:
-        """Remove chunks without an output and return how many.
+        """Remove chunks without an output and return their number.
 
-        The foreign key lets none come to be; a tool that works on the file without it may.
+        The foreign key prevents them; a tool that changes the file without it may still leave some.
         """
         lost = ~sa.exists().where(outputs.c.pointer == output_chunks.c.pointer)
         if await self._database.read(
@@ -49,7 +49,7 @@ class Garbage:
         return 0
 
     async def remove_objects(self, *, sweep: bool) -> int:
-        """Remove objects whose outputs are gone and return how many; a sweep lists those that never had one."""
+        """Remove objects of removed outputs and return their number; a sweep also finds those without one."""
         if self._objects is None:
             return 0
         removed = await self._objects.remove_doomed()
@@ -58,7 +58,7 @@ class Garbage:
         return removed
 
     async def forget(self) -> None:
-        """Remove what was removed from SQLite's log too."""
+        """Remove deleted rows from SQLite's log too."""
         await forget_log(self._database)
 
 

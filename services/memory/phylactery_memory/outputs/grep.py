@@ -1,7 +1,7 @@
-"""Searching an output as grep does: a regular expression against one line at a time, in time linear in the text.
+"""Line-based regular expression search in an output, in time linear in the text.
 
-The text comes in chunks; nothing but the line at hand and its context is kept. Where a run of lines holds no match at
-all, which one pass of RE2 over them says, its lines are not looked at one by one.
+The text arrives in chunks; only the current line and its context are kept. If one RE2 pass over a run of lines finds no
+match, its lines are not searched individually.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from phylactery_memory.outputs.model import MAX_READ_CHARS
 MAX_LINE_CHARS = 500
 MAX_CONTEXT_CHARS = 200
 _LEAD_CHARS = 100
-"""How much of a long line is answered before its match."""
+"""How many characters of a long line are returned before its match."""
 _MAX_MEMORY = 8 * 1024 * 1024
 _MAX_PROGRAM = 512 * 1024
-"""Bytes of a compiled pattern: a larger one, such as 300 times any letter, holds up every call while it is compiled."""
+"""The size limit of a compiled pattern in bytes: a larger one, such as 300 arbitrary letters, blocks every call while
+it compiles."""
 _MAX_WORK = 2_000_000_000
-"""Instructions of the patterns times bytes of a run of lines. RE2 takes 1.2 ns for each where it is slowest, 4 ns on a
-busy machine, and nothing ends it in between: a few seconds, well within a caller's deadline."""
+"""The limit on pattern instructions times bytes of a run of lines. RE2 takes 1.2 ns for each in the worst case, 4 ns on
+a busy machine, and cannot be interrupted: a few seconds, well within a caller's deadline."""
 _HALF_CHARACTER = re.compile(r"(?<!\\)(?:\\\\)*\\C")
-"""RE2's single byte, which may be a part of a character: no text can be answered for it."""
+"""RE2's single-byte class, which may match part of a character, so that no text could be returned."""
 _ONE_LINE_ONLY = re.compile(r"\\[AzbBQ]|\(\?[A-Za-z]*-")
-"""What may match in a line alone and not in a run of lines: such a pattern is held against every line."""
+"""Constructs that may match a single line but not a run of lines: such a pattern is applied to every line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to look for; offset is the first character a match may start at."""
+    """The query of a search; offset is the first character at which a match may start."""
 
     pattern: str
     literal: bool = False
@@ -48,7 +49,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line without its break, or a part of it; offset is where text starts."""
+    """A line without its line break, or a part of it; offset is where text starts."""
 
     number: int
     offset: int
@@ -58,7 +59,7 @@ class Line:
 
 @dataclass(slots=True)
 class Match:
-    """A line that matched; offset and size_chars are the match's."""
+    """A matching line; offset and size_chars are the match's."""
 
     line: Line
     offset: int
@@ -68,10 +69,10 @@ class Match:
 
 
 class Scanner:
-    """Goes through one output's chunks, in order, and gathers the matches of one answer."""
+    """Scans one output's chunks in order and collects the matches of one answer."""
 
     def __init__(self, query: Query) -> None:
-        """Start before the first chunk fed. Raise InvalidArgument INVALID_REQUEST where the pattern is none."""
+        """Compile the query; scanning starts at the first chunk. Raise InvalidArgument INVALID_REQUEST."""
         self.matches: list[Match] = []
         self.next_offset = query.offset
         self.full = False
@@ -87,21 +88,21 @@ class Scanner:
 
     @property
     def done(self) -> bool:
-        """Return whether the answer is full and no line is missing after its matches."""
+        """True if the answer is full and the context after its matches is complete."""
         return self.full and not self._pending()
 
     @property
     def may_stop(self) -> bool:
-        """Return whether an answer may end here: it got on, and no line is missing after its matches."""
+        """True if an answer may end here: it made progress, and the context after its matches is complete."""
         return self.next_offset > self._query.offset and not self._pending()
 
     def begin(self, place: Place) -> None:
-        """Tell where the first chunk lies. Of a line that began before it nothing is looked at."""
+        """Set the position of the first chunk. A line that began before it is skipped."""
         self._line, self._char = place.first_break + 1, place.first_char
         self._cut_open = place.line_start < place.first_char
 
     def feed(self, chunks: Iterable[Chunk]) -> None:
-        """Look at the next chunks. Raise InvalidArgument where a line is too long for so large a pattern."""
+        """Scan the next chunks. Raise InvalidArgument if a line is too long for a pattern of this size."""
         for chunk in chunks:
             if self.done:
                 return
@@ -123,7 +124,7 @@ class Scanner:
         return rest
 
     def finish(self) -> None:
-        """Look at the last line, which nothing ends."""
+        """Scan the last line, which has no line break."""
         if self._carry and not self.done:
             self._scan(b"".join(self._carry))
         self._carry = []
@@ -142,11 +143,11 @@ class Scanner:
             self.next_offset = max(self._query.offset, self._char)
 
     def _no_match(self, run: bytes) -> bool:
-        bodies = run.replace(b"\r\n", LINE_FEED).removesuffix(b"\r")  # the last line of a text may end without a feed
+        bodies = run.replace(b"\r\n", LINE_FEED).removesuffix(b"\r")  # the last line may have no line feed
         return self._run_pattern is not None and not self._run_pattern.search(bodies)
 
     def _pass_over(self, text: str) -> None:
-        """Count lines nobody looks at, and keep the last of them as context."""
+        """Count the lines of a run without a match, and keep the last ones as context."""
         breaks = text.count("\n")
         end = len(text)
         if self._query.context_lines:
@@ -163,7 +164,7 @@ class Scanner:
         self._line, self._char = self._line + breaks, self._char + end
 
     def _look(self, text: str) -> None:
-        """Hold the pattern against every line."""
+        """Apply the pattern to every line."""
         for number, offset, body in _lines(text, self._line, self._char):
             for match in self._pending():
                 match.after.append(_context(number, offset, body))
@@ -175,7 +176,7 @@ class Scanner:
         self._line, self._char = self._line + text.count("\n"), self._char + len(text)
 
     def _search_line(self, number: int, offset: int, body: str) -> None:
-        """Take a line's first match; of a long line all those that no part answered shows."""
+        """Add a line's first match; of a long line all matches that lie outside the parts already returned."""
         skip = max(0, self._query.offset - offset)
         if skip > len(body):
             return
@@ -195,7 +196,7 @@ class Scanner:
             at_char = end
 
     def _take(self, match: Match, resume: int) -> None:
-        """Add a match, unless the answer is full: then a search goes on with it."""
+        """Add a match; if the answer is full, record where a next search continues."""
         room = MAX_READ_CHARS - sum(self._cost(each) for each in self.matches)
         if len(self.matches) >= self._query.max_matches or self._cost(match) > room:
             self.full = True
@@ -204,7 +205,7 @@ class Scanner:
         self.matches.append(match)
 
     def _cost(self, match: Match) -> int:
-        """Return the characters a match takes, with those its missing lines may take."""
+        """Return the characters a match takes, including an estimate for its missing context lines."""
         missing = (self._query.context_lines - len(match.after)) * MAX_CONTEXT_CHARS
         return len(match.line.text) + sum(len(line.text) for line in (*match.before, *match.after)) + missing
 
@@ -213,7 +214,7 @@ class Scanner:
 
 
 def _lines(text: str, line: int, char: int) -> Iterator[tuple[int, int, str]]:
-    """Yield number, offset and text of each line, without its break."""
+    """Yield number, offset and text of each line, without its line break."""
     pieces = text.split("\n")
     if not pieces[-1]:
         pieces.pop()
@@ -227,7 +228,7 @@ def _context(number: int, offset: int, body: str) -> Line:
 
 
 def _compile(query: Query) -> tuple[Any, Any]:
-    """Return the pattern for one line, and the one for a run of lines, None where that one could miss a line's."""
+    """Return the pattern for a line, and the one for a run of lines; None if that could miss a match."""
     engine = cast("Any", re2)
     options = engine.Options()
     options.literal = query.literal
@@ -249,7 +250,7 @@ def _compile(query: Query) -> tuple[Any, Any]:
         said = error.args[0]
         raise _unusable(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)) from None
     finally:
-        engine.purge()  # the module keeps 128 patterns otherwise, with the megabytes each has grown to
+        engine.purge()  # the module would otherwise cache 128 patterns with the megabytes each has grown to
 
 
 def _unusable(why: str) -> InvalidArgument:

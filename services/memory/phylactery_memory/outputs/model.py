@@ -1,4 +1,4 @@
-"""Evicted outputs: when one is kept, for how long, and what is known about it.
+"""Evicted outputs: thresholds, retention and metadata.
 
 Sizes are Unicode code points of the original (over 10,000 is evicted, rehydration under 50,000).
 """
@@ -19,16 +19,16 @@ from phylactery_chassis.errors import (
 from phylactery_chassis.util.clock import MICROSECONDS
 
 MAX_READ_CHARS = 10_000
-"""One answer never holds more: a read's own result must not need eviction again."""
+"""The most characters of one answer, so that a read's own result needs no eviction."""
 PREVIEW_CHARS = 300
 NEVER = 2**63 - 1
-"""The time of expiry of what does not expire."""
+"""The expiry time of an output that does not expire."""
 DAY_US = 86_400 * MICROSECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class OutputRules:
-    """The limits: thresholds in code points, the others in UTF-8 bytes of originals; ttl_us 0 keeps for ever."""
+    """The limits: thresholds in code points, the others in UTF-8 bytes of originals; ttl_us 0 keeps forever."""
 
     evict_over_chars: int = 10_000
     rehydrate_under_chars: int = 50_000
@@ -37,22 +37,22 @@ class OutputRules:
     ttl_us: int = 30 * DAY_US
 
     def evicts(self, size_chars: int) -> bool:
-        """Return whether an output of that size leaves the context: strictly more than the threshold."""
+        """Return True if an output of that size is evicted from the context: strictly more than the threshold."""
         return size_chars > self.evict_over_chars
 
     def may_rehydrate(self, size_chars: int) -> bool:
-        """Return whether an output of that size may return to a context whole: strictly less than the threshold."""
+        """Return True if an output of that size may return to a context whole: strictly less than the threshold."""
         return size_chars < self.rehydrate_under_chars
 
     def expire_us(self, create_us: int, ttl_us: int) -> int:
-        """Return when an output expires; ttl_us 0 takes the default."""
+        """Return an output's expiry time; ttl_us 0 means the default."""
         ttl_us = ttl_us or self.ttl_us
         return create_us + ttl_us if ttl_us else NEVER
 
 
 @dataclass(frozen=True, slots=True)
 class OutputSpec:
-    """Where an output comes from."""
+    """The origin of an output."""
 
     thread_id: str
     run_id: str
@@ -62,7 +62,7 @@ class OutputSpec:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How an output is to be kept: ttl_us 0 takes the default."""
+    """Storage options of an output; ttl_us 0 means the default."""
 
     ttl_us: int = 0
     do_not_store: bool = False
@@ -70,9 +70,9 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class OutputRecord:
-    """What is known about one output. Sizes are the original's.
+    """The metadata of an output. Sizes are the original's.
 
-    pointer is empty where nothing is kept; stored says that the text is.
+    pointer is empty if nothing is kept; stored is True if the text is.
     """
 
     spec: OutputSpec
@@ -87,19 +87,19 @@ class OutputRecord:
 
 
 def placeholder(record: OutputRecord) -> str:
-    """Return what stands in a context instead of the output."""
+    """Return the text that replaces the output in a context."""
     return f"[EVICTED size={record.size_chars}] See {record.pointer}"
 
 
 def not_found(pointer: str) -> NotFound:
-    """Return the one error for a pointer nobody has and for a pointer somebody else has."""
+    """Return the same error for an unknown pointer and for another user's."""
     return NotFound(
         "OUTPUT_NOT_FOUND", f"there is no output '{pointer}' for this caller", metadata={"pointer": pointer}
     )
 
 
 def not_stored(record: OutputRecord) -> FailedPrecondition:
-    """Return the error for reading what was not to be stored."""
+    """Return the error for reading an output whose text was not stored."""
     return FailedPrecondition(
         "OUTPUT_NOT_STORED",
         f"output '{record.pointer}' was sent with do_not_store, so its text is nowhere; run the tool again to see it",
@@ -108,7 +108,7 @@ def not_stored(record: OutputRecord) -> FailedPrecondition:
 
 
 def corrupt(pointer: str) -> DataLoss:
-    """Return the error for an output that is not as it was stored."""
+    """Return the error for an output that does not match its seal."""
     return DataLoss(
         "OUTPUT_CORRUPT",
         f"what is stored of '{pointer}' does not match its seal, so none of it is answered; restore a backup",
@@ -117,7 +117,7 @@ def corrupt(pointer: str) -> DataLoss:
 
 
 def too_large(max_bytes: int) -> ResourceExhausted:
-    """Return the error for an output over the limit."""
+    """Return the error for an output over the size limit."""
     return ResourceExhausted(
         "OUTPUT_TOO_LARGE",
         f"the output is over {max_bytes} bytes; store it in parts, or keep it elsewhere",
@@ -126,7 +126,7 @@ def too_large(max_bytes: int) -> ResourceExhausted:
 
 
 def over_quota(quota_bytes: int) -> ResourceExhausted:
-    """Return the error for an output its user has no room for."""
+    """Return the error for an output over its user's quota."""
     return ResourceExhausted(
         "OUTPUT_QUOTA",
         f"the outputs of this user would take more than {quota_bytes} bytes; delete some, or let some expire",
@@ -135,7 +135,7 @@ def over_quota(quota_bytes: int) -> ResourceExhausted:
 
 
 def not_utf8(place: int) -> InvalidArgument:
-    """Return the error for bytes that are no text."""
+    """Return the error for bytes that are not UTF-8."""
     return InvalidArgument(
         "INVALID_REQUEST",
         f"the output is not UTF-8 at byte {place}; send text, or encode binary data as text first",
@@ -144,7 +144,7 @@ def not_utf8(place: int) -> InvalidArgument:
 
 
 def check_rehydration(rules: OutputRules, record: OutputRecord) -> None:
-    """Raise FailedPrecondition OUTPUT_NOT_REHYDRATABLE where an output is too large to return to a context whole."""
+    """Raise FailedPrecondition OUTPUT_NOT_REHYDRATABLE if an output is too large to return to a context whole."""
     if not rules.may_rehydrate(record.size_chars):
         raise FailedPrecondition(
             "OUTPUT_NOT_REHYDRATABLE",

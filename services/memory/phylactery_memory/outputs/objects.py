@@ -1,9 +1,9 @@
-"""The sealed texts of outputs in a bucket: one object for each output, and a row for each object.
+"""Sealed texts of outputs in a bucket: one object per output, and one row per object.
 
-An object is put before the transaction that makes its output, and removed after the one that ends it. What lies between
-is found again: a doomed row says what is still to be removed, and an object without a row is one whose output was never
-made. Only one of the two can have a row, and an output that took half the grace is not made, for the sweep may be over;
-so nothing is removed that an output still needs, while clocks differ by less than half the grace.
+An object is put before the transaction that creates its output, and removed after the one that deletes it. Leftovers of
+a crash in between are found again: a doomed row names an object still to be removed, and an object without a row is one
+whose output was never created. An output whose upload took more than half the grace period is refused, because a sweep
+may be over; so no object that an output needs is removed while clocks differ by less than half the grace period.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from phylactery_memory.outputs.sealing import SealedChunk, Span
 from phylactery_memory.tables import object_stores, output_objects, outputs
 
 _MARK = "phylactery"
-"""An object that says: this folder is the database's. It is there before every other."""
+"""A marker object that claims the folder for the database. It is created before every other object."""
 _AT_ONCE = 500
 _POINTER = re.compile(r"out_[a-z2-7]{1,60}")
 _log = get_logger("objects")
 
 
 class OutputObjects:
-    """Keeps bodies in the folder of a bucket that is this database's alone.
+    """Stores bodies in the database's exclusive folder of a bucket.
 
-    Every method raises Unavailable STORE_UNAVAILABLE where the bucket or the database fails.
+    Every method raises Unavailable STORE_UNAVAILABLE if the bucket or the database fails.
     """
 
     def __init__(self, database: Database, bucket: Bucket, clock: Clock, grace_us: int) -> None:
-        """Take how old an object without a row is before a sweep may remove it."""
+        """``grace_us`` is the age from which a sweep may remove an object without a row."""
         self._database, self._bucket, self._clock, self._grace_us = database, bucket, clock, grace_us
         self._opening: asyncio.Task[str] | None = None
 
     async def start(self) -> None:
-        """Find the folder; a store that does not answer is told of, and asked again when it is needed.
+        """Find the folder; if the store is unavailable, log it and retry when it is needed.
 
-        Raise StartError where the bucket refuses this service, or is not the one the database's objects lie in.
+        Raise StartError if the bucket refuses this service, or is not the one that holds the database's objects.
         """
         try:
             await self._opened()
@@ -61,19 +61,19 @@ class OutputObjects:
             _log.warning("outputs cannot be stored or read yet", why=error.message)
 
     def now_us(self) -> int:
-        """Return when an object begins to be put, for refuse_late."""
+        """Return the time before an object is put, for refuse_late."""
         return self._clock.now_us()
 
     def refuse_late(self, begun_us: int) -> None:
-        """Raise Unavailable where an object was put so long ago that a sweep may have removed it.
+        """Raise Unavailable if an object was put so long ago that a sweep may have removed it.
 
-        It is asked within the transaction that makes the output, after claim: a sweep waits for that row from then on.
+        Call it inside the transaction that creates the output, after claim: from then on a sweep waits for that row.
         """
         if self._clock.now_us() - begun_us > self._grace_us // 2:
             raise _too_late()
 
     async def put(self, pointer: str, chunks: Sequence[SealedChunk]) -> Sequence[SealedChunk]:
-        """Put the bodies into an output's object, durable when this answers; return the chunks without them."""
+        """Put the bodies into an output's object, durable on return; return the chunks without them."""
         await self._bucket.put(await self._name(pointer), [chunk.body for chunk in chunks])
         start, placed = 0, []
         for chunk in chunks:
@@ -82,9 +82,9 @@ class OutputObjects:
         return placed
 
     async def fill(self, pointer: str, chunks: Sequence[SealedChunk]) -> Sequence[SealedChunk] | None:
-        """Return consecutive chunks with the bodies that lie in the object; None where the output is gone by now.
+        """Return consecutive chunks with their bodies from the object; None if the output has been removed.
 
-        Raise DataLoss OUTPUT_CORRUPT where the object is not there, or too short.
+        Raise DataLoss OUTPUT_CORRUPT if the object is missing or too short.
         """
         spans = [chunk.span for chunk in chunks if chunk.span is not None]
         if not spans:
@@ -108,16 +108,16 @@ class OutputObjects:
         ]
 
     async def discard(self, pointer: str) -> None:
-        """Remove the object of an output that was not made; where that fails, the next sweep does."""
+        """Remove the object of an output that was not created; if that fails, the next sweep removes it."""
         try:
             await self._bucket.delete([await self._name(pointer)])
         except Unavailable:
             _log.info("an object was left for the next sweep")
 
     async def remove_doomed(self, *which: sa.ColumnElement[bool]) -> int:
-        """Remove the objects of outputs that are gone, all or those picked, and return how many.
+        """Remove the objects of removed outputs, all or the selected ones, and return their number.
 
-        None of them is left when this answers.
+        None of them is left on return.
         """
         removed = 0
         wanted = sa.select(output_objects.c.pointer).where(output_objects.c.doomed, *which).limit(_AT_ONCE)
@@ -128,16 +128,16 @@ class OutputObjects:
         return removed
 
     async def doom_orphans(self, grace_us: int) -> int:
-        """Doom objects that no output was made for, put longer ago than grace_us; return how many.
+        """Doom objects without an output that are older than grace_us; return their number.
 
-        So are those whose output was removed by a tool that does not know of them.
+        This includes objects whose output was deleted by a tool that does not know about objects.
         """
         doomed = await self._database.write(_doom_widowed)
         before = datetime.fromtimestamp((self._clock.now_us() - grace_us) / MICROSECONDS, tz=UTC)
         folder = await self._opened()
         async for names in self._bucket.older(folder, before):
             found = {name.rpartition("/")[2] for name in names}
-            pointers = {one for one in found if _POINTER.fullmatch(one)}  # neither the mark nor what others left
+            pointers = {one for one in found if _POINTER.fullmatch(one)}  # skip the marker and foreign objects
             if pointers:
                 doomed += await self._doom_unknown(pointers)
         return doomed
@@ -153,11 +153,11 @@ class OutputObjects:
 
         try:
             return await self._database.write(work)
-        except IntegrityError:  # an output was made, or a replica doomed one, at this very moment: the next sweep sees
+        except IntegrityError:  # a concurrent change won: the next sweep handles it
             return 0
 
     async def _gone(self, pointer: str) -> bool:
-        """Return whether the output of a lost object is gone too. Raise Unavailable where the whole folder is lost."""
+        """Return True if a missing object's output is removed too. Raise Unavailable if the whole folder is lost."""
         alive = sa.select(output_objects.c.pointer).where(
             output_objects.c.pointer == pointer, output_objects.c.doomed.is_(False)
         )
@@ -171,14 +171,14 @@ class OutputObjects:
         return f"{await self._opened()}/{pointer}"
 
     async def _opened(self) -> str:
-        """Return the folder. While it is not known, all who ask wait for one attempt, and a failed one is no last."""
+        """Return the folder. While unknown, all callers wait for one shared attempt; a failed one is retried later."""
         task = self._opening
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._opening = asyncio.create_task(self._open())
         return await asyncio.shield(task)
 
     async def _open(self) -> str:
-        """Return the folder, which is marked now, or whose mark is looked for."""
+        """Return the folder after creating or checking its marker."""
         folder, used = await self._own_folder()
         if await self._bucket.size(f"{folder}/{_MARK}") is None:
             if used:
@@ -189,15 +189,15 @@ class OutputObjects:
     async def _mark(self, folder: str) -> None:
         try:
             await self._bucket.put(f"{folder}/{_MARK}", [b""])
-        except Unavailable:  # a replica that starts at the same time may have been faster
+        except Unavailable:  # a replica that starts at the same time may have been first
             if await self._bucket.size(f"{folder}/{_MARK}") is None:
                 raise
 
     async def _own_folder(self) -> tuple[str, bool]:
-        """Return the database's folder, named now where it has none, and whether it has objects."""
+        """Return the database's folder, named now if it has none, and whether it has objects."""
         try:
             return await self._database.write(self._folder_row)
-        except IntegrityError:  # a replica named it at the same moment
+        except IntegrityError:  # a replica named it concurrently
             return await self._database.write(self._folder_row)
 
     def _folder_row(self, connection: Connection) -> tuple[str, bool]:
@@ -210,7 +210,7 @@ class OutputObjects:
 
 
 async def refuse_without_bucket(database: Database) -> None:
-    """Raise StartError where outputs lie in a bucket and none is set."""
+    """Raise StartError if outputs are in a bucket and none is configured."""
     some = sa.select(output_objects.c.pointer).limit(1)
     if await database.read(lambda connection: connection.execute(some).first()) is not None:
         raise StartError(
@@ -219,25 +219,25 @@ async def refuse_without_bucket(database: Database) -> None:
 
 
 def _doom_widowed(connection: Connection) -> int:
-    """Doom objects that have a row and no output any more: both rows were made in one transaction."""
+    """Doom objects that have a row but no output: both rows were created in one transaction."""
     widowed = ~output_objects.c.doomed, ~sa.exists().where(outputs.c.pointer == output_objects.c.pointer)
     return connection.execute(sa.update(output_objects).where(*widowed).values(doomed=True)).rowcount
 
 
 def _forget(connection: Connection, pointers: Sequence[str]) -> None:
-    """Remove the rows of doomed objects that are gone."""
+    """Delete the rows of removed objects."""
     connection.execute(sa.delete(output_objects).where(output_objects.c.pointer.in_(pointers), output_objects.c.doomed))
 
 
 def claim(connection: Connection, pointer: str) -> None:
-    """Note that an object is needed from now on. Raise Unavailable where it was given up for lost meanwhile."""
+    """Mark an object as needed. Raise Unavailable if it was given up as lost in the meantime."""
     if connection.execute(sa.select(output_objects).where(output_objects.c.pointer == pointer)).first() is not None:
         raise _too_late()
     connection.execute(sa.insert(output_objects).values(pointer=pointer, doomed=False))
 
 
 def doom(connection: Connection, *which: sa.ColumnElement[bool]) -> None:
-    """Doom the objects of the outputs picked, which are still there."""
+    """Doom the objects of the selected outputs, which still exist."""
     picked = sa.select(outputs.c.pointer).where(*which)
     key_id = sa.select(outputs.c.key_id).where(outputs.c.pointer == output_objects.c.pointer).scalar_subquery()
     connection.execute(
@@ -246,7 +246,7 @@ def doom(connection: Connection, *which: sa.ColumnElement[bool]) -> None:
 
 
 def erase_doomed(connection: Connection, key_ids: Iterable[str], erasure_id: str) -> None:
-    """Give doomed objects whose texts were sealed under a user's keys to the erasure of that user."""
+    """Assign doomed objects whose texts were sealed under a user's keys to the erasure of that user."""
     theirs = output_objects.c.doomed, output_objects.c.key_id.in_(sorted(key_ids))
     connection.execute(sa.update(output_objects).where(*theirs).values(erasure_id=erasure_id))
 

@@ -1,4 +1,4 @@
-"""Ranges of an output: characters or lines, out of the chunks that hold them."""
+"""Ranges of an output in characters or lines, cut from the chunks that hold them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from phylactery_memory.outputs.model import OutputRecord, checked_offset, corrup
 
 @dataclass(frozen=True, slots=True)
 class OutputRange:
-    """A range of an output, where it starts and where to go on, in characters and in lines from 1."""
+    """A range of an output: its start and where to continue, in characters and in lines counted from 1."""
 
     text: str
     offset: int
@@ -24,10 +24,10 @@ class OutputRange:
 
 
 class Passage:
-    """The text of some consecutive chunks of one output."""
+    """The text of consecutive chunks of one output."""
 
     def __init__(self, record: OutputRecord, chunks: Sequence[Chunk]) -> None:
-        """Take chunks that follow one another. Raise DataLoss OUTPUT_CORRUPT where one between them is missing."""
+        """``chunks`` must be consecutive. Raise DataLoss OUTPUT_CORRUPT if one is missing in between."""
         self._record = record
         self._places = [chunk.place for chunk in chunks]
         self._texts = [chunk.text for chunk in chunks]
@@ -38,7 +38,7 @@ class Passage:
         self._end = ends[-1] if chunks else 0
 
     def text(self, offset: int, end: int) -> str:
-        """Return the characters from offset up to end. Raise DataLoss OUTPUT_CORRUPT where the chunks lack some."""
+        """Return the characters from offset up to end. Raise DataLoss OUTPUT_CORRUPT if the chunks lack some."""
         if offset >= end:
             return ""
         if not self._start <= offset < end <= self._end:
@@ -46,7 +46,7 @@ class Passage:
         return "".join(self._texts)[offset - self._start : end - self._start]
 
     def position(self, at: int) -> tuple[int, int]:
-        """Return the line that holds a character, and how many characters of it stand before that one."""
+        """Return the line of a character, and how many characters of that line precede it."""
         if at == self._record.size_chars:
             return self._record.size_lines + 1, 0
         for place, text in zip(self._places, self._texts, strict=True):
@@ -58,7 +58,7 @@ class Passage:
         raise corrupt(self._record.pointer)
 
     def range(self, offset: int, end: int) -> OutputRange:
-        """Return the characters from offset up to end with their places. Raise DataLoss OUTPUT_CORRUPT."""
+        """Return the characters from offset up to end with their positions. Raise DataLoss OUTPUT_CORRUPT."""
         text = self.text(offset, end)
         first_line, _ = self.position(offset)
         next_line, skip = self.position(end)
@@ -67,18 +67,18 @@ class Passage:
 
 
 def characters(record: OutputRecord, chunks: Sequence[Chunk], offset: int, limit: int) -> OutputRange:
-    """Return the characters from offset, at most limit, out of the chunks that hold them, in order.
+    """Return at most ``limit`` characters from offset, cut from the ordered chunks that hold them.
 
-    Raise OutOfRange RANGE_PAST_END, and DataLoss OUTPUT_CORRUPT where a chunk is missing.
+    Raise OutOfRange RANGE_PAST_END, and DataLoss OUTPUT_CORRUPT if a chunk is missing.
     """
     end = min(checked_offset(record, offset) + limit, record.size_chars)
     return Passage(record, chunks).range(offset, end)
 
 
 def lines(record: OutputRecord, chunks: Sequence[Chunk], offset: int, limit: int, count: int) -> OutputRange:
-    """Return count lines from offset, 0 for as many as fit into limit characters, the last one whole where it fits.
+    """Return ``count`` lines from offset, 0 for as many as fit into limit characters; the last one whole if it fits.
 
-    Raise OutOfRange RANGE_PAST_END, and DataLoss OUTPUT_CORRUPT where a chunk is missing.
+    Raise OutOfRange RANGE_PAST_END, and DataLoss OUTPUT_CORRUPT if a chunk is missing.
     """
     passage = Passage(record, chunks)
     end = min(checked_offset(record, offset) + limit, record.size_chars)
@@ -91,12 +91,12 @@ def lines(record: OutputRecord, chunks: Sequence[Chunk], offset: int, limit: int
 
 
 def line_offset(chunk: Chunk, line: int) -> int:
-    """Return the character a line starts at; chunk holds the line feed before it."""
+    """Return the character at which a line starts; chunk holds the line feed before it."""
     return chunk.place.first_char + nth_break(chunk.text, line - 1 - chunk.place.first_break) + 1
 
 
 def nth_break(text: str, count: int) -> int:
-    """Return where the count-th line feed stands, -1 where there are fewer."""
+    """Return the position of the count-th line feed, -1 if there are fewer."""
     at = -1
     for _ in range(count):
         at = text.find("\n", at + 1)

@@ -1,4 +1,4 @@
-"""What OutputService is asked."""
+"""Validated requests of OutputService."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from phylactery_memory.outputs.model import MAX_READ_CHARS
 MAX_CHUNK_BYTES = 1024 * 1024
 _MAX_TTL_SECONDS = 3_650 * 86_400
 _MAX_NUMBER = 2**62
-"""Two of them still fit a column together."""
+"""The sum of two of these still fits a database column."""
 
 Offset = Annotated[int, Field(ge=0, le=_MAX_NUMBER)]
 
 
 class TtlRequest(EdgeModel):
-    """How long to keep an output: 1 minute to 3,650 days."""
+    """The retention of an output: 1 minute to 3,650 days."""
 
     seconds: Annotated[int, Field(ge=60, le=_MAX_TTL_SECONDS)]
     nanos: Annotated[int, Field(ge=0, lt=1_000_000_000)]
 
     @property
     def microseconds(self) -> int:
-        """Return it in microseconds."""
+        """Return the duration in microseconds."""
         return self.seconds * MICROSECONDS + self.nanos // 1_000
 
 
 class SpecRequest(EdgeModel):
-    """Where an output comes from, and how it is to be kept."""
+    """The origin of an output, and its storage options."""
 
     thread_id: Identifier
     run_id: Identifier
@@ -48,13 +48,13 @@ class ChunkRequest(EdgeModel):
 
 
 class PointerRequest(EdgeModel):
-    """Names an output."""
+    """The pointer of an output."""
 
     pointer: Identifier
 
 
 class LinesRequest(EdgeModel):
-    """Names lines of an output; count 0 means as many as fit."""
+    """A range of lines; count 0 means as many as fit."""
 
     first: Annotated[int, Field(ge=1, le=_MAX_NUMBER)]
     count: Annotated[int, Field(ge=0, le=MAX_READ_CHARS)]
@@ -62,7 +62,7 @@ class LinesRequest(EdgeModel):
 
 
 class ReadRequest(EdgeModel):
-    """Names a range of an output; limit 0 means the most."""
+    """A range of an output; limit 0 means the maximum."""
 
     pointer: Identifier
     offset: Annotated[int, Field(ge=0)]
@@ -77,7 +77,7 @@ class ReadRequest(EdgeModel):
 
 
 class SearchRequest(EdgeModel):
-    """Asks for the lines a pattern matches; max_matches 0 means 50."""
+    """A search for lines that match a pattern; max_matches 0 means 50."""
 
     pointer: Identifier
     pattern: Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -89,7 +89,7 @@ class SearchRequest(EdgeModel):
 
 
 class ListRequest(EdgeModel):
-    """Asks for a page of outputs; page_size 0 means 50."""
+    """A page of outputs; page_size 0 means 50."""
 
     thread_id: OptionalIdentifier
     run_id: OptionalIdentifier

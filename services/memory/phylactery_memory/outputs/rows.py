@@ -1,4 +1,4 @@
-"""An output's rows: made with its chunks and its owner's room in one transaction, removed with them, read back."""
+"""Rows of an output: inserted with its chunks and quota use in one transaction, deleted together, and decoded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from phylactery_memory.tables import output_chunks, outputs, user_keys
 
 _NO_SPAN = Span(0, 0)
 
-# What every call runs is built once, for building a statement takes longer than running it.
+# The statements of every call are built once, because building one takes longer than running it.
 _OF_THE_CALL = sa.select(outputs).where(
     outputs.c.tenant == sa.bindparam("tenant"),
     outputs.c.subject == sa.bindparam("subject"),
@@ -43,7 +43,7 @@ _NEW_OUTPUT, _NEW_CHUNK = sa.insert(outputs), sa.insert(output_chunks)
 
 @dataclass(frozen=True, slots=True)
 class SealedOutput:
-    """A record with its seal, the id of the key it lies under (empty: older than sealing), and that key if it is."""
+    """A record with its seal, the id of its key (empty: from before sealing), and that key if it still exists."""
 
     record: OutputRecord
     seal: bytes
@@ -58,7 +58,7 @@ def put(
     chunks: Sequence[SealedChunk],
     quota_bytes: int,
 ) -> SealedOutput:
-    """Make an output's rows and return it, or the one its call has already with the same text.
+    """Insert an output's rows and return it, or the existing output of the same call with the same text.
 
     Raise AlreadyExists OUTPUT_CONFLICT, Aborted OUTPUT_KEY_CHANGED, ResourceExhausted OUTPUT_QUOTA.
     """
@@ -76,7 +76,7 @@ def put(
 
 
 def delete(connection: Connection, *which: sa.ColumnElement[bool]) -> int:
-    """Remove outputs with their chunks, give their users the room back, and return how many there were."""
+    """Delete outputs with their chunks, release their quota, and return their number."""
     doom(connection, *which)
     gone = connection.execute(
         sa.delete(outputs)
@@ -96,7 +96,7 @@ def delete(connection: Connection, *which: sa.ColumnElement[bool]) -> int:
 
 
 def own(owner: Principal) -> tuple[sa.ColumnElement[bool], ...]:
-    """Return what picks the owner's outputs."""
+    """Return the conditions that select the owner's outputs."""
     return outputs.c.tenant == owner.tenant, outputs.c.subject == owner.subject
 
 
@@ -118,7 +118,7 @@ def sealed_of(row: Row[tuple[object, ...]], key: UserKey | None) -> SealedOutput
 
 
 def chunk_of(row: Row[Any]) -> SealedChunk:
-    """Return the chunk of a row; its body stands in it, or lies in the output's object."""
+    """Return the chunk of a row; its body is in the row or in the output's object."""
     return SealedChunk(
         Place(row.first_char, row.chars, row.first_break, row.breaks, row.line_start),
         bytes(row.body),
@@ -128,7 +128,7 @@ def chunk_of(row: Row[Any]) -> SealedChunk:
 
 
 def _standing(connection: Connection, owner: Principal, record: OutputRecord) -> SealedOutput | None:
-    """Return the output the call has already, None where it has none or one that expired. Raise AlreadyExists."""
+    """Return the call's existing output, None if it has none or it expired. Raise AlreadyExists."""
     call = {"run_id": record.spec.run_id, "tool_call_id": record.spec.tool_call_id}
     row = connection.execute(_OF_THE_CALL, {"tenant": owner.tenant, "subject": owner.subject, **call}).first()
     if row is None:
@@ -147,9 +147,9 @@ def _standing(connection: Connection, owner: Principal, record: OutputRecord) ->
 
 
 def _take_room(connection: Connection, owner: Principal, output: SealedOutput, quota_bytes: int) -> None:
-    """Count an output against its owner's quota, under the key it was sealed with. Raise Aborted, ResourceExhausted.
+    """Count an output against its owner's quota, under its key. Raise Aborted, ResourceExhausted.
 
-    The row stays locked until the commit, so neither another replica nor an erasure comes between.
+    The row stays locked until the commit, which excludes other replicas and erasures.
     """
     size = output.record.size_bytes if output.record.stored else 0
     its = {"its_tenant": owner.tenant, "its_subject": owner.subject, "its_key_id": output.key_id}

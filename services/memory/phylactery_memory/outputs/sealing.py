@@ -1,7 +1,7 @@
-"""An output at rest: chunks compressed with zstd, then sealed with AES-256-GCM under a key of their user.
+"""Encryption of outputs at rest: chunks compressed with zstd and sealed with AES-256-GCM under a per-user key.
 
-Every seal covers the place it belongs to, and the record has one of its own. So what was altered, moved, shortened or
-swapped, in the text or in what is known about it, does not open.
+Every seal covers the position it belongs to, and the record has its own seal. Text or metadata that was altered, moved,
+truncated or swapped does not open.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from phylactery_memory.outputs.model import OutputRecord, corrupt
 KEY_BYTES = 32
 _NONCE_BYTES = 12
 _LEVEL = 1
-"""zstd level 3 takes half again as long and saves a twentieth of the room (measured on log lines)."""
+"""zstd level 3 takes half again as long and saves 5% of the space (measured on log lines)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a body lies in an object, in bytes."""
+    """The position of a body in an object, in bytes."""
 
     start: int
     size: int
@@ -38,9 +38,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class SealedChunk:
-    """A chunk as it lies in the store. digest is empty but for chunks older than sealing, whose body is plain.
+    """A chunk as stored. digest is only set for chunks from before sealing, whose body is plain.
 
-    span says where in the output's object the body is, None where it stands in the database.
+    span is the body's position in the output's object, None if it is in the database.
     """
 
     place: Place
@@ -50,31 +50,31 @@ class SealedChunk:
 
 
 class Opener(Protocol):
-    """Opens what was stored of one user."""
+    """Opens a user's stored outputs."""
 
     def check(self, owner: Principal, record: OutputRecord, seal: bytes) -> None:
-        """Raise DataLoss OUTPUT_CORRUPT where the record is not as it was stored."""
+        """Raise DataLoss OUTPUT_CORRUPT if the record was altered."""
         ...
 
     def open(self, pointer: str, chunk: SealedChunk) -> Chunk:
-        """Return the plain chunk. Raise DataLoss OUTPUT_CORRUPT where it is not as it was stored."""
+        """Return the plain chunk. Raise DataLoss OUTPUT_CORRUPT if it was altered."""
         ...
 
 
 class Box:
-    """Seals small things, such as keys: nonce, ciphertext and tag."""
+    """Seals small values such as keys: nonce, ciphertext and tag."""
 
     def __init__(self, key: bytes) -> None:
-        """Take the key, 32 bytes."""
+        """``key`` has 32 bytes."""
         self._cipher = AESGCM(key)
 
     def seal(self, plain: bytes, place: bytes) -> bytes:
-        """Return the sealed bytes, tied to place."""
+        """Return the sealed bytes, bound to place."""
         nonce = random_bytes(_NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, plain, place)
 
     def open(self, sealed: bytes, place: bytes) -> bytes | None:
-        """Return the plain bytes, None where they were altered, moved, or sealed under another key."""
+        """Return the plain bytes, None if they were altered, moved, or sealed under another key."""
         try:
             return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place)
         except (InvalidTag, ValueError):
@@ -82,25 +82,25 @@ class Box:
 
 
 class Vault:
-    """Seals and opens the outputs of one user. Used by one thread at a time."""
+    """Seals and opens the outputs of one user. Not thread-safe."""
 
     def __init__(self, key: bytes) -> None:
-        """Take the user's data key, 32 bytes."""
+        """``key`` is the user's data key, 32 bytes."""
         self._box = Box(key)
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
         self._decompressor = zstandard.ZstdDecompressor()
 
     def seal_record(self, owner: Principal, record: OutputRecord) -> bytes:
-        """Return the seal of what is known about an output."""
+        """Return the seal of an output's record."""
         return self._box.seal(b"", _record_place(owner, record))
 
     def check(self, owner: Principal, record: OutputRecord, seal: bytes) -> None:
-        """Raise DataLoss OUTPUT_CORRUPT where the record is not as it was sealed."""
+        """Raise DataLoss OUTPUT_CORRUPT if the record does not match its seal."""
         if self._box.open(seal, _record_place(owner, record)) is None:
             raise corrupt(record.pointer)
 
     def seal(self, pointer: str, chunks: Iterable[Chunk]) -> list[SealedChunk]:
-        """Return the chunks as they are to be stored."""
+        """Return the chunks in stored form."""
         return [
             SealedChunk(
                 chunk.place, self._box.seal(self._compressor.compress(chunk.body), _chunk_place(pointer, chunk.place))
@@ -109,7 +109,7 @@ class Vault:
         ]
 
     def open(self, pointer: str, chunk: SealedChunk) -> Chunk:
-        """Return the plain chunk. Raise DataLoss OUTPUT_CORRUPT where it is not as it was sealed."""
+        """Return the plain chunk. Raise DataLoss OUTPUT_CORRUPT if it was altered."""
         packed = self._box.open(chunk.body, _chunk_place(pointer, chunk.place))
         if packed is None or chunk.digest:
             raise corrupt(pointer)
@@ -117,15 +117,15 @@ class Vault:
 
 
 class Unsealed:
-    """Opens what was stored before outputs were sealed: plain text with a digest."""
+    """Opens outputs stored before sealing existed: plain text with a digest."""
 
     def check(self, _owner: Principal, record: OutputRecord, seal: bytes) -> None:
-        """Raise DataLoss OUTPUT_CORRUPT where the record says that it was sealed."""
+        """Raise DataLoss OUTPUT_CORRUPT if the record claims to be sealed."""
         if seal:
             raise corrupt(record.pointer)
 
     def open(self, pointer: str, chunk: SealedChunk) -> Chunk:
-        """Return the chunk. Raise DataLoss OUTPUT_CORRUPT where it does not match its digest or its place."""
+        """Return the chunk. Raise DataLoss OUTPUT_CORRUPT if it does not match its digest or position."""
         place = chunk.place
         if not hmac.compare_digest(chunk_digest(pointer, place.first_char, chunk.body), chunk.digest):
             raise corrupt(pointer)
@@ -136,7 +136,7 @@ class Unsealed:
 
 
 def chunk_digest(pointer: str, first_char: int, body: bytes) -> bytes:
-    """Return SHA-256 over pointer, place and text, as chunks had it before they were sealed."""
+    """Return SHA-256 over pointer, position and text, the digest of chunks from before sealing."""
     return hashlib.sha256(f"{pointer}\0{first_char}\0".encode() + body).digest()
 
 

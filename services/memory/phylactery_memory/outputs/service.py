@@ -1,4 +1,4 @@
-"""What the service does with outputs, whoever speaks to it: take one in, tell about it, read, search, remove."""
+"""Outputs: store, describe, read, search, remove."""
 
 from __future__ import annotations
 
@@ -42,21 +42,22 @@ from phylactery_memory.outputs.store import OutputStore, Page
 DEFAULT_PAGE_SIZE = 50
 _SEARCH_SECONDS = 1.0
 _SEARCH_CHUNKS = 32
-"""Chunks of a search fetched at once: about 2 MB of text."""
+"""Chunks that a search fetches at once: about 2 MB of text."""
 _SEARCHES = 2
 _SEARCHES_OF_USER, _SEARCHES_OF_ALL = 4, 256
-"""Of one user one runs at a time, for a few seconds at most: whoever waits behind three is answered in time."""
+"""Waiting searches per user and in total. A user's searches run one at a time, for a few seconds at most, so that one
+behind three others is still answered in time."""
 _MAX_CHAR_BYTES = 4
-"""No character takes more in UTF-8."""
+"""The maximum size of a UTF-8 character."""
 _SMALL = 16 * 1024
-"""Bytes that are cut and sealed faster than they are handed to a thread."""
+"""Inputs up to this size are cut and sealed faster than they are handed to a thread."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of an output: its placeholder is empty where it was not evicted."""
+    """The outcome of storing an output; its placeholder is empty if it was not evicted."""
 
     record: OutputRecord
     placeholder: str
@@ -66,7 +67,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Some of the matches of a search, and where to go on."""
+    """Some of a search's matches, and where to continue."""
 
     matches: Sequence[grep.Match]
     next_offset: int
@@ -75,9 +76,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class OutputPage:
-    """One page of outputs; next_before is the position to go on before, None at the end.
+    """A page of outputs; next_before is the position to continue before, None at the end.
 
-    broken are the pointers of those whose record does not match its seal.
+    broken holds the pointers of outputs whose record does not match its seal.
     """
 
     records: Sequence[OutputRecord]
@@ -86,7 +87,7 @@ class OutputPage:
 
 
 class _Incoming:
-    """One output on its way in: cut, and sealed as soon as it is clear that it will be stored."""
+    """An output being received: cut into chunks, and sealed once it is certain that it will be stored."""
 
     def __init__(self, owner: Principal, keys: UserKeys, rules: OutputRules, keeping: Keeping) -> None:
         self.pointer = new_id("out")
@@ -98,11 +99,11 @@ class _Incoming:
 
     @property
     def stores(self) -> bool:
-        """Return whether the text so far is to be stored."""
+        """True if the text so far is to be stored."""
         return not self._keeping.do_not_store and self._rules.evicts(self.intake.size_chars)
 
     async def feed(self, piece: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes."""
         if len(piece) <= _SMALL:
             await self._keep(self.intake.feed(piece))
         elif self._will_store(len(piece)):
@@ -112,7 +113,7 @@ class _Incoming:
             await self._keep(await asyncio.to_thread(self.intake.feed, piece))
 
     async def finish(self) -> None:
-        """Take the end."""
+        """Signal the end of the stream."""
         await self._keep(self.intake.finish())
 
     async def held(self) -> HeldKey:
@@ -133,28 +134,28 @@ class _Incoming:
         self._plain.clear()
 
     def _will_store(self, more_bytes: int) -> bool:
-        """Return whether the text is to be stored once it has more bytes, whatever characters they are."""
+        """Return True if the text will be stored after this many more bytes, whatever characters they are."""
         least_chars = (self.intake.size_bytes + more_bytes) // _MAX_CHAR_BYTES
         return not self._keeping.do_not_store and self._rules.evicts(least_chars)
 
     def _cut_and_seal(self, key: HeldKey, piece: bytes) -> list[SealedChunk]:
-        """Do in one go, in one thread, what a large piece needs."""
+        """Process a large piece in one go, in a thread."""
         chunks = [*self._plain, *self.intake.feed(piece)]
         self._plain.clear()
         self._check_quota()
         return key.vault.seal(self.pointer, chunks)
 
     def _check_quota(self) -> None:
-        """Raise ResourceExhausted where this text alone is over it; what there is besides counts when it is put."""
+        """Raise ResourceExhausted if this text alone exceeds the quota; existing outputs count when it is stored."""
         if self.intake.size_bytes > self._rules.quota_bytes:
             raise over_quota(self._rules.quota_bytes)
 
 
 class Outputs:
-    """Keeps and reads outputs for the principal each call names."""
+    """Stores and reads outputs of each call's principal."""
 
     def __init__(self, store: OutputStore, keys: UserKeys, rules: OutputRules, clock: Clock) -> None:
-        """Take the store, the users' keys, the limits and the time."""
+        """``keys`` are the users' data keys, ``rules`` the limits."""
         self.rules = rules
         self.clock = clock
         self._store = store
@@ -163,15 +164,15 @@ class Outputs:
         self._places = Places("searches", total=_SEARCHES_OF_ALL, each=_SEARCHES_OF_USER)
 
     def close(self) -> None:
-        """End the threads that search."""
+        """Stop the search threads."""
         self._lanes.close()
 
     async def store(
         self, owner: Principal, spec: OutputSpec, pieces: AsyncIterator[bytes], keeping: Keeping | None = None
     ) -> Stored:
-        """Take an output's UTF-8 bytes until they end; an evicted one is durable before this answers.
+        """Store an output from its UTF-8 bytes; an evicted one is durable on return.
 
-        Whatever pieces raises leaves nothing behind. Raise PermissionDenied, InvalidArgument, ResourceExhausted
+        If ``pieces`` raises, nothing is stored. Raise PermissionDenied, InvalidArgument, ResourceExhausted
         OUTPUT_TOO_LARGE, OUTPUT_QUOTA or STORE_FULL, AlreadyExists OUTPUT_CONFLICT, Aborted OUTPUT_KEY_CHANGED,
         Unavailable.
         """
@@ -188,12 +189,12 @@ class Outputs:
         return Stored(record, placeholder(record) if record.stored else "", intake.preview_head, intake.preview_tail)
 
     async def get(self, owner: Principal, pointer: str) -> OutputRecord:
-        """Return what is known about the owner's output. Raise PermissionDenied, NotFound, DataLoss, Unavailable."""
+        """Return the record of the owner's output. Raise PermissionDenied, NotFound, DataLoss, Unavailable."""
         owner.require(Role.CALLER)
         return self._checked(owner, await self._store.get(owner, pointer, self.clock.now_us()), pointer)[0]
 
     async def read(self, owner: Principal, pointer: str, offset: int, limit: int) -> OutputRange:
-        """Return the characters from offset, at most limit; limit 0 means 10,000.
+        """Return at most ``limit`` characters from offset; limit 0 means 10,000.
 
         Raise PermissionDenied, NotFound, FailedPrecondition OUTPUT_NOT_STORED, OutOfRange RANGE_PAST_END, DataLoss
         OUTPUT_CORRUPT, Unavailable.
@@ -204,7 +205,7 @@ class Outputs:
     async def read_lines(
         self, owner: Principal, pointer: str, first: int, count: int, *, skip: int, limit: int
     ) -> OutputRange:
-        """Return count lines from first, without the skip characters it begins with; 0 means as many as fit limit.
+        """Return ``count`` lines from ``first``, without its first ``skip`` characters; 0 means as many as fit limit.
 
         Raise as read does.
         """
@@ -240,8 +241,8 @@ class Outputs:
     async def search(self, owner: Principal, pointer: str, query: grep.Query) -> Found:
         """Return the matches of a pattern from query.offset on, until the answer is full or a second has passed.
 
-        Raise as read does, InvalidArgument INVALID_REQUEST for a pattern that is none or take too long, and
-        ResourceExhausted TOO_MANY_CALLS where several of the owner's searches wait already.
+        Raise as read does, InvalidArgument INVALID_REQUEST for a pattern that is invalid or takes too long, and
+        ResourceExhausted TOO_MANY_CALLS if several of the owner's searches are already waiting.
         """
         owner.require(Role.CALLER)
         give_back = self._places.take((owner.tenant, owner.subject))
@@ -277,7 +278,7 @@ class Outputs:
         return OutputPage(records, None if last is None else (last.create_us, last.pointer), broken)
 
     async def delete(self, owner: Principal, pointer: str) -> bool:
-        """Remove the owner's output and return whether it was there. Raise PermissionDenied, Unavailable."""
+        """Remove the owner's output and return True if it existed. Raise PermissionDenied, Unavailable."""
         owner.require(Role.CALLER)
         return await self._store.delete(owner, pointer)
 
@@ -309,7 +310,7 @@ class Outputs:
         while not scanner.done and (first or position < record.size_chars):
             chunks = await self._store.chunks_from(record.pointer, position, _SEARCH_CHUNKS)
             if not chunks or (not first and chunks[0].place.first_char != position):
-                await self.get(owner, record.pointer)  # deleted, expired or erased meanwhile: NOT_FOUND
+                await self.get(owner, record.pointer)  # deleted, expired or erased in the meantime: NOT_FOUND
                 raise corrupt(record.pointer)
             if first:
                 scanner.begin(chunks[0].place)
@@ -339,7 +340,7 @@ class Outputs:
 def _feed(
     scanner: grep.Scanner, opener: Opener, record: OutputRecord, chunks: Sequence[SealedChunk], until: float
 ) -> int:
-    """Feed chunks that follow one another until time is up, and return where the next one must begin."""
+    """Feed consecutive chunks until time is up, and return where the next one must begin."""
     position = chunks[0].place.first_char
     for chunk in chunks:
         if chunk.place.first_char != position:

@@ -25,7 +25,7 @@ from phylactery_memory.tables import output_chunks, output_objects, outputs
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which outputs to list: those before a position, None from the newest; empty ids mean any."""
+    """The outputs to list: those before a position, None for the newest; empty ids match any."""
 
     thread_id: str
     run_id: str
@@ -34,23 +34,24 @@ class Page:
 
 
 class OutputStore:
-    """Keeps outputs of their owners. Every method raises Unavailable STORE_UNAVAILABLE where the database fails.
+    """The outputs of their owners. Every method raises Unavailable STORE_UNAVAILABLE if the database fails.
 
-    So does every method that answers chunks where the object store fails; DataLoss OUTPUT_CORRUPT is its lost object.
+    Methods that return chunks also raise it if the object store fails, and DataLoss OUTPUT_CORRUPT if an object is
+    lost.
     """
 
     def __init__(self, database: Database, objects: OutputObjects | None = None) -> None:
-        """Take the database, and what keeps new texts; None keeps them in the database."""
+        """``objects`` stores new texts; None keeps them in the database."""
         self._database = database
         self._objects = objects
 
     async def put(
         self, owner: Principal, output: SealedOutput, chunks: Sequence[SealedChunk], quota_bytes: int
     ) -> SealedOutput:
-        """Return the output once it is durable with all its chunks, or the one that stands with the same text.
+        """Return the output once it is durable with all chunks, or the existing one with the same text.
 
-        Raise AlreadyExists OUTPUT_CONFLICT where the tool_call_id of the run has another text, Aborted
-        OUTPUT_KEY_CHANGED where the owner's key is another by now, ResourceExhausted OUTPUT_QUOTA or STORE_FULL.
+        Raise AlreadyExists OUTPUT_CONFLICT if the run's tool_call_id has another text, Aborted OUTPUT_KEY_CHANGED if
+        the owner's key has changed, ResourceExhausted OUTPUT_QUOTA or STORE_FULL.
         """
         if self._objects is None or not chunks:
             return await self._put(owner, output, chunks, quota_bytes)
@@ -60,7 +61,7 @@ class OutputStore:
         try:
             kept = await self._put(owner, output, placed, quota_bytes, begun_us)
         except (Aborted, AlreadyExists, ResourceExhausted):
-            await self._objects.discard(pointer)  # nothing was committed; after any other fault nobody knows that
+            await self._objects.discard(pointer)  # nothing was committed; after any other error that is unknown
             raise
         if kept.record.pointer != pointer:
             await self._objects.discard(pointer)
@@ -73,7 +74,7 @@ class OutputStore:
     async def range(
         self, owner: Principal, pointer: str, now_us: int, offset: int, limit: int
     ) -> tuple[SealedOutput, Sequence[SealedChunk]] | None:
-        """Return the owner's output with the chunks that hold the characters asked for, in order."""
+        """Return the owner's output with the chunks that hold the requested characters, in order."""
 
         def work(connection: Connection) -> tuple[SealedOutput, Sequence[SealedChunk]] | None:
             found = _get(connection, owner, pointer, now_us)
@@ -86,7 +87,7 @@ class OutputStore:
     async def before_line(
         self, owner: Principal, pointer: str, now_us: int, line: int
     ) -> tuple[SealedOutput, SealedChunk | None] | None:
-        """Return the owner's output with the chunk that holds the line feed before a line, None for the first."""
+        """Return the owner's output with the chunk that holds the line feed before a line, None for the first line."""
 
         def work(connection: Connection) -> tuple[SealedOutput, SealedChunk | None] | None:
             found = _get(connection, owner, pointer, now_us)
@@ -99,9 +100,9 @@ class OutputStore:
         return None if chunks is None else (found[0], chunks[0])
 
     async def chunks_from(self, pointer: str, first_char: int, count: int) -> Sequence[SealedChunk]:
-        """Return count chunks of an output from the one that holds first_char; none where it is gone by now.
+        """Return ``count`` chunks of an output from the one with first_char; none if it has been removed.
 
-        The owner was checked before.
+        The caller must have checked the owner.
         """
         chunks = await self._database.read(
             lambda connection: _select(
@@ -111,7 +112,7 @@ class OutputStore:
         return await self._filled(pointer, chunks) or ()
 
     async def page(self, owner: Principal, now_us: int, page: Page) -> Sequence[SealedOutput]:
-        """Return the owner's outputs that have not expired, newest first."""
+        """Return the owner's unexpired outputs, newest first."""
 
         def work(connection: Connection) -> Sequence[SealedOutput]:
             key = key_rows.find(connection, owner)
@@ -134,9 +135,9 @@ class OutputStore:
         return await self._database.read(work)
 
     async def delete(self, owner: Principal, pointer: str) -> bool:
-        """Remove the owner's output, from the log too, and return whether it was there.
+        """Remove the owner's output, also from the log, and return True if it existed.
 
-        Its object goes now, or as soon as the object store answers again.
+        Its object is removed now, or once the object store is available again.
         """
         which = outputs.c.pointer == pointer, *own(owner)
         deleted = await self._database.write(lambda connection: delete(connection, *which) > 0)
@@ -164,11 +165,11 @@ class OutputStore:
         try:
             return await self._database.write(work)
         except IntegrityError:
-            # Another replica stored the same call between our look and our insert: now its row can be seen.
+            # Another replica stored the same call between our read and our insert: its row is visible now.
             return await self._database.write(work)
 
     async def _filled(self, pointer: str, chunks: Sequence[SealedChunk]) -> Sequence[SealedChunk] | None:
-        """Return the chunks with their bodies, wherever those lie; None where the output is gone by now."""
+        """Return the chunks with their bodies, from wherever they are; None if the output has been removed."""
         if all(chunk.span is None for chunk in chunks):
             return chunks
         if self._objects is None:
@@ -183,7 +184,7 @@ def _get(connection: Connection, owner: Principal, pointer: str, now_us: int) ->
 
 
 def _holding(pointer: str | sa.BindParameter[str], char: int | sa.BindParameter[int]) -> sa.ScalarSelect[int]:
-    """Return where the chunk begins that holds a character."""
+    """Return the first character of the chunk that holds a character."""
     return (
         sa.select(sa.func.max(output_chunks.c.first_char))
         .where(output_chunks.c.pointer == pointer, output_chunks.c.first_char <= char)
@@ -217,7 +218,7 @@ def _select(
     return [chunk_of(row) for row in rows]
 
 
-# What every read runs is built once, for building a statement takes longer than running it.
+# The statements of every read are built once, because building one takes longer than running it.
 _THE_OUTPUT = sa.select(outputs).where(
     outputs.c.pointer == sa.bindparam("pointer"),
     outputs.c.tenant == sa.bindparam("tenant"),

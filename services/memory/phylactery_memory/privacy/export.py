@@ -1,4 +1,4 @@
-"""Everything held about a user, one record after the other, as the export of their data."""
+"""Export of everything stored about a user, one record at a time."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from phylactery_memory.transcript.model import Message
 from phylactery_memory.transcript.service import Transcript
 
 _MEMORIES, _OUTPUTS, _MESSAGES = 200, 50, 500
-"""Records fetched at once: an export holds little of a user in memory, however much there is."""
+"""Records fetched at once: the memory an export needs does not depend on its size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What comes first: whose export it is, and from when in microseconds since the epoch."""
+    """The first record: the user, and the time of the export in microseconds since the epoch."""
 
     tenant: str
     subject: str
@@ -38,7 +38,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class ThreadMessage:
-    """A message and the thread it was said in."""
+    """A message and its thread."""
 
     thread_id: str
     message: Message
@@ -54,14 +54,14 @@ class OutputText:
 
 @dataclass(frozen=True, slots=True)
 class OutputBroken:
-    """An output that does not match its seal, so that no more of it can be read."""
+    """An output that does not match its seal, so that the rest of it cannot be read."""
 
     pointer: str
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What comes last: how many records there were, by the name of what they are."""
+    """The last record: the number of records by kind."""
 
     counts: dict[str, int]
 
@@ -70,7 +70,7 @@ Record: TypeAlias = Header | ThreadMessage | Memory | ProfileField | OutputRecor
 
 
 class Exports:
-    """Answers what is held about the principal each call names, layer by layer."""
+    """Exports the data of each call's principal, layer by layer."""
 
     def __init__(
         self, store: PrivacyStore, transcript: Transcript, memories: Memories, profiles: Profiles, outputs: Outputs
@@ -82,7 +82,7 @@ class Exports:
         self._outputs = outputs
 
     async def export(self, owner: Principal) -> AsyncIterator[Record]:
-        """Return every record; what goes while it runs is left out. Raise PermissionDenied, Unavailable."""
+        """Yield every record; what is removed meanwhile is left out. Raise PermissionDenied, Unavailable."""
         owner.require(Role.CALLER)
         yield Header(owner.tenant, owner.subject, self._memories.clock.now_us())
         counts: Counter[str] = Counter()

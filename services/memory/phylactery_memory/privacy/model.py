@@ -1,4 +1,4 @@
-"""Erasures of memory: the record every service keeps, with memory's counts."""
+"""Erasure records with memory's counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import StringConstraints
 
 @dataclass(frozen=True, slots=True)
 class ErasureCounts:
-    """How much was removed."""
+    """The number of removed items of each kind."""
 
     threads: int = 0
     messages: int = 0
@@ -27,37 +27,37 @@ class ErasureCounts:
 
 @dataclass(frozen=True, slots=True)
 class Erasure(ErasureRecord[ErasureCounts]):
-    """The record of one erasure; see the contract."""
+    """The record of one erasure, as the contract defines it."""
 
     counts: ErasureCounts = ErasureCounts()
 
     @classmethod
     def counts_of(cls, fields: dict[str, int]) -> ErasureCounts:
-        """Return memory's counts. Raise TypeError where they are none."""
+        """Return memory's counts. Raise TypeError if the fields are invalid."""
         return ErasureCounts(**fields)
 
 
 def from_json(text: str) -> Erasure:
-    """Return the erasure of a line. Raise ValueError where it is none."""
+    """Return the erasure from a line of JSON. Raise ValueError if it is invalid."""
     return Erasure.from_json(text)
 
 
 class ErasureLog(erasure_log.ErasureLog[Erasure]):
-    """Appends intents and reads them back."""
+    """The log of intents to erase."""
 
     def __init__(self, path: Path) -> None:
-        """Open the log at path, making it where it is not there. Raise StartError where it is damaged."""
+        """Open the log at ``path``, creating it if missing. Raise StartError if it is damaged."""
         super().__init__(path, Erasure, "MEMORY_ERASURE_LOG")
 
 
 class EraseUserItem(EdgeModel):
-    """Whom to erase; an empty subject is the caller."""
+    """The user to erase; an empty subject is the caller."""
 
     subject: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:@-]{0,128}$")]
     request_id: LongIdentifier
 
 
 class GetErasureItem(EdgeModel):
-    """Names an erasure."""
+    """The id of an erasure."""
 
     erasure_id: Identifier

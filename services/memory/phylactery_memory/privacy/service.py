@@ -1,4 +1,4 @@
-"""What the service does for a person's privacy: erase everything held about them, so that it stays erased."""
+"""Erasure of users: permanent removal of everything stored about them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _log = get_logger("privacy")
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """Completes a record with what was removed."""
+    """Completes a record with the removed counts."""
 
     intent: Erasure
     clock: Clock
@@ -32,7 +32,7 @@ class _Done:
 
 
 class Privacy:
-    """Erases users: written down, then removed in one transaction, then gone from every file."""
+    """Erases users: logged first, then removed in one transaction, then scrubbed from every file."""
 
     def __init__(self, store: PrivacyStore, log: ErasureLog, clock: Clock) -> None:
         self._store = store
@@ -41,10 +41,10 @@ class Privacy:
         self._at_once = asyncio.Lock()
 
     async def erase(self, caller: Principal, subject: str, request_id: str) -> Erasure:
-        """Remove everything about the caller, or about a user of their tenant whom an operator names.
+        """Erase the caller, or a user of their tenant named by an operator.
 
-        Return once nothing of it is left in the database's files or in the object store. Raise PermissionDenied,
-        Unavailable; after the latter the same request_id finishes what was begun.
+        Return once nothing is left in the database's files or in the object store. Raise PermissionDenied, Unavailable;
+        after the latter, the same request_id resumes the erasure.
         """
         owner = whom(caller, subject)
         key = request_hash(owner.tenant, owner.subject, request_id)
@@ -70,12 +70,12 @@ class Privacy:
         return erasure
 
     async def replay(self) -> int:
-        """Erase again whoever the log says is gone and this database, restored or cut off, still holds; at a start.
+        """At start, repeat logged erasures of users whom this (restored or interrupted) database still holds.
 
-        Return how many erasures that were. What stands in free space of the files goes too, if it can: nobody waits
-        for that to be served. Raise StartError where the log is damaged, Unavailable.
+        Return the number of repeated erasures. Traces in free space of the files are removed too if possible; serving
+        does not wait for that. Raise StartError if the log is damaged, Unavailable.
         """
-        written = await asyncio.to_thread(self._log.read)  # first: what a replica carries out meanwhile is known then
+        written = await asyncio.to_thread(self._log.read)  # before known(), which then includes replicas' work
         missing = unfinished(written, await self._store.known())
         users = await self._store.users() if missing else frozenset()
         by_hash = {subject_hash(self._log.salt, tenant, subject): (tenant, subject) for tenant, subject in users}
@@ -86,9 +86,7 @@ class Privacy:
             _log.warning("an erasure was carried out again", erasure_id=done.erasure_id, receipt_hash=done.receipt_hash)
         try:
             await self._store.forget_removed()
-        except (
-            STORE_FAILED
-        ) as error:  # a backup may be reading, or there is no room; it is noted, and done another time
+        except STORE_FAILED as error:  # a backup reads, or no space; recorded for later
             _log.warning("what was removed may still stand in the files", reason=error.reason)
         return len(missing)
 

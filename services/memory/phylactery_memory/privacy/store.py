@@ -1,6 +1,6 @@
-"""Everything about one user in SQL: counted, removed, and recognised again in a database that was restored.
+"""Erasure of one user in SQL: count, remove, and recognise the user in a restored database.
 
-A table with the columns tenant and subject is a user's, whoever adds it; what hangs below one goes with it.
+Every table with columns tenant and subject belongs to a user; tables that reference it are removed with it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _KEYS = "user_keys"
 
 
 class PrivacyStore:
-    """Erases users. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+    """Erases users. Every method raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
     def __init__(self, database: Database, objects: OutputObjects | None = None) -> None:
         self._database = database
         self._objects = objects
 
     async def find(self, request_hash: str) -> Erasure | None:
-        """Return the erasure a request asked for."""
+        """Return the erasure of a request."""
         return await self._database.read(lambda connection: _first(connection, erasures.c.request_hash == request_hash))
 
     async def get(self, erasure_id: str, tenant: str) -> Erasure | None:
@@ -54,9 +54,9 @@ class PrivacyStore:
         )
 
     async def erase(self, owner: Principal, erasure_id: str, done: Callable[[ErasureCounts], Erasure]) -> Erasure:
-        """Remove everything of the owner and keep the record, in one transaction; return it once it is durable.
+        """Remove everything of the owner and store the record in one transaction; return it once it is durable.
 
-        Where another replica, which found it in the log at its start, carried it out already, that one's stands.
+        If another replica, which found the erasure in the log at its start, already carried it out, its record is kept.
         """
 
         def work(connection: Connection) -> Erasure:
@@ -79,17 +79,17 @@ class PrivacyStore:
 
         try:
             return await self._database.write(work)
-        except IntegrityError:  # that replica did so between our look and our insert
+        except IntegrityError:  # that replica did so between our read and our insert
             return await self._database.write(work)
 
     async def known(self) -> frozenset[str]:
-        """Return the ids of the erasures this database has been through."""
+        """Return the ids of the erasures this database has completed."""
         return await self._database.read(
             lambda connection: frozenset(connection.scalars(sa.select(erasures.c.erasure_id)))
         )
 
     async def users(self) -> frozenset[tuple[str, str]]:
-        """Return tenant and subject of everybody of whom there is anything."""
+        """Return tenant and subject of every user with stored data."""
 
         def work(connection: Connection) -> frozenset[tuple[str, str]]:
             rows = (connection.execute(sa.select(t.c.tenant, t.c.subject).distinct()) for t in users_tables())
@@ -103,7 +103,7 @@ class PrivacyStore:
         return await self._database.read(lambda connection: list(connection.scalars(wanted)))
 
     async def forget_objects(self, erasure_id: str) -> None:
-        """Remove what an erased user had in the object store. Raise Unavailable where it does not answer."""
+        """Remove an erased user's objects from the object store. Raise Unavailable if it is unavailable."""
         if self._objects is None:
             return
         try:
@@ -116,22 +116,22 @@ class PrivacyStore:
             ) from None
 
     async def forget_removed(self) -> None:
-        """Leave nothing of removed rows in SQLite's files. Raise Unavailable while its log is read."""
+        """Remove deleted rows from SQLite's files. Raise Unavailable while a reader holds the log."""
         await forget_erased(self._database)
 
 
 def users_tables() -> Iterator[sa.Table]:
-    """Return the tables that name a user, those that others hang below last: a key goes before what it opens."""
+    """Yield the tables that name a user, referenced tables last: a key is removed before what it opens."""
     for table in reversed(metadata.sorted_tables):
         if "tenant" in table.c and "subject" in table.c:
             yield table
 
 
 def remove_all(connection: Connection, owner: Principal, erasure_id: str) -> ErasureCounts:
-    """Remove everything of the owner and return what it was; whoever writes to it meanwhile is waited for first.
+    """Remove everything of the owner and return the counts; wait for concurrent writers first.
 
-    The key goes first: an output that is being stored meanwhile then find it gone, and is not stored. Objects
-    of theirs that wait to be removed are this erasure's from now on.
+    The key is removed first: an output being stored meanwhile finds it missing and is not stored. The user's objects
+    that wait to be removed are assigned to this erasure.
     """
     for table in (metadata.tables[_KEYS], threads, memory_owners, profile_owners):
         connection.execute(sa.select(table.c.tenant).where(*_of(table, owner)).with_for_update())
@@ -147,7 +147,7 @@ def remove_all(connection: Connection, owner: Principal, erasure_id: str) -> Era
 
 
 def _key_ids(connection: Connection, owner: Principal) -> set[str]:
-    """Return the keys the owner's texts are sealed under."""
+    """Return the ids of the keys the owner's texts are sealed under."""
     tables = (metadata.tables[_KEYS], outputs)
     found = (connection.scalars(sa.select(table.c.key_id).distinct().where(*_of(table, owner))) for table in tables)
     return {key_id for some in found for key_id in some if key_id}

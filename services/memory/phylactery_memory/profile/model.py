@@ -1,6 +1,6 @@
-"""The profile: named values that hold for good, and which value supersedes which.
+"""The profile: named values, their trust, and which value supersedes which.
 
-Times are microseconds since the epoch; what still holds ends NEVER.
+Times are microseconds since the epoch; a current value ends at NEVER.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from phylactery_memory.memories.write_policy import Evidence, Proposal, decide
 
 MAX_FIELDS: Final = 100
 MAX_SUPERSEDED: Final = 20
-"""Values that held before and are kept, for each name."""
+"""How many superseded values are kept per name."""
 MAX_VALUE_CHARS: Final = 500
 NAME_PATTERN: Final = r"^[a-z][a-z0-9_.]{0,63}$"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_.]{0,63}")
-"""A single bounded class cannot backtrack, so the standard module is safe here."""
+"""A single bounded character class cannot backtrack, so the standard module is safe here."""
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""What could break out of its line, or be read otherwise than it is shown."""
+"""Unicode categories that could break out of a line or display differently from their text."""
 
 Value: TypeAlias = str | float | bool
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileField:
-    """One value of a profile; memory_id is the memory it was taken from, empty where somebody set it."""
+    """One value of a profile; memory_id is the memory it was taken from, empty if it was set directly."""
 
     name: str
     value: Value
@@ -45,17 +45,17 @@ class ProfileField:
 
     @property
     def holds(self) -> bool:
-        """Return whether nothing has superseded it."""
+        """True if the value is current (not superseded)."""
         return self.invalid_us == NEVER
 
     def same_as(self, other: ProfileField) -> bool:
-        """Return whether both say the same: yes is not the number one."""
+        """Return True if both have the same value and type: True is not the number 1."""
         return type(self.value) is type(other.value) and self.value == other.value
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What holds, by name; superseded by name and newest first. revision 0 was never set."""
+    """Current values by name; superseded ones by name, newest first. revision 0 means the profile was never set."""
 
     fields: Sequence[ProfileField] = ()
     revision: int = 0
@@ -63,31 +63,31 @@ class Profile:
 
     @property
     def etag(self) -> str:
-        """Return what a caller shows to change it as it last saw it."""
+        """The version a caller passes to change the profile as last read."""
         return f"r{self.revision}"
 
     def get(self, name: str) -> ProfileField | None:
-        """Return what holds under a name."""
+        """Return the current value of a name."""
         return next((field for field in self.fields if field.name == name), None)
 
 
 def is_name(name: str) -> bool:
-    """Return whether a value may be called so."""
+    """Return True if a name is valid."""
     return bool(_NAME.fullmatch(name))
 
 
 def fits(name: str, value: str) -> bool:
-    """Return whether a profile may hold this text under this name."""
+    """Return True if a profile may hold this text under this name."""
     return is_name(name) and 1 <= len(value) <= MAX_VALUE_CHARS and one_line(value)
 
 
 def one_line(value: str) -> bool:
-    """Return whether a text is one visible line: a value with line breaks could pass for lines of a prompt."""
+    """Return True if a text is one visible line: a value with line breaks could pass for lines of a prompt."""
     return bool(value.strip()) and not any(unicodedata.category(char) in _HIDDEN for char in value)
 
 
 def check_etag(profile: Profile, etag: str) -> None:
-    """Raise Aborted PROFILE_CHANGED unless the profile is as the caller last saw it."""
+    """Raise Aborted PROFILE_CHANGED unless the profile is unchanged since the caller read it."""
     if etag and etag != profile.etag:
         raise Aborted(
             "PROFILE_CHANGED",
@@ -97,10 +97,10 @@ def check_etag(profile: Profile, etag: str) -> None:
 
 
 def judged(name: str, value: Value, source: Source, evidence: Sequence[Evidence], *, delegated: bool) -> Trust:
-    """Return how far to trust a value somebody would set, by the rules memories are judged by.
+    """Return the trust of a value to be set, by the rules for memories.
 
-    A delegate says what the person said: a text must stand in the person's own messages; a number or a yes needs such
-    messages to point at. Raise InvalidArgument PROFILE_SECRET, FailedPrecondition PROFILE_UNTRUSTED.
+    A delegate reports the person's words: a text must occur in the person's own messages; a number or boolean needs
+    such messages as evidence. Raise InvalidArgument PROFILE_SECRET, FailedPrecondition PROFILE_UNTRUSTED.
     """
     text = as_text(value)
     if not isinstance(value, str):
@@ -124,7 +124,7 @@ def judged(name: str, value: Value, source: Source, evidence: Sequence[Evidence]
 
 
 def check_rank(standing: ProfileField | None, new: ProfileField) -> None:
-    """Raise FailedPrecondition PROFILE_TRUSTED_MORE where what holds is trusted more than what would supersede it."""
+    """Raise FailedPrecondition PROFILE_TRUSTED_MORE if the current value is trusted more than its replacement."""
     if standing is not None and standing.trust > new.trust:
         raise FailedPrecondition(
             "PROFILE_TRUSTED_MORE",
@@ -134,7 +134,7 @@ def check_rank(standing: ProfileField | None, new: ProfileField) -> None:
 
 
 def superseding(profile: Profile, new: Sequence[ProfileField]) -> tuple[list[ProfileField], list[ProfileField]]:
-    """Return the values to add and those they end, in that order; what says the same again is neither.
+    """Return the values to add and the values they end; an unchanged value is in neither.
 
     Raise FailedPrecondition PROFILE_TRUSTED_MORE, ResourceExhausted PROFILE_LIMIT.
     """

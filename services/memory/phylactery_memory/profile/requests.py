@@ -1,4 +1,4 @@
-"""What is asked of profiles."""
+"""Validated requests of the profile RPCs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 
 
 class ValueItem(EdgeModel):
-    """A name and its value; exactly one of the three is set."""
+    """A name and its value; exactly one of the three value fields is set."""
 
     name: Name
     text_value: Annotated[str, Field(min_length=1, max_length=MAX_VALUE_CHARS)] | None
@@ -50,7 +50,7 @@ class ValueItem(EdgeModel):
 
 
 class SetProfileItem(EdgeModel):
-    """What to change of a profile."""
+    """Changes to a profile."""
 
     values: Annotated[list[ValueItem], Field(max_length=MAX_FIELDS)]
     remove: Annotated[list[str], Field(max_length=MAX_FIELDS)]
@@ -83,6 +83,6 @@ class SetProfileItem(EdgeModel):
 
 
 class GetProfileItem(EdgeModel):
-    """How much of a profile is asked for."""
+    """How much of a profile to return."""
 
     max_superseded: Annotated[int, Field(ge=0, le=MAX_SUPERSEDED)]

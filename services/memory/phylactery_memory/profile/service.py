@@ -1,4 +1,4 @@
-"""What the service does with profiles: answer one, set its fields, and take what the write policy finds stable."""
+"""Profiles: read, set fields, and accept stable preferences from the write policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from phylactery_memory.profile.store import ProfileStore
 
 @dataclass(frozen=True, slots=True)
 class ProfileChange:
-    """What to set and to remove, and who said it; etag empty asks nothing."""
+    """Fields to set and remove, and their source; an empty etag skips the version check."""
 
     values: Mapping[str, Value] = field(default_factory=dict)
     remove: Sequence[str] = ()
@@ -29,14 +29,14 @@ class ProfileChange:
 
 
 class Profiles:
-    """Keeps the profile of the principal each call names."""
+    """Reads and changes the profile of each call's principal."""
 
     def __init__(self, store: ProfileStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     async def get(self, owner: Principal, *, superseded: int = 0) -> Profile:
-        """Return the owner's profile, and of each name so many values that held before.
+        """Return the owner's profile with up to ``superseded`` former values per name.
 
         Raise PermissionDenied, Unavailable.
         """
@@ -73,7 +73,7 @@ class Profiles:
         new = await aside(sum(map(len, texts)), fields)
 
         def work(connection: Connection) -> Profile:
-            lineage.find(connection, owner, change.lineage)  # it may have been erased meanwhile
+            lineage.find(connection, owner, change.lineage)  # it may have been erased in the meantime
             profile = profiles.locked(connection, owner)
             check_etag(profile, change.etag)
             profiles.change(connection, owner, profile, new, change.remove)
@@ -82,7 +82,7 @@ class Profiles:
         return await self._store.write(work)
 
     def take(self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory) -> None:
-        """Set a field from a memory, unless what holds is trusted more or the value does not fit the profile."""
+        """Set a field from a memory, unless the current value is trusted more or the new one does not fit."""
         if not fits(field, value) or memory.untrusted:
             return
         profile = profiles.locked(connection, owner)
@@ -101,9 +101,9 @@ class Profiles:
             profiles.change(connection, owner, profile, [new])
 
     def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
-        """Remove what was taken from a memory that is forgotten or say something else now."""
+        """Remove what was taken from a memory that was forgotten or changed."""
         profiles.drop(connection, owner, memory_id)
 
     def end(self, connection: Connection, owner: Principal, memory: Memory) -> None:
-        """End what was taken from a memory that another retired, where nothing superseded it."""
+        """End what was taken from a retired memory, unless it was superseded."""
         profiles.end(connection, owner, memory.memory_id, memory.invalid_us)

@@ -1,4 +1,4 @@
-"""Profiles in SQL. Whoever asks names the principal; every write locks the profile's row first."""
+"""Profiles in SQL. The principal is part of every query; every write locks the profile's row first."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ _EVER_HELD, _HOLDING = Query(_ALL), Query(_ALL.where(memory_profile.c.invalid_us
 
 
 class ProfileStore:
-    """Keeps profiles of their owners. Every method raises Unavailable STORE_UNAVAILABLE where the database fails."""
+    """The profiles of their owners. Every method raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def read(self, owner: Principal, *, superseded: int = 0) -> Profile:
-        """Return the owner's profile, and of each name so many values that held before."""
+        """Return the owner's profile with up to ``superseded`` former values per name."""
         return await self._database.read(lambda connection: load(connection, owner, superseded=superseded))
 
     async def ask(self, work: Callable[[Connection], T]) -> T:
-        """Run work that reads other tables than these."""
+        """Run read-only work that reads other tables than these."""
         return await self._database.read(work)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """Run work that changes a profile, and return once it is durable."""
+        """Run work that changes a profile and return once it is durable."""
         try:
             return await self._database.write(work)
         except IntegrityError:
-            # Another replica made the owner's row between our look and our insert: now it can be locked.
+            # Another replica created the owner's row between our read and our insert: it can be locked now.
             return await self._database.write(work)
 
 
 def load(connection: Connection, owner: Principal, *, superseded: int = 0) -> Profile:
-    """Return the owner's profile as it is in this transaction."""
+    """Return the owner's profile as seen in this transaction."""
     mine = {"of_tenant": owner.tenant, "of_subject": owner.subject}
     found = _REVISION.one(connection, mine)
     if found is None:
@@ -74,7 +74,7 @@ def load(connection: Connection, owner: Principal, *, superseded: int = 0) -> Pr
 
 
 def locked(connection: Connection, owner: Principal) -> Profile:
-    """Return the owner's profile, which nobody else changes before this transaction ends."""
+    """Return the owner's profile, locked until the end of this transaction."""
     key = _of(profile_owners, owner)
     found = connection.execute(sa.select(profile_owners.c.revision).where(*key).with_for_update()).first()
     if found is None:
@@ -86,9 +86,9 @@ def locked(connection: Connection, owner: Principal) -> Profile:
 def change(
     connection: Connection, owner: Principal, profile: Profile, new: Sequence[ProfileField], remove: Iterable[str] = ()
 ) -> None:
-    """Remove names with their history and add values over those that hold; profile is what locked() answered.
+    """Remove names with their history, and add values that end the current ones.
 
-    Raise what superseding() raises.
+    ``profile`` is the result of locked(). Raise what superseding() raises.
     """
     names = set(remove)
     left = Profile([field for field in profile.fields if field.name not in names], profile.revision)
@@ -112,13 +112,13 @@ def change(
 
 
 def drop(connection: Connection, owner: Principal, memory_id: str) -> None:
-    """Remove every value taken from a memory, whether it holds or not."""
+    """Remove every value taken from a memory, current or superseded."""
     taken = [*_of(memory_profile, owner), memory_profile.c.memory_id == memory_id]
     _change_some(connection, owner, taken, sa.delete(memory_profile).where(*taken))
 
 
 def end(connection: Connection, owner: Principal, memory_id: str, at_us: int) -> None:
-    """End the values taken from a memory that still hold."""
+    """End the current values taken from a memory."""
     taken = [*_of(memory_profile, owner), memory_profile.c.memory_id == memory_id, memory_profile.c.invalid_us == NEVER]
     _change_some(connection, owner, taken, sa.update(memory_profile).where(*taken).values(invalid_us=at_us))
 
@@ -126,7 +126,7 @@ def end(connection: Connection, owner: Principal, memory_id: str, at_us: int) ->
 def _change_some(
     connection: Connection, owner: Principal, which: list[sa.ColumnElement[bool]], statement: sa.Delete | sa.Update
 ) -> None:
-    """Run a statement on the values there are of these, with the profile locked, and give it its next revision."""
+    """Run a statement on existing values under the profile's lock, and increase its revision."""
     if connection.execute(sa.select(memory_profile.c.name).where(*which)).first() is None:
         return
     profile = locked(connection, owner)
@@ -145,7 +145,7 @@ def _remove(connection: Connection, owner: Principal, which: sa.ColumnElement[bo
 
 
 def _trim(connection: Connection, owner: Principal, name: str) -> None:
-    """Remove the oldest superseded values of a name beyond those that are kept."""
+    """Remove the oldest superseded values of a name beyond the number kept."""
     before = [*_of(memory_profile, owner), memory_profile.c.name == name, memory_profile.c.invalid_us != NEVER]
     oldest = connection.execute(
         sa.select(memory_profile.c.revision)

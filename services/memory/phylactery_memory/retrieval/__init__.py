@@ -1,1 +1,1 @@
-"""Finding text by words, with no model: how text becomes terms, and how terms rank what one user has."""
+"""Full-text retrieval without a model: terms, index, vectors and ranking of one user's memories."""

@@ -1,4 +1,4 @@
-"""The day a text was said on, as words beside it: people ask for "in May" and "en mayo"."""
+"""The day of a memory as words added to its text: people ask for "in May" and "en mayo"."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def day_words(time_us: int) -> str:
-    """Return day, month in both languages, and year of a time in microseconds since the epoch, in UTC."""
+    """Return the UTC day, month name in both languages, and year of a time in microseconds since the epoch."""
     day = _EPOCH + timedelta(microseconds=time_us)
     return f"{day.day} {_ENGLISH[day.month - 1]} {_SPANISH[day.month - 1]} {day.year}"

@@ -1,8 +1,8 @@
-"""One user's index as arrays and as the bytes they are stored in.
+"""One user's index, as arrays and in its stored form.
 
-A document is a number the user never sees, given once and never again. What ranking needs of every document stands in
-blocks of records; which documents hold a term, and how often, stands in postings. Both are little-endian, in ascending
-order of number, and know nothing of any other user: no text of one moves the ranking of another.
+A document is an internal number, assigned once and never reused. Blocks of records hold what ranking needs of every
+document; postings hold which documents contain a term, and how often. Both are little-endian, in ascending order of
+number, and independent of other users: no user's text affects another's ranking.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Mask = NDArray[np.bool_]
 RECORD: Final = np.dtype(
     [
         ("number", "<u4"),
-        ("length", "<u4"),  # words
-        ("thread", "<u8"),  # of its thread_id, 0 where it has none
-        ("sequence", "<i8"),  # its place in the thread, 0 where it has none
+        ("length", "<u4"),  # in words
+        ("thread", "<u8"),  # of its thread_id, 0 without a thread
+        ("sequence", "<i8"),  # its position in the thread, 0 without one
         ("valid_us", "<i8"),
         ("invalid_us", "<i8"),
-        ("tie", "<u8"),  # of its content: what orders equals, whatever order they were written in
+        ("tie", "<u8"),  # of its content: orders equal scores independently of the order of writing
         ("layer", "u1"),
         ("kind", "u1"),
         ("trust", "u1"),
@@ -34,24 +34,24 @@ RECORD: Final = np.dtype(
 )
 POSTING: Final = np.dtype([("number", "<u4"), ("count", "<u2")])
 RECORD_BLOCK: Final = 256
-"""Documents to a stored block of records: a write rewrites one, 13 KB."""
+"""Documents per stored block of records; a write rewrites one block, 13 KB."""
 POSTING_BLOCK: Final = 4_096
-"""Documents to a stored block of a term's postings: a write rewrites one of each of its terms, at most 24 KB."""
+"""Documents per stored block of a term's postings; a write rewrites one block per term, at most 24 KB."""
 MAX_COUNT: Final = 65_535
 
 
 def label(text: str) -> int:
-    """Return 64 bits of SHA-256 that stand for a text in a record; never 0."""
+    """Return 64 bits of SHA-256 that identify a text in a record; never 0."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") or 1
 
 
 def pack_records(records: Iterable[tuple[Any, ...]]) -> bytes:
-    """Return the stored form of records, given in the order of RECORD's fields."""
+    """Return the stored form of records, with fields in the order of RECORD."""
     return np.array(list(records), dtype=RECORD).tobytes()
 
 
 def unpack_records(blocks: Iterable[bytes]) -> Records:
-    """Return all records of blocks given in ascending order."""
+    """Return all records of blocks in ascending order."""
     return np.frombuffer(b"".join(blocks), dtype=RECORD)
 
 
@@ -61,11 +61,11 @@ def pack_postings(postings: Iterable[tuple[int, int]]) -> bytes:
 
 
 def unpack_postings(blocks: Iterable[bytes]) -> Records:
-    """Return all postings of blocks given in ascending order."""
+    """Return all postings of blocks in ascending order."""
     return np.frombuffer(b"".join(blocks), dtype=POSTING)
 
 
 def without(body: bytes, dtype: np.dtype[np.void], number: int) -> bytes:
-    """Return a stored block without a document; empty where nothing is left."""
+    """Return a stored block without a document; empty if nothing is left."""
     rows = np.frombuffer(body, dtype=dtype)
     return bytes(rows[rows["number"] != number].tobytes())

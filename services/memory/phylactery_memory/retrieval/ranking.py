@@ -1,7 +1,7 @@
-"""Ranks one user's documents: BM25, the turns around, the session, and vectors where there are any.
+"""Ranking of one user's documents: BM25, neighbouring turns, the session, and vectors if available.
 
-Everything is a pure function of the user's own index. Terms add up in sorted order and equals are ordered by their
-content, so the same memories rank the same on every database and in whatever order they were written.
+Everything is a pure function of the user's own index. Terms are summed in sorted order and ties are broken by content,
+so the same memories rank identically on every database and in any order of writing.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from numpy.typing import NDArray
 from phylactery_memory.retrieval.index import Floats, Mask, Records
 
 K1: Final = 0.9
-"""How soon more of the same word stops to count. With B, the published default for passages (Anserini)."""
+"""BM25 term saturation. With B, the published default for passages (Anserini)."""
 B: Final = 0.4
-"""How far a long text is held against itself, 0 to 1."""
+"""BM25 length normalisation, 0 to 1."""
 NEIGHBOUR: Final = 0.4
-"""How much of the better adjacent turn's score a turn gains: an answer rarely repeats the words of its question."""
+"""The fraction of the better adjacent turn's score that a turn gains: an answer rarely repeats its question's words."""
 NEXT_BUT_ONE: Final = 0.3
-"""How much of the better score of the turns two away a turn gains: people answer after an aside. Like SESSION a round
-number that holds on conversations it was not chosen on (LoCoMo, figures in ADR 14)."""
+"""The fraction of the better score of the turns two away that a turn gains: people answer after an aside. Like SESSION,
+a round number that holds on conversations it was not chosen on (LoCoMo, figures in ADR 14)."""
 SESSION: Final = 0.3
-"""How much of the best score a turn gains in the session that fits the query best; others gain their share of it."""
+"""The fraction of the best score that a turn gains in the best-matching session; other sessions gain proportionally."""
 LEXICAL: Final = 0.6
-"""The share of BM25 where vectors take part; the rest is theirs."""
+"""The weight of BM25 when vectors take part; the rest is the vectors'."""
 DENSE_CANDIDATES: Final = 200
 """How many of the nearest vectors join the documents that share a word with the query."""
 _DIGITS: Final = 6
-"""Decimals of a cosine that count: what lies beyond differs between machines."""
+"""Significant decimals of a cosine; further ones differ between machines."""
 
 
 Hits = Sequence[tuple[NDArray[np.intp], Floats]]
-"""For each term of a query, in sorted order, the places of the documents that hold it and how often each does."""
+"""For each query term, in sorted order, the positions of the documents that contain it and its frequency in each."""
 
 
 def hits_of(records: Records, postings: Mapping[str, Records]) -> Hits:
-    """Return where the documents of each term's postings stand among the records."""
-    numbers = np.ascontiguousarray(records["number"])  # each look-up would copy the column of records otherwise
+    """Return the positions of each term's documents among the records."""
+    numbers = np.ascontiguousarray(records["number"])  # each look-up would otherwise copy the column of records
     return [_placed(numbers, postings[term]) for term in sorted(postings)]
 
 
 def bm25(lengths: NDArray[Any], hits: Hits) -> Floats:
-    """Return each document's score for the query whose hits are given; 0 where it shares none. lengths are in words."""
+    """Return each document's BM25 score; 0 if it shares no term with the query. ``lengths`` are in words."""
     scores = np.zeros(len(lengths), dtype=np.float64)
     if not len(lengths):
         return scores
@@ -58,7 +58,7 @@ def bm25(lengths: NDArray[Any], hits: Hits) -> Floats:
 
 
 def _placed(numbers: NDArray[np.uint32], postings: Records) -> tuple[NDArray[np.intp], Floats]:
-    """Return where a term's documents stand among the records, and how often each holds it."""
+    """Return the positions of a term's documents among the records, and its frequency in each."""
     wanted = np.ascontiguousarray(postings["number"])
     places = np.searchsorted(numbers, wanted)
     counts = postings["count"].astype(np.float64)
@@ -70,13 +70,13 @@ def _placed(numbers: NDArray[np.uint32], postings: Records) -> tuple[NDArray[np.
 
 
 def in_conversation(records: Records, scores: Floats, hits: Hits) -> Floats:
-    """Return the scores, each with what the turns around it and its whole session add.
+    """Return the scores with the contributions of neighbouring turns and of the session added.
 
-    A session is what one thread holds; a memory of no thread is one by itself, so that it competes with turns on equal
-    terms. A session lifts what words, vectors or turns have found, and finds nothing by itself: a search does not
-    answer with all that was ever said in a thread.
+    A session is the memories of one thread; a memory without a thread is its own session, so that it competes with
+    turns on equal terms. A session only raises what words, vectors or neighbours have found: a search does not return
+    everything ever said in a thread.
     """
-    if not scores.any() or not records["thread"].any():  # with no thread all gain alike
+    if not scores.any() or not records["thread"].any():  # without threads all would gain alike
         return scores
     order, sessions, placed = _by_turn(records)
     turns = scores[order]
@@ -96,7 +96,7 @@ def in_conversation(records: Records, scores: Floats, hits: Hits) -> Floats:
 
 
 def _session_shares(records: Records, sessions: NDArray[np.intp], hits: Hits) -> Floats:
-    """Return each session's BM25 as one document among the sessions, as a share of the best one's."""
+    """Return each session's BM25 score as one document among sessions, as a fraction of the best."""
     lengths = np.bincount(sessions, weights=records["length"])
     scores = bm25(lengths, [_summed(sessions[places], counts, len(lengths)) for places, counts in hits])
     best = float(scores.max())
@@ -104,9 +104,9 @@ def _session_shares(records: Records, sessions: NDArray[np.intp], hits: Hits) ->
 
 
 def _summed(sessions: NDArray[np.intp], counts: Floats, count: int) -> tuple[NDArray[np.intp], Floats]:
-    """Return each session that occurs, of count there are, with the sum of its counts.
+    """Return the sessions that occur, of ``count`` in total, each with the sum of its counts.
 
-    The work is bounded by the counts: a rare word of a user with a session for each memory looks at few of them.
+    The work is bounded by the counts: a rare word of a user with one session per memory touches few of them.
     """
     if 2 * len(counts) < count:
         found, which = np.unique(sessions, return_inverse=True)
@@ -117,15 +117,15 @@ def _summed(sessions: NDArray[np.intp], counts: Floats, count: int) -> tuple[NDA
 
 
 def _by_turn(records: Records) -> tuple[NDArray[np.intp], NDArray[np.intp], Mask]:
-    """Return the places session by session, each by sequence, equals by content; each one's session; if it is a turn.
+    """Return positions ordered by session, sequence and content; the session of each; and whether each is a turn.
 
-    Sessions count from 0. A memory of a thread that has no place in it belongs to the session and is no turn of it.
+    Sessions count from 0. A memory of a thread without a position belongs to the session but is not a turn.
     """
     threads, sequences = np.ascontiguousarray(records["thread"]), np.ascontiguousarray(records["sequence"])
     order = np.argsort(threads, kind="stable")
     in_order, turns = threads[order], sequences[order]
     begins = (in_order[1:] != in_order[:-1]) | (in_order[1:] == 0)
-    # Threads are mostly written in order, and then one stable sort is all: 1 ms for 100,000 turns instead of 45.
+    # Threads are mostly written in order; then one stable sort suffices: 1 ms for 100,000 turns instead of 45.
     if not (begins | (turns[1:] > turns[:-1]) | ((turns[1:] == 0) & (turns[:-1] == 0))).all():
         order = np.lexsort((records["tie"], sequences, threads))
         turns = sequences[order]
@@ -133,9 +133,9 @@ def _by_turn(records: Records) -> tuple[NDArray[np.intp], NDArray[np.intp], Mask
 
 
 def fused(lexical: Floats, cosines: Floats) -> Floats:
-    """Return 0.6 BM25 + 0.4 cosine, each from 0 to 1 over the union of both sides' candidates, 0 outside it.
+    """Return 0.6 BM25 + 0.4 cosine, each scaled to 0..1 over the union of both candidate sets, 0 outside it.
 
-    cosines holds NaN where a document has no vector.
+    ``cosines`` holds NaN for a document without a vector.
     """
     known = np.flatnonzero(~np.isnan(cosines))
     if not len(known):
@@ -143,7 +143,7 @@ def fused(lexical: Floats, cosines: Floats) -> Floats:
     rounded = np.round(cosines, _DIGITS)
     nearest = known[np.argsort(-rounded[known], kind="stable")[:DENSE_CANDIDATES]]
     union = lexical > 0
-    # Whatever is as near as the last of the nearest joins too: a cut among equals would depend on their order.
+    # Ties with the last of the nearest are included: a cut among equals would depend on their order.
     union[known] |= rounded[known] >= rounded[nearest[-1]]
     dense = np.where(np.isnan(rounded), -1.0, rounded)
     low, high = float(dense[union].min()), float(dense[union].max())
@@ -154,7 +154,7 @@ def fused(lexical: Floats, cosines: Floats) -> Floats:
 
 
 def best_first(records: Records, scores: Floats, eligible: Mask, limit: int) -> NDArray[np.intp]:
-    """Return the places of the eligible records with a score, best first, equals newest first and then by content."""
+    """Return the positions of eligible records with a score: best first, then newest, then by content."""
     found = np.flatnonzero(eligible & (scores > 0))
     if len(found) > limit:
         least = np.partition(scores[found], len(found) - limit)[len(found) - limit]

@@ -1,7 +1,7 @@
-"""Vectors of one user's memories: unit length, 32-bit floats in blocks, compared one by one.
+"""Vectors of one user's memories: unit length, 32-bit floats in blocks, exact comparison.
 
-Exact search over one user's vectors is a product of a matrix and a vector: no approximate index to build, to tune or
-to leave traces of what was forgotten.
+Exact search over one user's vectors is a matrix-vector product: there is no approximate index to build or tune, and
+none that keeps traces of forgotten texts.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from phylactery_memory.retrieval.index import Floats, Records
 Vector = NDArray[np.float32]
 
 VECTOR_BLOCK: Final = 64
-"""Memories to a stored block of vectors: a write rewrites one, 98 KB at 384 dimensions."""
+"""Memories per stored block of vectors; a write rewrites one block, 98 KB at 384 dimensions."""
 MAX_DIMENSIONS: Final = 8_192
 _HEAD: Final = struct.Struct("<II")
 
 
 def unit(values: Sequence[float]) -> Vector:
-    """Return a vector of length 1. Raise ValueError where it has no direction, or is none of a model's."""
+    """Return a vector of length 1. Raise ValueError if it is zero or not finite."""
     vector = np.asarray(values, dtype=np.float64)
     if vector.ndim != 1 or not 0 < len(vector) <= MAX_DIMENSIONS or not np.isfinite(vector).all():
         raise ValueError("is no vector of finite numbers")
@@ -35,7 +35,7 @@ def unit(values: Sequence[float]) -> Vector:
 
 
 def pack_vectors(vectors: Mapping[int, Vector]) -> bytes:
-    """Return the stored form of unit vectors: each its memory's number, its dimensions, its values."""
+    """Return the stored form of unit vectors: for each its memory's number, its dimensions and its values."""
     parts: list[bytes] = []
     for number, values in vectors.items():
         row = np.asarray(values, dtype="<f4")
@@ -44,12 +44,12 @@ def pack_vectors(vectors: Mapping[int, Vector]) -> bytes:
 
 
 def without_vector(body: bytes, number: int) -> bytes:
-    """Return a stored block without a memory's vector; empty where nothing is left."""
+    """Return a stored block without a memory's vector; empty if nothing is left."""
     return b"".join(body[start:end] for start, end, found, _ in _rows(body) if found != number)
 
 
 def cosines(records: Records, blocks: Iterable[bytes], query: Vector) -> Floats:
-    """Return each record's cosine with the query, NaN where it has no vector of as many dimensions."""
+    """Return each record's cosine with the query; NaN if it has no vector of the same dimensions."""
     width = len(query)
     numbers: list[NDArray[np.uint32]] = []
     values: list[Vector] = []
@@ -73,7 +73,7 @@ def cosines(records: Records, blocks: Iterable[bytes], query: Vector) -> Floats:
 
 
 def _rows(body: bytes) -> Iterable[tuple[int, int, int, int]]:
-    """Return start, end, memory's number and dimensions of each vector of a block."""
+    """Yield start, end, memory number and dimensions of each vector of a block."""
     at = 0
     while at < len(body):
         number, width = _HEAD.unpack_from(body, at)

@@ -1,7 +1,7 @@
-"""Text into terms: accents stripped, stop words out, every word under its English and its Spanish stem.
+"""Text to index terms: accents stripped, stop words removed, every word under its English and Spanish stem.
 
-No language is detected: a word that is looked for under both stems is found whichever language either text is in, and
-typing without accents finds the same.
+No language detection: a word looked up under both stems is found whatever language either text is in, and typing
+without accents finds the same.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ STOP_WORDS: Final = frozenset(_ENGLISH.split()) | frozenset(_SPANISH.split())
 
 
 MAX_TERM_CHARS: Final = 48
-"""A longer word is cut: it is an address, a hash or an attack, and its beginning tells it apart well enough."""
+"""A longer word is truncated: it is an address, a hash or an attack, and its beginning is distinctive enough."""
 
 INDEX_VERSION: Final = f"1/{Stemmer.version()}"
-"""What terms are made by: an index of another version is made anew, or words of a forgotten text could stay in it."""
+"""The version of the term rules. An index of another version is rebuilt; otherwise words of a forgotten text could stay
+in it."""
 
-# Single bounded classes without nesting cannot backtrack, so the standard module is safe on hostile text.
+# Single bounded character classes without nesting cannot backtrack, so the standard module is safe on hostile text.
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _GROUPED = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
 _APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'", "＇": "'", "`": "'", "´": "'"})
@@ -61,14 +62,14 @@ _local = threading.local()
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a text is indexed as: how often each term occurs, and how many words stand behind them."""
+    """The terms of a text: the frequency of each term, and the number of words."""
 
     counts: Mapping[str, int]
     length: int
 
 
 def plain(text: str) -> str:
-    """Return the text lower-cased, without accents, compatibility forms (ﬁ, ４) written out."""
+    """Return the text in lower case, without accents, with compatibility forms (ﬁ, ４) expanded."""
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text.translate(_APOSTROPHES))
         text = "".join(character for character in decomposed if not unicodedata.combining(character))
@@ -76,7 +77,7 @@ def plain(text: str) -> str:
 
 
 def words(text: str) -> Iterator[str]:
-    """Return the words of a text in order, stop words left out; a number is a word, an emoji is not."""
+    """Yield the words of a text in order, without stop words; a number is a word, an emoji is not."""
     for found in _WORD.finditer(_GROUPED.sub("", plain(text))):
         word = found.group().removesuffix("'s").replace("'", "")[:MAX_TERM_CHARS]
         if word and word not in STOP_WORDS:
@@ -84,22 +85,22 @@ def words(text: str) -> Iterator[str]:
 
 
 def negated(text: str) -> bool:
-    """Return whether a text denies something."""
+    """Return True if a text contains a negation."""
     return any(found.group().replace("'", "") in _NEGATIONS for found in _WORD.finditer(plain(text)))
 
 
 def stems(word: str) -> tuple[str, str]:
-    """Return the word's terms: its English stem after an e, its Spanish stem after an s.
+    """Return the word's terms: its English stem prefixed with e, its Spanish stem prefixed with s.
 
-    The two never meet, so every word weighs the same whether or not its stems agree: kept in one space, words whose
-    stems agree count half (measured on LoCoMo: R@5 .620 against .642).
+    The two never coincide, so every word has the same weight whether or not its stems agree. In a shared space, words
+    with equal stems count half (measured on LoCoMo: R@5 .620 against .642).
     """
     english, spanish = _stemmers()
     return "e" + english.stemWord(word), "s" + spanish.stemWord(word)
 
 
 def terms(text: str) -> Terms:
-    """Return what a text is indexed as; a query is taken apart the same way."""
+    """Return the terms of a text, for indexing and for queries alike."""
     counts: Counter[str] = Counter()
     length = 0
     for word in words(text):
@@ -109,7 +110,7 @@ def terms(text: str) -> Terms:
 
 
 def _stemmers() -> tuple[Stemmer.Stemmer, Stemmer.Stemmer]:
-    """Return this thread's stemmers: PyStemmer's are not safe to share."""
+    """Return this thread's stemmers: PyStemmer's are not thread-safe."""
     pair: tuple[Stemmer.Stemmer, Stemmer.Stemmer] | None = getattr(_local, "pair", None)
     if pair is None:
         pair = _local.pair = (Stemmer.Stemmer("english"), Stemmer.Stemmer("spanish"))

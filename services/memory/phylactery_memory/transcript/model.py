@@ -1,4 +1,4 @@
-"""The conversation window: what a message is, when one is the same again, and where a page of a thread ends."""
+"""Messages of the conversation window: identity, order, limits and page length."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Role = Literal["user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One thing said in a thread; create_us in microseconds since the epoch, sequence 0 until it has its place."""
+    """A message of a thread. create_us is in microseconds since the epoch; sequence is 0 until it is placed."""
 
     message_id: str
     role: Role
@@ -23,26 +23,26 @@ class Message:
     sequence: int = 0
 
     def same_as(self, other: Message) -> bool:
-        """Return whether it is the same message sent again: who said what in which run, whenever it arrived."""
+        """Return True if both are the same message: same sender, content and run, whenever it arrived."""
         return (self.role, self.content, self.run_id) == (other.role, other.content, other.run_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one user may have said: the threads of a user, and the messages of each."""
+    """Limits per user: the number of threads, and of messages in each."""
 
     threads: int = 100_000
     messages: int = 100_000
 
     def check_thread(self, threads: int) -> None:
-        """Raise ResourceExhausted MESSAGE_LIMIT where a user with so many threads opens another."""
+        """Raise ResourceExhausted MESSAGE_LIMIT if a user with this many threads may not open another."""
         if threads >= self.threads:
             raise _too_many(
                 f"this user has {threads} threads, as many as one may have; go on in one of them", self.threads, "user"
             )
 
     def check_messages(self, thread_id: str, messages: int) -> None:
-        """Raise ResourceExhausted MESSAGE_LIMIT where a thread would have more messages than one may."""
+        """Raise ResourceExhausted MESSAGE_LIMIT if a thread would exceed its number of messages."""
         if messages > self.messages:
             raise _too_many(
                 f"thread '{thread_id}' would have {messages} messages, and one may have {self.messages}; nothing was "
@@ -61,17 +61,17 @@ def _too_many(message: str, limit: int, per: str) -> ResourceExhausted:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a thread, newest first; next_before is the sequence to go on before, 0 at the thread's start."""
+    """A page of a thread, newest first; next_before is the sequence to continue before, 0 at the thread's start."""
 
     messages: Sequence[Message]
     next_before: int
 
 
 def place(new: Iterable[Message], known: Mapping[str, Message], last_sequence: int) -> list[Message]:
-    """Return the messages that are new, each in its place after last_sequence, without gaps.
+    """Return the new messages, numbered from last_sequence without gaps.
 
-    known is the thread's messages with the ids of the new ones. A message that stands already is left out. Raise
-    AlreadyExists MESSAGE_CONFLICT where an id stands with other content.
+    ``known`` holds the thread's messages with the ids of the new ones. A message that already exists is left out. Raise
+    AlreadyExists MESSAGE_CONFLICT if an id already exists with other content.
     """
     standing = dict(known)
     placed: list[Message] = []
@@ -93,9 +93,9 @@ def place(new: Iterable[Message], known: Mapping[str, Message], last_sequence: i
 
 
 def page_length(sizes: Sequence[int], page_size: int, max_characters: int) -> int:
-    """Return how many messages a page takes of those whose sizes (code points, newest first) are given.
+    """Return how many messages fit a page, given their sizes in code points, newest first.
 
-    At most page_size, and before their sum passes max_characters; at least one where there is one.
+    At most page_size, and their sum does not exceed max_characters; but at least one if there is one.
     """
     total = 0
     for count, size in enumerate(sizes[:page_size]):

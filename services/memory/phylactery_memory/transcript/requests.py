@@ -1,4 +1,4 @@
-"""What is asked of the transcript."""
+"""Validated requests of the transcript RPCs."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pydantic import Field
 
 MAX_SEQUENCE = 2**63 - 1
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
-"""The years 1 to 9999, as google.protobuf.Timestamp bounds them."""
+"""The years 1 to 9999, the range of google.protobuf.Timestamp."""
 
 
 class TimeItem(EdgeModel):
-    """A point in time, as google.protobuf.Timestamp holds it."""
+    """A google.protobuf.Timestamp."""
 
     seconds: Annotated[int, Field(ge=_FIRST_SECOND, le=_LAST_SECOND)]
     nanos: Annotated[int, Field(ge=0, le=999_999_999)]
 
     @property
     def us(self) -> int:
-        """Return microseconds since the epoch; what is finer is dropped."""
+        """Return microseconds since the epoch; finer digits are dropped."""
         return self.seconds * MICROSECONDS + self.nanos // 1_000
 
 
 class MessageItem(EdgeModel):
-    """One message to add."""
+    """One message to append."""
 
     message_id: Identifier
     role: Literal["user", "assistant", "tool"]
@@ -36,14 +36,14 @@ class MessageItem(EdgeModel):
 
 
 class AppendRequest(EdgeModel):
-    """Messages to add to a thread."""
+    """Messages to append to a thread."""
 
     thread_id: Identifier
     messages: Annotated[list[MessageItem], Field(min_length=1, max_length=100)]
 
 
 class DeleteRequest(EdgeModel):
-    """A thread to remove, once."""
+    """A thread to delete, idempotent by request id."""
 
     thread_id: Identifier
     request_id: LongIdentifier

@@ -1,4 +1,4 @@
-"""What the service does with threads: add messages, list a window."""
+"""Threads: append messages, list a window, delete."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MAX_PAGE_CHARACTERS = 1_000_000
 
 
 class Transcript:
-    """Keeps the transcript of the principal's threads."""
+    """Appends to and reads the principal's threads."""
 
     def __init__(self, store: MessageStore, clock: Clock) -> None:
         self._store = store
         self.clock = clock
 
     async def append(self, owner: Principal, thread_id: str, messages: Sequence[Message]) -> tuple[int, int]:
-        """Add messages in order, all or none; return the thread's last sequence and how many were new.
+        """Append messages in order, all or none; return the thread's last sequence and the number of new messages.
 
         Raise PermissionDenied, AlreadyExists MESSAGE_CONFLICT, ResourceExhausted MESSAGE_LIMIT, Unavailable.
         """
@@ -34,9 +34,9 @@ class Transcript:
     async def page(
         self, owner: Principal, thread_id: str, *, before: int | None, page_size: int, max_characters: int
     ) -> Page:
-        """Return messages under sequence before (None from the newest), newest first; 0 means the default bound.
+        """Return messages with a sequence below ``before`` (None: from the newest), newest first; 0 means the default.
 
-        A thread that is not the owner's reads as empty. Raise PermissionDenied, Unavailable.
+        Another user's thread reads as empty. Raise PermissionDenied, Unavailable.
         """
         owner.require(Role.CALLER)
         return await self._store.page(
@@ -49,13 +49,13 @@ class Transcript:
 
 
 class Threads:
-    """Removes the principal's threads."""
+    """Deletes the principal's threads."""
 
     def __init__(self, store: ThreadStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     async def delete(self, owner: Principal, thread_id: str, request_id: str) -> Deleted:
-        """Remove a thread's messages and outputs, once per request_id.
+        """Delete a thread's messages and outputs, once per request_id.
 
         Raise PermissionDenied, AlreadyExists REQUEST_CONFLICT, Unavailable.
         """

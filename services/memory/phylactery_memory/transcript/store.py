@@ -1,4 +1,4 @@
-"""Threads and their messages in SQL. A thread is named by tenant, subject and thread_id together."""
+"""Threads and their messages in SQL. A thread is identified by tenant, subject and thread_id together."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ _newest_first = messages.c.sequence.desc()
 _HEADS = Query(sa.select(messages.c.sequence, messages.c.chars).where(*_BEFORE).order_by(_newest_first).limit(_NEWEST))
 _PAGE = Query(sa.select(messages).where(*_BEFORE).order_by(_newest_first).limit(_NEWEST))
 _AFTER_ALL = 2**62
-"""A sequence no message has: before it stands everything."""
+"""Above every real sequence, so that all messages are before it."""
 
 
 @cache
 def _named(count: int) -> Query:
-    """Return the query for so many messages of a thread by their ids."""
+    """Return the query for this many messages of a thread by id."""
     ids = [sa.bindparam(f"id_{place}", type_=sa.String) for place in range(count)]
     return Query(sa.select(messages).where(*_IN_THREAD, messages.c.message_id.in_(ids)))
 
 
 class MessageStore:
-    """Keeps the transcript of its owners' threads. Raises Unavailable STORE_UNAVAILABLE where the database fails."""
+    """The transcript of each owner's threads. Raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
     def __init__(self, database: Database, limits: Limits = DEFAULT_LIMITS) -> None:
         self._database, self._limits = database, limits
@@ -68,10 +68,10 @@ class MessageStore:
     async def append(
         self, owner: Principal, thread_id: str, new: Sequence[Message], now_us: int
     ) -> tuple[int, Sequence[Message]]:
-        """Add messages in order, all or none; return the thread's last sequence and what was new, once durable.
+        """Append messages in order, all or none; return the thread's last sequence and the new messages, once durable.
 
-        Raise AlreadyExists MESSAGE_CONFLICT where a message_id stands with other content, ResourceExhausted
-        MESSAGE_LIMIT where there would be more than one may have.
+        Raise AlreadyExists MESSAGE_CONFLICT if a message_id already exists with other content, ResourceExhausted
+        MESSAGE_LIMIT if a limit would be exceeded.
         """
 
         def work(connection: Connection) -> tuple[int, Sequence[Message]]:
@@ -80,13 +80,13 @@ class MessageStore:
         try:
             return await self._database.write(work)
         except IntegrityError:
-            # Another replica opened the thread between our look and our insert: now its row can be locked.
+            # Another replica created the thread between our read and our insert: its row can be locked now.
             return await self._database.write(work)
 
     async def page(
         self, owner: Principal, thread_id: str, *, before: int | None, page_size: int, max_characters: int
     ) -> Page:
-        """Return the newest messages with a sequence under before (None for all), newest first."""
+        """Return the newest messages with a sequence below ``before`` (None for all), newest first."""
         return await self._database.read(
             lambda connection: _page(connection, _where(owner, thread_id), before, page_size, max_characters)
         )
@@ -122,7 +122,7 @@ def _page(
     connection: Connection, where: dict[str, Any], before: int | None, page_size: int, max_characters: int
 ) -> Page:
     wanted = {**where, "before": _AFTER_ALL if before is None else before}
-    # Sizes first: the contents of a full page could be fifty times what the page may hold.
+    # Sizes first: the contents of a full page may be fifty times what the page may hold.
     heads = _HEADS.all(connection, {**wanted, "most": page_size + 1})
     if not heads:
         return Page([], 0)
@@ -132,7 +132,7 @@ def _page(
 
 
 def _row(message: Message) -> tuple[Any, ...]:
-    """Return a message as a row, in the order of _ADD after its thread."""
+    """Return a message as a row in the column order of _ADD, after its thread."""
     said = (message.sequence, message.message_id, message.role, message.run_id, message.create_us)
     return (*said, len(message.content), message.content.encode())
 

@@ -1,4 +1,4 @@
-"""A whole thread in SQL: its removal, once for each time somebody asks for it."""
+"""Deletion of a whole thread in SQL, idempotent by request id."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from phylactery_memory.tables import messages, outputs, thread_deletions, thread
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """How much of a thread was removed."""
+    """The number of removed messages and outputs."""
 
     messages: int
     outputs: int
 
 
 class ThreadStore:
-    """Removes threads. Raises Unavailable STORE_UNAVAILABLE where the database fails."""
+    """Deletes threads. Raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
     def __init__(self, database: Database, objects: OutputObjects | None = None) -> None:
-        """Take the database, and what keeps the texts of outputs where it is not the database."""
+        """``objects`` stores the texts of outputs if the database does not."""
         self._database, self._objects = database, objects
 
     async def delete(self, owner: Principal, thread_id: str, request_id: str, now_us: int) -> Deleted:
-        """Remove the owner's thread and its outputs, from the log too; asked again, return what it removed then.
+        """Delete the owner's thread and its outputs, also from the log; a repeated request returns the first result.
 
-        Objects of outputs go now, or as soon as the object store answers again. Raise AlreadyExists REQUEST_CONFLICT
-        where the same request_id named another thread.
+        Objects of outputs are removed now, or once the object store is available again. Raise AlreadyExists
+        REQUEST_CONFLICT if the same request_id named another thread.
         """
 
         def work(connection: Connection) -> Deleted:
@@ -47,7 +47,7 @@ class ThreadStore:
 
         try:
             deleted = await self._database.write(work)
-        except IntegrityError:  # another replica was asked the same at once: now its row can be seen
+        except IntegrityError:  # another replica received the same request concurrently: its row is visible now
             deleted = await self._database.write(work)
         if deleted.outputs and self._objects is not None:
             with contextlib.suppress(*STORE_FAILED):
@@ -67,14 +67,14 @@ def _delete(connection: Connection, owner: Principal, thread_id: str, request_id
     ).one_or_none()
     thread_hash = _hash(owner, thread_id, request_id)
     if asked is not None:
-        if asked.thread_hash not in ("", thread_hash):  # empty was kept by a version that did not tell them apart
+        if asked.thread_hash not in ("", thread_hash):  # rows of an earlier version hold no hash
             raise AlreadyExists(
                 "REQUEST_CONFLICT",
                 f"request_id '{request_id}' asked for another thread before; use a new one",
                 metadata={"request_id": request_id},
             )
         return Deleted(asked.messages, asked.outputs)
-    # whoever adds to the thread is waited for
+    # Wait for concurrent appends to the thread.
     connection.execute(sa.select(threads.c.thread_id).where(_of(threads, owner, thread_id)).with_for_update())
     said = connection.execute(sa.delete(messages).where(_of(messages, owner, thread_id))).rowcount
     connection.execute(sa.delete(threads).where(_of(threads, owner, thread_id)))
@@ -94,7 +94,7 @@ def _delete(connection: Connection, owner: Principal, thread_id: str, request_id
 
 
 def _hash(owner: Principal, thread_id: str, request_id: str) -> str:
-    """Return what tells a thread from another; another with every request, so that it is not the thread's name."""
+    """Return a hash that identifies the thread. It depends on the request, so that it does not reveal the thread id."""
     named = json.dumps([owner.tenant, owner.subject, request_id, thread_id])
     return "sha256:" + hashlib.sha256(named.encode()).hexdigest()
 

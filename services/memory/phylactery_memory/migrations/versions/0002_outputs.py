@@ -1,4 +1,4 @@
-"""Outputs sealed under keys of their users, counted in lines, with a time of expiry and a quota."""
+"""Outputs sealed under per-user keys, with line counts, an expiry time and a quota."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def upgrade() -> None:
 
 
 def _count_lines() -> None:
-    """Count the lines of what is stored already."""
+    """Count the lines of outputs stored before."""
     connection = op.get_bind()
     pointers = connection.scalars(sa.text("SELECT pointer FROM outputs")).all()
     for pointer in pointers:

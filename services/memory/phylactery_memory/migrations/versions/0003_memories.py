@@ -1,4 +1,4 @@
-"""Memories of users, and the index of words, records and vectors beside them."""
+"""Memories of users, and their index of words, records and vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles, and the record of erasures."""
+"""Profiles and erasure records."""
 
 from __future__ import annotations
 

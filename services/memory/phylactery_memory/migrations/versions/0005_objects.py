@@ -1,4 +1,4 @@
-"""Outputs whose sealed chunks lie in an object store."""
+"""Outputs whose sealed chunks are in an object store."""
 
 from __future__ import annotations
 

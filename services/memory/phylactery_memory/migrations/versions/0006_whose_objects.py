@@ -1,4 +1,4 @@
-"""Which key an object's text was sealed under, and by which erasure it is to go."""
+"""The key that an object's text was sealed under, and the erasure that removes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that were deleted, each once."""
+"""Thread deletions, for idempotency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which thread a deletion was asked for, as a hash: the same request for another one is refused."""
+"""The hash of a deletion's thread: the same request for another thread is refused."""
 
 from __future__ import annotations
 

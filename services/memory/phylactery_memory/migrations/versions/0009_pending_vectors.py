@@ -1,4 +1,4 @@
-"""Which memories wait for a vector, because the embeddings endpoint did not answer when they were written."""
+"""Memories without a vector, because the embeddings endpoint was unavailable when they were written."""
 
 from __future__ import annotations
 
