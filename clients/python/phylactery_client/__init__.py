@@ -1,4 +1,4 @@
-"""The Python client of Phylactery: PhylacteryClient (the agent), RiskGateClient and AuditClient, MemoryClient."""
+"""Python client of Phylactery: PhylacteryClient (the agent), RiskGateClient and AuditClient, MemoryClient."""
 
 from phylactery_client.access import AccessAnswer, AccessQuestion
 from phylactery_client.channel import ServiceClient, new_request_id

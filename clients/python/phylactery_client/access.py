@@ -1,4 +1,4 @@
-"""Questions in the words of AuthZEN, and their answers (docs/authzen.md)."""
+"""AuthZEN access evaluations: questions and answers (docs/authzen.md)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from phylactery.riskgate.v1 import access_pb2
 
 @dataclass(frozen=True, slots=True)
 class AccessQuestion:
-    """May this user do that to this thing? action is a tool of the catalog; properties are JSON objects.
+    """An access question: whether a subject may perform an action on a resource.
 
-    subject is whom the question is about, never who asks. What is said about it is an argument to policies, not the
-    user's own attributes.
+    action is a tool of the catalog; properties are JSON objects. subject is the user the question is about, not the
+    caller. Its properties are arguments to policies, not the user's own attributes.
     """
 
     subject: str
@@ -30,7 +30,7 @@ class AccessQuestion:
     subject_type: str = "user"
 
     def parts(self) -> dict[str, Any]:
-        """Return the parts of the contract's message. Raise ValueError where a property is no JSON."""
+        """Return the parts of the contract's message. Raise ValueError if a property is not valid JSON."""
         parts: dict[str, Any] = {
             "subject": access_pb2.AccessSubject(type=self.subject_type, id=self.subject),
             "action": access_pb2.AccessAction(name=self.action),
@@ -51,10 +51,11 @@ class AccessQuestion:
 
 @dataclass(frozen=True, slots=True)
 class AccessAnswer:
-    """An answer, which stands in RiskGate's audit log as ``evaluation_id``.
+    """An answer, recorded in RiskGate's audit log as ``evaluation_id``.
 
-    reason is a stable word; the texts are for people, by language. approval_class is the least approval that would do,
-    empty where nobody is worth asking, and approval_until when that hint ends: ask for it with evaluate().
+    reason is a stable identifier; the texts are for people, by language. approval_class is the lowest sufficient class
+    of approval, empty if no approval would help; approval_until is when that hint expires. Request the approval with
+    evaluate().
     """
 
     allowed: bool
@@ -68,7 +69,7 @@ class AccessAnswer:
 
 
 def access_answer(message: access_pb2.EvaluateAccessResponse | access_pb2.AccessDecision) -> AccessAnswer:
-    """Return the result of a message; what is not said to be allowed is not."""
+    """Return the answer of a message; anything but an explicit permission is a denial."""
     context = message.context
     hint = context.access_request if context.HasField("access_request") else None
     return AccessAnswer(
@@ -84,7 +85,7 @@ def access_answer(message: access_pb2.EvaluateAccessResponse | access_pb2.Access
 
 
 def _struct(properties: Mapping[str, Any]) -> Struct:
-    """Return properties as the wire has them. Raise ValueError: a number JSON does not know would be another one."""
+    """Return properties as a Struct. Raise ValueError for numbers that JSON cannot represent exactly."""
     struct = Struct()
     struct.update(dict(properties))
     return struct

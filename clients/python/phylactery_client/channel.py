@@ -1,4 +1,4 @@
-"""The connection every client stands on: deadlines, identity, trace context, retries, typed errors."""
+"""The connection shared by all clients: deadlines, identity, trace context, retries, typed errors."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from phylactery_client.errors import UnavailableError, error_of
 
 try:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-except ImportError:  # tracing is the caller's choice; without OpenTelemetry there is no context to pass on
+except ImportError:  # OpenTelemetry is optional; without it there is no context to propagate
     _propagator = None
 else:
     _propagator = TraceContextTextMapPropagator()
 
 DEFAULT_TIMEOUT: Final = 30.0
 TURN_TIMEOUT: Final = 930.0
-"""What a turn of the agent may take: its own bound (AGENT_ACTIVE_SECONDS, 900) ends it before this does."""
+"""The timeout of a turn. The agent's own limit (AGENT_ACTIVE_SECONDS, 900) ends a turn earlier."""
 EFFECT_TIMEOUT: Final = 90.0
-"""What a call may take that waits for an effect that had begun: the agent gives it 30 seconds, then more to settle."""
+"""The timeout of a call that waits for a running effect: the agent gives it 30 seconds, then more to settle."""
 MAX_ATTEMPTS: Final = 4
 FIRST_BACKOFF: Final = 0.05
 _MAX_PAUSE_SECONDS = 2.0
 _MAX_RECEIVED_BYTES = 16 * 1024 * 1024
 _AUTHORIZATION, _SUBJECT, _TENANT = "authorization", "x-phylactery-subject", "x-phylactery-tenant"
 _STORE_OUTPUT = {"service": "phylactery.memory.v1.OutputService", "method": "StoreOutput"}
-"""Its stream may be too long for gRPC to send again, so MemoryClient does that itself."""
+"""The stream may be too long for gRPC to resend, so MemoryClient retries it itself."""
 _SERVICE_CONFIG = json.dumps(
     {
         "methodConfig": [
@@ -58,16 +58,16 @@ Response = TypeVar("Response")
 
 
 def new_request_id() -> str:
-    """Return an id that makes one call idempotent: 128 random bits."""
+    """Return a random 128-bit id that makes a call idempotent."""
     return f"req_{secrets.token_hex(16)}"
 
 
 class ServiceClient:
-    """A connection to one service. Make it inside a running event loop, and close it: it is a context manager.
+    """A connection to one service. Create it inside a running event loop and close it; it is a context manager.
 
-    target is host:port. token is a bearer token, empty for none. subject and tenant name the end user a delegate speaks
-    for, empty for none. timeout in seconds bounds each call that does not bring its own. credentials makes the
-    connection TLS; without them it is plain text, fit for loopback and private networks.
+    target is host:port. token is a bearer token, empty for none. subject and tenant name the end user a delegate acts
+    for, empty for none. timeout in seconds applies to calls without their own. credentials enables TLS; without them
+    the connection is plain text, suitable for loopback and private networks.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class ServiceClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection; call that run end at once."""
+        """Close the connection; running calls are cancelled."""
         await self._channel.close()
 
     async def _call(self, method: Callable[..., Awaitable[Response]], request: Any, timeout: float | None) -> Response:
@@ -121,9 +121,9 @@ class ServiceClient:
     async def _stream(
         self, method: Callable[..., aio.UnaryStreamCall[Any, Response]], request: Any, timeout: float | None
     ) -> AsyncGenerator[Response]:
-        """Return the responses as they come. Raise the PhylacteryError of its code; hangs up when left early.
+        """Yield the responses. Raise the PhylacteryError of its code; disconnect when left early.
 
-        An infinite timeout is no deadline.
+        An infinite timeout means no deadline.
         """
         seconds = self._seconds(timeout)
         call = method(request, timeout=None if math.isinf(seconds) else seconds, metadata=self._metadata())
@@ -141,10 +141,10 @@ class ServiceClient:
         timeout: float,
         resumable: Callable[[], bool],
     ) -> AsyncGenerator[Response]:
-        """Return what a stream says, and open it again where the service stops or the connection breaks.
+        """Yield a stream's messages, and reopen it if the service stops or the connection breaks.
 
-        stream opens it, with the seconds that are left, where it was cut; resumable says whether it can. What never
-        answered at all is not opened again: nobody may be there.
+        ``stream`` opens it at the position where it was cut, with the remaining seconds; ``resumable`` says whether
+        that is possible. A stream that never received a response is not reopened, because the target may not exist.
         """
         until, stood, pause = time.monotonic() + timeout, False, FIRST_BACKOFF
         while True:
@@ -168,7 +168,7 @@ class ServiceClient:
             pause = min(2 * pause, _MAX_PAUSE_SECONDS)
 
     def _seconds(self, timeout: float | None, usual: float = DEFAULT_TIMEOUT) -> float:
-        """Return the bound of a call: its own, else the client's, else the usual one of its kind."""
+        """Return the timeout of a call: its own, else the client's, else ``usual``."""
         given = self._timeout if timeout is None else timeout
         return usual if given is None else given
 

@@ -1,4 +1,4 @@
-"""The client of the agent: talk, follow, look."""
+"""Client of the agent: messages, events, threads, runs, tools and graphs."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from phylactery_client.run_results import RetriedRun, Run, RunPage, RunStepPage,
 
 
 class PhylacteryClient(ServiceClient):
-    """Calls the agent. Every method raises the PhylacteryError of its code; timeout is in seconds."""
+    """A client of the agent. Every method raises the PhylacteryError of its code; timeout is in seconds."""
 
     def __init__(self, target: str, **options: Any) -> None:
-        """Take what ServiceClient takes."""
+        """Options are those of ServiceClient."""
         super().__init__(target, **options)
         self._chat = chat_pb2_grpc.ChatServiceStub(self._channel)
         self._runs = run_pb2_grpc.RunServiceStub(self._channel)
@@ -63,12 +63,12 @@ class PhylacteryClient(ServiceClient):
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> Turn:
-        """Give a message to a thread (empty opens one) and return the turn.
+        """Send a message to a thread (empty opens one) and return the turn.
 
-        The same request_id with the same body answers the same turn again; without one each call is a new message.
-        on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for the first; graph is empty for the thread's own.
-        shown is the card the person was shown: a text that is nothing but a clear yes or no answers exactly that.
-        Raise ValueError for an on_busy that is none.
+        The same request_id with the same body returns the same turn again; without one, each call is a new message.
+        on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for ENQUEUE; graph is empty for the thread's own. shown
+        is the approval card the person saw: a text that is nothing but a clear yes or no answers exactly that card.
+        Raise ValueError for an unknown on_busy.
         """
         request = chat_pb2.SendMessageRequest(
             request_id=request_id or new_request_id(),
@@ -94,10 +94,11 @@ class PhylacteryClient(ServiceClient):
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[Event]:
-        """Do the same and return every event of the turn as it happens; timeout bounds the whole stream.
+        """Send a message and yield every event of the turn as it happens; timeout bounds the whole stream.
 
-        A stream that broke off is read again, from its first event, with the same request_id. Leaving it early hangs up
-        and stops nothing; use contextlib.aclosing to hang up at once. Raise ValueError for an on_busy that is none.
+        A broken stream is read again from its first event with the same request_id. Leaving the iterator early
+        disconnects and stops nothing; use contextlib.aclosing to disconnect at once. Raise ValueError for an unknown
+        on_busy.
         """
         request = chat_pb2.StreamMessageRequest(
             request_id=request_id or new_request_id(),
@@ -114,19 +115,19 @@ class PhylacteryClient(ServiceClient):
                 yield event_of(response.event)
 
     async def get_thread(self, thread_id: str, *, timeout: float | None = None) -> Thread:
-        """Return where a thread stands."""
+        """Return a thread's state."""
         request = chat_pb2.GetThreadRequest(thread_id=thread_id)
         return decode(Thread, (await self._call(self._chat.GetThread, request, timeout)).thread)
 
     async def watch_thread(
         self, thread_id: str, *, after_sequence: int = 0, reconnect: bool = True, timeout: float = math.inf
     ) -> AsyncGenerator[Event]:
-        """Return a thread's events after a sequence, then each as it is stored, for as long as one reads.
+        """Yield a thread's events after a sequence number, then each new one, until the caller stops reading.
 
-        Where the agent stops or the connection breaks it goes on after the last event once the agent is back. With
-        reconnect=False it ends or raises then, and whoever calls again with the sequence of the last event they saw
-        gets exactly the rest. timeout bounds the whole of it; by default nothing does. Events that are not kept any
-        more raise OutOfRangeError CURSOR_TOO_OLD: get_thread says where to go on.
+        If the agent stops or the connection breaks, the stream resumes after the last event once the agent is back.
+        With reconnect=False it ends or raises instead; calling again with the sequence of the last received event
+        yields exactly the rest. timeout bounds the whole stream; there is none by default. If the requested events are
+        no longer kept, raise OutOfRangeError CURSOR_TOO_OLD: get_thread returns where to continue.
         """
         place = after_sequence
 
@@ -142,12 +143,12 @@ class PhylacteryClient(ServiceClient):
     async def list_threads(
         self, *, page_size: int = 0, page_token: str = "", timeout: float | None = None
     ) -> ThreadPage:
-        """Return a page of the caller's threads, the newest opened first; page_size 0 means 20."""
+        """Return a page of the caller's threads, most recently created first; page_size 0 means 20."""
         request = chat_pb2.ListThreadsRequest(page_size=page_size, page_token=page_token)
         return decode(ThreadPage, await self._call(self._chat.ListThreads, request, timeout))
 
     async def delete_thread(self, thread_id: str, *, timeout: float | None = None) -> None:
-        """Remove a thread and everything kept of it; one that is not there is no error."""
+        """Delete a thread and all its data; a missing thread is not an error."""
         request = chat_pb2.DeleteThreadRequest(thread_id=thread_id)
         await self._call(self._chat.DeleteThread, request, self._seconds(timeout, EFFECT_TIMEOUT))
 
@@ -159,7 +160,7 @@ class PhylacteryClient(ServiceClient):
         return decode(ChatPage, await self._call(self._chat.ListMessages, request, timeout))
 
     async def get_run(self, run_id: str, *, timeout: float | None = None) -> Run:
-        """Return where a run stands and what its tool calls came to."""
+        """Return a run's state and the outcomes of its tool calls."""
         request = run_pb2.GetRunRequest(run_id=run_id)
         return decode(Run, (await self._call(self._runs.GetRun, request, timeout)).run)
 
@@ -172,9 +173,9 @@ class PhylacteryClient(ServiceClient):
         page_token: str = "",
         timeout: float | None = None,
     ) -> RunPage:
-        """Return a page of the caller's runs, newest first; status is a word such as SUSPENDED, empty for all.
+        """Return a page of the caller's runs, newest first; status is, for example, SUSPENDED, or empty for all.
 
-        Raise ValueError for a status that is none.
+        Raise ValueError for an unknown status.
         """
         number = enum_number(event_pb2.RunStatus.DESCRIPTOR, status)
         request = run_pb2.ListRunsRequest(
@@ -186,7 +187,7 @@ class PhylacteryClient(ServiceClient):
         return decode(RunPage, await self._call(self._runs.ListRuns, request, timeout))
 
     async def cancel_run(self, run_id: str, *, timeout: float | None = None) -> Run:
-        """End a run for good and return it once it has ended; timing out takes nothing back."""
+        """Cancel a run permanently and return it once it has ended; a timeout does not undo the cancellation."""
         request = run_pb2.CancelRunRequest(run_id=run_id)
         seconds = self._seconds(timeout, EFFECT_TIMEOUT)
         return decode(Run, (await self._call(self._runs.CancelRun, request, seconds)).run)
@@ -199,9 +200,9 @@ class PhylacteryClient(ServiceClient):
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> RetriedRun:
-        """Begin a run that failed once more, as a new run with the same words, and return the new one at once.
+        """Retry a failed run as a new run with the same message, and return the new run immediately.
 
-        acknowledge_effects says that what the old run did, or may have done, may happen a second time.
+        acknowledge_effects accepts that effects of the old run, certain or possible, may happen a second time.
         """
         request = run_pb2.RetryRunRequest(
             run_id=run_id, request_id=request_id or new_request_id(), acknowledge_effects=acknowledge_effects
@@ -218,14 +219,14 @@ class PhylacteryClient(ServiceClient):
     async def list_tool_calls(
         self, *, state: str = "", page_size: int = 0, page_token: str = "", timeout: float | None = None
     ) -> ToolCallPage:
-        """Return a page of the ledger over all runs, newest first; state is a word such as in_doubt, empty for all."""
+        """Return a page of the effects ledger of all runs, newest first; state is e.g. in_doubt, empty for all."""
         request = run_pb2.ListToolCallsRequest(state=state, page_size=page_size, page_token=page_token)
         return decode(ToolCallPage, await self._call(self._runs.ListToolCalls, request, timeout))
 
     async def resolve_in_doubt(
         self, run_id: str, tool_call_id: str, *, happened: bool, timeout: float | None = None
     ) -> ToolCallRecord:
-        """Say what became of an effect in doubt, and return its row of the ledger."""
+        """Record the outcome of an effect in doubt and return its ledger row."""
         word = run_pb2.RESOLUTION_HAPPENED if happened else run_pb2.RESOLUTION_DID_NOT_HAPPEN
         request = run_pb2.ResolveInDoubtRequest(run_id=run_id, tool_call_id=tool_call_id, resolution=word)
         return decode(ToolCallRecord, (await self._call(self._runs.ResolveInDoubt, request, timeout)).tool_call)
@@ -233,17 +234,17 @@ class PhylacteryClient(ServiceClient):
     async def list_tools(
         self, *, enabled_only: bool = False, source: str = "", timeout: float | None = None
     ) -> ToolList:
-        """Return the agent's tools by name, with why some are switched off; source is as in Tool, empty for all."""
+        """Return the agent's tools by name, with the reasons of disabled ones; source is as in Tool, empty for all."""
         request = tool_pb2.ListToolsRequest(enabled_only=enabled_only, source=source)
         return decode(ToolList, await self._call(self._tools.ListTools, request, timeout))
 
     async def list_graphs(self, *, timeout: float | None = None) -> tuple[Graph, ...]:
-        """Return the graphs the agent can serve a thread with, the default first."""
+        """Return the graphs that can serve a thread, the default first."""
         answered = await self._call(self._graphs.ListGraphs, graph_pb2.ListGraphsRequest(), timeout)
         return tuple(decode(Graph, graph) for graph in answered.graphs)
 
     async def get_graph(self, name: str = "", *, timeout: float | None = None) -> DrawnGraph:
-        """Return one graph node by node, and as Mermaid text; an empty name is the default."""
+        """Return a graph as a list of nodes and as Mermaid text; an empty name is the default."""
         return decode(
             DrawnGraph, await self._call(self._graphs.GetGraph, graph_pb2.GetGraphRequest(name=name), timeout)
         )
@@ -251,7 +252,7 @@ class PhylacteryClient(ServiceClient):
     async def erase_user(
         self, *, subject: str = "", request_id: str = "", timeout: float | None = None
     ) -> AgentErasure:
-        """Remove everything the agent holds about the caller, or about a user an operator names; return the proof."""
+        """Erase the caller at the agent, or a user named by an operator; return the proof."""
         request = privacy_pb2.EraseUserRequest(subject=subject, request_id=request_id or new_request_id())
         return decode(AgentErasure, (await self._call(self._privacy.EraseUser, request, timeout)).erasure)
 
@@ -266,13 +267,13 @@ def _on_busy(word: str) -> chat_pb2.OnBusy.ValueType:
 
 
 def event_of(raw: event_pb2.Event) -> Event:
-    """Return an event of the wire as a result."""
+    """Return an event message as a result."""
     create_time = raw.create_time.ToDatetime(tzinfo=UTC) if raw.HasField("create_time") else None
     return Event(raw.thread_id, raw.run_id, raw.sequence, create_time, raw.WhichOneof("kind") or "", raw)
 
 
 def _shown(card: PendingApproval | None) -> list[chat_pb2.ShownApproval]:
-    """Return what was shown, as the contract names it. A card without hashes comes from an agent that takes none."""
+    """Return the shown card as a message. A card without hashes comes from an agent that does not support it."""
     shown = () if card is None else (card, *card.also)
     return [
         chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash) for one in shown if one.args_hash

@@ -1,4 +1,4 @@
-"""Turns protobuf messages into result dataclasses: a result's fields have the names of the contract's fields."""
+"""Conversion of protobuf messages into result dataclasses with the same field names."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ T = TypeVar("T")
 
 _TIMESTAMP, _DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
 _known_hints: dict[type, Mapping[str, Any]] = {}
-"""Resolving annotations is slow, and they never change."""
+"""Resolved type hints: resolving them is slow, and they never change."""
 
 
 def decode(result: type[T], message: Message) -> T:
     """Return the result dataclass of a message.
 
-    A Timestamp becomes an aware datetime, a Duration a timedelta, a repeated field a tuple, an enum value its word
-    without the enum's prefix (a number this client does not know stays a number, as text). An unset message becomes
-    None where the result allows that, and else one with nothing in it.
+    A Timestamp becomes an aware datetime, a Duration a timedelta, a repeated field a tuple, an enum value its name
+    without the enum's prefix (an unknown number stays a number, as text). An unset message becomes None if the result's
+    type allows None, and otherwise an empty result.
     """
     fields: Mapping[str, Any] = message.DESCRIPTOR.fields_by_name
     return result(**{name: _field(hint, message, fields[name]) for name, hint in _hints(result).items()})
@@ -62,13 +62,13 @@ def _single(hint: Any, value: Any, field: FieldDescriptor) -> Any:
 
 
 def enum_word(enum: EnumDescriptor, number: int) -> str:
-    """Return for example 'DONE' for RUN_STATUS_DONE."""
+    """Return, for example, 'DONE' for RUN_STATUS_DONE."""
     known = enum.values_by_number.get(number)
     return str(number) if known is None else known.name.removeprefix(enum_prefix(enum))
 
 
 def enum_number(enum: EnumDescriptor, word: str) -> int:
-    """Return the value of a word, 0 for the empty one. Raise ValueError with the words there are."""
+    """Return the number of an enum word, 0 for ''. Raise ValueError that lists the valid words."""
     prefix = enum_prefix(enum)
     value = enum.values_by_name.get(prefix + (word or "UNSPECIFIED"))
     if value is None:
@@ -78,7 +78,7 @@ def enum_number(enum: EnumDescriptor, word: str) -> int:
 
 
 def enum_prefix(enum: EnumDescriptor) -> str:
-    """Return for example 'RUN_STATUS_' for RunStatus."""
+    """Return, for example, 'RUN_STATUS_' for RunStatus."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", enum.name).upper() + "_"
 
 

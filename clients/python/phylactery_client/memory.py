@@ -1,4 +1,4 @@
-"""The client of memory: outputs, messages, what is remembered, the profile, contexts, and privacy."""
+"""Client of memory: outputs, messages, memories, the profile, contexts and privacy."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PATHWAYS = memory_pb2.DESCRIPTOR.enum_types_by_name["Pathway"]
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A message to add; role is USER, ASSISTANT or TOOL, and create_time the server's clock where None."""
+    """A message to add; role is USER, ASSISTANT or TOOL; create_time None means the server's clock."""
 
     message_id: str
     role: str
@@ -54,7 +54,7 @@ class NewMessage:
     create_time: datetime | None = None
 
     def message(self) -> memory_pb2.Message:
-        """Return it as the contract's message. Raise ValueError for an unknown role or a naive create_time."""
+        """Return the contract's message. Raise ValueError for an unknown role or a naive create_time."""
         message = memory_pb2.Message(message_id=self.message_id, content=self.content, run_id=self.run_id)
         message.role = memory_pb2.Role.ValueType(enum_number(_ROLES, self.role))
         if self.create_time is not None:
@@ -65,10 +65,10 @@ class NewMessage:
 
 
 class MemoryClient(ServiceClient):
-    """Calls memory. Every method raises the PhylacteryError of its code; timeout is in seconds."""
+    """A client of memory. Every method raises the PhylacteryError of its code; timeout is in seconds."""
 
     def __init__(self, target: str, **options: Any) -> None:
-        """Take what ServiceClient takes."""
+        """Options are those of ServiceClient."""
         super().__init__(target, **options)
         self._outputs = output_pb2_grpc.OutputServiceStub(self._channel)
         self._memory = memory_pb2_grpc.MemoryServiceStub(self._channel)
@@ -84,10 +84,10 @@ class MemoryClient(ServiceClient):
         tool_name: str,
         timeout: float | None = None,
     ) -> StoredOutput:
-        """Give an output to memory, which keeps it where it is too large for a context.
+        """Store an output; memory keeps it if it is too large for a context.
 
-        Idempotent by run_id, tool_call_id and text, so it is sent again while the service is UNAVAILABLE; timeout
-        bounds all attempts together. Raise UnicodeEncodeError for text with lone surrogates.
+        Idempotent by run_id, tool_call_id and text, so it is retried while the service is UNAVAILABLE; timeout bounds
+        all attempts together. Raise UnicodeEncodeError for text with lone surrogates.
         """
         spec = output_pb2.OutputSpec(thread_id=thread_id, run_id=run_id, tool_call_id=tool_call_id, tool_name=tool_name)
         data = text.encode()
@@ -99,28 +99,28 @@ class MemoryClient(ServiceClient):
                 call = self._call(self._outputs.StoreOutput, _parts(spec, data), max(0.0, end - loop.time()))
                 return decode(StoredOutput, await call)
             except UnavailableError:
-                pause = FIRST_BACKOFF * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - spreads retries, no secret
+                pause = FIRST_BACKOFF * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - spreads retries, not security-relevant
                 if attempt == MAX_ATTEMPTS or loop.time() + pause >= end:
                     raise
             await asyncio.sleep(pause)
             attempt += 1
 
     async def get_output(self, pointer: str, *, timeout: float | None = None) -> Output:
-        """Return what is known about a stored output, without its text."""
+        """Return a stored output's metadata, without its text."""
         request = output_pb2.GetOutputRequest(pointer=pointer)
         return decode(Output, (await self._call(self._outputs.GetOutput, request, timeout)).output)
 
     async def read_output(
         self, pointer: str, *, offset: int = 0, limit: int = 0, timeout: float | None = None
     ) -> OutputRange:
-        """Return a range of characters; limit 0 means 10,000, the most there is."""
+        """Return a range of characters; limit 0 means 10,000, the maximum."""
         request = output_pb2.ReadOutputRequest(pointer=pointer, offset=offset, limit=limit)
         return decode(OutputRange, await self._call(self._outputs.ReadOutput, request, timeout))
 
     async def iterate_output(
         self, pointer: str, *, offset: int = 0, limit: int = 0, timeout: float | None = None
     ) -> AsyncGenerator[str]:
-        """Return the whole output from offset, range by range; limit and timeout are each range's."""
+        """Yield the whole output from offset, range by range; limit and timeout apply to each range."""
         while True:
             part = await self.read_output(pointer, offset=offset, limit=limit, timeout=timeout)
             if part.text:
@@ -132,7 +132,7 @@ class MemoryClient(ServiceClient):
     async def append_messages(
         self, thread_id: str, messages: Sequence[NewMessage], *, timeout: float | None = None
     ) -> Appended:
-        """Add messages to a thread in order, all or none; a message that stands already is skipped."""
+        """Append messages to a thread in order, all or none; existing messages are skipped."""
         request = memory_pb2.AppendMessagesRequest(
             thread_id=thread_id, messages=[message.message() for message in messages]
         )
@@ -169,7 +169,7 @@ class MemoryClient(ServiceClient):
         keep: bool = False,
         timeout: float | None = None,
     ) -> WrittenMemory:
-        """Offer a text to the write policy, which keeps it or not and say why.
+        """Submit a text to the write policy, which decides whether to keep it and gives the reasons.
 
         source is USER, ASSISTANT, TOOL, WEB or SYSTEM; lineage names the messages it was made from, each by thread_id
         and message_id. Raise ValueError for another source.
@@ -184,7 +184,7 @@ class MemoryClient(ServiceClient):
     async def search_memories(
         self, query: str, *, limit: int = 0, timeout: float | None = None
     ) -> tuple[MemoryMatch, ...]:
-        """Return what is remembered about something, best first; limit 0 means 10."""
+        """Return the memories for a query, best first; limit 0 means 10."""
         request = user_memory_pb2.SearchMemoriesRequest(query=query, limit=limit)
         response = await self._call(self._memory.SearchMemories, request, timeout)
         return tuple(decode(MemoryMatch, match) for match in response.matches)
@@ -197,19 +197,19 @@ class MemoryClient(ServiceClient):
         page_token: str = "",
         timeout: float | None = None,
     ) -> MemoryPage:
-        """Return a page of memories, the last written first; page_size 0 means 50."""
+        """Return a page of memories, most recently written first; page_size 0 means 50."""
         request = user_memory_pb2.ListMemoriesRequest(
             include_invalid=include_invalid, page_size=page_size, page_token=page_token
         )
         return decode(MemoryPage, await self._call(self._memory.ListMemories, request, timeout))
 
     async def forget_memory(self, memory_id: str, *, etag: str = "", timeout: float | None = None) -> None:
-        """Remove a memory for good, and what the profile took from it."""
+        """Remove a memory permanently, and what the profile took from it."""
         request = user_memory_pb2.ForgetMemoryRequest(memory_id=memory_id, etag=etag)
         await self._call(self._memory.ForgetMemory, request, timeout)
 
     async def get_profile(self, *, max_superseded: int = 0, timeout: float | None = None) -> Profile:
-        """Return the profile, and of each name so many values that held before, at most 20."""
+        """Return the profile, with up to max_superseded (at most 20) former values per name."""
         request = profile_pb2.GetProfileRequest(max_superseded=max_superseded)
         return _profile((await self._call(self._memory.GetProfile, request, timeout)).profile)
 
@@ -221,7 +221,7 @@ class MemoryClient(ServiceClient):
         etag: str = "",
         timeout: float | None = None,
     ) -> Profile:
-        """Set and remove values of the profile as the person says them, all or none; return what stands then."""
+        """Set and remove profile values as the person states them, all or none; return the resulting profile."""
         request = profile_pb2.SetProfileFieldsRequest(
             remove=remove, etag=etag, source=user_memory_pb2.MEMORY_SOURCE_USER
         )
@@ -241,7 +241,7 @@ class MemoryClient(ServiceClient):
         max_memories: int = 0,
         timeout: float | None = None,
     ) -> Context:
-        """Return what a turn should know; pathway is TEXT_FAST_PATH, TOOL_INTENT, RICH_INPUT or STANDBY.
+        """Return the context of a turn; pathway is TEXT_FAST_PATH, TOOL_INTENT, RICH_INPUT or STANDBY.
 
         Raise ValueError for another pathway.
         """
@@ -263,7 +263,7 @@ class MemoryClient(ServiceClient):
         )
 
     async def erase_user(self, *, subject: str = "", request_id: str = "", timeout: float | None = None) -> Erasure:
-        """Remove everything held about the caller, or about a user an operator names; return the proof."""
+        """Erase the caller at memory, or a user named by an operator; return the proof."""
         request = privacy_pb2.EraseUserRequest(subject=subject, request_id=request_id or new_request_id())
         return decode(Erasure, (await self._call(self._privacy.EraseUser, request, timeout)).erasure)
 
@@ -273,7 +273,7 @@ class MemoryClient(ServiceClient):
         return decode(Erasure, (await self._call(self._privacy.GetErasure, request, timeout)).erasure)
 
     async def export_user(self, *, timeout: float = math.inf) -> AsyncGenerator[str]:
-        """Return everything held about the caller as JSON lines; the last one's type is "end"."""
+        """Yield everything stored about the caller as JSON lines; the last one's type is "end"."""
         request = privacy_pb2.ExportUserRequest()
         async with aclosing(self._stream(self._privacy.ExportUser, request, timeout)) as records:
             async for record in records:

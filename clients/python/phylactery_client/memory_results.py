@@ -1,4 +1,4 @@
-"""What memory answers about what is remembered, and about privacy. Field names are the contract's."""
+"""Results of memory about memories and privacy. Field names are the contract's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from phylactery_client.results import Output, StoredMessage
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Something remembered; what a tool or the web said stands in untrusted_text alone, and is data to quote."""
+    """A memory. Text from a tool or the web is only in untrusted_text, and is data to quote."""
 
     memory_id: str
     text: str
@@ -29,7 +29,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class WriteDecision:
-    """What the write policy made of a text: layer UNSPECIFIED keeps nothing; reasons stand deciding one first."""
+    """The write policy's decision on a text: layer UNSPECIFIED keeps nothing; the deciding reason is first."""
 
     layer: str
     reasons: tuple[str, ...]
@@ -41,7 +41,7 @@ class WriteDecision:
 
 @dataclass(frozen=True, slots=True)
 class WrittenMemory:
-    """What became of a text: memory is None where nothing is kept."""
+    """The outcome of a write: memory is None if nothing was kept."""
 
     decision: WriteDecision
     memory: Memory | None
@@ -50,7 +50,7 @@ class WrittenMemory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMatch:
-    """A memory found and what it is ranked by."""
+    """A found memory and its score."""
 
     memory: Memory
     score: float
@@ -58,7 +58,7 @@ class MemoryMatch:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """One page of memories, the last written first."""
+    """A page of memories, most recently written first."""
 
     memories: tuple[Memory, ...]
     next_page_token: str
@@ -66,7 +66,7 @@ class MemoryPage:
 
 @dataclass(frozen=True, slots=True)
 class ProfileField:
-    """One value of a profile and where it comes from; value is a text, a number or a yes."""
+    """A profile value and its source; value is a text, a number or a boolean."""
 
     name: str
     value: str | float | bool
@@ -79,7 +79,7 @@ class ProfileField:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What holds about the person, by name, and what held before where asked."""
+    """A person's current values by name, and former values if requested."""
 
     fields: tuple[ProfileField, ...]
     etag: str
@@ -88,7 +88,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a turn should know: messages oldest first, memories best first, the profile by name."""
+    """The context of a turn: messages oldest first, memories best first, the profile by name."""
 
     messages: tuple[StoredMessage, ...]
     memories: tuple[MemoryMatch, ...]
@@ -99,7 +99,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class OutputPage:
-    """One page of stored outputs, newest first; of those in broken_pointers nothing else can be answered."""
+    """A page of stored outputs, newest first; for broken_pointers no other data is available."""
 
     outputs: tuple[Output, ...]
     next_page_token: str
@@ -108,7 +108,7 @@ class OutputPage:
 
 @dataclass(frozen=True, slots=True)
 class ErasureCounts:
-    """How much was removed."""
+    """The number of removed items of each kind."""
 
     threads: int
     messages: int
@@ -121,7 +121,7 @@ class ErasureCounts:
 
 @dataclass(frozen=True, slots=True)
 class ErasureRecord:
-    """What each service records of an erasure: receipt_hash is over receipt, subject_hash over salt, tenant and who."""
+    """A service's record of an erasure. receipt_hash is over receipt; subject_hash over salt, tenant and subject."""
 
     erasure_id: str
     subject_hash: str
@@ -144,7 +144,7 @@ class Erasure(ErasureRecord):
 
 @dataclass(frozen=True, slots=True)
 class AgentErasureCounts:
-    """How much was removed."""
+    """The number of removed items of each kind."""
 
     threads: int
     runs: int
@@ -164,7 +164,7 @@ class AgentErasure(ErasureRecord):
 
 @dataclass(frozen=True, slots=True)
 class EntryReference:
-    """An entry of an audit log."""
+    """A reference to an audit log entry."""
 
     log: str
     index: int
@@ -172,7 +172,7 @@ class EntryReference:
 
 @dataclass(frozen=True, slots=True)
 class ErasedValues:
-    """What RiskGate erased: entries that lost their values, those an open approval keeps, and the records of it."""
+    """RiskGate's erasure: entries that lost their values, those kept by an open approval, and its audit records."""
 
     erased: int
     kept_open: int

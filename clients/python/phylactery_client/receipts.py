@@ -1,7 +1,7 @@
-"""Verifies a receipt without asking anybody: what an executor does before it runs a call.
+"""Offline verification of receipts, which an executor performs before it runs a call.
 
-A receipt is a JWS (RFC 7515 compact, alg Ed25519 of RFC 9864) whose header is one fixed byte string for each key. It
-has no end: it names one execution, and that one may come back to it after a crash.
+A receipt is a JWS (RFC 7515 compact, alg Ed25519 of RFC 9864) whose header is one fixed byte string per key. It does
+not expire: it names one execution, which may present it again after a crash.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from phylactery_client.results import BoundCall, Key, Keys
 TYPE: Final = "phylactery-receipt+jwt"
 AUDIENCE: Final = "executor"
 SKEW_SECONDS: Final = 30
-"""How far RiskGate's clock may run ahead of the executor's."""
+"""The maximum clock skew: how far RiskGate's clock may be ahead of the executor's."""
 _MAX_CHARACTERS: Final = 8_192
 _PARTS: Final = 3
 _FIELD: Final = 2**255 - 19
@@ -34,17 +34,13 @@ _OF_ORDER_8: Final = int.from_bytes(
 SMALL_ORDER: Final = frozenset(
     y.to_bytes(32, "little") for y in (0, 1, _FIELD - 1, _FIELD, _FIELD + 1, _OF_ORDER_8, _FIELD - _OF_ORDER_8)
 )
-"""The y coordinates of the eight points whose order divides 8, in every spelling, without the sign of x.
-
-The services have the same list (phylactery_chassis.auth.signatures): this package has none of theirs, and a test holds
-both against one set of vectors.
-"""
+"""The y coordinates of the eight points whose order divides 8, in every encoding, without the sign of x."""
 _BELIEVED: Final = frozenset({"ACTIVE", "RETIRING"})
-"""States of keys that still verify; one this client does not know is none of them."""
+"""Key states that still verify; a state unknown to this client does not."""
 
 
 class ReceiptError(Exception):
-    """The receipt does not cover this call; nothing may run. factor names what failed, a claim by its own name."""
+    """The receipt does not cover this call, so nothing may run. factor names what failed, such as a claim."""
 
     def __init__(self, factor: str, message: str) -> None:
         super().__init__(message)
@@ -52,28 +48,28 @@ class ReceiptError(Exception):
 
 
 class MalformedReceiptError(ReceiptError):
-    """It is no receipt of RiskGate's: another header, type, algorithm or spelling (factor "format" or "header")."""
+    """Not a valid RiskGate receipt: wrong header, type, algorithm or encoding (factor "format" or "header")."""
 
 
 class UnknownKeyError(ReceiptError):
-    """No key that is still believed signed it (factor "kid"): ask for the keys again, once."""
+    """Not signed by a currently trusted key (factor "kid"): fetch the keys again, once."""
 
 
 class SignatureError(ReceiptError):
-    """The signature is wrong (factor "signature")."""
+    """The signature is invalid (factor "signature")."""
 
 
 class NotYetValidError(ReceiptError):
-    """It comes from the future (factor "iat"): one of the two clocks is wrong."""
+    """Issued in the future (factor "iat"): one of the two clocks is wrong."""
 
 
 class MismatchError(ReceiptError):
-    """It is genuine and for something else: factor is the claim that differs."""
+    """Genuine, but for another call: factor is the claim that differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A genuine receipt: what one execution may run, for whom, and the decision and approval behind it."""
+    """A verified receipt: the permitted call, for whom, and the decision and approval behind it."""
 
     execution_id: str
     tool: str
@@ -102,11 +98,12 @@ def verify_receipt(
     tool_call_id: str = "",
     now: float | None = None,
 ) -> Receipt:
-    """Return the receipt if it lets this execution run exactly this call.
+    """Return the receipt if it permits this execution to run exactly this call.
 
-    keys are those of RiskGateClient.list_keys or keys_of_jwk_set, with the issuer to believe. The arguments are hashed
-    here, as they are about to be run. What is given of subject, tenant, thread_id, run_id and tool_call_id must be the
-    receipt's; empty is not compared. now is the time in seconds since the epoch, None for the machine's clock.
+    ``keys`` comes from RiskGateClient.list_keys or keys_of_jwk_set, with the trusted issuer. The arguments are hashed
+    here, exactly as they are about to be run. Of subject, tenant, thread_id, run_id and tool_call_id, those given must
+    match the receipt; empty ones are not compared. ``now`` is the time in seconds since the epoch, None for the
+    machine's clock.
 
     Raise MalformedReceiptError, UnknownKeyError, SignatureError, NotYetValidError or MismatchError.
     """
@@ -133,9 +130,9 @@ def verify_receipt(
 
 
 def keys_of_jwk_set(text: str, *, issuer: str) -> Keys:
-    """Read the JWK Set that `riskgate keys export` prints, for an executor without a way to RiskGate.
+    """Return the keys of a JWK Set as printed by `riskgate keys export`, for an executor without access to RiskGate.
 
-    issuer is the RISKGATE_ISSUER to believe. A key marked as revoked verifies nothing. Raise ValueError.
+    ``issuer`` is the trusted RISKGATE_ISSUER. A revoked key verifies nothing. Raise ValueError.
     """
     try:
         found = json.loads(text)["keys"]
@@ -150,7 +147,7 @@ def keys_of_jwk_set(text: str, *, issuer: str) -> Keys:
 
 
 def _opened(receipt: str, keys: Keys) -> tuple[str, Mapping[str, Any]]:
-    """Return who signed it and its claims, once header and signature are good."""
+    """Return the signing key's id and the claims after checking header and signature."""
     parts = receipt.split(".") if len(receipt) <= _MAX_CHARACTERS else []
     if len(parts) != _PARTS:
         raise MalformedReceiptError("format", "this is no receipt: three segments belong in one")
@@ -169,7 +166,7 @@ def _opened(receipt: str, keys: Keys) -> tuple[str, Mapping[str, Any]]:
 
 
 def _header(kid: str) -> str:
-    """Return the one header segment a receipt of this key has; nothing in a header is ever read to be believed."""
+    """Return the only valid header segment for this key; no value in a received header is trusted."""
     return _encode(json.dumps({"alg": "Ed25519", "kid": kid, "typ": TYPE}, separators=(",", ":")).encode())
 
 
@@ -178,7 +175,7 @@ def _public_key(key: Key) -> Ed25519PublicKey:
         jwk = json.loads(key.jwk)
         if (jwk["kty"], jwk["crv"]) == ("OKP", "Ed25519"):
             raw = _decode(jwk["x"])
-            # one signature would fit every message under such a key, and OpenSSL takes it
+            # one signature fits every message under such a key, and OpenSSL accepts it
             if raw[:31] + bytes(last & 0x7F for last in raw[31:]) not in SMALL_ORDER:
                 return Ed25519PublicKey.from_public_bytes(raw)
     except (ValueError, KeyError, TypeError, AttributeError, MalformedReceiptError):
@@ -224,7 +221,7 @@ def _encode(data: bytes) -> str:
 
 
 def _decode(segment: str) -> bytes:
-    """Read base64url without padding, in its one spelling."""
+    """Decode base64url without padding, in its canonical encoding only."""
     try:
         data = base64.b64decode(segment + "=" * (-len(segment) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

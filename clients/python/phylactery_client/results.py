@@ -1,6 +1,6 @@
-"""What calls answer. Fields mean what the contract's fields of the same name mean; times are aware, in UTC.
+"""Results of calls. Fields mean the same as the contract's fields of that name; times are aware, in UTC.
 
-Codes, permits, receipts and argument values stay out of repr(), so that a logged result does not leak them.
+Codes, permits, receipts and argument values are excluded from repr(), so that a logged result does not leak them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from phylactery_client.run_results import Run
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One thing said in a thread; role is user, assistant or tool."""
+    """A message of a thread; role is user, assistant or tool."""
 
     id: str
     role: str
@@ -37,7 +37,7 @@ class ApprovalArgument:
 
 @dataclass(frozen=True, slots=True)
 class PendingApproval:
-    """What a thread waits for a person to answer."""
+    """A call of a thread that waits for a person's approval."""
 
     approval_id: str
     tool: str
@@ -48,16 +48,16 @@ class PendingApproval:
     code: str = field(repr=False)
     args_hash: str = ""
     also: tuple[PendingApproval, ...] = ()
-    """The other calls of the turn that wait for the same person: one card."""
+    """Further calls of the turn that wait for the same person: one card."""
     action: str = ""
-    """What the tool does, as it stands behind "may I"; empty from an agent that does not say it."""
+    """What the tool does, phrased to follow "may I"; empty if the agent does not provide it."""
     run_id: str = ""
-    """The run that waits; empty in also."""
+    """The waiting run; empty in ``also``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The answer to one message."""
+    """The response to one message."""
 
     run: Run
     reply: ChatMessage
@@ -67,7 +67,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """Where a conversation stands."""
+    """The state of a conversation."""
 
     id: str
     create_time: datetime | None
@@ -78,12 +78,12 @@ class Thread:
     last_run: Run | None
     pending_approval: PendingApproval | None
     pending_approvals: tuple[PendingApproval, ...] = ()
-    """All that waits, one card for each run, the one that was spoken of last first."""
+    """All waiting approvals, one card per run, the most recently mentioned first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
-    """One page of a user's threads, the newest opened first; their runs without tool calls and steps."""
+    """A page of a user's threads, most recently created first; their runs are without tool calls and steps."""
 
     threads: tuple[Thread, ...]
     next_page_token: str
@@ -91,7 +91,7 @@ class ThreadPage:
 
 @dataclass(frozen=True, slots=True)
 class ChatPage:
-    """One page of a thread's transcript, newest first."""
+    """A page of a thread's transcript, newest first."""
 
     messages: tuple[ChatMessage, ...]
     next_page_token: str
@@ -99,7 +99,7 @@ class ChatPage:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One fact of a thread; kind names what happened, for example risk_decision, and raw is the whole event."""
+    """An event of a thread; kind is its type, for example risk_decision, and raw is the whole message."""
 
     thread_id: str
     run_id: str
@@ -110,13 +110,13 @@ class Event:
 
     @property
     def detail(self) -> Any:
-        """Return the message of the event's kind, None for a kind this client does not know."""
+        """The message of the event's kind, None for a kind unknown to this client."""
         return getattr(self.raw, self.kind) if self.kind else None
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A way of working through a message; a suspended run goes on in the version it stands in alone."""
+    """A graph that serves threads. A suspended run only continues in the graph version it was suspended in."""
 
     name: str
     description: str
@@ -127,7 +127,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class GraphEdge:
-    """One way a node may go; "__start__" is where a turn begins, "__end__" where it ends."""
+    """An edge between nodes; "__start__" is where a turn begins, "__end__" where it ends."""
 
     source: str
     target: str
@@ -135,7 +135,7 @@ class GraphEdge:
 
 @dataclass(frozen=True, slots=True)
 class DrawnGraph:
-    """A graph node by node, and as a Mermaid flowchart."""
+    """A graph as nodes and edges, and as a Mermaid flowchart."""
 
     graph: Graph | None
     nodes: tuple[str, ...]
@@ -145,7 +145,7 @@ class DrawnGraph:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing that led to a decision."""
+    """One reason for a decision."""
 
     code: str
     message: str
@@ -156,7 +156,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class BoundCall:
-    """The call after schema validation and defaults; arguments_json is exactly what may run."""
+    """A call after schema validation and defaults; arguments_json is exactly what may run."""
 
     tool: str
     tool_version: str
@@ -166,7 +166,7 @@ class BoundCall:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentView:
-    """One bound argument as an approver sees it."""
+    """A bound argument as an approver sees it."""
 
     path: str
     display: str = field(repr=False)
@@ -183,7 +183,7 @@ class ArgumentView:
 
 @dataclass(frozen=True, slots=True)
 class PolicyTitle:
-    """A policy for a person: what it wants, in English and in Spanish."""
+    """A policy's title for people, in English and Spanish."""
 
     id: str
     title: str
@@ -192,7 +192,7 @@ class PolicyTitle:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """The record that waits for a person; state is PENDING, APPROVED, REDEEMED, REJECTED, EXPIRED or CANCELLED."""
+    """An approval request; state is PENDING, APPROVED, REDEEMED, REJECTED, EXPIRED or CANCELLED."""
 
     id: str
     state: str
@@ -224,9 +224,9 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalChange:
-    """One message of a stream of approvals: a change, or the end of the snapshot, which has no approval.
+    """A message of an approvals stream: a change, or the end of the snapshot, which has no approval.
 
-    resume_token goes on after it; within a snapshot it is empty.
+    resume_token resumes the stream after it; within a snapshot it is empty.
     """
 
     approval: Approval | None
@@ -236,7 +236,7 @@ class ApprovalChange:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPage:
-    """One page of approvals, newest first."""
+    """A page of approvals, newest first."""
 
     approvals: tuple[Approval, ...]
     next_page_token: str
@@ -244,7 +244,7 @@ class ApprovalPage:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """RiskGate's answer to one proposal; decision is ALLOW, AUTH_REQUIRED or BLOCKED."""
+    """RiskGate's decision on a proposed call; decision is ALLOW, AUTH_REQUIRED or BLOCKED."""
 
     decision_id: str
     decision: str
@@ -263,7 +263,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Redemption:
-    """What an executor obeys: the signed receipt and the call to run."""
+    """What an executor acts on: the signed receipt and the call to run."""
 
     receipt: str = field(repr=False)
     bound_call: BoundCall
@@ -273,7 +273,7 @@ class Redemption:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One request of a user, as RiskGate was shown it; it ends by itself at expire_time."""
+    """A user's request as reported to RiskGate; it ends automatically at expire_time."""
 
     task_id: str
     expire_time: datetime | None
@@ -281,9 +281,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What RiskGate kept of a tool's result; cut says that it held more than is kept.
+    """What RiskGate kept of a tool's result; cut is True if it was truncated.
 
-    unproven says that the tool writes and no redemption of the call is known, so that nothing of it is believed.
+    unproven is True if the tool writes and no redemption of the call is known, so that nothing of the result is
+    trusted.
     """
 
     values: int
@@ -294,7 +295,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One public key; state is ACTIVE, RETIRING or REVOKED, and a REVOKED one verifies nothing."""
+    """A public key; state is ACTIVE, RETIRING or REVOKED, and a REVOKED one verifies nothing."""
 
     kid: str
     jwk: str
@@ -306,7 +307,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys permits and receipts verify with, and the iss they carry; max_age says how long to believe them."""
+    """The verification keys of permits and receipts, and their issuer; max_age is how long they may be cached."""
 
     keys: tuple[Key, ...]
     issuer: str
@@ -318,9 +319,9 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What is known about one output; its sizes are the original's.
+    """The metadata of an output; its sizes are the original's.
 
-    expire_time is None where it is kept for good; the text of one that is not_stored is nowhere.
+    expire_time is None if it is kept forever; if not_stored, the text was not kept.
     """
 
     pointer: str
@@ -341,7 +342,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class StoredOutput:
-    """What became of an output; placeholder stands in a context instead, and is empty where it was not evicted."""
+    """The outcome of storing an output; placeholder replaces it in a context, empty if it was not evicted."""
 
     output: Output
     placeholder: str
@@ -353,7 +354,7 @@ class StoredOutput:
 class OutputRange:
     """A range of characters; next_offset equals total_chars at the end, and next_line is total_lines + 1.
 
-    Lines count from 1; next_skip_chars is how much of next_line was answered already.
+    Lines count from 1; next_skip_chars is how much of next_line was already returned.
     """
 
     text: str
@@ -368,7 +369,7 @@ class OutputRange:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Where a thread stands after messages were added."""
+    """The state of a thread after messages were added."""
 
     last_sequence: int
     appended: int
@@ -376,7 +377,7 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """One message of the window; role is USER, ASSISTANT or TOOL."""
+    """A message of the window; role is USER, ASSISTANT or TOOL."""
 
     message_id: str
     role: str
@@ -388,7 +389,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One page of the window, newest first."""
+    """A page of the window, newest first."""
 
     messages: tuple[StoredMessage, ...]
     next_page_token: str
@@ -396,7 +397,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool; disabled_reason is a word such as SCHEMA_DIFFERS, UNSPECIFIED where it is enabled."""
+    """A tool; disabled_reason is, for example, SCHEMA_DIFFERS, and UNSPECIFIED if it is enabled."""
 
     name: str
     description: str
@@ -417,7 +418,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolList:
-    """Every tool, by name, and the catalog they were held against; check_time is None where that never was."""
+    """All tools by name, and the catalog they were checked against; check_time is None if they never were."""
 
     tools: tuple[Tool, ...]
     catalog_revision: int

@@ -1,4 +1,4 @@
-"""The client of RiskGate: ask, redeem, report, answer approvals."""
+"""Clients of RiskGate: RiskGateClient (evaluate, redeem, report, approve) and AuditClient."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _OUTCOMES = riskgate_pb2.DESCRIPTOR.enum_types_by_name["Outcome"]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A proposed call; arguments_json is one JSON object as text. The hashes are checks, empty skips them."""
+    """A proposed call; arguments_json is one JSON object as text. Non-empty hashes are checked by RiskGate."""
 
     tool: str
     tool_call_id: str
@@ -55,7 +55,7 @@ class ToolCall:
 
     @classmethod
     def of(cls, tool: str, arguments: Mapping[str, Any], *, tool_call_id: str) -> Self:
-        """Return the call with arguments given as Python values. Raise ValueError or TypeError."""
+        """Return a call with arguments given as Python values. Raise ValueError or TypeError."""
         return cls(tool, tool_call_id, json.dumps(dict(arguments), allow_nan=False))
 
     def message(self) -> types_pb2.ToolCall:
@@ -70,10 +70,10 @@ class ToolCall:
 
 
 class RiskGateClient(ServiceClient):
-    """Calls RiskGate. Every method raises the PhylacteryError of its code; timeout is in seconds."""
+    """A client of RiskGate. Every method raises the PhylacteryError of its code; timeout is in seconds."""
 
     def __init__(self, target: str, **options: Any) -> None:
-        """Take what ServiceClient takes."""
+        """Options are those of ServiceClient."""
         super().__init__(target, **options)
         self._gate = riskgate_pb2_grpc.RiskGateServiceStub(self._channel)
         self._approvals = approval_pb2_grpc.ApprovalServiceStub(self._channel)
@@ -92,10 +92,10 @@ class RiskGateClient(ServiceClient):
         min_bundle_revision: int = 0,
         timeout: float | None = None,
     ) -> Evaluation:
-        """Return RiskGate's decision about a call, counting the approval where one is named.
+        """Return RiskGate's decision about a call, using the named approval if there is one.
 
-        With task_id RiskGate knows what the user asked for and where each argument comes from: see begin_task.
-        With min_bundle_revision no replica decides by an earlier bundle, also right after an activation at another.
+        With task_id, RiskGate knows what the user requested and where each argument comes from: see begin_task. With
+        min_bundle_revision, no replica decides by an earlier bundle, not even right after another replica's activation.
         """
         request = riskgate_pb2.EvaluateRequest(
             call=call.message(),
@@ -119,9 +119,9 @@ class RiskGateClient(ServiceClient):
         min_bundle_revision: int = 0,
         timeout: float | None = None,
     ) -> Redemption:
-        """Consume a permit for one execution; execution_id is fresh, and kept when the same execution asks again.
+        """Redeem a permit for one execution; reuse the execution_id only to retry the same execution.
 
-        min_bundle_revision is the lowest bundle revision that may decide again about the call, 0 for any.
+        min_bundle_revision is the lowest bundle revision that may re-evaluate the call, 0 for any.
         """
         request = riskgate_pb2.RedeemRequest(
             permit=permit,
@@ -142,10 +142,10 @@ class RiskGateClient(ServiceClient):
         continues_task_id: str = "",
         timeout: float | None = None,
     ) -> Task:
-        """Open a task with the user's own words, whole and unchanged: from where they come in, never from a model.
+        """Begin a task with the user's own words, complete and unchanged, taken from the input and never from a model.
 
-        The same request_id with the same words answers the same task; one is made where none is given. Where
-        continues_task_id is over, the error is TASK_NOT_FOUND: begin without it.
+        The same request_id with the same words returns the same task; an id is generated if none is given. If
+        continues_task_id has ended, the error is TASK_NOT_FOUND: begin without it.
         """
         request = task_pb2.BeginTaskRequest(
             request_id=request_id or new_request_id(),
@@ -168,10 +168,10 @@ class RiskGateClient(ServiceClient):
         run_id: str = "",
         timeout: float | None = None,
     ) -> Observation:
-        """Show what a tool answered, as JSON or as text, before anything else of the task is evaluated.
+        """Report a tool's result, as JSON or as text, before anything else of the task is evaluated.
 
-        It is for whoever ran the tool, with the bound arguments it ran with; neither result says that it answered
-        nothing. run_id is that of evaluate and redeem. Raise ValueError where both results are given.
+        The executor of the tool calls it, with the bound arguments that were run; with neither result, the tool
+        returned nothing. run_id is that of evaluate and redeem. Raise ValueError if both results are given.
         """
         if result_json is not None and result_text is not None:
             raise ValueError("a tool answers result_json or result_text, not both")
@@ -190,9 +190,10 @@ class RiskGateClient(ServiceClient):
         return decode(Observation, await self._call(self._tasks.Observe, request, timeout))
 
     async def end_task(self, task_id: str, *, keep_seconds: int = 0, timeout: float | None = None) -> None:
-        """End a task and erase what was kept of it; again changes nothing.
+        """End a task and erase its data. Idempotent.
 
-        With keep_seconds, an hour at most, it is erased then, and until then another task may go on from it.
+        With keep_seconds (an hour at most) the data is erased after that time, and until then another task may continue
+        it.
         """
         request = task_pb2.EndTaskRequest(task_id=task_id)
         if keep_seconds:
@@ -200,9 +201,9 @@ class RiskGateClient(ServiceClient):
         await self._call(self._tasks.EndTask, request, timeout)
 
     async def evaluate_access(self, question: AccessQuestion, *, timeout: float | None = None) -> AccessAnswer:
-        """Return whether a user may do something: true only where RiskGate would ALLOW it without asking anybody.
+        """Return whether a user may do something: True only if RiskGate would ALLOW it without an approval.
 
-        It is for a point that enforces decisions of its own; nothing runs under such an answer that RiskGate guards.
+        It is for an external policy enforcement point; it does not permit a call that RiskGate guards.
         """
         request = access_pb2.EvaluateAccessRequest(**question.parts())
         return access_answer(await self._call(self._gate.EvaluateAccess, request, timeout))
@@ -210,10 +211,10 @@ class RiskGateClient(ServiceClient):
     async def evaluate_access_batch(
         self, questions: Sequence[AccessQuestion], *, semantic: str = "execute_all", timeout: float | None = None
     ) -> tuple[AccessAnswer, ...]:
-        """Return several questions, at most 100, in their order.
+        """Return the answers to at most 100 questions, in order.
 
-        semantic is "execute_all", "deny_on_first_deny" or "permit_on_first_permit": the last two end the answers with
-        the first false, or the first true.
+        semantic is "execute_all", "deny_on_first_deny" or "permit_on_first_permit"; the last two stop after the first
+        denial or the first permission.
         """
         request = access_pb2.EvaluateAccessRequest(
             evaluations=[access_pb2.AccessEvaluation(**one.parts()) for one in questions],
@@ -232,7 +233,7 @@ class RiskGateClient(ServiceClient):
         error_code: str = "",
         timeout: float | None = None,
     ) -> int:
-        """Record how an execution ended: SUCCEEDED, FAILED or IN_DOUBT. Return its place in the audit log."""
+        """Record the outcome of an execution: SUCCEEDED, FAILED or IN_DOUBT. Return its index in the audit log."""
         request = riskgate_pb2.ReportOutcomeRequest(
             execution_id=execution_id, result_hash=result_hash, result_size=result_size, error_code=error_code
         )
@@ -240,7 +241,7 @@ class RiskGateClient(ServiceClient):
         return (await self._call(self._gate.ReportOutcome, request, timeout)).audit_index
 
     async def get_approval(self, approval_id: str, *, full: bool = False, timeout: float | None = None) -> Approval:
-        """Return one approval as the caller may see it; ``full`` leaves no middle of a long argument out."""
+        """Return an approval as the caller may see it; with ``full``, long arguments are not abridged."""
         request = approval_pb2.GetApprovalRequest(approval_id=approval_id, full=full)
         return decode(Approval, (await self._call(self._approvals.GetApproval, request, timeout)).approval)
 
@@ -253,7 +254,7 @@ class RiskGateClient(ServiceClient):
         page_token: str = "",
         timeout: float | None = None,
     ) -> ApprovalPage:
-        """Return a page of approvals, newest first; state is a word such as PENDING, empty for all."""
+        """Return a page of approvals, newest first; state is, for example, PENDING, or empty for all."""
         request = approval_pb2.ListApprovalsRequest(thread_id=thread_id, page_size=page_size, page_token=page_token)
         request.state = types_pb2.ApprovalState.ValueType(enum_number(_STATES, state))
         return decode(ApprovalPage, await self._call(self._approvals.ListApprovals, request, timeout))
@@ -261,7 +262,7 @@ class RiskGateClient(ServiceClient):
     async def approve(
         self, approval_id: str, *, args_hash: str, code: str = "", thread_id: str = "", timeout: float | None = None
     ) -> Approval:
-        """Say yes to what args_hash names, and return the approval's new state."""
+        """Approve what args_hash identifies and return the approval with its new state."""
         request = approval_pb2.ApproveRequest(
             approval_id=approval_id, args_hash=args_hash, code=code, thread_id=thread_id
         )
@@ -270,14 +271,14 @@ class RiskGateClient(ServiceClient):
     async def reject(
         self, approval_id: str, *, reason: str = "", thread_id: str = "", timeout: float | None = None
     ) -> Approval:
-        """Say no, and return the approval's new state."""
+        """Reject an approval and return it with its new state."""
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
         return decode(Approval, (await self._call(self._approvals.Reject, request, timeout)).approval)
 
     async def cancel(
         self, approval_id: str, *, reason: str = "", thread_id: str = "", timeout: float | None = None
     ) -> Approval:
-        """Withdraw what the caller asked, also once it is approved, and return the approval's new state."""
+        """Withdraw the caller's own request, even after it was approved, and return it with its new state."""
         request = approval_pb2.CancelRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
         return decode(Approval, (await self._call(self._approvals.Cancel, request, timeout)).approval)
 
@@ -292,12 +293,12 @@ class RiskGateClient(ServiceClient):
         reconnect: bool = True,
         timeout: float = math.inf,
     ) -> AsyncGenerator[ApprovalChange]:
-        """Yield every change of the approvals the caller may see, each once, and those of one in their order.
+        """Yield every change of the approvals visible to the caller, each once, in order per approval.
 
-        With snapshot, what is open comes first; with the resume_token of a change, what came after it. Where RiskGate
-        stops or the connection breaks it goes on after the last change once RiskGate is back, and nothing is missed;
-        before the first change, where neither snapshot nor resume_token says where to go on, and with reconnect=False,
-        it ends or raises then. timeout bounds the whole of it; by default nothing does.
+        With snapshot, open approvals come first; with the resume_token of a change, those after it. If RiskGate stops
+        or the connection breaks, the stream resumes after the last change once RiskGate is back, without a gap. Before
+        the first change, if neither snapshot nor resume_token defines a position, and with reconnect=False, it ends or
+        raises instead. timeout bounds the whole stream; there is none by default.
         """
         place, number = resume_token, types_pb2.ApprovalState.ValueType(enum_number(_STATES, state))
 
@@ -320,19 +321,22 @@ class RiskGateClient(ServiceClient):
                 yield decode(ApprovalChange, change)
 
     async def list_keys(self, *, etag: str = "", timeout: float | None = None) -> Keys:
-        """Return the public keys RiskGate signs with, the active one first; none where etag still fits."""
+        """Return RiskGate's public signing keys, the active one first; none if etag is current."""
         return decode(Keys, await self._call(self._keys.ListKeys, key_pb2.ListKeysRequest(etag=etag), timeout))
 
 
 class AuditClient(ServiceClient):
-    """Calls RiskGate's AuditService. Every method raises the PhylacteryError of its code; timeout is in seconds."""
+    """A client of RiskGate's AuditService. Every method raises the PhylacteryError of its code; timeout in seconds."""
 
     def __init__(self, target: str, **options: Any) -> None:
-        """Take what ServiceClient takes."""
+        """Options are those of ServiceClient."""
         super().__init__(target, **options)
         self._audit = audit_pb2_grpc.AuditServiceStub(self._channel)
 
     async def erase_values(self, *, subject: str, reason: str, timeout: float | None = None) -> ErasedValues:
-        """Erase the values of everything a user asked for, for ever; record and commitments stay. For operators."""
+        """Erase the argument values of all of a user's calls permanently; for operators.
+
+        The audit records and their commitments remain.
+        """
         request = audit_pb2.EraseValuesRequest(filter=audit_pb2.EntryFilter(subject=subject), reason=reason)
         return decode(ErasedValues, await self._call(self._audit.EraseValues, request, timeout))

@@ -1,4 +1,4 @@
-"""What calls about runs answer, in the same way as results."""
+"""Results of calls about runs, in the style of results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRecord:
-    """One row of the ledger of effects; state is proposed, denied, started, finished or in_doubt."""
+    """A row of the effects ledger; state is proposed, denied, started, finished or in_doubt."""
 
     tool_call_id: str
     tool: str
@@ -37,7 +37,7 @@ class ToolCallRecord:
 
 @dataclass(frozen=True, slots=True)
 class BudgetUse:
-    """How much of one budget is used; a limit of 0 is none."""
+    """The use of one budget; limit 0 means unlimited."""
 
     used: int
     limit: int
@@ -45,7 +45,7 @@ class BudgetUse:
 
 @dataclass(frozen=True, slots=True)
 class RunBudget:
-    """What a run has used of what it may."""
+    """The used budgets of a run."""
 
     supersteps: BudgetUse | None
     tool_calls: BudgetUse | None
@@ -57,7 +57,7 @@ class RunBudget:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution of a graph; status is QUEUED, RUNNING, SUSPENDED, DONE, FAILED or CANCELLED."""
+    """An execution of a graph; status is QUEUED, RUNNING, SUSPENDED, DONE, FAILED or CANCELLED."""
 
     id: str
     thread_id: str
@@ -77,7 +77,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """One page of a user's runs, newest first, without their tool calls and plan."""
+    """A page of a user's runs, newest first, without their tool calls and plan."""
 
     runs: tuple[Run, ...]
     next_page_token: str
@@ -85,7 +85,7 @@ class RunPage:
 
 @dataclass(frozen=True, slots=True)
 class RunStep:
-    """One node the graph executed; next_nodes is empty where the turn ended."""
+    """A node that the graph executed; next_nodes is empty if the turn ended there."""
 
     superstep: int
     position: int
@@ -100,7 +100,7 @@ class RunStep:
 
 @dataclass(frozen=True, slots=True)
 class RunStepPage:
-    """One page of the nodes a run executed, oldest first."""
+    """A page of the nodes a run executed, oldest first."""
 
     run_steps: tuple[RunStep, ...]
     next_page_token: str
@@ -108,7 +108,7 @@ class RunStepPage:
 
 @dataclass(frozen=True, slots=True)
 class RetriedRun:
-    """The new run of a retry, and the calls of the runs before it that changed something outside or may have."""
+    """The new run of a retry, and the calls of earlier attempts that had, or may have had, an external effect."""
 
     run: Run
     effects: tuple[ToolCallRecord, ...]
@@ -116,7 +116,7 @@ class RetriedRun:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallPage:
-    """One page of the ledger, newest first."""
+    """A page of the ledger, newest first."""
 
     tool_calls: tuple[ToolCallRecord, ...]
     next_page_token: str

@@ -1,4 +1,4 @@
-"""A thread as a chat shows it: every event once, whoever brings it, and also what nobody in this chat asked for."""
+"""Following a thread in a chat: every event is shown once, including events of turns started elsewhere."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from phylactery_cli.render.render import EventPrinter
 
 _AGAIN_SECONDS = 1.0
 _TAIL_EVENTS = 200
-"""How far back the last turn is looked for when a chat is opened."""
+"""How many events back the last turn is searched for when a chat is opened."""
 _TAIL_MESSAGES = 20
 _TAIL_SECONDS, _QUESTION_SECONDS = 30.0, 5.0
 
 
 def cards_of(thread: Thread) -> Sequence[PendingApproval]:
-    """Return the cards that wait in a thread, the newest first, also as an agent says it that knows of one alone."""
+    """Return a thread's waiting approval cards, newest first; an older agent reports only one."""
     return thread.pending_approvals or ((thread.pending_approval,) if thread.pending_approval else ())
 
 
 class Shown:
-    """Which events of a thread stand on the terminal. Their sequences have no gap, but may come by two ways."""
+    """The set of shown events. Their sequence numbers have no gaps, but may arrive over two streams."""
 
     def __init__(self) -> None:
         self.up_to = -1
-        """Everything up to here was shown, or was there before the chat; -1 where nobody knows yet."""
+        """All events up to here were shown, or are from before the chat; -1 while unknown."""
         self._beyond: set[int] = set()
 
     def begin(self, sequence: int) -> None:
-        """Take everything up to a sequence as shown; 0 is a new thread."""
+        """Mark everything up to a sequence number as shown; 0 is a new thread."""
         self.up_to = sequence
         self._beyond = {one for one in self._beyond if one > sequence} if sequence else set()
         self._advance()
 
     def has(self, sequence: int) -> bool:
-        """Return whether an event was shown."""
+        """Return True if an event was shown."""
         return sequence <= self.up_to or sequence in self._beyond
 
     def add(self, sequence: int) -> None:
-        """Note that an event is shown."""
+        """Mark an event as shown."""
         self._beyond.add(sequence)
         if self.up_to >= 0:
             self._advance()
@@ -56,7 +56,7 @@ class Shown:
 
 
 class Following:
-    """Shows what happens in one thread, above what a person is typing."""
+    """Shows a thread's events above the prompt."""
 
     def __init__(
         self,
@@ -66,41 +66,41 @@ class Following:
         *,
         tell: Callable[[PhylacteryError], None],
     ) -> None:
-        """Tell says why nothing can be followed."""
+        """``tell`` reports why the thread cannot be followed."""
         self._client, self._thread_id, self._printer, self._tell = client, thread_id, printer, tell
         self._shown = Shown()
         self._told = self._begun = False
         self._opened = asyncio.Event()
         self.started = asyncio.Event()
-        """Set once the thread was looked at, whatever came of it."""
+        """Set after the first look at the thread, whatever its result."""
 
     def show(self, event: Event) -> None:
-        """Print an event, unless it was printed already."""
+        """Print an event, unless it was already printed."""
         if not self._shown.has(event.sequence):
             self._shown.add(event.sequence)
             self._printer.show(event.raw)
 
     def show_own(self, event: Event) -> None:
-        """Print an event of a turn that was asked for here, unless it was printed already."""
+        """Print an event of a turn started here, unless it was already printed."""
         self.opened()
         self.show(event)
 
     def opened(self) -> None:
-        """Note that there is a thread: something was said in it."""
+        """Signal that the thread exists, because a message was sent."""
         self._opened.set()
 
     async def run(self) -> None:
-        """Show the last turn and then each event as it comes, until it is cancelled."""
+        """Show the last turn and then each new event, until cancelled."""
         while True:
             try:
                 await self._watch()
-            except NotFoundError:  # nobody opened it yet, or somebody deleted it: the next message opens it
+            except NotFoundError:  # not opened yet, or deleted: the next message opens it
                 self._shown.begin(0)
                 self.started.set()
                 await self._opened.wait()
                 self._opened.clear()
                 continue
-            except OutOfRangeError:  # events are gone, or the agent's database was restored: where it stands now
+            except OutOfRangeError:  # events removed or a database restored: start again
                 self._shown.up_to = -1
             except PhylacteryError as error:
                 await self._tell_once(error)
@@ -120,7 +120,7 @@ class Following:
                     await run_in_terminal(lambda event=event: self.show(event))  # type: ignore[misc]
 
     async def _begin(self) -> None:
-        """Show the person's last words, what the agent said since, and what waits for them."""
+        """Show the person's last message, the agent's replies since, and waiting approvals."""
         thread = await self._client.get_thread(self._thread_id)
         said = [event for event in await self._last_turn(thread) if not self._shown.has(event.sequence)]
         question = await self._question(thread) if self._shown.up_to < 0 and not self._begun else ""
@@ -138,7 +138,7 @@ class Following:
             self._printer.ask(card)
 
     async def _question(self, thread: Thread) -> str:
-        """Return what the person said last, empty where nobody can say: it may not be kept, or memory be away."""
+        """Return the person's last message, '' if it is not stored or memory is unavailable."""
         try:
             page = await self._client.list_messages(
                 self._thread_id, page_size=_TAIL_MESSAGES, timeout=_QUESTION_SECONDS
@@ -149,7 +149,7 @@ class Following:
         return next((one.text for one in page.messages if one.role == "user" and one.run_id == newest), "")
 
     async def _last_turn(self, thread: Thread) -> list[Event]:
-        """Return the messages of the newest turn and those after it, reminders among them."""
+        """Return the messages of the newest turn and of later ones, including reminders."""
         found: list[Event] = []
         after = max(thread.first_sequence - 1, thread.last_sequence - _TAIL_EVENTS)
         if after >= thread.last_sequence:
@@ -168,7 +168,7 @@ class Following:
         return found
 
     async def _tell_once(self, error: PhylacteryError) -> None:
-        """Say it before anything was followed, and again only after something was."""
+        """Report an error before anything was followed, and once after each successful stretch."""
         if not self._told and (self._shown.up_to < 0 or not isinstance(error, UnavailableError)):
             await run_in_terminal(lambda: self._tell(error))
         self._told = True

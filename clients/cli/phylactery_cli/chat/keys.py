@@ -1,4 +1,4 @@
-"""The keys a person presses while an answer is written: one stops it, the others wait for the next prompt."""
+"""Keys pressed while an answer is written: one stops it, others are kept for the next prompt."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from prompt_toolkit.keys import Keys
 
 _STOP = (Keys.ControlC, Keys.Escape)
 _ESCAPE_SECONDS = 0.05
-"""How long after Escape the rest of a longer sequence, such as an arrow key's, may take to come."""
+"""How long to wait after Escape for the rest of a longer sequence, such as an arrow key's."""
 
 
 @contextmanager
 def stop_keys(source: Input, stop: Callable[[], object], gone: Callable[[], object]) -> Iterator[None]:
-    """Read the keys for the block: Ctrl-C and Escape call stop, the rest is typed ahead. gone: the terminal is."""
+    """Read keys during the block: Ctrl-C and Escape call stop, others are typed ahead; gone: terminal lost."""
     loop = asyncio.get_running_loop()
     ahead: list[KeyPress] = []
 

@@ -1,4 +1,4 @@
-"""The conversation in the terminal: events as they happen, approvals set apart, a few commands."""
+"""The interactive chat session: live events, approval cards and slash commands."""
 
 from __future__ import annotations
 
@@ -30,36 +30,36 @@ from phylactery_cli.terminal import fate_text, one_line, printable
 _ANSWER = re.compile(r"(?P<command>/approve|/reject)(?: +(?:(?P<number>[1-9][0-9]?)|(?P<id>ap_[\w-]{3,64})))?")
 _HELP = re.compile(r"/help(?: +(?P<topic>\w+))?")
 _SPANS_PAUSE_SECONDS = 0.1
-"""The agent's last spans end just after its answer; a short wait shows them too."""
+"""The agent's last spans end just after its answer; a short wait includes them."""
 _AGAIN_SECONDS = 1.0
 _WORK_AFTER_SECONDS, _WORK_EVERY_SECONDS = 0.4, 0.2
 _WORK_SIGNS = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _STOP_SECONDS = 3.0
-"""How long a run that was told to stop is waited for; after that its end is shown above the prompt."""
+"""How long to wait for a stopped run; a later end is shown above the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """What a chat is told when it is opened."""
+    """Options of a chat."""
 
     thread_id: str
     language: Language | None = None
-    """What the agent is to answer in, where the person chose it; else each message has its own."""
+    """The answer language chosen by the person; None follows each message."""
     graph: str = ""
-    """The graph of a new conversation; empty is the agent's own choice."""
+    """The graph of a new conversation; empty lets the agent choose."""
     token: str = ""
     data_dir: Path | None = None
-    """Where the services write their spans, as far as they run here."""
+    """Where local services write their spans."""
     json: bool = False
     details: bool = False
-    """Whether each step and decision is shown, and not only what is said and asked."""
+    """Whether to show each step and decision, not only messages and approvals."""
     stack: Stack | None = None
-    """The services, where the chat keeps them running."""
+    """The services, if the chat manages them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """Something said, with what stood on the card that waited then."""
+    """A message, with the approval card shown when it was entered."""
 
     text: str
     request_id: str
@@ -67,7 +67,7 @@ class _Message:
 
 
 class Chat:
-    """One person in one thread."""
+    """The chat of one person in one thread."""
 
     def __init__(
         self, client: PhylacteryClient, console: Console, texts: Texts, *, target: str, options: ChatOptions
@@ -83,15 +83,15 @@ class Chat:
         self._doing: asyncio.Task[None] | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._run_id, self._run_known = "", asyncio.Event()
-        """The run of the message that is being answered."""
+        """The run of the message being answered."""
         self._unsent: deque[_Message] = deque()
         self._delivering: asyncio.Task[None] | None = None
 
     async def run(self) -> bool:
-        """Talk until the person leaves or a service was given up; return False for that.
+        """Run the chat until the person leaves; return False if a service was given up.
 
-        What is read from standard input ends with the first call that fails. It answers False then, and where a run
-        ended without an answer.
+        Without a terminal, reading standard input stops at the first failed call. It then returns False, as it does if
+        a run ended without an answer.
         """
         beside = [asyncio.create_task(self._following.run())]
         if self._keeper is not None:
@@ -117,7 +117,7 @@ class Chat:
             await asyncio.gather(*beside, return_exceptions=True)
 
     async def _typed(self, beside: list[asyncio.Task[None]]) -> str | None:
-        """Return the next line; without a terminal, one of standard input. None at the end, of the services too."""
+        """Return the next line, from standard input without a terminal; None at its end or when a service stops."""
         if self._session is None:
             line = await asyncio.to_thread(sys.stdin.readline)
             return line.rstrip("\n") if line else None
@@ -135,7 +135,7 @@ class Chat:
     async def _prompt(self, session: PromptSession[str]) -> str | None:
         try:
             return await session.prompt_async(f"\n{self._texts('you')} › ")
-        except KeyboardInterrupt:  # it takes back what was typed; where nothing was, a second one leaves
+        except KeyboardInterrupt:  # clears the typed text; on an empty line, a second one leaves
             if session.default_buffer.text:
                 return ""
             if self._leaving:
@@ -147,7 +147,7 @@ class Chat:
             return None
 
     async def _attend(self, line: str) -> None:
-        """Do a line; meanwhile a key stops it, a sign shows that it is worked on, and what is typed is kept."""
+        """Process a line; meanwhile a key stops it, a progress sign is shown, and typed text is kept."""
         self._run_known.clear()
         self._doing = asyncio.create_task(self._obey(line))
         if self._session is None:
@@ -176,7 +176,7 @@ class Chat:
             await asyncio.sleep(_WORK_EVERY_SECONDS)
 
     def _stop(self) -> None:
-        """Stop what is being done: its run first; the wait for it at once where that was asked before."""
+        """Stop the current work: first cancel its run; the second time stop waiting immediately."""
         assert self._doing is not None
         if self._stopping is not None:
             self._doing.cancel()
@@ -184,11 +184,11 @@ class Chat:
             self._stopping = asyncio.create_task(self._stop_run(self._doing))
 
     async def _stop_run(self, doing: asyncio.Task[None]) -> None:
-        """End the run that is being served, as far as it can be; what does not end soon is not waited for."""
+        """Cancel the run being served, and stop waiting for it after a short time."""
         try:
             async with asyncio.timeout(_STOP_SECONDS):
                 await self._run_known.wait()
-                with suppress(FailedPreconditionError):  # it has ended meanwhile
+                with suppress(FailedPreconditionError):  # it has ended in the meantime
                     await self._client.cancel_run(self._run_id)
                 await asyncio.wait({doing})
         except TimeoutError:
@@ -203,7 +203,7 @@ class Chat:
         except PhylacteryError as error:
             self._failed = True
             self._tell(error)
-        except UnicodeEncodeError:  # bytes that are no UTF-8 come from standard input as lone surrogates
+        except UnicodeEncodeError:  # non-UTF-8 bytes arrive from standard input as lone surrogates
             self._failed = True
             self._errors.print(self._texts("no_text"), style="red")
 
@@ -214,7 +214,7 @@ class Chat:
         self._errors.print(printable(told), style="red", soft_wrap=True)
 
     def _tell_unfollowed(self, error: PhylacteryError) -> None:
-        """Say why nothing is followed; what is read from standard input is told by its own calls."""
+        """Report why the thread is not followed; without a terminal, each call reports its own errors."""
         if self._session is not None:
             self._tell(error)
 
@@ -254,7 +254,7 @@ class Chat:
                 await self._say(line)
 
     async def _answer(self, command: str, number: int, approval_id: str) -> None:
-        """Return the card that waits, all of it; or one call of any card by its number or its id."""
+        """Answer the whole waiting card, or one call of any card by its number or id."""
         calls, cards = self._printer.calls, self._printer.cards
         if approval_id:
             number = next((place for place, (_, one) in calls.items() if one.approval_id == approval_id), 0)
@@ -274,17 +274,17 @@ class Chat:
             self._console.print(told, soft_wrap=True)
 
     async def _answer_all(self, command: str, card: PendingApproval) -> None:
-        """Return a card of which it is clear that it is meant, for no other one waits."""
+        """Answer the only waiting card as a whole."""
         if not card.also:
             await self._give(command, card)
         elif card.run_id in ("", self._printer.last_run_id):
             await self._say(self._texts("yes" if command == "/approve" else "no"))
-        else:  # something else was said since, so that a yes alone would be one to nobody knows what
+        else:  # another message followed, so a plain yes would be ambiguous
             for one in reversed((card, *card.also)):
                 await self._give(command, one)
 
     async def _answer_one(self, command: str, card: PendingApproval, one: PendingApproval) -> None:
-        """Return one call of a card. Where the first of it still waits, what is left of it is shown."""
+        """Answer one call of a card. If its first call still waits, show the rest of the card."""
         await self._give(command, one)
         if one is not card and card in self._printer.cards:
             thread = await self._client.get_thread(self._thread_id)
@@ -301,9 +301,9 @@ class Chat:
             self._console.print(self._texts("elsewhere", id=one_line(one.approval_id)))
 
     async def _say(self, text: str) -> None:
-        """Say something, with what stands on the card that waits: the agent reads a clear yes or no as its answer.
+        """Send a message with the waiting card, so that the agent reads a clear yes or no as its answer.
 
-        Where the agent is away, a person's words are kept and sent in their order once it is back.
+        If the agent is unavailable, messages are kept and sent in order once it is back.
         """
         message = _Message(text, new_request_id(), self._printer.waiting)
         if self._unsent:
@@ -315,17 +315,17 @@ class Chat:
                     self._following.show_own(event)
                     self._run_id = event.run_id
                     self._run_known.set()
-        except DeadlineError:  # the turn goes on, and is followed
+        except DeadlineError:  # the turn continues, and is followed
             self._say_so("late")
         except UnavailableError as error:
             if self._session is None:
                 raise
-            if self._keeper is None or error.reason:  # what is kept running is told of by what became of it
+            if self._keeper is None or error.reason:  # the state of managed services is reported separately
                 self._tell(error)
             self._keep(message)
 
     def _stream(self, message: _Message) -> AsyncGenerator[Event]:
-        """Give a message to the agent, as often as it must be: its request_id makes it one."""
+        """Send a message, repeatedly if necessary: its request_id makes it idempotent."""
         return self._client.stream_message(
             message.text,
             thread_id=self._thread_id,
@@ -342,7 +342,7 @@ class Chat:
             self._delivering = asyncio.create_task(self._deliver())
 
     async def _deliver(self) -> None:
-        """Send what was kept, in its order, once the agent takes it; what comes of it is followed."""
+        """Send kept messages in order once the agent accepts them; their events are followed."""
         while self._unsent:
             message = self._unsent[0]
             try:
@@ -359,7 +359,7 @@ class Chat:
                 self._unsent.popleft()
 
     def _drop(self) -> None:
-        """Give up what was not sent yet."""
+        """Drop the unsent messages."""
         if self._delivering is not None:
             self._delivering.cancel()
         self._say_so("dropped" if self._unsent else "nothing_kept", count=len(self._unsent))
@@ -376,6 +376,6 @@ class Chat:
 
 
 async def talk(target: str, console: Console, texts: Texts, options: ChatOptions) -> bool:
-    """Open the conversation with the agent at target; return False as Chat.run does."""
+    """Open a chat with the agent at target; return False as Chat.run does."""
     async with PhylacteryClient(target, token=options.token) as client:
         return await Chat(client, console, texts, target=target, options=options).run()

@@ -1,4 +1,4 @@
-"""What the command says to a person, in English and Spanish."""
+"""Texts of the command, in English and Spanish."""
 
 from __future__ import annotations
 
@@ -396,11 +396,11 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "CRITICAL": "CRÍTICO",
     },
 }
-"""How the words of the contracts read where they are not read as they stand; memory's are read in small letters."""
+"""Display texts of contract words that are not shown unchanged; memory's are in lower case."""
 
 
 def preferred_language() -> Language:
-    """Return 'es' or 'en', from the terminal's locale."""
+    """Return 'es' or 'en' by the terminal's locale."""
     locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
     return "es" if locale.lower().startswith("es") else "en"
 
@@ -417,17 +417,17 @@ class Texts:
         return self._texts[key].format(**values) if values else self._texts[key]
 
     def help(self, topic: str) -> str:
-        """Return the help on a topic, the short one on all where there is none of that name."""
+        """Return the help on a topic, or the short overview for an unknown one."""
         return self._texts.get(f"help_{topic}", self._texts["help"])
 
     def columns(self, key: str) -> tuple[str, ...]:
-        """Return the heads of a table."""
+        """Return a table's column headers."""
         return tuple(self._texts[key].split(","))
 
     def word(self, word: str) -> str:
-        """Return a word of memory's contract as a person reads it."""
+        """Return the display text of a word of memory's contract."""
         return self._words.get(word, word.lower())
 
     def as_it_stands(self, word: str) -> str:
-        """Return a word of RiskGate's contract as a person reads it."""
+        """Return the display text of a word of RiskGate's contract."""
         return self._words.get(word, word)

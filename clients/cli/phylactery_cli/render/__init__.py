@@ -1,1 +1,1 @@
-"""How events, runs and traces are printed."""
+"""Rendering of events, runs and traces."""

@@ -1,4 +1,4 @@
-"""How events and their states read, in English and Spanish. A stable word nobody translates reads as it stands."""
+"""English and Spanish words for events and their states. An unknown word is shown unchanged."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ _FOUND: Final[Mapping[Language, Mapping[str, str]]] = {
         "ip_address": "dirección IP",
     },
 }
-"""Kinds of personal data. A secret's kind stands in its place in the text, and reads the same here."""
+"""Kinds of personal data. A secret's kind replaces it in the text, and is worded the same here."""
 
 
 class EventTexts:
@@ -129,17 +129,17 @@ class EventTexts:
         self._found = _FOUND[language]
 
     def label(self, word: str) -> str:
-        """Return what stands before an event."""
+        """Return the label before an event."""
         return self._labels.get(word, word)
 
     def state(self, word: str) -> str:
-        """Return a state, a decision or a reason as a person reads it."""
+        """Return a state, decision or reason in words."""
         return self._states.get(word, word)
 
     def found(self, kind: str) -> str:
-        """Return what Inspect found as a person reads it."""
+        """Return a kind of finding in words."""
         return self._found.get(kind, kind)
 
     def phrase(self, key: str, **values: object) -> str:
-        """Return a phrase with its values filled in; a key that is none is answered as it stands."""
+        """Return a phrase with its values filled in; an unknown key is returned unchanged."""
         return self._phrases.get(key, key).format(**values)

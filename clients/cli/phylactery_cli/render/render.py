@@ -1,4 +1,4 @@
-"""Events of a thread as a person reads them in a terminal."""
+"""Terminal rendering of a thread's events."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from phylactery_cli.terminal import one_line, printable
 
 _HASH_CHARACTERS = 12
 _FOR_EVERYBODY = frozenset({"SECRETS_REDACTED", "NOT_INSPECTED", "DO_NOT_STORE", "TRANSCRIPT_FULL"})
-"""Notices of what was done with a person's words."""
+"""Notices about the handling of a person's words."""
 _STILL_WAITS = frozenset({"AWAITING_APPROVAL", "GATE_UNAVAILABLE"})
-"""Why a turn ends whose run goes on waiting; a failed run with the second one had no card."""
+"""Reasons of turns whose run keeps waiting; a failed run with the second reason had no card."""
 _HIGH = frozenset({"high", "critical"})
 _WITHOUT_ANSWER = (event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_DEAD)
 _DECISION_STYLES = {"ALLOW": "green", "AUTH_REQUIRED": "yellow", "BLOCKED": "red"}
 
 
 class EventPrinter:
-    """Prints events as they happen, for machines as JSON lines, and keeps the approval that waits.
+    """Prints events as they happen, for machines as JSON lines, and keeps the waiting approvals.
 
-    Without details it prints what is said to the person and what they are asked, and nothing of how that came about.
+    Without details it prints only messages and approval requests.
     """
 
     def __init__(self, console: Console, texts: Texts, *, json: bool = False, details: bool = True) -> None:
@@ -42,24 +42,24 @@ class EventPrinter:
         self._words = EventTexts(texts.language)
         self._notes = _Notes(self._words)
         self._written = ""
-        """The part of a message that stands on the terminal already, in a line that is not ended."""
+        """The part of a message already printed on the current, unfinished line."""
         self._prompting = self._working = False
         self.failed = False
-        """Whether a run that was shown ended without an answer."""
+        """Whether a shown run ended without an answer."""
         self._cards: dict[str, PendingApproval] = {}
         self._first: dict[str, int] = {}
-        """The number of each card's first call: a number that was shown never becomes another call's."""
+        """The number of each card's first call: a number once shown never refers to another call."""
         self._numbers = 0
         self.last_run_id = ""
 
     @property
     def cards(self) -> tuple[PendingApproval, ...]:
-        """The cards that wait, one for each run, the newest last."""
+        """The waiting cards, one per run, the newest last."""
         return tuple(self._cards.values())
 
     @property
     def calls(self) -> dict[int, tuple[PendingApproval, PendingApproval]]:
-        """Every call that waits, with its card, by the number it is shown with."""
+        """Every waiting call, with its card, by its displayed number."""
         return {
             number: (card, one)
             for run_id, card in self._cards.items()
@@ -68,11 +68,11 @@ class EventPrinter:
 
     @property
     def waiting(self) -> PendingApproval | None:
-        """The newest card that waits."""
+        """The newest waiting card."""
         return self.cards[-1] if self._cards else None
 
     def above_prompt(self, *, prompting: bool) -> None:
-        """Return whether a person is typing below: then a message is told whole, for its line must end."""
+        """Set whether a prompt is active below: then messages are printed whole, because their line must end."""
         self.end_line()
         self._prompting = prompting
 
@@ -84,7 +84,7 @@ class EventPrinter:
             self.failed = self.failed or event.run_finished.status in _WITHOUT_ANSWER
         if self._json:
             if kind is not None:
-                self._line(kind, event)  # it keeps what waits
+                self._line(kind, event)  # records waiting cards
             typer.echo(event_line(event))
         elif kind == "message_delta":
             self._write(event.message_delta)
@@ -95,12 +95,12 @@ class EventPrinter:
             self._console.print(line)
 
     def _write(self, delta: event_pb2.MessageDelta) -> None:
-        """Write a part of a message as it comes, on a terminal; what is read later is told by the message alone."""
+        """Print a message's delta on a terminal; otherwise only the whole message is printed."""
         if self._prompting or not self._console.is_terminal or not delta.text:
             return
-        if delta.offset > len(self._written):  # its beginning was not written here: the message tells all of it
+        if delta.offset > len(self._written):  # its beginning was not printed: the message prints all of it
             return
-        if delta.offset != len(self._written):  # another message, or this one is put otherwise: it is written again
+        if delta.offset != len(self._written):  # another message, or this one was revised: print it again
             kept = self._written[: delta.offset]
             self.end_line()
             self._write_on(kept)
@@ -114,7 +114,7 @@ class EventPrinter:
         self._written += text
 
     def working(self, text: str) -> None:
-        """Show, on a terminal, that an answer is being worked on: one line, which the next print takes away."""
+        """Show a progress line on a terminal, which the next print removes."""
         console = self._console
         if self._json or self._written or self._prompting or not console.is_terminal or console.is_dumb_terminal:
             return
@@ -124,19 +124,19 @@ class EventPrinter:
         self._working = True
 
     def rest(self) -> None:
-        """Take the line of an answer that is worked on away."""
+        """Remove the progress line."""
         if self._working:
             self._console.control(Control((ControlType.CARRIAGE_RETURN,), (ControlType.ERASE_IN_LINE, 2)))
             self._working = False
 
     def asked(self, text: str) -> None:
-        """Print what the person said, where it does not stand on the terminal yet."""
+        """Print the person's message, if it is not on the terminal yet."""
         if not self._json:
             self.end_line()
             self._console.print(Text.assemble((f"{self._texts('you')} › ", "bold"), printable(text), overflow="fold"))
 
     def end_line(self) -> None:
-        """End what stands in a line that is not ended: a sign of work is taken away, a half message begins anew."""
+        """End an unfinished line: remove a progress line; a partial message starts again."""
         self.rest()
         if self._written:
             self._console.print()
@@ -155,16 +155,16 @@ class EventPrinter:
                 return Text.assemble(self._speaker(), printable(event.message.text), overflow="fold")
             case "run_finished" if event.run_finished.reason not in _STILL_WAITS:
                 self._cards.pop(event.run_id, None)
-                self._cards.pop("", None)  # an agent that does not say of which run a card is has one at a time
+                self._cards.pop("", None)  # an older agent does not name the card's run and has one card at a time
             case "step" if event.step.status == "pending":
-                return None  # the plan is told when its steps begin
+                return None  # a plan is shown when its steps begin
         if not self.details and not (kind == "notice" and event.notice.reason in _FOR_EVERYBODY):
             return None
         note: Callable[[event_pb2.Event], Text] | None = getattr(self._notes, kind, None)
         return note(event) if note else None
 
     def ask(self, asked: PendingApproval) -> None:
-        """Print an approval that waits already."""
+        """Print an approval that is already waiting."""
         self._add(asked.run_id, asked)
         if not self._json:
             self.end_line()
@@ -203,9 +203,9 @@ class EventPrinter:
         return Panel(Group(*rows), title=title, border_style="yellow", padding=(1, 2))
 
     def _call(self, one: PendingApproval, number: int) -> RenderableType:
-        """Return one call of a card; its number tells it from the others. Every argument is shown, for a yes is to all.
+        """Return a call of a card with its number. Every argument is shown, because a yes applies to all.
 
-        What else the contract says of it is shown with details, and where the risk is high.
+        Other details of the contract are shown with ``details``, and if the risk is high.
         """
         table = Table.grid(padding=(0, 2))
         head = Text(f"{number}. " if number else "").append(one_line(one.action or one.tool), style="bold")
@@ -224,7 +224,7 @@ class EventPrinter:
 
 
 def detail(event: event_pb2.Event, language: Language) -> str:
-    """Return an event in one line, empty where it is not worth one. No code of an approval is in it."""
+    """Return an event as one line, '' if it is not worth one. It never contains an approval code."""
     kind = event.WhichOneof("kind") or ""
     if kind == "message":
         return event.message.text
@@ -235,7 +235,7 @@ def detail(event: event_pb2.Event, language: Language) -> str:
 
 
 class _Notes:
-    """One quiet line for each kind of event that has one, by the kind's name."""
+    """One-line notes, one method per kind of event."""
 
     def __init__(self, texts: EventTexts) -> None:
         self._texts = texts

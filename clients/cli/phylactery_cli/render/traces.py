@@ -1,4 +1,4 @@
-"""Traces as the services wrote them: files of finished spans, put together into trees."""
+"""Traces from the services' span files, rendered as trees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLOURS = {"agent": "cyan", "riskgate": "yellow", "memory": "magenta"}
 
 @dataclass(frozen=True, slots=True)
 class SpanRecord:
-    """One finished span of one service; times in microseconds since the epoch."""
+    """A finished span of a service; times in microseconds since the epoch."""
 
     service: str
     name: str
@@ -31,7 +31,7 @@ class SpanRecord:
 
 
 def read_spans(data_dir: Path) -> Iterator[SpanRecord]:
-    """Read every span file below a data folder. A line cut off by a crash is passed over; the rest stands."""
+    """Yield the spans of all span files below a data folder. A line truncated by a crash is skipped."""
     for path in sorted(data_dir.glob("*/spans/*.jsonl*")):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
@@ -53,13 +53,13 @@ def read_spans(data_dir: Path) -> Iterator[SpanRecord]:
 
 
 def spans_of(data_dir: Path, trace_id: str) -> list[SpanRecord]:
-    """Return the spans of one trace in the order they began."""
+    """Return the spans of a trace, ordered by start time."""
     wanted = (s for s in read_spans(data_dir) if s.trace_id == trace_id and not s.name.startswith(_HIDDEN))
     return sorted(wanted, key=lambda span: span.start_us)
 
 
 def trace_tree(spans: Sequence[SpanRecord]) -> Tree:
-    """Draw one trace: a service and a time beside each span; a parent that is not there yet does not hide a child."""
+    """Render a trace with service and time per span; a missing parent does not hide its children."""
     known = {span.span_id for span in spans}
     children: dict[str, list[SpanRecord]] = defaultdict(list)
     for span in spans:
