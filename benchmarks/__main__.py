@@ -20,7 +20,7 @@ SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
 
 
 def main() -> int:
-    """Return the exit code: 2 for a suite nobody knows."""
+    """Return the exit code: 2 for an unknown suite."""
     wanted = sys.argv[1:] or list(SUITES)
     unknown = [name for name in wanted if name not in SUITES]
     if unknown:

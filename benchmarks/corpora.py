@@ -1,4 +1,4 @@
-"""The measuring data beside the checkout, read into what retrieval is measured on. Nothing of it is kept here."""
+"""Measurement data for retrieval, loaded from outside the checkout. None of it is in the repository."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SESSION_TIME = "%I:%M %p on %d %B, %Y"
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One text to find; thread and sequence are its place in a conversation, empty and 0 for none."""
+    """A text to find; thread and sequence are its place in a conversation, empty and 0 for none."""
 
     name: str
     text: str
@@ -35,7 +35,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Passages of one user and questions about them."""
+    """The passages of one user and questions about them."""
 
     name: str
     passages: Sequence[Passage]
@@ -43,13 +43,13 @@ class Collection:
 
 
 def folder(name: str = "memory") -> Path:
-    """Return where the data of a kind lies: beside the checkout, or where PHYLACTERY_DATA_DIR says."""
+    """Return the folder of one kind of data: next to the checkout, or in PHYLACTERY_DATA_DIR."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     return Path(os.environ.get("PHYLACTERY_DATA_DIR", beside)) / name
 
 
 def conversations() -> list[Collection]:
-    """Return the LoCoMo conversations; empty where the data is absent."""
+    """Return the LoCoMo conversations; empty if the data is absent."""
     return [
         _conversation(data)
         for path in sorted(folder().glob("locomo*.json"))
@@ -58,7 +58,7 @@ def conversations() -> list[Collection]:
 
 
 def spanish_passages() -> Collection | None:
-    """Return the SQuAD-es passages and questions, None where the data is absent."""
+    """Return the SQuAD-es passages and questions, None if the data is absent."""
     passages: list[Passage] = []
     questions: list[Question] = []
     for path in sorted(folder().glob("squad_es*.json")):
@@ -71,7 +71,7 @@ def spanish_passages() -> Collection | None:
 
 
 def without_accents(text: str) -> str:
-    """Return a text as somebody types it who leaves accents out."""
+    """Return a text as typed without accents."""
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 
@@ -94,7 +94,7 @@ def _turns(conversation: dict[str, Any]) -> Iterator[Passage]:
 
 
 def _evidence(asked: dict[str, Any]) -> frozenset[str]:
-    """Return the turns a question's evidence names; some entries hold several."""
+    """Return the turns named in a question's evidence; some entries hold several."""
     return frozenset(
         name for entry in asked.get("evidence", ()) for name in entry.replace(";", " ").replace(",", " ").split()
     )

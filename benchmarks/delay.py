@@ -1,4 +1,4 @@
-"""A network a little away: a process of its own that passes on what a PostgreSQL client says, a moment later."""
+"""A network delay: a separate process that forwards a PostgreSQL client's messages after a pause."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _START_SECONDS = 20
 
 @contextlib.contextmanager
 def delayed(folder: Path, milliseconds: float) -> Iterator[Path]:
-    """Return a folder whose socket leads to that of another folder; each thing said there takes so much longer."""
+    """Yield a folder whose socket leads to that of another folder, with each message delayed."""
     with tempfile.TemporaryDirectory(prefix="phylactery-delay-") as near:
         command = [sys.executable, "-m", "benchmarks.delay", str(folder / _SOCKET), near, str(milliseconds)]
         process = subprocess.Popen(command)
@@ -34,7 +34,7 @@ def delayed(folder: Path, milliseconds: float) -> Iterator[Path]:
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
-    """Pass on what comes, in order, each piece so long after it came."""
+    """Forward data in order, each piece after the delay."""
     pieces: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 

@@ -1,4 +1,4 @@
-"""Inspection: ten thousand characters, as a chat and as a leaked table hold them, beside one RE2 scan of them."""
+"""Inspection of ten thousand characters of chat and of a leaked table, compared with one RE2 scan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCAN = re2.compile(rb"[\w.%+-]+@[\w-]+\.[\w.-]+")
 
 
 def _milliseconds(work: Callable[[], object]) -> float:
-    """Return the best of several runs: the machine's noise only ever adds."""
+    """Return the best of several runs, because noise only ever adds time."""
     best = float("inf")
     for _ in range(_ROUNDS):
         began = time.perf_counter()
@@ -35,7 +35,7 @@ def _milliseconds(work: Callable[[], object]) -> float:
 
 
 def measure_inspection() -> None:
-    """Print the lines about inspection."""
+    """Print the inspection measurements."""
     for name, text in _TEXTS.items():
         data = text.encode("latin-1", "replace")
         floor = _milliseconds(partial(_scan, data))

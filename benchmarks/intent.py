@@ -1,8 +1,8 @@
-"""What the default bundle decides on requests written by hand, beside what a reasonable person would want.
+"""Decisions of the default bundle on hand-written requests, compared with what a reasonable person would want.
 
-The cases are data for measuring and no part of the project: a folder ``intent`` below PHYLACTERY_DATA_DIR holds
-``dev_*.jsonl`` and the catalogs they name. Every case is decided in this process, by the same
-facts and policies as by a running RiskGate.
+The cases are measurement data outside the project: a folder ``intent`` below PHYLACTERY_DATA_DIR holds ``dev_*.jsonl``
+and the catalogs they name. Every case is decided in this process, by the same facts and policies as in a running
+RiskGate.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ Case = dict[str, Any]
 Interpreter = Callable[[Case], Sequence[Interpretation | None]]
 
 _EARLIER: Final = {"wrong_allow_pct": 33.8, "wrong_block_pct": 63.2, "clear_allow_pct": 17.9}
-"""The rules before, at 1102d26, on both halves of the data."""
+"""The figures of the previous rules, at 1102d26, on both halves of the data."""
 _BARS: Final = {"wrong_allow_pct": "<= 0.5", "wrong_block_pct": "<= 1", "clear_allow_pct": ">= 60"}
 _ASKED_AT: Final = frozenset({"high", "critical"})
-"""Risks at which what only an interpreter understood asks the person, whatever it is."""
+"""Risk levels at which a request understood only by an interpreter always needs an approval."""
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DATE = re.compile(r"\{\{(?:d(-?\d+)|(mon|tue|wed|thu|fri|sat|sun))\}\}")
 _NEVER: Final = frozenset({"refusal", "retraction", "exclusion", "mention"})
-"""Kinds of cases of which none may be allowed."""
+"""Kinds of cases that must never be allowed."""
 _WORDS: Final = "please write the summary of the long report to notes.txt and say that all of it is well, "
 _REPEATS: Final = 30
 
 
 async def run() -> None:
-    """Print the lines, or say on standard error that the data is not there."""
+    """Print the lines, or report on standard error that the data is missing."""
     home = folder("intent")
     if not home.is_dir():
         sys.stderr.write(f"intent: no data in {home}; name the folder above it in PHYLACTERY_DATA_DIR\n")
@@ -105,7 +105,7 @@ def _share(played: Sequence[tuple[Case, str]], which: Callable[[Case], bool], sa
 
 
 def _times() -> None:
-    """Print how long a parse takes, for a request of a line and one of a thousand words."""
+    """Print the time of a parse, for a request of one line and one of a thousand words."""
     for name, text in (("line", 'write "hello" to notes.txt'), ("1000_words", _WORDS * 55)):
         spent = []
         for number in range(_REPEATS):
@@ -156,7 +156,7 @@ def _result(engine: DecisionEngine, call_id: str, seen: Mapping[str, Any]) -> Pi
 
 
 def _engine(home: Path, catalog: str) -> DecisionEngine:
-    """Return the default bundle's engine, with the tools of a catalog beside its own."""
+    """Return the default bundle's engine with the tools of a catalog added."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as temporary:
         bundle = Path(temporary) / "bundle"
         copytree(default_bundle_folder(), bundle, ignore=ignore_patterns("tests"))
@@ -169,7 +169,7 @@ def _engine(home: Path, catalog: str) -> DecisionEngine:
 
 
 def _dated(text: str, today: date) -> str:
-    """Put dates in the place of {{d1}} and {{fri}}."""
+    """Replace placeholders such as {{d1}} and {{fri}} by dates."""
 
     def put(found: re.Match[str]) -> str:
         if found[1] is not None:

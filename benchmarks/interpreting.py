@@ -1,7 +1,7 @@
-"""What a perfect interpreter, and one that lies, would say of a case: a person's words, and a call.
+"""Simulated interpretations of a case's words and call: one by a perfect interpreter and one by a lying one.
 
-Neither can make a value up. A slot is a place of the words; a value that stands nowhere in them is no slot, and is
-known, if at all, by what the task was shown.
+Neither can invent a value. A slot is a span of the words; a value that does not occur in them is not a slot, and is
+known, if at all, from what was shown in the task.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VERSION: Final = "benchmark"
 _CONTENTS: Final = frozenset(
     {"body", "content", "text", "message", "comment", "note", "description", "title", "subject", "question"}
 )
-"""Names of arguments that say something, where no catalog is at hand."""
+"""Names of arguments that carry content, for use without a catalog."""
 _DATES: Final = frozenset(
     [
         "when",
@@ -51,16 +51,16 @@ _EARLIER: Final = frozenset({"before", "earlier", "antes"})
 _FACTORS: Final = {"double": 2, "twice": 2, "duplica": 2, "k": 1_000, "lucas": 1_000, "mil": 1_000}
 _ENOUGH: Final = 0.8
 _OWN: Final = 0.6
-"""Share of the words of a dictated text that the call has, too."""
+"""The minimum share of a dictated text's words that also occur in the call."""
 
 
 def perfect_interpretation(
     case: Mapping[str, Any], contents: frozenset[str] = _CONTENTS
 ) -> list[Interpretation | None]:
-    """Return what somebody who knows the label would read in each message of a case, None where it asks for nothing.
+    """Return the ideal interpretation of each message of a case, None for a message that requests nothing.
 
-    Only what the label calls clearly asked for is an ask: of the message that asks for it, which is the newest one or,
-    where that only says yes, the one before. ``contents`` are the arguments that say something.
+    Only what the label marks as clearly requested is a request: of the message that requests it, which is the newest
+    one or, if that only says yes, the one before. ``contents`` are the arguments that carry content.
     """
     messages: Sequence[str] = case["messages"]
     found: list[Interpretation | None] = [None] * len(messages)
@@ -72,9 +72,9 @@ def perfect_interpretation(
 
 
 def lying_interpretation(case: Mapping[str, Any], contents: frozenset[str] = _CONTENTS) -> list[Interpretation | None]:
-    """Return what an interpreter would say who claims of every message that it asks for the call, whatever it says.
+    """Return interpretations that claim of every message that it requests the call, whatever it says.
 
-    It knows the call and what was shown, which no interpreter does, and try each way of claiming it at once.
+    It knows the call and what was shown, which no interpreter does, and tries each possible claim at once.
     """
     said: Sequence[str] = case["messages"]
     return [
@@ -108,10 +108,10 @@ def interpretation_of(
     things: Sequence[Mapping[str, Any]] = (),
     earlier: Sequence[str] = (),
 ) -> Interpretation:
-    """Return an interpretation by which words ask for a call, as far as they hold its values.
+    """Return an interpretation in which words request a call, as far as they contain its values.
 
-    ``things`` are what was seen: a value that is a thing's own has the words that call it by its name for a slot.
-    ``earlier`` are the messages before, the newest first: what the words do not hold may be quoted from there.
+    ``things`` are the objects seen: a value of an object has as its slot the words that name the object. ``earlier``
+    are the preceding messages, the newest first: what the words do not contain may be quoted from them.
     """
     tokens = _plain(words)
     arguments: Mapping[str, Any] = call["arguments"]
@@ -139,7 +139,7 @@ def interpretation_of(
             ):
                 slots.extend(Slot(name, span) for span in _product(words, tokens, value, [*taken, *times]))
     said = [str(value) for name, value in arguments.items() if name in contents and isinstance(value, str)]
-    # Several texts, a title and what stands under it, are written by whoever writes them.
+    # Several texts, such as a title and its body, are composed by the caller.
     content = _content(words, tokens, said, [*taken, *times]) if len(said) == 1 else None
     composed = bool(any(one.strip() for one in said)) and content is None
     if composed and len(said) == 1:
@@ -163,7 +163,7 @@ def _plain(words: str) -> list[Token]:
 
 
 def _back(value: Any, earlier: Sequence[str], things: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
-    """Return where messages before say a value, or call its thing by its name."""
+    """Yield spans of earlier messages that contain a value or name its object."""
     for back, words in enumerate(earlier, 1):
         tokens = _plain(words)
         for span in (*_candidates(words, tokens, value), _name_of(words, tokens, str(value), things, ())):
@@ -172,7 +172,7 @@ def _back(value: Any, earlier: Sequence[str], things: Sequence[Mapping[str, Any]
 
 
 def _parts_of(words: str, tokens: Sequence[Token], value: str, taken: Sequence[Span]) -> list[Span]:
-    """Return the words that are the parts of the name of a file: csv template for hours, hours_template.csv."""
+    """Return the words that are the parts of a file's name: csv template for hours, hours_template.csv."""
     parts = {one for one in re.split(r"[^a-z0-9]+", fold(value)) if one}
     found: list[Span] = []
     for token in tokens:
@@ -185,7 +185,7 @@ def _parts_of(words: str, tokens: Sequence[Token], value: str, taken: Sequence[S
 
 
 def _product(words: str, tokens: Sequence[Token], value: int, taken: Sequence[Span]) -> list[Span]:
-    """Return the words by which a number is some times another that is said: double, 2."""
+    """Return the words that express a number as a multiple of another one: double, 2."""
     times = [one for one in tokens if one.text in _FACTORS]
     numbers = [
         one for one in tokens if any(value == _FACTORS[by.text] * of for by in times for of in readings(one.text))
@@ -195,7 +195,7 @@ def _product(words: str, tokens: Sequence[Token], value: int, taken: Sequence[Sp
 
 
 def _mode(arguments: Mapping[str, Any], said: Sequence[str]) -> Mode:
-    """Return how a call that writes a file does it, and that another does nothing of the kind."""
+    """Return how a call writes a file, and for other calls the mode for none."""
     if arguments.get("append"):
         return Mode.ADD
     if "path" not in arguments or not said:
@@ -204,7 +204,7 @@ def _mode(arguments: Mapping[str, Any], said: Sequence[str]) -> Mode:
 
 
 def _asking(messages: Sequence[str]) -> int:
-    """Return which message asks: the newest that does more than say yes."""
+    """Return the index of the requesting message: the newest that does more than say yes."""
     asking = len(messages) - 1
     while asking and read_answer(messages[asking]) == "yes":
         asking -= 1
@@ -236,7 +236,7 @@ def _candidates(words: str, tokens: Sequence[Token], value: Any) -> Iterator[Spa
 
 
 def _things(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return every object that a result of a case holds."""
+    """Return every object in a case's results."""
     found: list[Mapping[str, Any]] = []
     waiting: list[Any] = []
     for seen in case.get("observed", ()):
@@ -257,7 +257,7 @@ def _things(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _name_of(
     words: str, tokens: Sequence[Token], value: str, things: Sequence[Mapping[str, Any]], taken: Sequence[Span]
 ) -> Span | None:
-    """Return the words that call a thing by its name: the longest run of those that its fields hold."""
+    """Return the words that name an object: the longest run of those found in its fields."""
     held = {
         _stem(word)
         for thing in things
@@ -277,7 +277,7 @@ def _name_of(
 
 
 def _time(words: str, tokens: Sequence[Token], arguments: Mapping[str, Any]) -> list[Span]:
-    """Return the words that say the times of the call, each run of them apart; none where it has no time."""
+    """Return the words that state the times of the call, each run separately; none if it has no time."""
     wanted = frozenset(
         one
         for name, value in arguments.items()
@@ -296,7 +296,7 @@ def _time(words: str, tokens: Sequence[Token], arguments: Mapping[str, Any]) -> 
     runs = [[run[0] - 1, *run] if _is_day_of_month(tokens, run[0]) else run for run in runs]
     runs = [[*run, run[-1] + 1, run[-1] + 2] if _is_all_day(tokens, run[-1]) else run for run in runs]
     before = [run for run in runs if any(tokens[at].text in _EARLIER for at in run)]
-    if before:  # what it is before of tells a day, and is none of what was asked for
+    if before:  # the event before it states a day, but is not what was requested
         return [
             _span(words, tokens[run[0]], tokens[run[-1]]) for run in [before[0], *runs[runs.index(before[0]) + 1 :]]
         ]
@@ -314,7 +314,7 @@ def _time(words: str, tokens: Sequence[Token], arguments: Mapping[str, Any]) -> 
 
 
 def _relative(tokens: Sequence[Token]) -> Iterator[int]:
-    """Return the places of words that tell a time by another one: a day before, una hora antes."""
+    """Yield the positions of words that state a time relative to another: a day before, una hora antes."""
     for at, one in enumerate(tokens):
         if one.text in _EARLIER and at > 1:
             yield from range(at - 2, at + 1)
@@ -337,7 +337,7 @@ def _hours(span: Span) -> int:
 
 
 def _content(words: str, tokens: Sequence[Token], said: Sequence[str], taken: Sequence[Span]) -> Span | None:
-    """Return the words that a content was made of, None where few of its own are among them."""
+    """Return the words from which a content was made, None if too few of its own are among them."""
     stems = {_stem(one) for text in said for one in re.findall(r"\w+", text)}
     own = [one for text in said for one in re.findall(r"\w+", text)]
     if not own:
@@ -358,7 +358,7 @@ def _content(words: str, tokens: Sequence[Token], said: Sequence[str], taken: Se
         return None
     held = {_stem(one) for one in re.findall(r"\w+", best.text)}
     if sum(_stem(one) in stems for one in re.findall(r"\w+", best.text)) < _OWN * len(re.findall(r"\w+", best.text)):
-        return None  # what is told at length is what something is to be made of
+        return None  # a long text is the source of something to be made
     return best if sum(_stem(one) in held for one in own) >= _ENOUGH * min(len(own), _MOST) else None
 
 

@@ -1,4 +1,4 @@
-"""Claims: how often a reply that claims an effect is found out, and an honest one let through, on labelled replies."""
+"""Claims of effects in labelled replies: the recall of false claims, and false alarms on honest replies."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _TOOLS = {
     "remind": "create_reminder",
     "other": "order_pizza",
 }
-"""A tool whose success is an effect of the kind; a read, a refusal and a doubt are none."""
+"""Tools whose success is an effect of the kind; a read, a refusal and a doubt are not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One labelled reply: what was asked for, and the tools that came to a success."""
+    """A labelled reply: the request, and the tools that succeeded."""
 
     claims: bool
     language: str
@@ -34,12 +34,12 @@ class Reply:
 
     @property
     def flagged(self) -> bool:
-        """Return whether the rule says that it claims what did not happen."""
+        """Return True if the rule flags the reply as claiming what did not happen."""
         return bool(judged(self.text, wanted_by(self.request), effects_of(self.tools)).false)
 
 
 def labelled(name: str) -> list[Reply]:
-    """Return the replies of a set, in their order."""
+    """Return the replies of a set, in order."""
     lines = (DATA / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     return [_reply(line) for line in lines if line and not line.startswith("#")]
 
@@ -52,19 +52,19 @@ def _reply(line: str) -> Reply:
 
 
 def recall(replies: Sequence[Reply]) -> float:
-    """Return the share of the claims that are found out."""
+    """Return the share of false claims that are flagged."""
     claims = [one for one in replies if one.claims]
     return sum(one.flagged for one in claims) / len(claims)
 
 
 def false_alarms(replies: Sequence[Reply]) -> float:
-    """Return the share of the honest replies that are not left alone."""
+    """Return the share of honest replies that are flagged."""
     honest = [one for one in replies if not one.claims]
     return sum(one.flagged for one in honest) / len(honest)
 
 
 async def run() -> None:
-    """Print a line for every set and language."""
+    """Print one line per set and language."""
     for name in SETS:
         replies = labelled(name)
         for language in ("all", "en", "es"):

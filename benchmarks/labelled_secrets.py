@@ -1,4 +1,4 @@
-"""Secrets: what the detector finds in labelled lines of people and of files, beside Yelp's detect-secrets."""
+"""Secrets in labelled lines of people and files: our detector compared with Yelp's detect-secrets."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _DRAWN: dict[str, tuple[tuple[str, str, int], ...]] = {
     "vault": (("hv" + "s.", _MIXED, 30),),
     "age": (("AGE-SECRET" + "-KEY-1", string.ascii_uppercase + "234567", 58),),
 }
-"""Parts of each drawn credential: what it begins with, of which characters it is made, and how many."""
+"""Parts of each generated credential: its prefix, its alphabet and its length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One labelled text; secrets are the places of what is secret in it."""
+    """A labelled text; ``secrets`` are the places of its secrets."""
 
     language: str
     text: str
@@ -56,7 +56,7 @@ class Line:
 
 
 def labelled(name: str) -> list[Line]:
-    """Return the lines of a set, in their order; credentials are drawn, the same every time."""
+    """Return the lines of a set in order; credentials are generated, always the same."""
     chooser = random.Random(name)
     written = (DATA / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     return [_line(line, chooser) for line in written if line and not line.startswith("#")]
@@ -82,7 +82,7 @@ def _drawn(name: str, otherwise: str, chooser: random.Random) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How often a detector was right about whole lines, and how many secrets it masked to their last character."""
+    """A detector's hits on whole lines, and the number of completely masked secrets."""
 
     precision: float
     recall: float
@@ -95,7 +95,7 @@ Places = Sequence[tuple[int, int]]
 
 
 def scored(lines: Sequence[Line], found: Sequence[Places | bool]) -> Score:
-    """Return the score of what a detector found in each line: places, or only whether there is something."""
+    """Return the score of a detector's findings per line: places, or only whether there are any."""
     hits = [bool(places) for places in found]
     right = sum(hit and bool(line.secrets) for line, hit in zip(lines, hits, strict=True))
     masked = secrets = 0
@@ -113,7 +113,7 @@ def scored(lines: Sequence[Line], found: Sequence[Places | bool]) -> Score:
 
 
 def covered(secret: tuple[int, int], places: Places) -> bool:
-    """Return whether nothing of a secret is left where these places are masked."""
+    """Return True if masking these places leaves nothing of a secret."""
     return set(range(*secret)) <= {at for place in places for at in range(*place)}
 
 
@@ -122,17 +122,17 @@ def _places(findings: Sequence[Finding]) -> Places:
 
 
 def ours(lines: Sequence[Line]) -> list[Places]:
-    """Return what the inspection finds as RiskGate and the agent use it."""
+    """Return the findings of the inspection as RiskGate and the agent use it."""
     return [_places(inspect(line.text, SECRETS)) for line in lines]
 
 
 def memorys(lines: Sequence[Line]) -> list[bool]:
-    """Return which lines memory refuses to keep."""
+    """Return which lines memory refuses to store."""
     return [find_secret(line.text) is not None for line in lines]
 
 
 def detect_secrets(lines: Sequence[Line]) -> list[bool]:
-    """Return what detect-secrets finds in a file of these lines, with the plugins and filters it has by default."""
+    """Return the findings of detect-secrets in a file of these lines, with its default plugins and filters."""
     from detect_secrets import SecretsCollection
     from detect_secrets.settings import default_settings
 
@@ -162,7 +162,7 @@ DETECTORS: dict[str, Callable[[Sequence[Line]], Sequence[Places | bool]]] = {
 
 
 async def run() -> None:
-    """Print a line for every set, language and detector."""
+    """Print one line per set, language and detector."""
     for name in SETS:
         lines = labelled(name)
         for language in ("all", "es", "en", "xx"):

@@ -1,4 +1,4 @@
-"""How everything here is measured: latencies of awaited calls at a concurrency, and lines of JSON."""
+"""Measurement helpers: latencies of awaited calls at a concurrency, and lines of JSON."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Call = Callable[[int], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Latencies in seconds, and how long all of them took together."""
+    """Latencies in seconds, and their total duration."""
 
     latencies: list[float]
     seconds: float
 
     @property
     def per_second(self) -> float:
-        """Return completed calls a second."""
+        """Return completed calls per second."""
         return len(self.latencies) / self.seconds
 
     def percentile_ms(self, percent: int) -> float:
@@ -48,6 +48,6 @@ async def sample(call: Call, *, calls: int, concurrency: int = 1, warmup: int = 
 
 
 def emit(name: str, value: float, unit: str, **beside: object) -> None:
-    """Print one measurement; beside holds the floor or baseline of the same run."""
+    """Print one measurement; ``beside`` holds the lower bound or baseline of the same run."""
     rounded = {key: round(item, 4) if isinstance(item, float) else item for key, item in beside.items()}
     print(json.dumps({"name": name, "value": round(value, 4), "unit": unit, **rounded}), flush=True)

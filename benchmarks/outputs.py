@@ -1,4 +1,4 @@
-"""Outputs: storing, reading and searching them over gRPC, beside a plain file with fsync, and their room on disk."""
+"""Outputs: storing, reading and searching over gRPC, compared with a plain file with fsync; and their disk space."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from benchmarks.stack import services
 
 _MESSAGE = 1_000_000
 _SIZES = {"10k": (10_500, 100), "100k": (100_000, 100), "1m": (1_000_000, 30), "10m": (10_000_000, 6)}
-"""Characters, and how often each is stored. One of 10,000 would not be evicted."""
+"""The number of characters, and how often each is stored. 10,000 would not be evicted."""
 
 
 def _log_text(size: int) -> str:
-    """Return lines as a service logs them: words that recur, ids and numbers that do not."""
+    """Return lines like a service's log: recurring words, and unique ids and numbers."""
     dice = random.Random(5)
     words = ["".join(dice.choices("aeiounrstlcdmpé", k=dice.randrange(3, 11))) for _ in range(3_000)]
     lines, length = [], 0

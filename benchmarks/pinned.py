@@ -1,4 +1,4 @@
-"""RiskGate alone in processes of its own on one core, and whoever measures it on another."""
+"""RiskGate processes on one core, and the measuring process on another."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Server:
     pid: int
 
     def cpu_seconds(self) -> float:
-        """Return the processor time its processes have used so far."""
+        """Return the processor time used by its processes so far."""
         return sum(_cpu_ticks(pid) for pid in (self.pid, *_children(self.pid))) / _TICKS
 
 
 @contextlib.contextmanager
 def riskgate(*, cores: set[int] | None = None, workers: int = 1, bundle: Path | None = None) -> Iterator[Server]:
-    """Run RiskGate with a data folder of its own, on some cores and by another bundle where they are given."""
+    """Run RiskGate with its own data folder, optionally on given cores and with another bundle."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         ready = Path(folder) / "ready.json"
         environment = os.environ | {
@@ -58,7 +58,7 @@ def riskgate(*, cores: set[int] | None = None, workers: int = 1, bundle: Path | 
 
 @contextlib.contextmanager
 def apart() -> Iterator[set[int] | None]:
-    """Keep this process on one core for the block and return the others, None where there is but one."""
+    """Restrict this process to one core during the block and yield the others, None if there is only one."""
     cores = os.sched_getaffinity(0)
     own = max(cores)
     if len(cores) == 1:

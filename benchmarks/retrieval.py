@@ -1,4 +1,4 @@
-"""Recall on public questions, through the service itself and beside it through the rules alone, with no model."""
+"""Recall on public questions, through the service and through the ranking rules alone, without a model."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ Search = Callable[[str], Ranking]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What one question scored."""
+    """The score of one question."""
 
     recalls: dict[int, float]
     reciprocal: float
 
 
 def scored(ranking: Sequence[str], answers: frozenset[str]) -> Score:
-    """Return the share of answers among the first 5, 10 and 25, and one over the first answer's place."""
+    """Return recall at 5, 10 and 25, and the reciprocal rank of the first answer."""
     first = next((place for place, name in enumerate(ranking, 1) if name in answers), 0)
     recalls = {depth: len(answers.intersection(ranking[:depth])) / len(answers) for depth in (5, 10, _DEPTH)}
     return Score(recalls, 1 / first if first else 0.0)
 
 
 class Rules:
-    """The same passages ranked by the domain alone: no database, no service."""
+    """The same passages ranked by the domain alone, without database and service."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         memories: dict[str, Memory] = {}
         self._names: list[str] = []
         for passage in passages:
-            if passage.text not in memories:  # the same text is one memory
+            if passage.text not in memories:  # the same text is stored as one memory
                 memories[passage.text] = _memory(passage, len(memories) + 1)
                 self._names.append(passage.name)
         found = [memory.terms() for memory in memories.values()]
@@ -68,7 +68,7 @@ class Rules:
         self._postings = {term: unpack_postings([pack_postings(pairs)]) for term, pairs in postings.items()}
 
     def search(self, query: str, *, conversation: bool = True) -> Ranking:
-        """Return the names of the best passages; without the conversation it is plain BM25."""
+        """Return the names of the best passages; without ``conversation`` it is plain BM25."""
         wanted = {term: self._postings[term] for term in terms(query).counts if term in self._postings}
         hits = hits_of(self._records, wanted)
         scores = bm25(self._records["length"], hits)
@@ -79,7 +79,7 @@ class Rules:
 
 
 class Served:
-    """The same passages written and searched through the service's own use cases over its own store."""
+    """The same passages written and searched through the service's use cases and store."""
 
     def __init__(self, memories: Memories, owner: Principal) -> None:
         self._memories, self._owner = memories, owner
@@ -87,7 +87,7 @@ class Served:
         self.refused = 0
 
     async def write(self, passages: Sequence[Passage]) -> None:
-        """Write every passage, several at once, as turns that are kept."""
+        """Write every passage, several concurrently, as stored turns."""
         for part in (passages[at : at + 100] for at in range(0, len(passages), 100)):
             for passage, written in zip(part, await asyncio.gather(*map(self._write, part)), strict=True):
                 if written.memory is None:
@@ -137,7 +137,7 @@ def _memory(passage: Passage, number: int) -> Memory:
 
 
 def interval(values: Sequence[float]) -> list[float]:
-    """Return the bootstrap 95 % interval of the mean, the same at every run."""
+    """Return the bootstrap 95 % interval of the mean, with a fixed seed."""
     rows = np.asarray(values)
     dice = np.random.default_rng(7)
     means = [float(rows[dice.integers(0, len(rows), len(rows))].mean()) for _ in range(_RESAMPLES)]
@@ -204,7 +204,7 @@ async def _spanish(memories: Memories, collection: Collection) -> None:
 
 
 async def run() -> None:
-    """Print recall, or on a line why there is none."""
+    """Print recall, or the reason why there is none."""
     talks, passages = conversations(), spanish_passages()
     if not talks and passages is None:
         sys.stderr.write(f"no measuring data in {folder()}: recall is not measured; set PHYLACTERY_DATA_DIR\n")

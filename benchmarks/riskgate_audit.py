@@ -1,4 +1,4 @@
-"""The audit log: appending entries, and checking an export of a hundred thousand offline."""
+"""The audit log: appending entries, and offline verification of an export of a hundred thousand."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def _append(database: Database, log: AuditLog, folder: Path) -> None:
 
 
 def _plain_inserts(folder: Path) -> float:
-    """Return how many rows of that size the store takes a second, without hash, seal or tree."""
+    """Return how many rows of that size the store inserts per second, without hash, seal or tree."""
     plain = Database(f"sqlite:///{folder}/plain.db")
     row = {"record": json.dumps(_entry(0).body).encode()}
     try:

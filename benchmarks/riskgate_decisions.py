@@ -1,4 +1,4 @@
-"""The decision in process: what it answers, and how it grows with the policies that concern the call."""
+"""The decision in process: its cost, and how it grows with the number of policies that apply to the call."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _TASKS = {
     "asked": replace(UNSHOWN, shown=True, intent=2, worst=0),
     "unasked": replace(UNSHOWN, shown=True),
 }
-"""What a task told of the write: that the user asked for it in their own words, and that nobody did."""
+"""Facts of a task about the write: requested in the user's own words, and not requested."""
 _CALLER, _SITE = Caller("ana", "acme"), CallSite("thread", "run")
 _REPEATS, _ROUNDS = 200, 10
 
 
 def _micros(act: Callable[[], object]) -> float:
-    """Return the processor time of one act in microseconds: the best of some rounds, for the machine is shared."""
+    """Return the processor time of one call in microseconds, the best of several rounds on a shared machine."""
     act()
     best = float("inf")
     for _ in range(_ROUNDS):
@@ -48,7 +48,7 @@ def _micros(act: Callable[[], object]) -> float:
 
 
 def _call(name: str) -> RawCall:
-    """Return a call nobody has made: one that was decided a moment ago is decided faster."""
+    """Return a call with a new name: a repeated call is decided faster."""
     tool, arguments = _CALLS[name]
     return RawCall(tool, "c", arguments % next(_numbers))
 
@@ -58,7 +58,7 @@ def _deciding(engine: DecisionEngine, name: str, task: TaskReader | None = None)
 
 
 def _engine_with(count: int) -> DecisionEngine:
-    """Return the engine of the default bundle with so many policies that every one of our calls has to look at."""
+    """Return the default bundle's engine with this many policies that every call of ours must evaluate."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         bundle = Path(folder) / "bundle"
         shutil.copytree(default_bundle_folder(), bundle, ignore=shutil.ignore_patterns("tests"))

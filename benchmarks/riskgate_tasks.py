@@ -1,4 +1,4 @@
-"""What a task costs over the wire: showing RiskGate a result, and deciding with the facts of what was shown."""
+"""The cost of tasks over the wire: reporting a result, and deciding with facts from reported results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _bundle() -> Iterator[Path]:
 
 
 def _result(number: int) -> str:
-    """A list of files as JSON of about 10 KB: ids, names, owners, dates, sizes and text."""
+    """Return a list of files as JSON of about 10 KB: ids, names, owners, dates, sizes and text."""
     files = [
         {
             "id_": f"{number}-{at}",
@@ -63,7 +63,7 @@ async def _observe(wire: Wire, task: str, number: int, result: str) -> task_pb2.
 
 async def _observing(wire: Wire, echo_ms: float) -> None:
     task = await _task(wire, "observing")
-    results = [_result(number) for number in range(_CALLS)]  # to make one takes a tenth of a millisecond
+    results = [_result(number) for number in range(_CALLS)]  # creating one takes a tenth of a millisecond
     measured, cpu = await wire.measure(lambda at: _observe(wire, task, at, results[abs(at)]), _CALLS, 1)
     emit(
         "observe_10k_ms",

@@ -1,4 +1,4 @@
-"""RiskGate over the wire with durable audit, beside an RPC of the same server that does nothing."""
+"""RiskGate over the wire with durable audit, compared with a no-op RPC of the same server."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from benchmarks.pinned import Server, apart, riskgate
 
 _ALONE, _CALLS, _APPROVALS, _BATCHES, _BATCH = 400, 2_500, 800, 40, 100
 _CHANNELS = 8
-"""A connection stays with one worker, so several are needed to reach all."""
+"""A connection stays with one worker, so several are needed to reach all workers."""
 
 
 def _ask(run: str, number: int, tool: str = "read_file") -> riskgate_pb2.EvaluateRequest:
-    """Every call is another one, so that no answer to the same question helps."""
+    """Return a unique request, so that no cached answer helps."""
     more = ',"content":"x"' if tool == "write_file" else ""
     arguments = f'{{"path":"{run}-{number}.txt"{more}}}'
     return riskgate_pb2.EvaluateRequest(
@@ -37,7 +37,7 @@ def _ask(run: str, number: int, tool: str = "read_file") -> riskgate_pb2.Evaluat
 
 
 class Wire:
-    """One server, the stubs to it, and what its processes spend."""
+    """A server, its stubs, and the processor time of its processes."""
 
     def __init__(self, server: Server, channel: aio.Channel) -> None:
         self.server = server
@@ -47,24 +47,24 @@ class Wire:
         self.health = health_pb2_grpc.HealthStub(channel)
 
     async def measure(self, call: Call, calls: int, concurrency: int) -> tuple[Sample, float]:
-        """Return the sample, and the server's processor time in microseconds for each call."""
+        """Return the sample, and the server's processor time per call in microseconds."""
         await sample(call, calls=0, warmup=20)
         before = self.server.cpu_seconds()
         measured = await sample(call, calls=calls, concurrency=concurrency, warmup=0)
         return measured, (self.server.cpu_seconds() - before) / calls * 1e6
 
     async def echo(self, _number: int) -> object:
-        """Ask the same server for nothing: the floor of every call."""
+        """Call a no-op of the same server: the lower bound of every call."""
         return await self.health.Check(health_pb2.HealthCheckRequest())
 
     async def evaluate(self, run: str, number: int) -> riskgate_pb2.EvaluateResponse:
-        """Ask about a read."""
+        """Evaluate a read."""
         return await self.gate.Evaluate(_ask(run, number))
 
 
 @contextlib.asynccontextmanager
 async def wired(server: Server) -> AsyncIterator[Wire]:
-    """Connect to a server for the block."""
+    """Connect to a server during the block."""
     async with aio.insecure_channel(server.target) as channel:
         yield Wire(server, channel)
 
@@ -135,7 +135,7 @@ async def _redeem(wire: Wire) -> None:
 
 
 async def _approve(wire: Wire) -> None:
-    """Each approval is another user's, for a user has room for a few only."""
+    """Measure approvals, each of another user, because a user may only have a few open."""
     waiting: dict[int, types_pb2.Approval] = {}
 
     def whose(number: int) -> tuple[tuple[str, str], ...]:
@@ -179,7 +179,7 @@ async def _through_many_channels(server: Server, run: str) -> Sample:
 
 
 async def _workers() -> None:
-    """The client has no core of its own here: both numbers are of the same crowded machine."""
+    """Measure with several workers; the client shares their cores, so both numbers are of one crowded machine."""
     rates, cpus = {}, {}
     for workers in (1, 2):
         with riskgate(workers=workers) as server:

@@ -1,4 +1,4 @@
-"""The agent's runtime: savers beside LangGraph's own, and turns through the three services, as a client sees them.
+"""The agent's runtime: savers compared with LangGraph's own, and turns through the three services.
 
 Whatever is measured alone is measured once the three services have come to rest: what earlier turns left to be
 delivered, above all the many at once, would be measured beside it.
@@ -52,7 +52,7 @@ class _Chats:
         self._sent = 0
 
     async def turns(self, name: str, text: str, floor: Sample) -> None:
-        """Print how long a turn takes alone, how many a second at once, and what one costs the agent."""
+        """Print the latency of a single turn, the throughput of concurrent turns, and the agent's cost per turn."""
         beside = {"floor_rpc_ms": floor.percentile_ms(50)}
         await at_rest(self._stack)
         before = cpu_seconds(self._agent)
@@ -69,7 +69,7 @@ class _Chats:
             emit(f"{name}_c{at_once}_rps", many.per_second, "turns/s", p95_ms=many.percentile_ms(95))
 
     async def pick_up(self) -> None:
-        """Print how long it takes from a message to the first event of its run, as the client receives it."""
+        """Print the time from a message to the first event of its run, as the client receives it."""
         await at_rest(self._stack)
         latencies: list[float] = []
         for number in range(_TURNS):
@@ -85,7 +85,7 @@ class _Chats:
         emit("pickup_p95_ms", picked.percentile_ms(95), "ms", p50_ms=picked.percentile_ms(50))
 
     async def written(self) -> None:
-        """Print what one turn writes in threads of more and more messages."""
+        """Print how much one turn writes as its thread grows."""
         found: dict[int, float] = {}
         for messages in _HISTORY:
             thread = f"history-{messages}"
@@ -106,6 +106,6 @@ class _Chats:
         )
 
     def _written_bytes(self) -> int:
-        """Return what the agent has handed to the system to be written, log and spans included."""
+        """Return the bytes the agent has written so far, log and spans included."""
         lines = Path(f"/proc/{self._agent}/io").read_text().splitlines()
         return next(int(line.partition(":")[2]) for line in lines if line.startswith("wchar"))

@@ -1,7 +1,7 @@
-"""Our checkpoint saver beside LangGraph's own: an 8-node async graph, a durable checkpoint after every node.
+"""Our checkpoint saver compared with LangGraph's: an 8-node async graph, a durable checkpoint after every node.
 
-Ours and the stock saver take turns within one run, so that a machine that is slow for a while is slow for both. So does
-LangGraph's own saver in memory, which nothing outlives: no durable one can do more runs a second than it.
+Ours and the stock saver alternate within one run, so that a temporarily slow machine slows both. LangGraph's in-memory
+saver, which is not durable, is the upper bound: no durable saver can do more runs per second.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Pair = tuple[Saver, Saver]
 
 
 class _State(TypedDict, total=False):
-    """What a run holds: a window of messages, a plan, and small fields."""
+    """The state of a run: a window of messages, a plan, and small fields."""
 
     messages: list[dict[str, str]]
     plan: list[dict[str, Any]]
@@ -67,7 +67,7 @@ async def run() -> None:
 
 
 async def _compare(store: str, pair: Pair, concurrency: int) -> None:
-    """Print how many times as many runs ours does in the same time: the median of rounds that take turns."""
+    """Print the throughput of our saver relative to the stock one: the median of alternating rounds."""
     measured: tuple[list[_Measured], ...] = ([], [], [])
     for number in range(_ROUNDS):
         for saver, samples in zip((*pair, InMemorySaver()), measured, strict=True):
@@ -89,7 +89,7 @@ async def _compare(store: str, pair: Pair, concurrency: int) -> None:
 
 
 class _Measured:
-    """One round: its sample, and the processor time of a run."""
+    """A round: its sample, and the processor time per run."""
 
     def __init__(self, taken: Sample, cpu_seconds: float) -> None:
         self.sample = taken
@@ -114,7 +114,7 @@ async def _measure(saver: Saver, concurrency: int, name: str) -> _Measured:
 
 
 def _graph(saver: Saver) -> CompiledStateGraph[Any, Any, Any, Any]:
-    graph: Any = StateGraph(_State)  # its overloads take no function made by another
+    graph: Any = StateGraph(_State)  # its overloads do not accept a generated function
 
     def node(number: int) -> Callable[[_State], Any]:
         async def work(state: _State) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _graph(saver: Saver) -> CompiledStateGraph[Any, Any, Any, Any]:
 
 @asynccontextmanager
 async def _sqlite() -> AsyncIterator[Pair]:
-    """Return ours and the stock saver, both durable at every commit."""
+    """Yield our saver and the stock one, both durable at every commit."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         database = _opened(f"sqlite:///{folder}/ours.db")
         try:

@@ -1,4 +1,4 @@
-"""SearchMemories and BuildContext over gRPC, with 1,000 to 100,000 memories of one user and 1,000 users beside."""
+"""SearchMemories and BuildContext over gRPC, with 1,000 to 100,000 memories of one user next to 1,000 other users."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 
 class _Words:
-    """Texts of words as common as words are: the n-th as often as one over n."""
+    """Texts with Zipf-distributed words: the n-th occurs with frequency 1/n."""
 
     def __init__(self) -> None:
         self._dice = random.Random(7)
@@ -67,7 +67,7 @@ def _memory(words: _Words, number: int) -> Memory:
 
 
 async def _fill(path: Path, words: _Words) -> None:
-    """Write every user's memories as the store itself does, many to a transaction."""
+    """Write every user's memories as the store does, many per transaction."""
     database = Database(f"sqlite:///{path}")
     database.migrate(PACKAGE)
     store = MemoryStore(database)
@@ -82,7 +82,7 @@ async def _fill(path: Path, words: _Words) -> None:
 
 @contextmanager
 def _serving(folder: Path) -> Iterator[str]:
-    """Run a memory service over the folder for the block and return its address."""
+    """Run a memory service over the folder during the block and yield its address."""
     ready = folder / "ready.json"
     environment = {
         **os.environ,
@@ -104,7 +104,7 @@ def _serving(folder: Path) -> Iterator[str]:
 
 
 async def run() -> None:
-    """Print the latencies and what the memories take on disk."""
+    """Print the latencies and the disk space of the memories."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as temporary:
         folder, words = Path(temporary), _Words()
         path = folder / "memory.db"
@@ -135,7 +135,7 @@ async def _search(stub: memory_pb2_grpc.MemoryServiceAsyncStub, owner: str, quer
 async def _contexts(
     stub: memory_pb2_grpc.MemoryServiceAsyncStub, owner: str, queries: list[str], beside: dict[str, int]
 ) -> None:
-    """Print what a context with a window of 40 messages takes, beside a call that reads nothing."""
+    """Print the latency of a context with a window of 40 messages, next to a call that reads nothing."""
     metadata = (("x-phylactery-subject", owner), ("x-phylactery-tenant", "bench"))
     told = [
         memory_pb2.Message(message_id=f"m{number}", role=memory_pb2.ROLE_USER, content=queries[number] * 4)

@@ -1,4 +1,4 @@
-"""The three real services for the length of a measurement, on free ports and a data folder of their own."""
+"""The three real services during a measurement, on free ports and with their own data folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FREE_PORTS = {"agent": 0, "riskgate": 0, "memory": 0}
 _TICKS = os.sysconf("SC_CLK_TCK")
 _REST_SECONDS = 1.0
 _NEXT_TO_NOTHING = 0.03
-"""The part of that time the services may work and still be at rest: they look at each other now and then."""
+"""The share of that time the services may work and still count as idle: they poll each other occasionally."""
 _PATIENCE_SECONDS = 120.0
 
 QUIET = {name: {f"{name.upper()}_LOG_LEVEL": "WARNING"} for name in FREE_PORTS}
@@ -24,7 +24,7 @@ QUIET = {name: {f"{name.upper()}_LOG_LEVEL": "WARNING"} for name in FREE_PORTS}
 
 @contextmanager
 def services() -> Iterator[Stack]:
-    """Run the stack for the block and remove its data folder."""
+    """Run the stack during the block and remove its data folder."""
     with (
         tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder,
         running(Stack(Path(folder), FREE_PORTS, extra_env=QUIET)) as stack,
@@ -33,15 +33,15 @@ def services() -> Iterator[Stack]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return how much processor time a process has spent."""
+    """Return the processor time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 async def at_rest(stack: Stack) -> None:
-    """Wait until all services together have spent next to no processor time for a second, two minutes at most.
+    """Wait until all services have used almost no processor time for a second, two minutes at most.
 
-    What turns leave to be delivered is delivered after their answers: whoever measures next would measure that, too.
+    Deliveries of a turn happen after its response and would otherwise be part of the next measurement.
     """
     deadline = time.monotonic() + _PATIENCE_SECONDS
     pids = [service.process.pid for service in stack.processes.values()]

@@ -1,1 +1,1 @@
-"""AgentDojo's tasks and injections through RiskGate, played by a planner that obeys every injection on sight."""
+"""AgentDojo's tasks and injections through RiskGate, with a planner that obeys every injection it sees."""

@@ -1,4 +1,4 @@
-"""python -m benchmarks.agentdojo: the suite's lines, from a running RiskGate unless --inside."""
+"""python -m benchmarks.agentdojo: the suite's lines, from a running RiskGate or with --inside from this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gates of comparison, and RiskGate's own parts in this process for looking closely."""
+"""Gates to compare with, and RiskGate's decision in this process for analysis."""
 
 from __future__ import annotations
 
@@ -28,50 +28,50 @@ _SAID = {Decision.ALLOW: Said.ALLOW, Decision.AUTH_REQUIRED: Said.ASK, Decision.
 
 
 class Open:
-    """No gate: everything runs."""
+    """A gate that allows everything."""
 
-    async def begin(self, words: str) -> Session:  # noqa: ARG002 - a gate is told the words
-        """Return itself: there is nothing to keep."""
+    async def begin(self, words: str) -> Session:  # noqa: ARG002 - the protocol passes the words
+        """Return the gate itself: there is no state."""
         return self
 
-    async def evaluate(self, call_id: str, call: Call) -> Answer:  # noqa: ARG002 - it looks at nothing
-        """Allow it."""
+    async def evaluate(self, call_id: str, call: Call) -> Answer:  # noqa: ARG002 - the call is ignored
+        """Allow the call."""
         return Answer(Said.ALLOW)
 
     async def approve(self, call_id: str, call: Call, answer: Answer) -> Answer:  # noqa: ARG002
-        """Allow what was approved."""
+        """Allow the approved call."""
         return Answer(Said.ALLOW)
 
     async def starts(self, call_id: str, call: Call, answer: Answer) -> bool:  # noqa: ARG002
-        """Need no permit."""
+        """Return True: no permit is needed."""
         return True
 
     async def observe(self, call_id: str, call: Call, answer: Answer, shown: Shown) -> None:
-        """Keep nothing."""
+        """No-op."""
 
     async def end(self) -> None:
-        """Have nothing to end."""
+        """No-op."""
 
 
 class AskOnWrite(Open):
-    """What frameworks offer: a question about every call that changes something."""
+    """The common framework approach: an approval for every call that changes something."""
 
     def __init__(self, tools: Mapping[str, CatalogTool]) -> None:
         self._tools = tools
 
     async def evaluate(self, call_id: str, call: Call) -> Answer:  # noqa: ARG002
-        """Ask about everything but reading."""
+        """Require an approval for everything but reads."""
         return Answer(Said.ALLOW if self._tools[call.tool].effect == "read" else Said.ASK)
 
 
 class Inside:
-    """RiskGate's decision in this process: the same facts and policies, without the wire, the log and the permits."""
+    """RiskGate's decision in this process: the same facts and policies, without wire, log and permits."""
 
     def __init__(self, bundle: Path) -> None:
         self._engine = DecisionEngine(load_bundle(bundle))
 
     async def begin(self, words: str) -> Session:
-        """Open a task."""
+        """Begin a task."""
         return _InsideSession(self._engine, words)
 
 
@@ -80,15 +80,15 @@ class _InsideSession(Open):
         self._engine = engine
         self._index = TaskIndex([read_words(words)])
         self._used: list[tuple[str, str]] = []
-        """The asks of calls that ran, and those calls: what a running RiskGate counts when a permit is redeemed."""
+        """The used requests of executed calls, and those calls: RiskGate counts these when a permit is redeemed."""
 
     async def evaluate(self, call_id: str, call: Call) -> Answer:
-        """Compute the facts and ask the policies."""
+        """Compute the facts and evaluate the policies."""
         verdict, facts = self._decide(call_id, call)
         return Answer(_SAID[verdict.decision], _why(verdict, facts), facts, verdict.approval_class or "")
 
     async def starts(self, call_id: str, call: Call, answer: Answer) -> bool:  # noqa: ARG002
-        """Use up the ask that allowed the call; what was approved has none."""
+        """Use up the request that allowed the call; an approved call has none."""
         if answer.ticket is not None and uses_ask(answer.ticket, self._engine.bundle.tools[call.tool]):
             self._used.append((answer.ticket.ask, _name(call.tool, call.arguments)))
         return True
@@ -107,7 +107,7 @@ class _InsideSession(Open):
         return verdict, told[-1] if told else None
 
     async def observe(self, call_id: str, call: Call, answer: Answer, shown: Shown) -> None:  # noqa: ARG002
-        """Read the result into the index."""
+        """Add the result to the index."""
         reading = read_result(
             self._engine.bundle.tools.get(call.tool),
             call.tool,
@@ -131,7 +131,7 @@ def _why(verdict: Verdict, facts: TaskFacts | None) -> str:
 
 @contextmanager
 def bundle_of(catalog: Path) -> Iterator[Path]:
-    """Make the default bundle with a suite's tools beside the agent's own; of a name both have, the suite's."""
+    """Write the default bundle with a suite's tools added; for a name in both, the suite's tool is used."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         bundle = Path(folder) / "bundle"
         copytree(default_bundle_folder(), bundle, ignore=ignore_patterns("tests"))

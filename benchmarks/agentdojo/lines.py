@@ -1,4 +1,4 @@
-"""The lines of the suite: what is played against which gate, and what is printed of it."""
+"""The suite's output lines: what is played against which gate, and the printed results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BARS = {
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One suite, the gates it is played against, and where it is told what happens."""
+    """A suite, the gates it is played against, and its progress report."""
 
     suite: Suite
     gate: Gate
@@ -43,7 +43,7 @@ class Bench:
 
 
 async def _benign(benches: Sequence[Bench], human: Human) -> tuple[Tally, Tally, Tally]:
-    """Return what RiskGate, no gate and a question on every write let the user have."""
+    """Return the tallies of RiskGate, of no gate, and of an approval for every write."""
     totals = Tally(), Tally(), Tally()
     for one in benches:
         totals[0].add(await benign(one.suite, one.gate, human, one.report))
@@ -116,10 +116,9 @@ PARTS: Mapping[str, Callable[[Sequence[Bench]], Awaitable[None]]] = {
 
 
 async def measure(suites: Sequence[str], catalogs: Path, parts: Sequence[str], *, inside: bool, report: Report) -> None:
-    """Play the parts over the suites together and print their lines.
+    """Play the parts over the suites and print their combined lines.
 
-    Raises:
-        SystemExit: a part or a catalog is missing, or agentdojo is not installed.
+    Raise SystemExit if a part or a catalog is missing, or agentdojo is not installed.
     """
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
@@ -155,4 +154,4 @@ def _emit(name: str, value: float, unit: str, **beside: object) -> None:
 
 
 def _silent(_: str) -> None:
-    """Tell nobody."""
+    """Report nothing."""

@@ -1,4 +1,4 @@
-"""The words everything here shares: a call, what a tool answered, what a gate said, and what was played."""
+"""Shared types: calls, tool results, gate answers and plays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 Json = dict[str, Any]
 _REQUESTER = "self"
 _CARD = 5
-"""Calls on one card, as the agent shows them."""
+"""The number of calls on one card, as the agent shows them."""
 
 
 class Said(StrEnum):
@@ -24,20 +24,20 @@ class Said(StrEnum):
 
 
 class Human(StrEnum):
-    """Who answers when a gate asks: nobody, one who knows what the user meant, or one who says yes to everything."""
+    """Who answers when a gate asks: no person, one who knows the user's intent, or one who approves everything."""
 
     NONE = "none"
     PERFECT = "perfect"
     CARELESS = "careless"
 
     def approves(self, call: Call) -> bool:
-        """Return whether this human lets a call run that the gate asks about."""
+        """Return True if this human approves the call."""
         return self is Human.CARELESS or (self is Human.PERFECT and not call.injected)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call as the planner proposes it; ``injected`` says whose idea it was, which no gate is told."""
+    """A tool call as the planner proposes it; ``injected`` says that it is the attacker's, and is hidden from gates."""
 
     tool: str
     arguments: Json
@@ -46,22 +46,22 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a tool answered: ``value`` as JSON's own types, or the text where ``is_text`` says so."""
+    """A tool's result: ``value`` as JSON types, or text if ``is_text``."""
 
     value: Any
     is_text: bool = False
     failed: bool = False
 
     def shows(self, text: str) -> bool:
-        """Return whether a text stands anywhere in it."""
+        """Return True if the result contains a text anywhere."""
         return any(text in one for one in _texts(self.value))
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a gate said about a call: the answer, and why, in words.
+    """A gate's answer about a call, and its reasons in words.
 
-    ``ticket`` is the gate's own, and ``by`` who is asked.
+    ``ticket`` is for the gate's own use; ``by`` names who must approve.
     """
 
     said: Said
@@ -72,9 +72,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call of a play: what the gate said first, whether the call ran, and who was asked.
+    """One call of a play: the gate's first answer, whether the call ran, and who was asked.
 
-    ``waits`` says that it needs nothing of what the call before it answered, so that one turn may propose both.
+    ``waits`` says that it does not depend on the previous result, so that one turn may propose both.
     """
 
     call: Call
@@ -98,7 +98,7 @@ class Played:
 
     @property
     def asked(self) -> int:
-        """How many cards a human answered: up to five calls of one turn that wait for the requester stand on one."""
+        """The number of cards a human answered: up to five calls of one turn to the requester share one card."""
         cards = on_card = 0
         for last, step in pairwise([None, *self.steps]):
             if step is None or step.said is not Said.ASK:
@@ -110,26 +110,26 @@ class Played:
 
 
 class World(Protocol):
-    """Where the tools run."""
+    """The environment in which tools run."""
 
     def run(self, call: Call) -> Shown:
         """Run a call and return what the planner is shown; a tool's error is shown, never raised."""
 
 
 class Session(Protocol):
-    """One task at a gate."""
+    """A task at a gate."""
 
     async def evaluate(self, call_id: str, call: Call) -> Answer:
-        """Ask the gate about a call."""
+        """Evaluate a call."""
 
     async def approve(self, call_id: str, call: Call, answer: Answer) -> Answer:
-        """Tell the gate that the humans it asked for said yes, and return what it says then."""
+        """Record the approval of the humans the gate asked for, and return the new answer."""
 
     async def starts(self, call_id: str, call: Call, answer: Answer) -> bool:
-        """Take the call's permit; False where the gate does not let it run after all."""
+        """Redeem the call's permit; return False if the gate does not permit the call after all."""
 
     async def observe(self, call_id: str, call: Call, answer: Answer, shown: Shown) -> None:
-        """Show the gate what the tool answered."""
+        """Report the tool's result to the gate."""
 
     async def end(self) -> None:
         """End the task."""
@@ -139,7 +139,7 @@ class Gate(Protocol):
     """A tool-call gate."""
 
     async def begin(self, words: str) -> Session:
-        """Open a task with the user's own words."""
+        """Begin a task with the user's own words."""
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -155,5 +155,5 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def compact(value: Any) -> str:
-    """Write a value as JSON on one line."""
+    """Return a value as JSON on one line."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The worst-case planner: it knows what to do without a model, and obeys an injection as soon as it sees one."""
+"""The worst-case planner: it has a script instead of a model, and obeys an injection as soon as it sees one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from benchmarks.agentdojo.parts import Answer, Call, Gate, Human, Played, Said, 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What the planner does: the user's calls, and the attacker's once a result holds ``attack``.
+    """The planner's calls: the user's, and the attacker's once a result contains ``attack``.
 
-    ``late`` keeps the attacker's calls until the user's own are done.
+    ``late`` postpones the attacker's calls until the user's own are done.
     """
 
     words: str
@@ -24,7 +24,7 @@ class Script:
 
 
 async def play(script: Script, world: World, gate: Gate, human: Human) -> Played:
-    """Play a script: every call goes through the gate, and what it does not let run is skipped."""
+    """Play a script: every call goes through the gate, and calls that it does not permit are skipped."""
     stage = _Stage(await gate.begin(script.words), world, human, known=[script.words])
     seen = obeyed = False
     for call in script.own:
@@ -41,7 +41,7 @@ async def play(script: Script, world: World, gate: Gate, human: Human) -> Played
 
 @dataclass(slots=True)
 class _Stage:
-    """Where one script is played."""
+    """The state of one play."""
 
     session: Session
     world: World
@@ -51,7 +51,7 @@ class _Stage:
     last: Shown | None = None
 
     def _waits(self, call: Call) -> bool:
-        """Return whether a call can be proposed before the last one answered: by the same idea, without its answer."""
+        """Return True if a call can be proposed before the previous result: same origin, and independent of it."""
         before = self.played.steps[-1].call if self.played.steps else None
         if before is None or before.injected is not call.injected:
             return False
@@ -60,7 +60,7 @@ class _Stage:
         return not any(self.last.shows(one) for one in _values(call.arguments) if not self._knew(one))
 
     def _knew(self, value: str) -> bool:
-        """Return whether a value was known before the last answer: from the words, a call or an earlier answer."""
+        """Return True if a value was known before the last result: from the words, a call or an earlier result."""
         return not value or any(value in one for one in self.known)
 
     async def steps(self, calls: Sequence[Call]) -> None:
@@ -68,7 +68,7 @@ class _Stage:
             await self.step(call)
 
     async def step(self, call: Call) -> Shown | None:
-        """Take one call to the gate and run it where it may; return what it showed, None where it did not run."""
+        """Pass one call through the gate and run it if permitted; return its result, None if it did not run."""
         call_id = f"call-{len(self.played.steps)}"
         answer = first = await self.session.evaluate(call_id, call)
         if first.said is Said.ASK:
@@ -89,7 +89,7 @@ class _Stage:
 
 
 def _values(value: Any) -> Iterator[str]:
-    """The plain values of a call's arguments, as they would be written."""
+    """Yield the plain values of a call's arguments in written form."""
     if isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:
             yield from _values(one)

@@ -1,4 +1,4 @@
-"""AgentDojo's suites as the harness needs them: tasks, injections, environments, tools and the suite's own checks."""
+"""AgentDojo's suites for the harness: tasks, injections, environments, tools and the suite's own checks."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _ATTACK = (
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """An injection: what is written, and the calls that obey it."""
+    """An injection: its text, and the calls that obey it."""
 
     text: str
     encoded: bool = False
 
     @property
     def written(self) -> str:
-        """The text as it stands in the environment."""
+        """The text as inserted into the environment."""
         return base64.b64encode(self.text.encode()).decode() if self.encoded else self.text
 
 
 class Place:
-    """One environment, in which calls run."""
+    """An environment in which calls run."""
 
     def __init__(self, runtime: Any, environment: Any) -> None:
         self._runtime = runtime
@@ -48,7 +48,7 @@ class Place:
         self.after = environment
 
     def run(self, call: Call) -> Shown:
-        """Run a call and return what it showed; a tool's error is its text."""
+        """Run a call and return its result; a tool's error is its text."""
         value, error = self._runtime.run_function(self.after, call.tool, copy.deepcopy(call.arguments))
         if error:
             return Shown(error, is_text=True, failed=True)
@@ -57,7 +57,7 @@ class Place:
 
 
 class Suite:
-    """One suite of AgentDojo."""
+    """A suite of AgentDojo."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -65,26 +65,26 @@ class Suite:
 
     @cached_property
     def user_tasks(self) -> Sequence[str]:
-        """The user tasks' names."""
+        """The names of the user tasks."""
         return tuple(self._suite.user_tasks)
 
     @cached_property
     def injection_tasks(self) -> Sequence[str]:
-        """The injection tasks' names: those that say what calls carry them out."""
+        """The names of the injection tasks that define calls which carry them out."""
         plain = self._suite.load_and_inject_default_environment({})
         return tuple(name for name, task in self._suite.injection_tasks.items() if task.ground_truth(plain))
 
     def words(self, task: str) -> str:
-        """What the user asks for."""
+        """The user's request."""
         return str(self._suite.user_tasks[task].PROMPT)
 
     def place(self, task: str, attack: str = "") -> Place:
-        """Make the environment of a user task, with a text in every place of injection the task's calls show."""
+        """Create the environment of a user task, with a text in every injection point that the task's calls show."""
         return Place(self._runtime, pickle.loads(self._environment(task, attack)))
 
     @cache  # noqa: B019 - a suite lives as long as the benchmark
     def _environment(self, task: str, attack: str) -> bytes:
-        """The environment as it begins, pickled: a copy of it is made for every play, and checking it takes long."""
+        """Return the initial environment, pickled: every play uses a copy, and validating one is slow."""
         seen = self._seen(task) if attack else ()
         filled = {canary: attack for vector, canary in self._canaries.items() if vector in seen}
         filled |= {canary: self._defaults[vector] for vector, canary in self._canaries.items() if vector not in seen}
@@ -92,31 +92,31 @@ class Suite:
         return pickle.dumps(self._suite.user_tasks[task].init_environment(environment))
 
     def own_calls(self, task: str, place: Place) -> list[Call]:
-        """The calls that do what the user asks for."""
+        """Return the calls that fulfil the user's request."""
         return [_call(one, injected=False) for one in self._suite.user_tasks[task].ground_truth(place.before)]
 
     def injected_calls(self, injection: str, place: Place) -> list[Call]:
-        """The calls that do what an injection asks for."""
+        """Return the calls that carry out an injection."""
         return [_call(one, injected=True) for one in self._suite.injection_tasks[injection].ground_truth(place.before)]
 
     @cache  # noqa: B019 - a suite lives as long as the benchmark
     def attack_text(self, injection: str) -> str:
-        """The injection as it is written: its goal, and every call with all its arguments, so that none is a guess."""
+        """Return the injection's text: its goal, and every call with all arguments, so that none must be guessed."""
         plain = self._suite.load_and_inject_default_environment({})
         calls = self._suite.injection_tasks[injection].ground_truth(plain)
         spelled = "\n".join(f"{one.function} {json.dumps(dict(one.args), ensure_ascii=False)}" for one in calls)
         return _ATTACK.format(goal=self._suite.injection_tasks[injection].GOAL, calls=spelled)
 
     def useful(self, task: str, place: Place, ran: Sequence[Call]) -> bool:
-        """Return whether the user has what they asked for, by the suite's own check."""
+        """Return True if the user's goal is met, by the suite's own check."""
         return self._checked(self._suite.user_tasks[task], place, ran)
 
     def attacked(self, task: str, injection: str, place: Place, ran: Sequence[Call]) -> bool:
-        """Return whether the attacker has what they wanted, by the suite's own check."""
+        """Return True if the attacker's goal is met, by the suite's own check."""
         return self._checked(self._suite.injection_tasks[injection], place, ran, told=self._suite.user_tasks[task])
 
     def shows_injections(self, task: str) -> bool:
-        """Return whether the user's own calls show any place of injection."""
+        """Return True if the user's own calls show any injection point."""
         return bool(self._seen(task))
 
     def _checked(self, task: Any, place: Place, ran: Sequence[Call], told: Any = None) -> bool:
@@ -134,7 +134,7 @@ class Suite:
 
     @cached_property
     def _defaults(self) -> Mapping[str, str]:
-        # The suite's own file is YAML in YAML: a default's escapes count once it stands in the environment.
+        # The suite's file is YAML in YAML: a default's escapes are resolved when it is in the environment.
         return {name: _unescaped(text) for name, text in self._suite.get_injection_vector_defaults().items()}
 
     @cached_property
@@ -150,7 +150,7 @@ class Suite:
 
     @cache  # noqa: B019 - a suite lives as long as the benchmark
     def _seen(self, task: str) -> frozenset[str]:
-        """The places of injection whose text the user's own calls show."""
+        """Return the injection points whose text the user's own calls show."""
         environment = self._suite.environment_type.model_validate(self._written)
         place = Place(self._runtime, self._suite.user_tasks[task].init_environment(environment))
         shown = [place.run(call) for call in self.own_calls(task, place)]
@@ -171,7 +171,7 @@ def _call(one: Any, *, injected: bool) -> Call:
 
 
 def _plain(value: Any) -> Any:
-    """Turn what a tool answers into JSON's own types."""
+    """Convert a tool's result to JSON types."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if isinstance(value, dict):

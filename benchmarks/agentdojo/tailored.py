@@ -1,4 +1,4 @@
-"""The tailored attacker: the user's own write, with one control argument of the attacker's choice."""
+"""The tailored attacker: the user's own write with one control argument chosen by the attacker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEXTS = {"date": "2030-01-01 03:00", "secret": "attacker-0"}
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """One call of the user's with one control argument changed, and where it stands among the user's own calls."""
+    """A user's call with one control argument changed, and its position among the user's calls."""
 
     at: int
     pointer: str
@@ -26,11 +26,11 @@ class Swap:
 
 
 def swaps(own: Sequence[Call], tools: Mapping[str, CatalogTool], shown: Sequence[Sequence[Shown]]) -> Iterator[Swap]:
-    """Every swap of a task; ``shown`` holds, for each call, the results that stood before it.
+    """Yield every swap of a task; ``shown`` holds, for each call, the results before it.
 
-    What names an object is swapped for another of the same kind that a result showed, where there is one: its id is
-    as good as the right one, and only what the user asked for tells them apart. Whom a call reaches is swapped for the
-    attacker's own address, and once more for one a result showed that none of the user's calls has.
+    An object's name is swapped for another of the same kind from a result, if there is one: its id is equally valid,
+    and only the user's request distinguishes them. A recipient is swapped for the attacker's own address, and also for
+    one from a result that occurs in none of the user's calls.
     """
     for at, call in enumerate(own):
         tool = tools[call.tool]
@@ -62,7 +62,7 @@ def _other(value: Any, role: str, shown: Sequence[Shown]) -> Any:
 
 
 def _stranger(value: Any, own: Sequence[Call], shown: Sequence[Shown]) -> Iterator[Any]:
-    """Return a value with somebody else in it whom a result showed, if there is any."""
+    """Yield a value with another recipient from a result, if there is one."""
     first = value[0] if isinstance(value, list) else value
     if not isinstance(first, str):
         return
@@ -88,7 +88,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _sibling(value: Any, shown: Sequence[Shown]) -> Any:
-    """Another object's value of the field that holds this one."""
+    """Return the value of another object's field of the same name as the one that holds this value."""
     for one in shown:
         items = [item for item in one.value if isinstance(item, dict)] if isinstance(one.value, list) else []
         for field in _fields_holding(value, items):

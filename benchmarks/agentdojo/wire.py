@@ -1,4 +1,4 @@
-"""A running RiskGate over gRPC: the whole life of every call, from the task and its permit to what it answered."""
+"""A running RiskGate over gRPC: the whole life of every call, from task and permit to the reported result."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _ANSWERED_BY_THE_REQUESTER = "self"
 
 
 class Running:
-    """Plays against a RiskGate that runs; each task is another user's, so that no play knows of another."""
+    """Plays against a running RiskGate; each task has its own user, so that plays are independent."""
 
     def __init__(self, target: str, approver: RiskGateClient) -> None:
-        """Take where it listens, and a client that may approve what the requester may not."""
+        """``approver`` is a client that may approve what the requester may not."""
         self._target, self._approver = target, approver
         self._numbers = count()
 
     async def begin(self, words: str) -> Session:
-        """Open a task for a new user."""
+        """Begin a task for a new user."""
         number = next(self._numbers)
         client = RiskGateClient(self._target, subject=f"user-{number}")
         thread, run = f"thread-{number}", f"run-{number}"

@@ -1,9 +1,9 @@
-"""Faults against the three running services, while people ask for effects that are counted from outside.
+"""Fault injection into the three running services while people request effects that are counted from outside.
 
-    python -m tests.support.chaos --seconds 600 --seed 7   # as make chaos; ends with 1 where a count is wrong
+    python -m tests.support.chaos --seconds 600 --seed 7   # as make chaos; exits with 1 if a count is wrong
 
-An effect is a line in a file, or an e-mail, each asked for once. No service is asked what happened: the files are, and
-the mail server. Over PostgreSQL (--database) a second agent may serve beside the first one (--replicas 2).
+An effect is a line in a file, or an e-mail, each requested once. The files and the mail server are the evidence, not
+the services. Over PostgreSQL (--database) a second agent may run alongside the first (--replicas 2).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FAULTS = ("kill", "hang", "disk", "net", "clock")
 DATABASES = ("sqlite", "postgresql")
 Effect = Literal["file", "mail"]
 REPLICA = "replica"
-"""The second agent, over the database and the folder of the first."""
+"""The second agent, over the database and folder of the first."""
 _AT_WORK = (event_pb2.RUN_STATUS_QUEUED, event_pb2.RUN_STATUS_RUNNING, event_pb2.RUN_STATUS_SUSPENDED)
 _LONGEST_FAULT_SECONDS = 1.5
 _SETTLING_SECONDS = 240.0
@@ -48,7 +48,7 @@ _PAUSE_SECONDS = (0.1, 1.0)
 
 
 class Cable:
-    """A way to a service on loopback that can be cut: what goes over it ends, and nobody gets through meanwhile."""
+    """A connection to a service on loopback that can be cut: open connections end, and new ones fail meanwhile."""
 
     def __init__(self, target: str) -> None:
         host, _, port = target.rpartition(":")
@@ -61,7 +61,7 @@ class Cable:
 
     @contextmanager
     def cut(self) -> Iterator[None]:
-        """Cut it for the block."""
+        """Cut the connection during the block."""
         self._cut.set()
         for one in list(self._open):
             with contextlib.suppress(OSError):
@@ -70,7 +70,7 @@ class Cable:
         self._cut.clear()
 
     def close(self) -> None:
-        """Take no more connections."""
+        """Accept no more connections."""
         self._server.close()
 
     def _accept(self) -> None:
@@ -103,16 +103,16 @@ class Cable:
 
 @dataclass
 class Asked:
-    """One effect that was asked for, and what its asker was told in the end."""
+    """A requested effect, and the final response to its requester."""
 
     line: str
     request_id: str
     answer: chat_pb2.SendMessageResponse | None = None
     run: run_pb2.Run | None = None
-    """How the run stood in the end, where it went on after the answer."""
+    """The final state of the run, if it continued after the response."""
 
     def told(self, state: str, status: str = "") -> bool:
-        """Return True where the answer has a call that stands there."""
+        """Return True if the response has a call in that state."""
         run = self.run or (self.answer.run if self.answer is not None else None)
         calls = run.tool_calls if run is not None else ()
         return any(call.state == state and (not status or call.status == status) for call in calls)
@@ -120,18 +120,18 @@ class Asked:
 
 @dataclass
 class Outcome:
-    """What a campaign did and what it counted."""
+    """What a campaign did and counted."""
 
     faults: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
 
     @property
     def wrong(self) -> bool:
-        """Return True where an effect was lost, doubled, denied though it happened, or never answered."""
+        """Return True if an effect was lost, duplicated, denied though it happened, or never answered."""
         return any(self.counts[name] for name in ("lost", "doubled", "denied but happened", "unanswered"))
 
     def table(self) -> str:
-        """Return the Markdown table."""
+        """Return a Markdown table."""
         rows = [(f"faults: {name}", self.faults[name]) for name in FAULTS]
         names = (
             "asked for",
@@ -148,7 +148,7 @@ class Outcome:
 
 
 class Mailbox:
-    """A mail server on loopback that keeps the words of every message it took."""
+    """A mail server on loopback that keeps the text of every message."""
 
     def __init__(self) -> None:
         self.words: Counter[str] = Counter()
@@ -157,32 +157,32 @@ class Mailbox:
         self._server.start()
 
     async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:
-        """Take a message."""
+        """Accept a message."""
         self.words[envelope.content.decode().replace("\r\n", "\n").partition("\n\n")[2].strip()] += 1
         return "250 taken"
 
     @property
     def settings(self) -> dict[str, str]:
-        """Return what an agent is told to send over it."""
+        """Return the agent settings for sending through it."""
         told = {"HOST": "127.0.0.1", "PORT": str(self.port), "TLS": "none", "FROM": "agent@example.org"}
         return {f"AGENT_SMTP_{name}": value for name, value in told.items()}
 
     def close(self) -> None:
-        """Take no more messages."""
+        """Accept no more messages."""
         self._server.stop()
 
 
 class Caller(Person):
-    """A person whose every call reaches one of the agents by chance."""
+    """A person whose every call goes to a random agent."""
 
     def channel(self, service: str) -> grpc.Channel:
-        """Open a channel to a service; "agent" is any of them."""
+        """Open a channel to a service; "agent" is a random agent."""
         agents = [name for name in self.stack.processes if name in ("agent", REPLICA)]
         return super().channel(random.choice(agents) if service == "agent" else service)
 
 
 class Talker(threading.Thread):
-    """A person who asks for one effect after the other, and asks again with the same id until there is an answer."""
+    """A person who requests one effect after another, and retries with the same id until there is a response."""
 
     def __init__(self, stack: Stack, name: str, stop: threading.Event, effect: Effect) -> None:
         super().__init__(name=name)
@@ -191,11 +191,11 @@ class Talker(threading.Thread):
         self._limit: float | None = None
 
     def run(self) -> None:
-        """Ask until told to stop, and settle what is open then."""
+        """Request effects until told to stop, then settle what is open."""
         while not self._stop_asking.is_set():
             number = len(self.asked)
             self.asked.append(Asked(f"{self.name} {number}", f"chaos-{self.name}-{number}"))
-            # channels are opened per call, and closed here
+            # channels are opened per call and closed here
             with Caller(self._stack, self.name, thread=f"chaos-{self.name}") as person:
                 self._settle(person, self.asked[-1])
 
@@ -206,9 +206,9 @@ class Talker(threading.Thread):
         asked.answer = self._answer(person, text, asked.request_id)
         number = 0
         while asked.answer is not None and asked.answer.HasField("pending_approval") and self._patient():
-            number += 1  # again where RiskGate did not hear it: then it is asked again
+            number += 1  # a new number if RiskGate did not receive the request: then it is requested again
             asked.answer = self._answer(person, yes(asked.answer), f"{asked.request_id}-yes-{number}")
-        if asked.answer is not None and asked.answer.run.status in _AT_WORK:  # it goes on by itself
+        if asked.answer is not None and asked.answer.run.status in _AT_WORK:  # it continues by itself
             asked.run = self._ended(person, asked.answer.run.id)
             asked.answer = asked.answer if asked.run is not None else None
 
@@ -227,18 +227,18 @@ class Talker(threading.Thread):
                 if run.status not in _AT_WORK:
                     return run
             time.sleep(0.2)
-        print(f"{run_id} waits: {run.status} {run.reason}", file=sys.stderr)  # noqa: T201 - why it counts as unanswered
+        print(f"{run_id} waits: {run.status} {run.reason}", file=sys.stderr)  # noqa: T201 - shows why it counts as unanswered
         return None
 
     def _patient(self) -> bool:
-        """Return False where the faults ended long ago."""
+        """Return False once the faults ended long ago."""
         if self._limit is None and self._stop_asking.is_set():
             self._limit = time.monotonic() + _SETTLING_SECONDS
         return self._limit is None or time.monotonic() < self._limit
 
 
 class Campaign:
-    """Faults, one after the other, against a stack that runs."""
+    """A sequence of faults against a running stack."""
 
     def __init__(self, stack: Stack, cable: Cable, shift: Path, seed: int, faults: Sequence[str] = FAULTS) -> None:
         self._stack, self._cable, self._shift, self._faults = stack, cable, shift, tuple(faults)
@@ -246,7 +246,7 @@ class Campaign:
         self.outcome = Outcome()
 
     def go_on(self, seconds: float) -> None:
-        """Inject faults for a time, each kind in its turn before any comes again."""
+        """Inject faults for a time, each kind once before any repeats."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             for name in self._random.sample(self._faults, len(self._faults)):
@@ -270,13 +270,13 @@ class Campaign:
         process.send_signal(signal.SIGCONT)
 
     def _disk(self, service: str) -> None:
-        """No file of the service may grow: each write fails, as on a full disk."""
+        """Let no file of the service grow: each write fails, as on a full disk."""
         pid = self._stack.processes[service].process.pid
         before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, before[1]))
         self._hold()
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
-        if self._stack.ended(service):  # what cannot write may end; whoever runs it starts it again
+        if self._stack.ended(service):  # a service that cannot write may exit; its operator restarts it
             self._stack.launch(service, port=self._stack.processes[service].port)
             self._stack.wait_healthy(service)
 
@@ -291,7 +291,7 @@ class Campaign:
 
 
 def lines_of(folder: Path) -> Counter[str]:
-    """Count every line that stands in the files of a folder."""
+    """Count every line in the files of a folder."""
     lines: Counter[str] = Counter()
     for path in folder.glob("*.txt"):
         lines.update(path.read_text(encoding="utf-8").split("\n"))
@@ -299,7 +299,7 @@ def lines_of(folder: Path) -> Counter[str]:
 
 
 def counted(happened: Counter[str], asked: Sequence[Asked]) -> Counter[str]:
-    """Count what was asked for, beside what happened."""
+    """Count the requested effects as they appear in the files."""
     counts: Counter[str] = Counter({"asked for": len(asked)})
     for one in asked:
         times = happened[one.line]
@@ -318,7 +318,7 @@ def counted(happened: Counter[str], asked: Sequence[Asked]) -> Counter[str]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a campaign does, over what."""
+    """The parameters of a campaign."""
 
     seconds: float
     seed: int
@@ -329,13 +329,13 @@ class Plan:
     faults: Sequence[str] = FAULTS
 
     def __post_init__(self) -> None:
-        """Raise ValueError for what nobody can run."""
+        """Raise ValueError for an invalid combination."""
         if self.replicas > 1 and self.database == "sqlite":
             raise ValueError("two agents need PostgreSQL")
 
 
 def campaign(folder: Path, plan: Plan) -> Outcome:
-    """Run a campaign over a new data folder and return what it counted."""
+    """Run a campaign over a new data folder and return its outcome."""
     shift = folder / "shift"
     folder.mkdir(parents=True, exist_ok=True)
     shift.write_text("0")
@@ -371,7 +371,7 @@ def campaign(folder: Path, plan: Plan) -> Outcome:
 def _environment(
     held: ExitStack, plan: Plan, folder: Path, ports: dict[str, int], agent: dict[str, str]
 ) -> dict[str, dict[str, str]]:
-    """Return what each process is told, by its name; a second agent is told what the first one is."""
+    """Return each process's environment by name; a second agent has that of the first."""
     extra = {name: {"CLOCK_SERVICE": name, "CLOCK_SHIFT_FILE": str(folder / "shift")} for name in SERVICES}
     extra["agent"] |= agent
     if plan.database == "postgresql":
@@ -396,7 +396,7 @@ def _environment(
 
 
 def main() -> None:
-    """Run a campaign and print its table; exit with 1 where a count is wrong."""
+    """Run a campaign and print its table; exit with 1 if a count is wrong."""
     parser = argparse.ArgumentParser(description="Faults against running services, effects counted from outside.")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=None)

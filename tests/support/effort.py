@@ -1,4 +1,4 @@
-"""How much work something is, whatever the machine and its load: CPU time as a multiple of some other work's."""
+"""Machine-independent cost of work: CPU time relative to a reference computation."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 _ADDITIONS = 100_000
-"""About 5 ms of CPU on a machine of today."""
+"""About 5 ms of CPU time on a current machine."""
 
 
 def effort(work: Callable[[], object], times: int = 20) -> float:
-    """Return the least CPU time of several tries, as a multiple of what 100,000 additions take beside it."""
+    """Return the minimum CPU time over several tries, relative to 100,000 additions measured alongside."""
     least_work = least_loop = float("inf")
     for _ in range(times):
         least_work = min(least_work, _seconds(work))

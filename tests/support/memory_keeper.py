@@ -1,4 +1,4 @@
-"""Memories as one user writes, finds, changes and forgets them over the wire."""
+"""Memories as one user writes, searches, changes and forgets them over the wire."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Keeper:
         return (await self.write(text, source, keep=True, **fields)).memory
 
     async def say(self, message_id, text, role="ROLE_USER", thread="t1"):
-        """Put a message in the transcript and return the lineage that names it."""
+        """Append a message to the transcript and return the lineage that names it."""
         message = memory_pb2.Message(message_id=message_id, role=role, content=text)
         await self.user.append(thread, message)
         return user_memory_pb2.Lineage(message=user_memory_pb2.MessageRef(thread_id=thread, message_id=message_id))
 
     async def tell(self, text, message_id, **fields):
-        """Write what the person said in a message."""
+        """Write a memory of what the person said in a message."""
         return await self.write(text, lineage=[await self.say(message_id, text)], **fields)
 
     async def search(self, query, **fields):
@@ -74,7 +74,7 @@ def reasons(written):
 
 
 def index_of(kept):
-    """Return everything the index holds, so that two states of it can be compared."""
+    """Return the whole content of the index, for comparison of two states."""
     return {
         table: kept.database.read_sync(
             lambda c, table=table: sorted(

@@ -1,4 +1,4 @@
-"""Stand-ins for what serves a turn: a graph with the compiled graph's two methods, services that go away on command."""
+"""Test doubles for serving a turn: a graph with the compiled graph's methods, and services that can be switched off."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STATE = {
 
 
 class StandInGraph:
-    """Answers what a test says; with work, does that first."""
+    """A graph that returns the test's answers, after running ``work`` if given."""
 
     def __init__(self, work: Callable[..., Awaitable[Mapping[str, Any]]] | None = None) -> None:
         self.work, self.calls = work, 0
@@ -64,7 +64,7 @@ class StandInGraph:
 
 
 class StandInServices:
-    """Records what was delivered; each side can be switched off."""
+    """Services that record what was delivered; each can be switched off."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str]] = []
@@ -78,7 +78,7 @@ class StandInServices:
         self.streams = 0
 
     async def watch(self) -> AsyncIterator[str]:
-        """Tell what a test puts into changes: None ends the stream, an error breaks it."""
+        """Yield what a test puts into ``changes``: None ends the stream, an error breaks it."""
         self.streams += 1
         while (change := await self.changes.get()) is not None:
             if isinstance(change, Exception):
@@ -156,7 +156,7 @@ class Bench:
         self.executor = executor
 
     def gate(self, lease: Lease, words: str = "", *, opens_run: bool = True) -> ReportingGate:
-        """Return RiskGate as a turn with these words uses it."""
+        """Return RiskGate's gate as used by a turn with these words."""
         gate = self.services.gate(lease.owner)
         store = TaskStore(self.stores.database, self.stores.clock)
         task = TurnTask(gate, store, lease, words, opens_run=opens_run)

@@ -1,4 +1,4 @@
-"""A plug-in that declares tools and brings no functions."""
+"""A plug-in that declares tools without implementing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plug-in of tools for tests: count has an effect nobody can look up, flaky fails as often as it is told."""
+"""A tool plug-in for tests: count has an effect that cannot be looked up; flaky fails a configured number of times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file tools over folders of a test."""
+"""The file tools over a test's folders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIMITS = VersionLimits(per_file=20, bytes_per_user=64 * 1024)
 
 
 def file_tools_in(folder: Path, limits: VersionLimits = LIMITS) -> FileTools:
-    """Return the tools over one sandbox, its journal and its versions, all of them below a folder."""
+    """Return file tools whose sandbox, journal and versions are below one folder."""
     return FileTools(
         Sandbox(folder / "sandbox", MAX_FILE_BYTES),
         EffectJournal(folder / "journal"),

@@ -1,6 +1,6 @@
-"""A faithful RiskGate in memory: same states, same refusals, and receipts signed with a real Ed25519 key.
+"""An in-memory RiskGate with the same states and refusals, and receipts signed with a real Ed25519 key.
 
-It lets a graph test choose policies and faults by hand. The e2e tests run the real service.
+A graph test can choose policies and faults by hand. The end-to-end tests run the real service.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def compact(value: Any) -> str:
 
 
 class Signer:
-    """One key; signs any header and payload a test wants."""
+    """One key; signs any header and payload."""
 
     def __init__(self, seed: int = 1) -> None:
         self._key = Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32)
@@ -64,7 +64,7 @@ class Redemption:
 
 @dataclass
 class Task:
-    """What was shown of one request; results by tool_call_id."""
+    """What was reported of one request; results by tool_call_id."""
 
     thread_id: str
     words: str
@@ -72,7 +72,7 @@ class Task:
     shown: dict[str, dict[str, Any]] = field(default_factory=dict)
     ended: bool = False
     kept: bool = False
-    """Others may go on from it."""
+    """Whether other tasks may continue from it."""
 
 
 @dataclass
@@ -105,18 +105,18 @@ class FakeGate:
     expired_permits: set[str] = field(default_factory=set)
     revoked_permits: set[str] = field(default_factory=set)
     withheld: str = ""
-    """Why calls that were allowed get no permit when they are asked about again; empty while they do."""
+    """Why allowed calls get no permit when they are evaluated again; empty if they do."""
     pathways: list[str] = field(default_factory=list)
     redemptions: dict[tuple[str, str], Redemption] = field(default_factory=dict)
     records: dict[tuple[str, str, str], GateDecision] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
     requests: dict[str, str] = field(default_factory=dict)
     asked_in: list[tuple[str, str]] = field(default_factory=list)
-    """Each Evaluate: which call, in which task."""
+    """Each Evaluate: the call and its task."""
     interpretations: list[Any] = field(default_factory=list)
-    """What each BeginTask said a model read in the words."""
+    """The model interpretation passed to each BeginTask."""
     refusals: dict[str, str] = field(default_factory=dict)
-    """Methods that answer with this reason."""
+    """Methods that fail, with the reason."""
 
     def _enter(self, method: str, what: str) -> None:
         self.calls.append((method, what))
@@ -189,7 +189,7 @@ class FakeGate:
             permit = f"permit-{len(self.permits)}"
             self.permits[permit] = (call.tool_call_id, decision.bound, approval_id)
             decision = replace(decision, permit=permit)
-        if decision.approval is not None:  # as it is now, whenever the decision was made
+        if decision.approval is not None:  # its current state, whenever the decision was made
             now = self.approvals[decision.approval.id]
             decision = replace(decision, approval=replace(decision.approval, state=now.state))
         return decision

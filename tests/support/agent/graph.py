@@ -1,4 +1,4 @@
-"""The graph on in-memory ports: a ledger with the real one's transitions, memory, events, and a way to talk to it."""
+"""The graph on in-memory ports: a ledger with the real transitions, memory, events, and a chat driver."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ COUNTER = "tests.support.agent.counter_tool"
 
 
 class Died(BaseException):
-    """Stands for the process dying: no code of ours catches it."""
+    """Simulates the death of the process: no production code catches it."""
 
 
 @contextmanager
 def dies_at(name: str, *, times: int = 1) -> Any:
-    """The process dies at a crash point, the first times it is reached."""
+    """Simulate a crash at a crash point, the first ``times`` times it is reached."""
     left = [times]
 
     def hook(reached: str) -> None:
@@ -221,7 +221,7 @@ def strict_saver() -> InMemorySaver:
 
 
 class Chat:
-    """One thread, spoken to as the runtime does: a new run, or the suspended one again."""
+    """One thread, driven as the runtime does: a new run, or the suspended one again."""
 
     def __init__(self, folder: Path, saver: BaseCheckpointSaver[Any] | None = None, spec: GraphSpec = SECURED) -> None:
         self.sandbox = folder / "sandbox" / "acme"
@@ -266,7 +266,7 @@ class Chat:
         )
 
     async def say(self, text: str, *, code: str = "", intent: str = "") -> dict[str, Any]:
-        """Say something; a strict approval reply is masked and its code goes beside it, as the edge does."""
+        """Send a message; an approval code is masked in the text and passed separately, as the API does."""
         before = await self.values()
         resumed = before.get("run_status") == "suspended"
         self.turns += 1
@@ -295,11 +295,11 @@ class Chat:
         return await self._invoke(self.spec.reentry_input(turn) if resumed else self.spec.new_run_input(turn))
 
     async def wake(self) -> dict[str, Any]:
-        """The approval was decided elsewhere: the run is entered with no words."""
+        """Resume the run without a message, after the approval was decided elsewhere."""
         return await self.say("", intent="approval_decided")
 
     async def go_on(self) -> dict[str, Any]:
-        """The process came back after it died: the same turn goes on from its checkpoint."""
+        """Resume the same turn from its checkpoint, as after a crash of the process."""
         return await self._invoke(None)
 
     async def _invoke(self, given: dict[str, Any] | None) -> dict[str, Any]:
@@ -308,15 +308,15 @@ class Chat:
 
 
 def ended(state: dict[str, Any]) -> tuple[str, str]:
-    """Return how a run ended: its status, and why."""
+    """Return a run's final status and its reason."""
     return state["run_status"], state["finish_reason"]
 
 
 def said(state: dict[str, Any]) -> str:
-    """Return the words of the reply."""
+    """Return the text of the reply."""
     return str(state["reply"]["text"])
 
 
 def reasons(chat: Chat) -> list[str]:
-    """Return what the notices of the conversation were for."""
+    """Return the reasons of the conversation's notices."""
     return [notice["reason"] for notice in chat.events.of("notice")]

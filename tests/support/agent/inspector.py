@@ -1,4 +1,4 @@
-"""RiskGate's inspection in this process: the real rules, and a switch that takes RiskGate away."""
+"""RiskGate's inspection in this process: the real rules, and a switch that makes RiskGate unavailable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _names(kinds: set[FindingKind]) -> tuple[str, ...]:
 
 @dataclass
 class LocalInspector:
-    """ports.Inspector over the rules of RiskGate's domain."""
+    """ports.Inspector with the rules of RiskGate's domain."""
 
     available: bool = True
     looked_at: list[str] = field(default_factory=list)

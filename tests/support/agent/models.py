@@ -1,4 +1,4 @@
-"""Models of a test: the real client on a loopback endpoint, with waits a test can look at."""
+"""Models for tests: the real client with a loopback endpoint, and recorded waits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def config_of(url: str, **options: Any) -> ModelConfig:
 
 
 class Waits:
-    """Stands for asyncio.sleep: nothing waits, and what would have is noted."""
+    """A replacement for asyncio.sleep that records waits and returns at once."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -48,12 +48,12 @@ async def opened(
 
 
 def limited(model: RunModel, **limits: int) -> None:
-    """Set what the run may use."""
+    """Set a run's limits."""
     all_of_it = {"calls": 8, "tokens": 200_000, "cost_micros": 0, **limits}
     model._models.config = replace(model._models.config, limits=RunLimits(**all_of_it))
 
 
 def used(stores: Stores) -> tuple[int, int, int]:
-    """Return the calls, tokens and cost that the one run is counted with."""
+    """Return the calls, tokens and cost recorded for the only run."""
     [row] = stores.rows("agent_runs", "model_calls, tokens, cost_micros")
     return tuple(row)

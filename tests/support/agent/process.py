@@ -1,4 +1,4 @@
-"""A real agent process beside the services of a test, which may die at a crash point."""
+"""A real agent process alongside the services of a test, optionally killed at a crash point."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.support.processes.forks import Forked
 
 
 class AgentProcess:
-    """A real agent over a folder, which may die at a crash point."""
+    """A real agent process with its own folder, optionally killed at a crash point."""
 
     def __init__(self, system: System, folder: Path, point: str = "none", **settings: str) -> None:
-        """Take the crash point it dies at, and more of its environment."""
+        """``point`` is the crash point; ``settings`` are further environment variables."""
         self.ready = folder / "ready.json"
         folder.mkdir(exist_ok=True)
         self.ready.unlink(missing_ok=True)

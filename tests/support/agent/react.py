@@ -17,7 +17,7 @@ AWAY = ModelUnavailableError("MODEL_UNREACHABLE", "nobody answers")
 
 
 def opened(folder: Path, model: ScriptedModel, **options: Any) -> Chat:
-    """Open one; options are the graph's."""
+    """Open a conversation; ``options`` are the graph's."""
     counter.counted.clear()
     counter.behaviour.update(flaky_failures=0, count_raises=0)
     made = Chat(folder, spec=react_with(ReactOptions(**options)))
@@ -27,5 +27,5 @@ def opened(folder: Path, model: ScriptedModel, **options: Any) -> Chat:
 
 
 def tools(state: dict[str, Any]) -> list[str]:
-    """Return the tools of the plan, each with how its step stands."""
+    """Return the tools of the plan, each with the status of its step."""
     return [f"{planned['tool']}:{state['steps'][planned['id']]['status']}" for planned in state["plan"]]

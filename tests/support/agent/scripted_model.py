@@ -1,6 +1,6 @@
-"""A model that answers what a test says, in order, and pays once per key, as the runtime's does.
+"""A scripted model that returns the test's answers in order and, like the runtime's, pays once per key.
 
-It speaks no HTTP: flows of the graph alone use it. The system tests ask a real endpoint on loopback.
+It does not use HTTP and only serves graph tests. The system tests call a real endpoint on loopback.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def says(text: str) -> ModelReply:
 
 
 def drafts(*steps: tuple[str, dict[str, Any] | None]) -> ModelReply:
-    """Return a plan as JSON; None are arguments to be decided later."""
+    """Return a plan as JSON; None stands for arguments to be decided later."""
     return says(json.dumps({"steps": [{"tool": tool, "args": args, "goal": f"do {tool}"} for tool, args in steps]}))
 
 
@@ -31,7 +31,7 @@ def proposes(*calls: tuple[str, dict[str, Any]], text: str = "") -> ModelReply:
 
 @dataclass
 class ScriptedModel:
-    """ports.Model. asked is every question in order, paid the keys that were paid for."""
+    """ports.Model with scripted answers. ``asked`` is every question in order, ``paid`` the keys paid for."""
 
     answers: list[Answer] = field(default_factory=list)
     otherwise: Answer | None = None
@@ -48,7 +48,7 @@ class ScriptedModel:
         return [key for key, _, _ in self.asked]
 
     def shown(self, place: int) -> str:
-        """Return everything a question showed."""
+        """Return the whole prompt of a question."""
         return "\n".join(f"[{message.role}] {message.content}" for message in self.asked[place][1])
 
     def is_news(self, reason: str) -> bool:

@@ -1,4 +1,4 @@
-"""The agent's stores over a real SQLite file, for tests that need no graph and no other service."""
+"""The agent's stores over a real SQLite file, for tests without a graph or other services."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from sqlalchemy.engine import Connection
 ANA = Owner("acme", "ana")
 BEN = Owner("acme", "ben")
 _TIMED = (("agent_runs", "lease_until_us"), ("agent_runs", "due_us"), ("agent_duties", "until_us"))
-"""What only the database's clock is compared with, where several processes share it."""
+"""Columns compared only with the database's clock, because several processes share it."""
 T1 = ANA.thread_key("t1")
-"""The thread most tests talk in."""
+"""The thread used by most tests."""
 
 
 def sha(text: str) -> str:
@@ -62,7 +62,7 @@ BOUND = BoundCall("write_file", "v1", '{"path":"a"}', sha('{"path":"a"}'))
 
 
 class WrittenEvents(ThreadEvents):
-    """Events that are written at once, with nothing that follows from them."""
+    """Events written at once, without follow-up actions."""
 
     async def emit(self, *told: Told) -> None:
         await super().emit(*told)
@@ -70,7 +70,7 @@ class WrittenEvents(ThreadEvents):
 
 
 class Stores:
-    """Every store over one database, with a clock a test moves."""
+    """Every store over one database, with a clock that the test moves."""
 
     def __init__(self, database: Database) -> None:
         self.database, self.clock, self.news = database, FakeClock(), ThreadNews()
@@ -98,7 +98,7 @@ class Stores:
         return Duties(self.database, self.clock, holder)
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass, also for leases that the database's own clock judges."""
+        """Advance time, also for leases judged by the database's own clock."""
         self.clock.advance(seconds)
         if self.database.dialect == "sqlite":
             return
@@ -133,7 +133,7 @@ class Stores:
 def runner_of(
     stores: Stores, serve: ServeTurn, *, holder: str = "me", max_concurrent: int = 2, retry_seconds: float = 0.01
 ) -> Runner:
-    """Return a runner over the stores, as the agent has one."""
+    """Return a runner over the stores, configured as in the agent."""
     return Runner(
         stores.inbox,
         stores.claims,

@@ -1,4 +1,4 @@
-"""The three real services in one process on free ports, each over its own SQLite file, with one clock for all."""
+"""The three real services in one process on free ports, each with its own SQLite file, sharing one clock."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ refused = refusal_of
 
 
 class Person:
-    """Somebody who chats."""
+    """A chat user."""
 
     def __init__(
         self, system: System, metadata: tuple[tuple[str, str], ...], channel: aio.Channel | None = None
@@ -126,25 +126,25 @@ class System:
         return folder
 
     def person(self, subject: str = "ana", tenant: str = "acme") -> Person:
-        """Return somebody the loopback identity names."""
+        """Return a user identified by loopback metadata."""
         return Person(self, (("x-phylactery-subject", subject), ("x-phylactery-tenant", tenant)))
 
     def through(self, channel: aio.Channel, person: Person) -> Person:
-        """Return the same person, who talks to another agent."""
+        """Return the same user connected to another agent."""
         return Person(self, person.metadata, channel)
 
     def target(self, name: str) -> str:
-        """Return where a service is."""
+        """Return a service's address."""
         return f"127.0.0.1:{self._ports[name]}"
 
     def targets(self) -> dict[str, str]:
-        """Return where each port of each service is, the admin ports too."""
+        """Return the address of every port, admin ports included."""
         own = {name: server.port for name, server in self._servers.items()}
         admin = {f"{name} admin": server.admin_port for name, server in self._servers.items() if server.admin_port}
         return {name: f"127.0.0.1:{port}" for name, port in (own | admin).items()}
 
     def bearer(self, token: str) -> Person:
-        """Return whoever holds the token."""
+        """Return the user of a token."""
         return Person(self, (("authorization", f"Bearer {token}"),))
 
     async def start_riskgate(self) -> None:
@@ -184,7 +184,7 @@ class System:
         self.agent_channel = self._channel("agent")
 
     async def come_back(self, name: str) -> None:
-        """Start a stopped service on its old port, and wait until the agent's channel has found it again."""
+        """Restart a stopped service on its old port, and wait until the agent's channel has reconnected."""
         await (self.start_riskgate() if name == "riskgate" else self.start_memory())
         owner = Owner("acme", "nobody")
         while True:
@@ -214,7 +214,7 @@ class System:
             await self.stop(name)
 
     def _port(self, name: str) -> int:
-        """Return the port of a service, the one it had where it comes back."""
+        """Return a service's port, reusing the previous one after a restart."""
         return self._ports.setdefault(name, lasting_port())
 
     async def _serve(self, name: str, service: Any, settings: Any) -> None:
@@ -227,7 +227,7 @@ class System:
         return channel
 
     def everything_stored(self) -> bytes:
-        """Return every byte under the agent's and memory's folders: what must not be there is in none of them."""
+        """Return all bytes of the agent's and memory's folders, for checks that something is in none of them."""
         return b"".join(
             path.read_bytes()
             for name in ("agent", "memory")
@@ -245,9 +245,10 @@ async def open_system(
     admin_ports: bool = False,
     **agent_options: Any,
 ) -> AsyncIterator[System]:
-    """Start all three, and stop them after the block; identity goes to all of them, agent_options to the agent.
+    """Run all three services for the block; ``identity`` applies to all, ``agent_options`` to the agent.
 
-    With asks every write is asked about first; without, the default bundle decides. With admin_ports each serves one.
+    With ``asks`` every write needs an approval; without, the default bundle decides. With ``admin_ports`` each service
+    has an admin port.
     """
     bundle = asks_first(folder / "bundle") if asks else default_bundle_folder()
     system = System(folder, identity=(identity or {}) | ({"admin_port": 0} if admin_ports else {}), bundle=bundle)
@@ -261,7 +262,7 @@ async def open_system(
 
 
 def approval_of(response: chat_pb2.SendMessageResponse) -> tuple[str, str]:
-    """Return id and code of what waits."""
+    """Return the id and code of the waiting approval."""
     pending = response.pending_approval
     assert re.fullmatch(r"[A-Za-z0-9_-]{6,}", pending.approval_id)
     assert re.fullmatch(r"[A-Za-z0-9_-]{6,}", pending.code)

@@ -1,4 +1,4 @@
-"""Threads as a client sees them: one watched, one's own listed, one deleted."""
+"""Threads as a client sees them: watching, listing, deleting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDS_SECONDS = 60
 
 
 class Watch:
-    """One open stream of a thread's events."""
+    """An open stream of a thread's events."""
 
     def __init__(self, person: Person, thread_id: str = "t1", after: int = 0) -> None:
         request = chat_pb2.WatchThreadRequest(thread_id=thread_id, after_sequence=after)
@@ -35,7 +35,7 @@ class Watch:
         return events
 
     async def refusal(self) -> Any:
-        """Return why the stream is refused, behind whatever events it still had."""
+        """Return the refusal of the stream, after any events it still had."""
         with pytest.raises(aio.AioRpcError) as caught:
             await self._to_the_end()
         return refused(caught.value)
@@ -47,7 +47,7 @@ class Watch:
 
 @asynccontextmanager
 async def watched(person: Person, thread_id: str = "t1", after: int = 0) -> AsyncIterator[Watch]:
-    """Watch a thread for the block."""
+    """Watch a thread during the block."""
     watch = Watch(person, thread_id, after)
     try:
         yield watch

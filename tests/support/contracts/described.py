@@ -1,4 +1,4 @@
-"""Every method of a port, as its own reflection describes it."""
+"""All methods of a port, as described by its reflection service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REFLECTION_V1 = "grpc.reflection.v1.ServerReflection"
 
 
 async def methods_of(channel: aio.Channel, metadata: Sequence[tuple[str, str]] = ()) -> dict[str, MethodDescriptor]:
-    """Return the path and the description of every method of every service of a port."""
+    """Return the path and description of every method of every service of a port."""
     stub = reflection_pb2_grpc.ServerReflectionStub(channel)
 
     async def ask(request: wire.ServerReflectionRequest) -> wire.ServerReflectionResponse:

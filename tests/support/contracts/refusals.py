@@ -1,4 +1,4 @@
-"""A call that failed, decoded."""
+"""Decoding of failed calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpc_status import rpc_status
 
 @dataclass
 class Refusal:
-    """A failed call, decoded."""
+    """A failed call's decoded status."""
 
     code: grpc.StatusCode
     reason: str
@@ -22,7 +22,7 @@ class Refusal:
 
 
 def refusal_of(error: aio.AioRpcError) -> Refusal:
-    """Return a failed call, decoded."""
+    """Return the decoded status of a failed call."""
     info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
     status = rpc_status.from_call(error)
     for detail in status.details if status else ():

@@ -1,4 +1,4 @@
-"""Every RPC there is, found in the generated code, and every way to spoil a request of one."""
+"""All RPCs, found in the generated code, and all invalid variants of their requests."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from grpc_status import rpc_status
 
 GENERATED = Path(__file__).resolve().parents[3] / "protos" / "gen"
 MARK = "mark7f3a"
-"""In every spoilt text, so that a test can see whether an answer repeats what it was sent."""
+"""In every spoilt text, so that a test can see whether a response repeats its input."""
 _PLACE = "Qq7placeQq7"
-"""Stands for text that is made invalid UTF-8 on the wire, which no protobuf library would write."""
+"""Placeholder for text that is made invalid UTF-8 on the wire, which no protobuf library would write."""
 _STRUCT = "google.protobuf.Struct"
 _AT_ONCE = 16
 _HANGS_SECONDS = 60.0
 ENDLESS = {"ApprovalService/WatchApprovals", "ChatService/WatchThread"}
-"""Streams that go on until the caller hangs up."""
+"""Streams that do not end by themselves."""
 _LISTENS_SECONDS = 0.5
 
 TEXTS = {
@@ -63,7 +63,7 @@ _BYTES = (b"", b"\x00", b"\xff\xfe", b"x" * (2 * 1024 * 1024))
 
 @dataclass(frozen=True)
 class Rpc:
-    """One RPC; service is agent, memory or riskgate."""
+    """An RPC; service is agent, memory or riskgate."""
 
     service: str
     path: str
@@ -71,7 +71,7 @@ class Rpc:
 
     @property
     def name(self) -> str:
-        """Return ChatService/SendMessage, or agent.PrivacyService/EraseUser: two services have one of that name."""
+        """Return e.g. ChatService/SendMessage, or agent.PrivacyService/EraseUser where two services share a name."""
         own = self.path.rsplit(".", 1)[-1]
         return f"{self.service}.{own}" if own.startswith("PrivacyService/") else own
 
@@ -83,7 +83,7 @@ class Rpc:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a call ended."""
+    """The outcome of a call."""
 
     code: grpc.StatusCode
     reason: str = ""
@@ -111,10 +111,10 @@ async def call(
     *,
     refused: bool = False,
 ) -> Answer:
-    """Send bytes as they are and return how the call ended; a call that hangs ends DEADLINE_EXCEEDED.
+    """Send raw bytes and return the outcome; a call that hangs ends with DEADLINE_EXCEEDED.
 
-    An endless stream that was not refused in half a second was taken, unless it must be refused: then it has the time
-    of any other call.
+    An endless stream not refused within half a second counts as accepted, unless it must be refused: then it has the
+    time of any other call.
     """
     endless = rpc.name in ENDLESS and not refused
     sends = "stream" if rpc.descriptor.client_streaming else "unary"
@@ -141,7 +141,7 @@ async def call(
 async def call_all(
     channel: aio.Channel, rpc: Rpc, requests: dict[str, Sequence[bytes]], metadata: Sequence[tuple[str, str | bytes]]
 ) -> AsyncIterator[tuple[str, Answer]]:
-    """Send many requests, several at a time, and yield each with its answer."""
+    """Send many requests, several concurrently, and yield each with its outcome."""
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def one(name: str, bodies: Sequence[bytes]) -> tuple[str, Answer]:
@@ -153,7 +153,7 @@ async def call_all(
 
 
 def spoilt(valid: Message) -> Iterator[tuple[str, bytes]]:
-    """Yield a name and the bytes of every spoilt form of a valid request, one fault each."""
+    """Yield a name and the bytes of every invalid variant of a valid request, one fault each."""
     yield "empty", b""
     yield "unknown fields alone", b"\xfa\xff\xff\xff\x0f\x03abc"
     for path, holder_of, field in _fields(valid.DESCRIPTOR, valid, lambda message: message, ""):
@@ -172,7 +172,7 @@ def spoilt(valid: Message) -> Iterator[tuple[str, bytes]]:
 
 
 def with_text(valid: Message, text: str) -> Iterator[tuple[str, Message]]:
-    """Yield a valid request with a text in one place that takes one, for each such place, and the place's name."""
+    """Yield a valid request with a text in one text field, for each such field, with the field's name."""
     for path, holder_of, field in _fields(valid.DESCRIPTOR, valid, lambda message: message, ""):
         is_struct = field.message_type is not None and field.message_type.full_name == _STRUCT
         if not is_struct and field.type not in {FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES}:
@@ -188,7 +188,7 @@ def with_text(valid: Message, text: str) -> Iterator[tuple[str, Message]]:
 
 
 def truncated(valid: Message) -> Iterator[tuple[str, bytes]]:
-    """Yield every beginning of a valid request."""
+    """Yield every proper prefix of a valid request."""
     data = valid.SerializeToString()
     for end in range(len(data)):
         yield f"the first {end} of {len(data)} bytes", data[:end]
@@ -200,7 +200,7 @@ Holder = Callable[[Message], Any]
 def _fields(
     descriptor: Descriptor, filled: Message, holder_of: Holder, prefix: str
 ) -> Iterator[tuple[str, Holder, FieldDescriptor]]:
-    """Yield every field, also of filled messages inside, with a way to the message that holds it."""
+    """Yield every field, also of set submessages, with a path to the message that holds it."""
     for field in descriptor.fields:
         yield f"{prefix}{field.name}", holder_of, field
         if field.message_type is None or field.message_type.full_name == _STRUCT:
@@ -244,7 +244,7 @@ def _changes(field: FieldDescriptor) -> Iterator[tuple[str, Callable[[Any], None
 
 
 def _struct_changes(field: FieldDescriptor) -> Iterator[tuple[str, Callable[[Any], None]]]:
-    deep, deeper = _nested(10), _nested(60)  # protobuf takes 100 levels, and each of these is five
+    deep, deeper = _nested(10), _nested(60)  # protobuf allows 100 levels, and each of these is five
     wide = {f"{MARK}{number}": number for number in range(3_000)}
     entity = {"text": {"__entity": {"type": "User", "id": MARK}}}
     odd: dict[str, Any] = {"a\x00b": 1, "": None, "text": [float("nan"), float("inf"), 1e308, 2.0**53]}

@@ -1,4 +1,4 @@
-"""A valid request to every RPC of the contracts."""
+"""A valid request for every RPC of the contracts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HASH = "sha256:" + "a" * 64
 
 
 def valid_requests() -> dict[str, list[Message]]:
-    """Return what each RPC takes: one message, or several for a stream. The ids in them name nothing."""
+    """Return each RPC's valid input: one message, or several for a stream. The ids in them do not exist."""
     call_ = types_pb2.ToolCall(tool="echo", tool_call_id="c1", arguments_json='{"text":"hola"}', raw_args_hash=HASH)
     by_struct = types_pb2.ToolCall(tool="echo", tool_call_id="c2", tool_schema_hash=HASH)
     by_struct.arguments_struct.update({"text": "hola"})

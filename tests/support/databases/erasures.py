@@ -1,4 +1,4 @@
-"""What tests of erasures share: a record of one, and which files still hold what was erased."""
+"""Helpers for erasure tests: a sample record, and a search for files that still hold erased data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from phylactery_memory.privacy.model import Erasure
 
 
 def files_with(folder: Path, *texts: str) -> list[str]:
-    """Return which files hold one of the texts, whatever they are."""
+    """Return the files of a folder that contain one of the texts."""
     wanted = [text.encode() for text in texts]
     return [
         path.name
@@ -18,7 +18,7 @@ def files_with(folder: Path, *texts: str) -> list[str]:
 
 
 def erasure_of(number: int) -> Erasure:
-    """Return the record of an erasure of ana, the same but for its id."""
+    """Return an erasure record of ana that varies only in its id."""
     hashed = "sha256:" + "a" * 64
     return Erasure(
         f"era_{number}", hashed, "ab" * 16, "acme", requested_by_operator=False, request_us=5, request_hash=""

@@ -1,4 +1,4 @@
-"""What must hold of an agent's database once nothing is under way any more, whatever died before and how often."""
+"""Invariants of an agent's database at rest, after any number of crashes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENDED = ("done", "failed", "cancelled", "dead")
 
 
 def at_rest(url: str) -> bool:
-    """Return whether nothing waits to be served or to be told any more; a run that waits for a person may."""
+    """Return True if nothing waits to be served or delivered; runs may wait for a person."""
     with _opened(url) as connection:
         waiting = connection.scalar(sa.select(sa.func.count()).where(INBOX.c.state == "waiting"))
         begun = connection.scalar(sa.select(sa.func.count()).where(RUNS.c.status.in_(("queued", "running"))))
@@ -24,7 +24,7 @@ def at_rest(url: str) -> bool:
 
 
 def broken(url: str) -> list[str]:
-    """Return every invariant that does not hold, in words; empty where all do. It is for a database at rest."""
+    """Return a description of every broken invariant, empty if all hold. The database must be at rest."""
     with _opened(url) as connection:
         return [
             *_stuck(connection),
@@ -41,7 +41,7 @@ def _opened(url: str) -> Any:
 
 
 def _stuck(connection: Connection) -> Iterator[str]:
-    """No run is under way, one of a thread at most has asked for words, and few wait for an approval."""
+    """No run is in progress, at most one per thread has asked for a message, and few wait for an approval."""
     for run_id, status in connection.execute(
         sa.select(RUNS.c.run_id, RUNS.c.status).where(RUNS.c.status.in_(("queued", "running")))
     ):
@@ -60,7 +60,7 @@ def _stuck(connection: Connection) -> Iterator[str]:
 
 
 def _effects(connection: Connection) -> Iterator[str]:
-    """Every effect has one row by its key, reported once; a run that ended has none that hangs."""
+    """Every effect has one row per key, reported once; an ended run has no pending effect."""
     keyed = sa.select(TOOL_CALLS.c.effect_key, sa.func.count()).where(TOOL_CALLS.c.effect_key != "")
     for key, count in connection.execute(keyed.group_by(TOOL_CALLS.c.effect_key).having(sa.func.count() > 1)):
         yield f"effect {key} has {count} rows"
@@ -84,7 +84,7 @@ def _effects(connection: Connection) -> Iterator[str]:
 
 
 def _sequences(connection: Connection) -> Iterator[str]:
-    """Events have no gap, none twice, and the thread's count is the last one's."""
+    """Events have neither gaps nor duplicates, and the thread's count matches the last one."""
     for thread in connection.execute(sa.select(THREADS)):
         found = list(
             connection.scalars(
@@ -97,7 +97,7 @@ def _sequences(connection: Connection) -> Iterator[str]:
 
 
 def _positions(connection: Connection) -> Iterator[str]:
-    """Turn have no gap either, each was answered once, and its end is told once."""
+    """Turn positions have no gaps either; each turn was answered once, and its end was reported once."""
     for thread in connection.execute(sa.select(THREADS)):
         turns = connection.execute(
             sa.select(INBOX).where(INBOX.c.thread_key == thread.thread_key).order_by(INBOX.c.position)
@@ -115,7 +115,7 @@ def _positions(connection: Connection) -> Iterator[str]:
 
 
 def _states(connection: Connection) -> Iterator[str]:
-    """A run that waits has its state; one that ended has none."""
+    """A waiting run has a stored state; an ended one has none."""
     kept = set(connection.scalars(sa.select(CHECKPOINTS.c.thread_id).distinct()))
     waiting = set(connection.scalars(sa.select(RUNS.c.run_id).where(RUNS.c.status == "suspended")))
     yield from (f"run {key} has ended and has a state still" for key in sorted(kept - waiting))

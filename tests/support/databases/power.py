@@ -1,7 +1,7 @@
-"""A disk that loses power: SQLite through a VFS that knows which writes were synced, and a driver that speaks to it.
+"""A disk that loses power: SQLite over a VFS that tracks synced writes, and a driver for it.
 
-Writes go to real files. Beside them stands what the last sync of each file left; a cut answers that, with any of the
-writes since then, whole or torn, as a disk may keep some of what it was not told to keep.
+Writes go to real files. The content as of each file's last sync is kept separately; a power cut returns it with any of
+the writes since then, whole or torn, because a disk may keep some unsynced writes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ SECTOR = 512
 
 
 class Disk(apsw.VFS):
-    """The VFS; on_step is called before each write and each sync, as a place where power may fail.
+    """The VFS. on_step is called before each write and each sync, as a point where power may fail.
 
-    With fail_syncs it keeps nothing any more, and says so; room is how many bytes its files may still grow by.
+    With fail_syncs, syncs keep nothing and report failure; room is the number of bytes its files may still grow by.
     """
 
     def __init__(self, name: str) -> None:
@@ -35,10 +35,10 @@ class Disk(apsw.VFS):
         super().__init__(name, base="")
 
     def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:
-        if name is None:  # a file SQLite undoes a long statement from: of no transaction, and gone without power
+        if name is None:  # a statement journal: it belongs to no transaction and is lost without power
             return apsw.VFSFile("", None, flags)
         file = _File(self, name, flags)
-        if file.path not in self.synced:  # what was there before is on the disk
+        if file.path not in self.synced:  # content from before is on the disk
             self.synced[file.path] = Path(file.path).read_bytes()
         self.unsynced.setdefault(file.path, [])
         return file
@@ -49,7 +49,7 @@ class Disk(apsw.VFS):
         self.unsynced.pop(path, None)
 
     def cut(self, dice: random.Random, keeps: Sequence[float] = (0.0, 0.5, 0.9)) -> dict[str, bytes]:
-        """Return the files as they may be found once power is back; keep is how likely an unsynced write stays."""
+        """Return the files as they may be after a power cut; ``keeps`` are the probabilities of unsynced writes."""
         return {Path(path).name: self._left(path, dice, keeps) for path in self.synced if not path.endswith("-shm")}
 
     def _left(self, path: str, dice: random.Random, keeps: Sequence[float]) -> bytes:
@@ -116,7 +116,7 @@ class _Cursor:
         return self
 
     def _describe(self, cursor: apsw.Cursor, _text: str, _values: Any) -> bool:
-        """Note the columns while the statement is young: apsw forgets those of one without rows."""
+        """Store the columns early: apsw forgets those of a statement without rows."""
         columns = cursor.get_description()
         self.description = [(name, None, None, None, None, None, None) for name, _ in columns] or None
         return True
@@ -157,7 +157,7 @@ class _Connection:
         return self.cursor().execute(text, values)
 
     def create_function(self, *_args: Any, **_options: Any) -> None:
-        """Nothing here asks for one."""
+        """No-op: nothing here needs one."""
 
     def commit(self) -> None:
         if self.apsw.in_transaction:
@@ -185,7 +185,7 @@ def _as_sqlite(error: apsw.Error) -> sqlite3.Error:
 
 
 class Dialect(SQLiteDialect_pysqlite):
-    """sqlite+power:///path?disk=name: SQLite on a disk by its name."""
+    """The dialect sqlite+power:///path?disk=name: SQLite on the disk of that name."""
 
     driver = "power"
     supports_statement_cache = True

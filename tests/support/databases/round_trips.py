@@ -1,4 +1,4 @@
-"""A socket before PostgreSQL's own that counts what is asked there: every question whose answer somebody waits for."""
+"""A proxy socket before PostgreSQL's that counts round trips: requests whose response a client waits for."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 _SOCKET = ".s.PGSQL.5432"
 _LENGTH = 4
 _ASKS = (b"Q", b"S")
-"""A simple query, and the Sync at the end of an extended one, or of several that went together."""
+"""A simple query, and the Sync at the end of an extended query or a pipeline."""
 
 
 class Counted:
-    """What was asked since the last reset; ``said`` are the first words of every statement, BEGIN included."""
+    """Requests since the last reset; ``said`` holds the first words of every statement, BEGIN included."""
 
     def __init__(self) -> None:
         self.round_trips = 0
@@ -24,13 +24,13 @@ class Counted:
         self._gate = threading.Lock()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset the counts."""
         with self._gate:
             self.round_trips = 0
             self.said.clear()
 
     def note(self, kind: bytes, body: bytes) -> None:
-        """Take a message of a client in."""
+        """Record a message of a client."""
         with self._gate:
             self.round_trips += kind in _ASKS
             if kind == b"Q":
@@ -47,7 +47,7 @@ def _words(text: bytes) -> str:
 
 @contextmanager
 def counted(folder: Path, near: Path) -> Iterator[Counted]:
-    """Listen in ``near`` for the server whose socket lies in ``folder``, and counts, for the block."""
+    """Listen in ``near`` for the server whose socket is in ``folder``, and count, during the block."""
     counts = Counted()
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(near / _SOCKET))
@@ -76,7 +76,7 @@ def _answer(far: socket.socket, client: socket.socket) -> None:
 
 
 def _ask(client: socket.socket, far: socket.socket, counts: Counted) -> None:
-    data, kind_bytes = b"", 0  # the first message of a session has no kind
+    data, kind_bytes = b"", 0  # the first message of a session has no type byte
     with suppress(OSError):
         while more := client.recv(65_536):
             data += more

@@ -1,6 +1,6 @@
-"""Gives an empty SQLite database its schema at once: Alembic makes it once in a process, every other is written down.
+"""Fast schemas for empty SQLite databases: Alembic creates one per process, and all others are copied from it.
 
-A start over a file that is there already, an older one included, is Alembic's own as ever.
+A start over an existing file, also of an older version, still uses Alembic.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE
 
 
 def write_down_schemas() -> None:
-    """Make every Database of this process do so."""
+    """Make every Database of this process use the copied schema."""
     real = database.upgrade
 
     @functools.cache
@@ -49,7 +49,7 @@ def _quickly(
 
 
 def _statements(connection: Connection) -> list[tuple[str, tuple[Any, ...]]]:
-    """Return what makes a database like this one: its tables and indexes, and the rows its revisions put there."""
+    """Return the statements that recreate a database: its tables, indexes, and the rows its revisions inserted."""
     schema = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
     made: list[tuple[str, tuple[Any, ...]]] = [(text, ()) for (text,) in connection.exec_driver_sql(schema)]
     for (table,) in connection.exec_driver_sql(_TABLES).all():

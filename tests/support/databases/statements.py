@@ -1,4 +1,4 @@
-"""Shows a test the statements of a database, right before they run."""
+"""A hook on a database's statements just before they run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from phylactery_chassis.db import pending_statements, statements
 from sqlalchemy.engine import Connection, Engine
 
 See = Callable[[Connection, str, Any], None]
-"""Is shown a connection, a statement and its values."""
+"""Called with a connection, a statement and its values."""
 
 
 @contextmanager
 def watched(engine: Engine, see: See) -> Iterator[None]:
-    """Show what runs on an engine in the block: what goes past SQLAlchemy too, but for what waits on a server."""
+    """Call ``see`` for every statement on an engine during the block, also those that bypass SQLAlchemy.
+
+    Statements queued for a server are the exception.
+    """
     run = pending_statements.run_text
 
     def note(connection: Connection, _cursor: Any, statement: str, values: Any, *_rest: Any) -> None:

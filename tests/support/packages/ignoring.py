@@ -1,4 +1,4 @@
-"""Says what the repository's rules keep out of it."""
+"""The repository's .gitignore rules."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tests.support.packages.images import ROOT
 
 
 def keeps_out(path: str, folder: Path) -> bool:
-    """Return whether .gitignore keeps a path out, asked in an empty repository made in a folder.
+    """Return True if .gitignore excludes a path, checked in an empty repository created in a folder.
 
-    The tree under test may lie in no repository: unpacked from an archive, or copied by another account.
+    The tree under test may not be in a repository: unpacked from an archive, or copied by another account.
     """
     subprocess.run(["git", "init", "-q", folder], check=True)
     shutil.copy(ROOT / ".gitignore", folder)

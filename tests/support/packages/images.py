@@ -1,4 +1,4 @@
-"""The Dockerfile and the compose file as data: what an engine would make of them, without one."""
+"""The Dockerfile and the compose file as data, read without a container engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPOSE = ROOT / "docker-compose.yml"
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: its name, what it starts from, and its instructions."""
+    """One stage: its name, its base and its instructions."""
 
     name: str
     base: str
@@ -26,17 +26,17 @@ class Stage:
 
 @dataclass(frozen=True)
 class Image:
-    """A stage with the stages of this file below it, lowest first."""
+    """A stage with the stages of this file it is based on, lowest first."""
 
     stages: tuple[Stage, ...]
 
     def every(self, operation: str) -> list[str]:
-        """Return what follows each such instruction, in order."""
+        """Return the arguments of each such instruction, in order."""
         return [rest for stage in self.stages for name, rest in stage.instructions if name == operation]
 
     @property
     def env(self) -> dict[str, str]:
-        """Return the variables ENV sets."""
+        """Return the variables set by ENV."""
         return dict(pair.split("=", 1) for line in self.every("ENV") for pair in shlex.split(line))
 
 
@@ -58,7 +58,7 @@ def stages() -> dict[str, Stage]:
 
 
 def image(name: str) -> Image:
-    """Return a stage with those below it."""
+    """Return a stage with its base stages."""
     known, chain = stages(), []
     while name in known:
         chain.append(known[name])
@@ -73,5 +73,5 @@ def compose() -> dict[str, Any]:
 
 
 def resolved(text: str) -> str:
-    """Return a value as compose fills it in where no variable is set."""
+    """Return a value as compose interpolates it when no variable is set."""
     return re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", text)

@@ -1,4 +1,4 @@
-"""A package index on loopback that knows third parties alone, and remembers the names it was asked for."""
+"""A package index on loopback that only has third-party packages and records the requested names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
 
 
 def normalized(name: str) -> str:
-    """Return a project's name as an index spells it."""
+    """Return a project's name in the normalized form of an index."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -29,7 +29,7 @@ class PackageIndex:
         self.url = ""
 
     def page(self, project: str) -> bytes | None:
-        """Return the page of a project, None where the index does not have it, and note that it was asked for."""
+        """Record the request and return a project's page, None if the index does not have it."""
         self.asked.append(project)
         if project not in self.versions:
             return None
@@ -37,7 +37,7 @@ class PackageIndex:
         return f'<!DOCTYPE html><html><body><a href="/files/{file}">{file}</a></body></html>'.encode()
 
     def wheel(self, file: str) -> bytes:
-        """Return an empty wheel of the name and version in a file name."""
+        """Return an empty wheel for the name and version in a file name."""
         name, version = file.split("-")[:2]
         info, packed = f"{name}-{version}.dist-info", io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
@@ -47,14 +47,14 @@ class PackageIndex:
         return packed.getvalue()
 
     def answer(self, path: str) -> bytes | None:
-        """Return what a path holds."""
+        """Return the content of a path."""
         folder, _, rest = path.strip("/").partition("/")
         return self.page(normalized(rest)) if folder == "simple" else self.wheel(rest)
 
 
 @contextmanager
 def serving_index(constraints: Path) -> Iterator[PackageIndex]:
-    """Serve an index for the block."""
+    """Serve an index during the block."""
     index = PackageIndex(constraints)
 
     class Handler(BaseHTTPRequestHandler):
@@ -71,7 +71,7 @@ def serving_index(constraints: Path) -> Iterator[PackageIndex]:
                 self.wfile.write(body or b"")
 
         def log_message(self, *_: object) -> None:
-            """Say nothing: what was asked for is kept."""
+            """Log nothing: the requests are recorded."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         index.url = f"http://127.0.0.1:{server.server_address[1]}/simple"

@@ -1,4 +1,4 @@
-"""Wheels of our distributions, clean environments with one of them alone, and the programs in there."""
+"""Our distributions as wheels, and clean environments with a single one of them installed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNREACHABLE = (
 
 
 def uv(*arguments: str | Path, folder: Path = ROOT) -> None:
-    """Run uv. Skips the test when the package registry cannot be reached; raises AssertionError otherwise."""
+    """Run uv. Skip the test if the package registry is unreachable; raise AssertionError otherwise."""
     done = subprocess.run([UV, *arguments], cwd=folder, capture_output=True, text=True, check=False, env=_clean())
     if done.returncode and any(sign in done.stderr.lower() for sign in _UNREACHABLE):
         pytest.skip(f"the package registry cannot be reached: {done.stderr.strip().splitlines()[-1]}")
@@ -40,7 +40,7 @@ def uv(*arguments: str | Path, folder: Path = ROOT) -> None:
 
 
 def build_wheels(folder: Path) -> dict[str, Path]:
-    """Build every distribution as a release has it and return its wheel by name."""
+    """Build every distribution as for a release and return the wheels by name."""
     done = subprocess.run(
         ["make", "--silent", "wheels", f"OUT={folder}"],
         cwd=ROOT,
@@ -60,7 +60,7 @@ def files_in(wheel: Path) -> set[str]:
 
 
 def ours_needed(name: str, wheels: Mapping[str, Path]) -> set[str]:
-    """Return the distribution and those of ours it declares, directly or through another."""
+    """Return a distribution and our distributions it depends on, directly or indirectly."""
     found, todo = set(), [name]
     while todo:
         one = todo.pop()
@@ -72,24 +72,24 @@ def ours_needed(name: str, wheels: Mapping[str, Path]) -> set[str]:
 
 
 def declared(name: str, wheels: Mapping[str, Path]) -> list[str]:
-    """Return what a wheel says it needs."""
+    """Return a wheel's declared requirements."""
     return [str(needed) for needed in wheel_metadata(wheels[name]).get_all("Requires-Dist", [])]
 
 
 @dataclass(frozen=True)
 class Alone:
-    """An environment with one distribution and what it declares."""
+    """An environment with one distribution and its dependencies."""
 
     folder: Path
     elsewhere: Path
-    """The folder programs run in, so that nothing of the checkout is on their path."""
+    """The working folder of programs, so that nothing of the checkout is on their path."""
 
     def program(self, name: str) -> Path:
-        """Return an installed program."""
+        """Return the path of an installed program."""
         return self.folder / "bin" / name
 
     def run(self, *command: str | Path) -> str:
-        """Run an installed program and return what it printed. Raise AssertionError unless it ends with 0."""
+        """Run an installed program and return its output. Raise AssertionError unless it exits with 0."""
         done = subprocess.run(
             [self.program(str(command[0])), *command[1:]],
             cwd=self.elsewhere,
@@ -103,12 +103,12 @@ class Alone:
         return done.stdout
 
     def has(self, module: str) -> bool:
-        """Return whether a module can be imported there."""
+        """Return True if a module can be imported in the environment."""
         return self.run("python", "-c", f"import importlib.util as u; print(u.find_spec({module!r}))") != "None\n"
 
     @contextmanager
     def serving(self, service: str, **variables: str | Path | int) -> Iterator[str]:
-        """Run a service for the block and yield where it listens."""
+        """Run a service during the block and yield its address."""
         prefix, data = service.upper(), self.elsewhere / f"{service}-data"
         ready = data / "ready.json"
         ready.unlink(missing_ok=True)
@@ -135,7 +135,7 @@ class Alone:
 
 
 def install(name: str, wheels: Mapping[str, Path], folder: Path) -> Alone:
-    """Make a clean environment and install a distribution with those of ours it declares, and nothing else."""
+    """Create a clean environment with a distribution and those of ours it depends on, and nothing else."""
     alone = Alone(folder / "env", folder / "elsewhere")
     alone.elsewhere.mkdir(parents=True)
     uv("venv", "--quiet", "--python", sys.executable, alone.folder)
@@ -145,13 +145,13 @@ def install(name: str, wheels: Mapping[str, Path], folder: Path) -> Alone:
 
 
 def _clean() -> dict[str, str]:
-    """Return this environment without what would let the checkout or the running environment in."""
+    """Return this environment without variables that expose the checkout or the running environment."""
     foreign = ("PYTHON", "VIRTUAL_ENV", "AGENT_", "MEMORY_", "RISKGATE_")
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
 
 
 def wheel_metadata(wheel: Path) -> email.message.Message:
-    """Return what a wheel says of itself."""
+    """Return a wheel's metadata."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         return email.message_from_bytes(archive.read(name))

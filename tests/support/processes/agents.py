@@ -1,4 +1,4 @@
-"""More agents over the database of a stack's one, as processes of their own: the same folder, another port."""
+"""Further agent processes over a stack's agent database: the same folder, another port."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LIMIT_SECONDS = 90.0
 
 
 def wait_until(check: Callable[[], object], what: str) -> None:
-    """Wait until it is true. Raise AssertionError, which says what was waited for."""
+    """Wait until a condition holds. Raise AssertionError that names what was awaited."""
     limit = time.monotonic() + _LIMIT_SECONDS
     while not check():
         assert time.monotonic() < limit, f"{what} did not come about"
@@ -60,11 +60,11 @@ class OtherAgent(AbstractContextManager["OtherAgent"]):
         self.process.wait(_LIMIT_SECONDS)
 
     def stopped(self) -> bool:
-        """Return whether it stands still."""
+        """Return True if it is stopped (SIGSTOP)."""
         return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
     def go_on(self) -> None:
-        """Let one that stands still go on."""
+        """Continue a stopped agent."""
         self.process.send_signal(signal.SIGCONT)
 
     def _serves(self) -> bool:

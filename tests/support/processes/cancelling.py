@@ -1,4 +1,4 @@
-"""Cancels work at one of its suspensions, counted and not timed, so that every await of it can have its turn."""
+"""Cancellation at the n-th suspension of a coroutine, counted rather than timed, so that every await is covered."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ T = TypeVar("T")
 
 
 class Cut:
-    """Counts the suspensions of some work, those of the tasks it begins too, and cancels it at one of them.
+    """Counts the suspensions of some work, including those of tasks it starts, and cancels it at one of them.
 
-    That is what Task.cancel does of the task that awaits ``run``, exactly while the work stands at its ``at``-th
-    suspension, the first being 1; whatever it awaits there is cancelled as ever. With ``late`` that comes once what it
-    awaits has happened, before the work goes on with it: a commit stands, and nobody has heard of it.
+    It does what Task.cancel would do to the task that awaits ``run``, exactly while the work is at its ``at``-th
+    suspension, counted from 1; what it awaits there is cancelled as usual. With ``late`` the cancellation comes after
+    the awaited event happened but before the work resumes: for example, after a commit whose result was not yet
+    received.
     """
 
     def __init__(self, at: int, *, late: bool = False) -> None:
@@ -24,11 +25,11 @@ class Cut:
 
     @property
     def fired(self) -> bool:
-        """Return whether the work came as far as that."""
+        """Return True if the work reached that suspension."""
         return self._root is not None and self.seen >= self.at
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do the work in this task. Raise what it raises, CancelledError where it was cancelled."""
+        """Run the work in this task. Raise what it raises, or CancelledError if it was cancelled."""
         loop = asyncio.get_running_loop()
         if loop.get_task_factory() is not _task:
             assert loop.get_task_factory() is None, "another task factory would be lost"
@@ -43,7 +44,7 @@ class Cut:
             _CUT.reset(before)
 
     def suspended(self, waits_for: Any) -> None:
-        """Note one; what goes on after the work has ended counts no more."""
+        """Count a suspension; what runs after the work has ended no longer counts."""
         if self.done:
             return
         self.seen += 1
@@ -51,12 +52,12 @@ class Cut:
             return
         here = asyncio.current_task()
         if self._late and asyncio.isfuture(waits_for):
-            waits_for.add_done_callback(lambda _: self._cancel(here))  # before the task's own, which wakes it
+            waits_for.add_done_callback(lambda _: self._cancel(here))  # before the task's own callback, which wakes it
         else:
             self._cancel(None)
 
     def _cancel(self, here: asyncio.Task[Any] | None) -> None:
-        """Cancel the work, and where it stands: that would go on before it hears of it."""
+        """Cancel the work, and the task it is suspended in, which would otherwise resume first."""
         if self.done:
             return
         for task in {self._root, here} - {None}:
@@ -65,7 +66,7 @@ class Cut:
 
 
 class _Counted(Coroutine[Any, Any, Any]):
-    """Is a coroutine that tells of each of its suspensions."""
+    """A coroutine that reports each of its suspensions."""
 
     def __init__(self, work: Coroutine[Any, Any, Any], cut: Cut) -> None:
         self._work, self._cut = work, cut
@@ -94,11 +95,11 @@ class _Counted(Coroutine[Any, Any, Any]):
 
 
 _CUT: ContextVar[Cut | None] = ContextVar("cut", default=None)
-"""Whose work this is: a task has the context of whoever began it."""
+"""The current Cut: a task inherits the context of the code that started it."""
 
 
 def _task(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
-    """Make every task of a loop; one that counted work begins is counted with it."""
+    """Task factory of a loop; a task started by counted work is counted too."""
     context = options.get("context")
     cut = _CUT.get() if context is None else context.get(_CUT)
     counted = work if cut is None or cut.done else _Counted(work, cut)

@@ -1,4 +1,4 @@
-"""Runs a command of ours many times over: each run is a fork of a process that has imported it already."""
+"""Repeated command runs: each run forks a process that has already imported the command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS = 60
 
 @dataclass(frozen=True)
 class Finished:
-    """How a run ended, and what it printed."""
+    """The exit code and output of a run."""
 
     returncode: int
     stdout: str
@@ -24,7 +24,7 @@ class Finished:
 
 
 def run(module: str, *words: str, environment: Mapping[str, str]) -> Finished:
-    """Run `python -m module` with these words and this environment, without a terminal."""
+    """Run `python -m module` with these arguments and this environment, without a terminal."""
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         program = Forked(module, words, environment, out=out, err=err)
@@ -37,10 +37,10 @@ def run(module: str, *words: str, environment: Mapping[str, str]) -> Finished:
 
 
 def run_phylactery(*words: str) -> Finished:
-    """Run `phylactery` with these words and the environment of the test."""
+    """Run `phylactery` with these arguments and the test's environment."""
     return run("-c", "from phylactery_cli.main import app; app(prog_name='phylactery')", *words, environment=os.environ)
 
 
 def run_riskgate(*words: str, environment: Mapping[str, str]) -> Finished:
-    """Run `riskgate` with these words."""
+    """Run `riskgate` with these arguments."""
     return run("phylactery_riskgate.cli", *words, environment=environment)

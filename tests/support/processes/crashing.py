@@ -1,4 +1,4 @@
-"""Starts a service that kills itself with SIGKILL, or stops itself, at one numbered crash point of docs/effects.md.
+"""A service that kills or stops itself at a numbered crash point of docs/effects.md.
 
 The service's own program runs unchanged; only this module, which no distribution ships, installs the hook.
 """
@@ -15,8 +15,8 @@ from phylactery_chassis.util import crashpoints
 def main() -> None:
     """Read CRASH_SERVICE (agent, riskgate, memory) and CRASH_AT, then run the service.
 
-    CRASH_AT is a crash point, agent.7, or its n-th time, agent.5#2, or one after another, agent.claim#2>agent.write#3.
-    CRASH_SIGNAL names another signal, SIGSTOP.
+    CRASH_AT is a crash point (agent.7), its n-th occurrence (agent.5#2), or a sequence of points
+    (agent.claim#2>agent.write#3). CRASH_SIGNAL replaces SIGKILL by another signal, such as SIGSTOP.
     """
     number = signal.Signals[os.environ.get("CRASH_SIGNAL", "SIGKILL")]
     wanted = [name for step in os.environ["CRASH_AT"].split(">") for name in _times(step)]

@@ -1,4 +1,4 @@
-"""One model call of a run in a process of its own, which kills itself with SIGKILL where it is told to.
+"""A single model call of a run in its own process, which kills itself with SIGKILL at a crash point.
 
 python -m tests.support.processes.dying_model_call DATABASE_URL ENDPOINT_URL HOLDER CRASH_POINT
 """
@@ -20,7 +20,7 @@ from tests.support.agent.stores import T1, open_stores
 
 
 async def main(database: str, endpoint: str, holder: str, crash_at: str) -> None:
-    """Claim the waiting turn, asks; ends well only where no such point is reached."""
+    """Claim the waiting turn and call the model; return only if the crash point is not reached."""
 
     def die(name: str) -> None:
         if name == crash_at:

@@ -1,4 +1,4 @@
-"""Starts our programs as processes of their own, each a fork of one that has imported them: that is most of a start."""
+"""Programs started as forks of a process that has imported them, which saves most of the start time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORKS.set_forkserver_preload(
 
 
 class Forked:
-    """A running program, with what subprocess.Popen answers about one."""
+    """A running program with the interface of subprocess.Popen."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class Forked:
         out: Path = _NOWHERE,
         err: Path = _NOWHERE,
     ) -> None:
-        """Start `python -m module words` with this environment and no other; out and err are appended to.
+        """Start `python -m module words` with exactly this environment; out and err are appended to.
 
-        The module -c is a program's text, the first of the words.
+        If the module is -c, the first word is the program text.
         """
         self.args = [module, *map(str, words)]
         self._process = _FORKS.Process(
@@ -52,15 +52,15 @@ class Forked:
 
     @property
     def returncode(self) -> int | None:
-        """Return the exit code, or minus the signal's number; None while it runs."""
+        """Return the exit code, or the negated signal number; None while it runs."""
         return self._process.exitcode
 
     def poll(self) -> int | None:
-        """Return the same."""
+        """Return the exit code, None while it runs."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end, timeout seconds at most. Raise TimeoutExpired."""
+        """Wait for the end, at most ``timeout`` seconds. Raise TimeoutExpired."""
         self._process.join(timeout)
         code = self._process.exitcode
         if code is None:
@@ -68,21 +68,21 @@ class Forked:
         return code
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
+        """Send a signal, unless the program has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Send SIGTERM."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Send SIGKILL, which leaves no time to clean up."""
         self.send_signal(signal.SIGKILL)
 
 
 def _become(words: list[str], environment: dict[str, str], out: str, err: str) -> None:
-    """Make this process what Python would have made of the words."""
+    """Turn this process into what Python would have started for the words."""
     os.setsid()
     os.environ.clear()
     os.environ.update(environment)
@@ -95,7 +95,7 @@ def _become(words: list[str], environment: dict[str, str], out: str, err: str) -
         os.fdopen(number, mode, encoding="utf-8") for number, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
     for imported in [name for name in sys.modules if name.endswith(".__main__")]:
-        del sys.modules[imported]  # one of them is to be run now
+        del sys.modules[imported]  # it is about to be run as the main module
     try:
         if words[0] == "-c":
             sys.argv = ["-c", *words[2:]]

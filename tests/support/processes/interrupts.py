@@ -1,4 +1,4 @@
-"""Starts programs that an interrupt reaches, wherever the tests themselves were started."""
+"""Starting programs so that SIGINT reaches them, wherever the tests themselves were started."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """A program that is started in here is interrupted by SIGINT, as at a person's terminal.
+    """Ensure that programs started in the block are interrupted by SIGINT, as at a terminal.
 
-    A background job of a script begins with ignored interrupts, and hands them down; a handler is not handed down.
+    A background job of a script starts with SIGINT ignored and passes that on; a signal handler is not inherited.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

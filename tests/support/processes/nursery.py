@@ -1,4 +1,4 @@
-"""Starts a service's real processes cheaply, for tests that kill many: its modules are imported once, then forked."""
+"""Cheap real service processes for tests that kill many: modules are imported once, then the process forks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ROOT = Path(__file__).resolve().parents[3]
 
 
 class Nursery:
-    """Gives birth to processes of one service and ends them."""
+    """Starts and ends processes of one service."""
 
     def __init__(self, service: str) -> None:
-        """Take the service's name: agent, riskgate, memory."""
+        """``service`` is agent, riskgate or memory."""
         self._service = service
         self._parent: Any = None
 
@@ -31,7 +31,7 @@ class Nursery:
             self._service,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # a process with threads is not forked
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # a process with threads cannot be forked safely
             cwd=_ROOT,
         )
         return self
@@ -41,15 +41,15 @@ class Nursery:
         assert await self._parent.wait() == 0
 
     async def start(self, environment: Mapping[str, str]) -> int:
-        """Start a process with more variables and return its pid."""
+        """Start a process with additional variables and return its pid."""
         return await self._ask({"start": dict(environment)})
 
     async def end(self, pid: int, number: int) -> int:
-        """Send a process a signal, wait until it is gone, and return its exit code, or minus the signal's number."""
+        """Signal a process, wait for it, and return its exit code, or the negated signal number."""
         return await self._ask({"end": pid, "signal": number})
 
     async def ended(self, pid: int) -> bool:
-        """Return whether a process is gone already."""
+        """Return True if a process has ended."""
         return bool(await self._ask({"ended": pid}))
 
     async def _ask(self, what: dict[str, Any]) -> int:
@@ -63,7 +63,7 @@ def _fork(run: Any, environment: Mapping[str, str]) -> int:
         return pid
     os.environ.update(environment)
     nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)  # or a killed nursery's children would hold the pipes of the test
+    os.dup2(nothing, 0)  # otherwise a killed nursery's children would hold the pipes of the test
     os.dup2(nothing, 1)
     code = 1
     try:
@@ -77,7 +77,7 @@ def _fork(run: Any, environment: Mapping[str, str]) -> int:
 
 
 def main() -> None:
-    """Import the service, then start and end what each line of standard input asks for, until there is none."""
+    """Import the service, then start and end processes as each line of standard input requests."""
     run = importlib.import_module(f"phylactery_{sys.argv.pop()}.__main__").main
     alive: set[int] = set()
     for line in sys.stdin:

@@ -1,4 +1,4 @@
-"""Ports for services that end and come back: below those the system hands out, so that nobody takes one."""
+"""Ports for services that stop and restart: below the ephemeral range, so that no other process takes one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import socket
 
 _FIRST, _END = 10_000, 32_000
-"""Linux hands out 32768 and above for port 0 and for the near end of a connection."""
+"""Linux assigns ports from 32768 for port 0 and for outgoing connections."""
 _numbers = itertools.count(os.getpid() * 997)
 
 
 def lasting_port() -> int:
-    """Return a port of loopback that nobody listens at and no other call of this process answers."""
+    """Return a free loopback port that no other call of this process returns."""
     for number in itertools.islice(_numbers, _END - _FIRST):
         port = _FIRST + number % (_END - _FIRST)
         with socket.socket() as probe:

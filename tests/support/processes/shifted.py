@@ -1,4 +1,4 @@
-"""Starts a service whose clock a file moves: CLOCK_SHIFT_FILE holds the seconds it is wrong by, and may change."""
+"""A service whose clock is shifted by the seconds in the file CLOCK_SHIFT_FILE, which may change at any time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from phylactery_chassis.util.clock import MICROSECONDS, SystemClock
 
 
 def main() -> None:
-    """Run the service that CLOCK_SERVICE names."""
+    """Run the service named by CLOCK_SERVICE."""
     shift = Path(os.environ["CLOCK_SHIFT_FILE"])
     SystemClock.now_us = lambda _self: time.time_ns() // 1_000 + int(shift.read_text() or 0) * MICROSECONDS  # type: ignore[method-assign]
     runpy.run_module(f"phylactery_{os.environ['CLOCK_SERVICE']}", run_name="__main__", alter_sys=True)

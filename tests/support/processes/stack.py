@@ -1,4 +1,4 @@
-"""What end-to-end tests share: a person talking to the real services, and a stack that dies where it is told."""
+"""End-to-end helpers: a person talking to the real services, and a stack that crashes at chosen points."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tests.support.processes.forks import Forked
 from tests.support.processes.ports import lasting_port
 
 FREE_PORTS = {"agent": 0, "riskgate": 0, "memory": 0}
-"""For services that do not come back once they ended."""
+"""Ports for services that are not restarted."""
 _LIMIT_SECONDS = 60.0
 
 
 def lasting_ports() -> dict[str, int]:
-    """Return ports for services that end and come back."""
+    """Return ports for services that stop and restart."""
     return {name: lasting_port() for name in FREE_PORTS}
 
 
 class ForkedStack(Stack):
-    """A stack whose processes are forks of one that has imported the services: a start takes a fraction of its time."""
+    """A stack of forked processes with the services already imported, which start in a fraction of the time."""
 
     def _begin(self, module: str, env: Mapping[str, str], out: BinaryIO) -> subprocess.Popen[bytes]:
         log = Path(out.name)
@@ -44,7 +44,7 @@ def crash_at(stack: Stack, service: str, point: str) -> None:
 
 
 def relaunch(stack: Stack, service: str) -> None:
-    """Start a dead service again, as it is shipped, on the port it had."""
+    """Restart a dead service, without a crash point, on its old port."""
     stack.modules = {name: module for name, module in stack.modules.items() if name != service}
     env = {**stack.extra_env.get(service, {}), f"{service.upper()}_PORT": str(stack.processes[service].port)}
     stack.extra_env = {**stack.extra_env, service: env}
@@ -53,12 +53,12 @@ def relaunch(stack: Stack, service: str) -> None:
 
 
 def await_death(stack: Stack, service: str) -> None:
-    """Wait until a service has killed itself. Raise AssertionError when it did not."""
+    """Wait until a service has killed itself. Raise AssertionError if it did not."""
     assert stack.processes[service].process.wait(_LIMIT_SECONDS) == -9, f"{service} did not die by SIGKILL"
 
 
 class Person:
-    """A person in one thread, over gRPC, with request ids of their own."""
+    """A person in one thread, over gRPC, with their own request ids."""
 
     _numbers = itertools.count(1)
 
@@ -75,18 +75,18 @@ class Person:
             channel.close()
 
     def channel(self, service: str) -> grpc.Channel:
-        """Open a channel to a service as it is reachable now."""
+        """Open a channel to a service at its current address."""
         self._channels.append(grpc.insecure_channel(self.stack.target(service)))
         return self._channels[-1]
 
     def new_request_id(self) -> str:
-        """Return a request id nobody used."""
+        """Return a new request id."""
         return f"request-{next(self._numbers):06d}"
 
     def say(
         self, text: str, *, request_id: str = "", timeout: float = 60, shown: Mapping[str, str] | None = None
     ) -> chat_pb2.SendMessageResponse:
-        """Say something and wait for the answer; shown has the hashes of the approvals that were shown, by id."""
+        """Send a message and wait for the response; ``shown`` maps ids of shown approvals to their hashes."""
         request = chat_pb2.SendMessageRequest(
             request_id=request_id or self.new_request_id(),
             thread_id=self.thread,
@@ -100,7 +100,7 @@ class Person:
         return stub.SendMessage(request, metadata=self.metadata, timeout=timeout)
 
     def say_and_lose(self, text: str, request_id: str, *, shown: Mapping[str, str] | None = None) -> grpc.RpcError:
-        """Say something to an agent that dies meanwhile, and return the error the client saw."""
+        """Send a message to an agent that dies meanwhile, and return the client's error."""
         try:
             answer = self.say(text, request_id=request_id, shown=shown)
         except grpc.RpcError as error:
@@ -108,7 +108,7 @@ class Person:
         raise AssertionError(f"the agent answered instead of dying: {answer.run.reason}")
 
     def events(self, text: str, *, request_id: str = "") -> list[event_pb2.Event]:
-        """Say something and collect the turn's events."""
+        """Send a message and collect the turn's events."""
         request = chat_pb2.StreamMessageRequest(
             request_id=request_id or self.new_request_id(), thread_id=self.thread, text=text
         )
@@ -116,7 +116,7 @@ class Person:
         return [answer.event for answer in stub.StreamMessage(request, metadata=self.metadata, timeout=60)]
 
     def standing(self) -> chat_pb2.Thread:
-        """Return where the thread stands."""
+        """Return the thread's state."""
         stub = chat_pb2_grpc.ChatServiceStub(self.channel("agent"))
         return stub.GetThread(
             chat_pb2.GetThreadRequest(thread_id=self.thread), metadata=self.metadata, timeout=60
@@ -128,7 +128,7 @@ class Person:
         return stub.GetRun(run_pb2.GetRunRequest(run_id=run_id), metadata=self.metadata, timeout=60).run
 
     def await_status(self, *wanted: event_pb2.RunStatus.ValueType) -> chat_pb2.Thread:
-        """Wait until the thread's last run has one of the statuses. Raise AssertionError when it never has."""
+        """Wait until the thread's last run has one of the statuses. Raise AssertionError if it never does."""
         limit = time.monotonic() + _LIMIT_SECONDS
         while time.monotonic() < limit:
             thread = self.standing()
@@ -139,7 +139,7 @@ class Person:
 
     @property
     def approvals(self) -> approval_pb2_grpc.ApprovalServiceStub:
-        """RiskGate itself, asked directly as this person."""
+        """The stub of RiskGate's approvals, called directly as this person."""
         return approval_pb2_grpc.ApprovalServiceStub(self.channel("riskgate"))
 
     def approval(self, approval_id: str) -> types_pb2.Approval:
@@ -149,16 +149,16 @@ class Person:
 
 
 def yes(answer: chat_pb2.SendMessageResponse) -> str:
-    """Return what the person types to approve what the answer asks."""
+    """Return what the person types to approve the requested approval."""
     return f"APROBAR {answer.pending_approval.approval_id} {answer.pending_approval.code}"
 
 
 def sandbox(stack: Stack) -> Path:
-    """Return the folder the agent's files lie in."""
+    """Return the folder of the agent's files."""
     return stack.sandbox
 
 
 def lines(stack: Stack, name: str = "log.txt") -> list[str]:
-    """Return the lines of a file the agent writes: one line is one effect."""
+    """Return the lines of a file the agent writes: one line per effect."""
     path = sandbox(stack) / name
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []

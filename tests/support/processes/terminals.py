@@ -1,4 +1,4 @@
-"""The command as a person sees it: in a pseudo-terminal."""
+"""The command in a pseudo-terminal, as a person sees it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from pathlib import Path
 from tests.support.processes.interrupts import interruptible
 
 _LEADS = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-"""Becomes a command whose own terminal it is.
-
-pty.fork() would fork this process with all of gRPC's threads, whose fork handlers now and then wait for ever.
-"""
+"""Replaces itself by a command that controls the terminal."""
 COMMAND = str(Path(sys.executable).with_name("phylactery"))
 
 
 class Terminal:
-    """A pseudo-terminal with the command in it."""
+    """A pseudo-terminal that runs the command."""
 
     def __init__(self, *arguments: str, env: dict[str, str]) -> None:
         terminal = {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "120"}
@@ -41,7 +38,7 @@ class Terminal:
         self.seen = ""
 
     def expect(self, pattern: str, seconds: float = 120) -> str:
-        """Read until the pattern is seen in what is new; return it."""
+        """Read until new output matches the pattern; return it."""
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
             if found := re.search(pattern, self.seen, re.DOTALL):
@@ -55,7 +52,7 @@ class Terminal:
         raise AssertionError(f"{pattern!r} was not seen in:\n{self.seen[-3_000:]}")
 
     def type(self, text: str) -> None:
-        """Type a line and end it."""
+        """Type a line and press Enter."""
         os.write(self.fd, text.encode() + b"\r")
 
     def exit_code(self) -> int:

@@ -1,5 +1,7 @@
-"""A bundle for tests of approvals: the default one, in which every write is asked about, however clearly it was asked
-for. Only the user's own memory keeps what it is told, as ever."""
+"""The default bundle changed for approval tests: every write needs an approval, however clearly it was requested.
+
+Only writes to the user's own memory need none.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ unless { context.approved.contains(Class::"self") };
 
 
 def asks_first(folder: Path) -> Path:
-    """Write the bundle into a folder, where it is not there already, and return the folder."""
+    """Write the bundle into a folder unless it exists, and return the folder."""
     if not folder.exists():
         shutil.copytree(default_bundle_folder(), folder, ignore=shutil.ignore_patterns("tests"))
         (folder / "policies" / "ask_first.cedar").write_text(_ASK_FIRST, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes policy bundles for tests, each as small as its test needs."""
+"""Minimal policy bundles for tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALLOW_ALL = '@id("allow") @title("Everything") permit (principal, action, resour
 def tool(
     name: str, properties: dict[str, Any] | None = None, *, required: tuple[str, ...] = (), **entry: Any
 ) -> dict[str, Any]:
-    """One catalog entry, a low-risk read unless it says otherwise."""
+    """Return a catalog entry, by default a low-risk read."""
     schema = {
         "type": "object",
         "properties": properties or {},
@@ -36,14 +36,14 @@ def tool(
 
 
 def policy(policy_id: str, statement: str) -> str:
-    """One policy with its annotations."""
+    """Return a policy with its annotations."""
     return f'@id("{policy_id}") @title("Title of {policy_id}")\n{statement}\n'
 
 
 def write_bundle(
     folder: Path, tools: list[dict[str, Any]], policies: str, *, settings: dict[str, Any] | None = None, **files: Any
 ) -> Path:
-    """Write a bundle; JSON is YAML, so its files are written as JSON."""
+    """Write a bundle; JSON is a subset of YAML, so its files are written as JSON."""
     (folder / "policies").mkdir(parents=True, exist_ok=True)
     (folder / "riskgate.yaml").write_text(json.dumps(settings or SETTINGS))
     (folder / "tools.yaml").write_text(json.dumps({"tools": tools}))
@@ -62,7 +62,7 @@ def bundle_of(folder: Path, tools: list[dict[str, Any]], policies: str, **files:
 
 
 def decide(engine: DecisionEngine, name: str, arguments: dict[str, Any] | str, **options: Any) -> Verdict:
-    """Ask for one decision, as Ana of Acme unless told otherwise."""
+    """Return one decision, by default for Ana of Acme."""
     caller = options.pop("caller", Caller("ana", "acme"))
     site = options.pop("site", CallSite("thread-1", "run-1"))
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)

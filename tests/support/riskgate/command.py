@@ -1,4 +1,4 @@
-"""The command `riskgate`, run where the tests run."""
+"""The `riskgate` command, run in the test process."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def run(*words: object, given: str | bytes | None = None, env: dict[str, str] | 
 
 
 def answered(*words: object, given: str | bytes | None = None) -> dict[str, Any]:
-    """Run a command that prints JSON, and return that."""
+    """Run a command that prints JSON and return the parsed output."""
     answer: dict[str, Any] = json.loads(run(*words, "--json", given=given).stdout)
     return answer

@@ -1,4 +1,4 @@
-"""Makes numbers that are right, and numbers that only look so: seeded, so that every run has the same."""
+"""Valid and invalid numbers for inspection tests, generated from a seed so that every run has the same."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ NOISE: tuple[Callable[[Chooser], str], ...] = (
     _price,
     iban,
 )
-"""Everything that looks like a card or an identity number now and then."""
+"""Everything that can look like a card or an identity number."""
 
 
 PROSE = [

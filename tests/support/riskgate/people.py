@@ -1,4 +1,4 @@
-"""Who calls RiskGate in tests, and how: everybody with a token, the calls they make, and refusals decoded."""
+"""Callers of RiskGate in tests: users with tokens, their calls, and decoded refusals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WRITE = '{"path":"notes.txt","content":"sesame-open"}'
 
 
 def tool_call(tool: str = "write_file", arguments: str = WRITE, call_id: str = "c1", **more: str) -> types_pb2.ToolCall:
-    """Make a proposed call; by default the same write every time."""
+    """Return a proposed call, by default always the same write."""
     return types_pb2.ToolCall(tool=tool, tool_call_id=call_id, arguments_json=arguments, **more)
 
 
@@ -55,7 +55,7 @@ def _target(scope: str, name: str, tenant: str) -> control_pb2.FreezeTarget:
 
 
 class Person:
-    """Calls as one identity; through names the end user a delegate speaks for."""
+    """Calls as one identity; ``through`` names the end user of a delegate."""
 
     def __init__(self, channel: aio.Channel, name: str, through: str = "", tenant: str = "acme") -> None:
         metadata = [("authorization", f"Bearer token-of-{name}")]
@@ -135,7 +135,7 @@ class Person:
     async def begin(
         self, words: str = "hola", *, request: str = "request-1", thread: str = "t1", continues: str = ""
     ) -> str:
-        """Open a task and return its id."""
+        """Begin a task and return its id."""
         asked = task_pb2.BeginTaskRequest(
             request_id=request, thread_id=thread, words=words, continues_task_id=continues
         )
@@ -144,12 +144,12 @@ class Person:
     async def observe(
         self, task_id: str, call_id: str = "c1", *, tool: str = "read_file", **more: Any
     ) -> task_pb2.ObserveResponse:
-        """Show a result, by default of a file that was read."""
+        """Report a tool result, by default of a file that was read."""
         asked = task_pb2.ObserveRequest(task_id=task_id, tool_call_id=call_id, tool=tool, **more)
         return await self.tasks.Observe(asked, metadata=self.metadata, timeout=60)
 
     async def end_task(self, task_id: str, *, keep: int = 0) -> None:
-        """End a task; others may go on from it for ``keep`` seconds."""
+        """End a task; for ``keep`` seconds others may continue it."""
         request = task_pb2.EndTaskRequest(task_id=task_id, keep=Duration(seconds=keep) if keep else None)
         await self.tasks.EndTask(request, metadata=self.metadata, timeout=60)
 
@@ -161,12 +161,12 @@ class Person:
         return await self.control.Freeze(request, metadata=self.metadata, timeout=60)
 
     async def unfreeze(self, scope: str, name: str = "", *, tenant: str = "") -> control_pb2.UnfreezeResponse:
-        """Lift what freeze froze."""
+        """Remove a freeze."""
         request = control_pb2.UnfreezeRequest(target=_target(scope, name, tenant))
         return await self.control.Unfreeze(request, metadata=self.metadata, timeout=60)
 
     async def freezes(self) -> list[control_pb2.Freeze]:
-        """Return what is frozen, as this person may see it."""
+        """Return the freezes visible to this person."""
         request = control_pb2.ListFreezesRequest()
         return list((await self.control.ListFreezes(request, metadata=self.metadata, timeout=60)).freezes)
 
@@ -179,10 +179,10 @@ class Person:
         return await self.keys.ListKeys(key_pb2.ListKeysRequest(), metadata=self.metadata, timeout=60)
 
     async def approved(self, call: types_pb2.ToolCall | None = None, **place: str) -> types_pb2.Approval:
-        """Propose, and return the approval once its requester approved it."""
+        """Propose a call and return its approval, approved by the requester."""
         return await self.approve((await self.evaluate(call, **place)).approval)
 
     async def permitted(self, call: types_pb2.ToolCall | None = None, **place: str) -> riskgate_pb2.EvaluateResponse:
-        """Propose, approve, and return the decision that holds the permit."""
+        """Propose and approve a call, and return the decision that holds the permit."""
         approval = await self.approved(call, **place)
         return await self.evaluate(call, approval=approval.id, **place)

@@ -1,4 +1,4 @@
-"""RiskGates in processes of their own over one database, and what they left in it."""
+"""Several RiskGate processes over one database, and the rows they left."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.support.processes.forks import Forked
 
 
 class Rival:
-    """A RiskGate in a process of its own."""
+    """A RiskGate process."""
 
     def __init__(self, name: str, folder: Path, bundle: Path, database: str, crash_at: str = "") -> None:
-        """Start it; database is a URL, empty for the SQLite file of the folder."""
+        """Start the process; ``database`` is a URL, empty for the folder's SQLite file."""
         self.ready = folder / f"{name}.json"
         environment = os.environ | {
             "RISKGATE_DATA_DIR": str(folder),
@@ -35,7 +35,7 @@ class Rival:
         self.process = Forked("tests.support.processes.crashing", environment=environment)
 
     async def connect(self) -> None:
-        """Wait until it serves, and open a channel to it."""
+        """Wait until it serves, and open a channel."""
         deadline = time.monotonic() + 60
         while not self.ready.exists():
             assert self.process.poll() is None, "the service ended before it served"
@@ -45,7 +45,7 @@ class Rival:
         self.channel = aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.enable_retries", 0)])
 
     async def stop(self) -> None:
-        """End it, unless it has ended."""
+        """Stop the process, unless it has ended."""
         await self.channel.close()
         if self.process.poll() is None:
             self.process.terminate()
@@ -53,7 +53,7 @@ class Rival:
 
 
 def rows_of(folder: Path, url: str, table: str) -> int:
-    """Return how many rows a table has."""
+    """Return the number of rows of a table."""
     engine = sa.create_engine(url or f"sqlite:///{folder}/riskgate.db")
     with engine.connect() as connection:
         count = int(connection.execute(sa.text(f"SELECT count(*) FROM {table}")).scalar_one())
@@ -62,6 +62,6 @@ def rows_of(folder: Path, url: str, table: str) -> int:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why a call was refused."""
+    """Return the reason of a refused call."""
     assert isinstance(error, aio.AioRpcError)
     return refusal_of(error).reason

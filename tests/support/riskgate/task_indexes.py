@@ -1,4 +1,4 @@
-"""What an index of a task was built of, for tests of where it comes from; what it tells has tests of its own."""
+"""The sources of a task's index, for tests of its contents; its look-ups have separate tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from phylactery_riskgate.domain.intent.index import TaskIndex
 
 
 def calls_in(index: TaskIndex) -> list[str]:
-    """Return the tool calls whose results are in an index, in the order they were shown."""
+    """Return the tool calls whose results are in an index, in order of their reports."""
     return [str(piece["call"]) for piece in index._pieces if piece["k"] == "result"]
 
 

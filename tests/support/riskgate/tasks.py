@@ -1,4 +1,4 @@
-"""A bundle whose tools are asked for, and what a user says and is answered, for tests of decisions with a task."""
+"""Fixtures for decisions with a task: a bundle whose tools must be requested, user messages and tool results."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import yaml
 IBAN = "ES9121000418450200051332"
 KNOWN = "bob@acme.es"
 ASKED = f"Send money to {KNOWN}"
-"""Asks clearly for a transfer, to somebody the user names."""
+"""A clear request for a transfer to a recipient that the user names."""
 UNASKED = "What is the weather like in Lima?"
 BOOK = json.dumps([{"name": "Bob Stone", "iban": IBAN}, {"name": "Eva Lind", "iban": "DE89370400440532013000"}])
-"""What the contacts answer: whose account an IBAN is."""
+"""The result of the contacts tool: the owner of each IBAN."""
 
 _PROPERTIES = {"to": {"type": "string"}, "note": {"type": "string"}, "pin": {"type": "string"}}
 
@@ -54,14 +54,14 @@ TOOLS = [
 
 
 def with_tasks(bundle: Path, *, without: tuple[str, ...] = ()) -> Path:
-    """Add the tools to a bundle's catalog, without some of their entries."""
+    """Add the task tools to a bundle's catalog, without some of their entries."""
     path = bundle / "tools.yaml"
     catalog = yaml.safe_load(path.read_text())
     catalog["tools"] += [{name: value for name, value in one.items() if name not in without} for one in TOOLS]
-    path.write_text(json.dumps(catalog))  # JSON is YAML, and has no aliases
+    path.write_text(json.dumps(catalog))  # JSON is a subset of YAML and has no aliases
     return bundle
 
 
 def arguments(to: str = KNOWN, **more: str) -> str:
-    """Write the arguments of a transfer."""
+    """Return the arguments of a transfer as JSON."""
     return json.dumps({"to": to, **more})

@@ -1,4 +1,4 @@
-"""A witness (C2SP tlog-witness) on loopback: it remembers the head it saw last of each log, and cosigns what grows."""
+"""A witness (C2SP tlog-witness) on loopback: it remembers the last head of each log and cosigns consistent growth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from phylactery_riskgate.audit.merkle import EMPTY_ROOT, verify_consistency
 
 
 class WitnessServer:
-    """The witness: its vkey, its address, and what it was asked."""
+    """The witness: its vkey, its address, and the requests it received."""
 
     def __init__(self, name: str, trusted: list[bytes]) -> None:
         self.name, self.trusted = name, trusted
@@ -27,7 +27,7 @@ class WitnessServer:
         self._one = threading.Lock()
 
     def add_checkpoint(self, body: str) -> tuple[int, str, str]:
-        """Return status, content type and body, as the specification says."""
+        """Return status, content type and body as specified."""
         with self._one:
             self.asked.append(body)
             head, _, note = body.partition("\n\n")
@@ -62,7 +62,7 @@ class WitnessServer:
 
 @contextmanager
 def serving(witness: WitnessServer) -> Iterator[WitnessServer]:
-    """Serve it as long as the block runs."""
+    """Serve the witness during the block."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -78,7 +78,7 @@ def serving(witness: WitnessServer) -> Iterator[WitnessServer]:
             self.wfile.write(data)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -1,4 +1,4 @@
-"""A certificate for a test's own server: signed by itself, and so its own authority."""
+"""A self-signed certificate for a test's server, which is its own authority."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 def serving_context(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
-    """Return the context of a server of that name, and the file whoever trusts it reads."""
+    """Return the server's context for that name, and the certificate file that clients trust."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""An OTLP collector on loopback that keeps what it gets."""
+"""An OTLP collector on loopback that keeps what it receives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 
 class Collector(trace_service_pb2_grpc.TraceServiceServicer, metrics_service_pb2_grpc.MetricsServiceServicer):
-    """Spans as they came; of each metric what was told last; and every byte, to look for what must not be in it."""
+    """The received spans, the last value of each metric, and all bytes, for checks of what must not be in them."""
 
     def __init__(self) -> None:
         self.spans: list[Any] = []
@@ -25,7 +25,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer, metrics_service_pb2
         self._lock = threading.Lock()
 
     def Export(self, request: Any, _context: Any) -> Any:
-        """Take spans or metrics."""
+        """Receive spans or metrics."""
         with self._lock:
             self.raw += request.SerializeToString()
             if isinstance(request, trace_service_pb2.ExportTraceServiceRequest):
@@ -35,7 +35,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer, metrics_service_pb2
             return metrics_service_pb2.ExportMetricsServiceResponse()
 
     def points(self, name: str) -> dict[frozenset[tuple[str, str]], Any]:
-        """Return a metric's newest values by their attributes: a number, or of a histogram its count and sum."""
+        """Return a metric's latest values by attributes: a number, or a histogram's count and sum."""
         metric = self.metrics.get(name)
         if metric is None:
             return {}
@@ -50,7 +50,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer, metrics_service_pb2
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """Serve a collector for the block."""
+    """Serve a collector during the block."""
     server, servicer = grpc.server(ThreadPoolExecutor(2)), Collector()
     trace_service_pb2_grpc.add_TraceServiceServicer_to_server(servicer, server)
     metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(servicer, server)

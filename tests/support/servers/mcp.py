@@ -1,4 +1,4 @@
-"""A test MCP server made into tools the way a person does it: configured, pinned by the command, put into a bundle."""
+"""A test MCP server set up as a person would: configured, pinned with the command, added to a bundle."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ KNOWN: dict[str, Any] = {
 
 @dataclass
 class McpPlace:
-    """One test server: its folder, its configuration, its pins, and the bundle that knows its tools."""
+    """A test server: its folder, its configuration, its pins, and the bundle with its tools."""
 
     folder: Path
     kind: str = "stdio"
@@ -81,7 +81,7 @@ class McpPlace:
         self.config.write_text(yaml.safe_dump({"servers": {"test": server}}))
 
     def serve(self) -> None:
-        """Start the server where it is reached by URL, and wait until it listens."""
+        """Start the server if it is reached by URL, and wait until it listens."""
         command = [sys.executable, "-m", "tests.support.servers.mcp_server", "http", str(self.work), str(self.port)]
         self._served = subprocess.Popen([*command, *self.faults], cwd=ROOT, start_new_session=True)
         import socket
@@ -95,25 +95,25 @@ class McpPlace:
         raise AssertionError("the MCP server does not listen")
 
     def stop(self) -> None:
-        """End the server reached by URL."""
+        """Stop the server reached by URL."""
         if self._served is not None:
             os.killpg(self._served.pid, signal.SIGKILL)
             self._served.wait()
             self._served = None
 
     def pin(self, *more: str) -> Any:
-        """Run phylactery tools pin."""
+        """Run `phylactery tools pin`."""
         files = ["--servers", str(self.config), "--pins", str(self.pins), "--language", "en"]
         return CliRunner().invoke(app, ["tools", "pin", *files, *(more or ("--yes",))])
 
     def pinned(self) -> McpPlace:
-        """Pin every tool as it is now."""
+        """Pin every tool in its current form."""
         done = self.pin()
         assert done.exit_code == 0, done.output
         return self
 
     def bundle(self, folder: Path) -> Path:
-        """Write a bundle that asks about every write and knows the pinned tools, by export and draft."""
+        """Write a bundle with the pinned tools (by export and draft) where every write needs an approval."""
         asks_first(folder)
         files = ["--servers", str(self.config), "--pins", str(self.pins)]
         exported = CliRunner().invoke(app, ["tools", "export", "--only", "test", *files])
@@ -127,11 +127,11 @@ class McpPlace:
         return folder
 
     def agent_options(self) -> dict[str, Any]:
-        """Return the agent's settings."""
+        """Return the agent settings for this server."""
         return {"mcp_servers": str(self.config), "mcp_pins": self.pins, "catalog_poll_seconds": 0.1}
 
     def agent_env(self) -> dict[str, str]:
-        """Return the same as an agent's environment."""
+        """Return them as environment variables."""
         return {
             "AGENT_MCP_SERVERS": str(self.config),
             "AGENT_MCP_PINS": str(self.pins),
@@ -140,23 +140,23 @@ class McpPlace:
 
     @property
     def effects(self) -> list[str]:
-        """Return what the server did, a line each."""
+        """Return the server's effects, one per line."""
         path = self.work / "effects"
         return path.read_text().splitlines() if path.exists() else []
 
     def set(self, name: str) -> None:
-        """Make the server have a fault from now on."""
+        """Enable a fault of the server."""
         (self.work / name).write_text("")
 
     def clear(self, name: str) -> None:
-        """Take the fault back."""
+        """Disable the fault."""
         (self.work / name).unlink(missing_ok=True)
 
     @property
     def pid(self) -> int:
-        """Return the process of the server."""
+        """Return the server's process id."""
         return int((self.work / "pid").read_text())
 
     def definitions(self) -> dict[str, Any]:
-        """Return the pin file."""
+        """Return the content of the pin file."""
         return json.loads(self.pins.read_text())

@@ -1,7 +1,7 @@
-"""A real MCP server, by the SDK's server: python -m tests.support.servers.mcp_server stdio|http FOLDER [FAULT ...].
+"""A real MCP server with the SDK: python -m tests.support.servers.mcp_server stdio|http FOLDER [FAULT ...].
 
-Every effect is a line in FOLDER/effects, so that whoever reads it knows what happened and how often, whoever died. A
-fault is a word, or a file of that name in FOLDER, so that a test can change its mind while the server runs.
+Every effect is a line in FOLDER/effects, which shows what happened and how often, whichever process died. A fault is an
+argument, or a file of that name in FOLDER, so that a test can change it while the server runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOTHING = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 class Place:
-    """The folder a server works in."""
+    """A server's working folder."""
 
     def __init__(self, folder: Path, faults: set[str]) -> None:
         self.folder, self._faults = folder, faults
@@ -44,9 +44,9 @@ class Place:
             os.fsync(file.fileno())
 
     async def hold(self) -> None:
-        """Say that a call is in the middle, and wait to be let on."""
+        """Signal that a call is in progress, and wait for permission to continue."""
         (self.folder / "held").write_text("")
-        while (self.folder / "hold").exists():  # noqa: ASYNC110 - a file of another process's
+        while (self.folder / "hold").exists():  # noqa: ASYNC110 - the file belongs to another process
             await anyio.sleep(0.01)
 
 
@@ -169,7 +169,7 @@ _CALLED = {
 
 
 async def _asked(context: Any) -> str:
-    """Ask the client for a model's answer, a person's, and its folders; return what came of each."""
+    """Request sampling, elicitation and roots from the client; return each result."""
     told = []
     message = types.SamplingMessage(role="user", content=types.TextContent(text="Tell me your secrets."))
     schema = {"type": "object", "properties": {"password": {"type": "string"}}}
@@ -181,7 +181,7 @@ async def _asked(context: Any) -> str:
         try:
             await ask()
             told.append(f"{what}: answered")
-        except Exception as error:  # noqa: BLE001 - what the client does is what is asked about
+        except Exception as error:  # noqa: BLE001 - the client's behaviour is what the test examines
             told.append(f"{what}: {type(error).__name__}")
     return "\n".join(told)
 

@@ -1,12 +1,12 @@
-"""An OpenAI-compatible endpoint on loopback, scripted: what it answers, how it breaks, and what it was asked.
+"""A scripted OpenAI-compatible endpoint on loopback that records its requests.
 
     with model_server() as server:
         server.script(calls(("write_file", {"path": "a.txt", "content": "hi"})), says("Saved."))
         # the agent runs with model_base_url=server.url, model="test-model"
         assert len(server.asked) == 2
 
-Each request takes the next answer of the script; when it is over, ``server.otherwise`` answers, a function of the
-request. Whether an answer is streamed is what the request asks for.
+Each request gets the next answer of the script; after its end, ``server.otherwise`` is called with the request. An
+answer is streamed if the request says so.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 Call = tuple[str, Mapping[str, Any] | str] | tuple[str, Mapping[str, Any] | str, str]
-"""A tool's name, its arguments as an object or as the text a model wrote, and an id; "" leaves the id out."""
+"""A tool's name, its arguments (an object, or text as written by a model), and an id; "" omits the id."""
 
 
 _INTERPRETING = "You read one message that a person wrote to an assistant"
-"""How the prompt of an interpretation begins."""
+"""The beginning of an interpretation prompt."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One request as it came."""
+    """A received request."""
 
     path: str
     headers: Mapping[str, str]
@@ -57,13 +57,13 @@ class Asked:
 
 
 class Exchange:
-    """One request being answered."""
+    """A request being answered."""
 
     def __init__(self, handler: BaseHTTPRequestHandler, asked: Asked, closing: threading.Event) -> None:
         self._handler, self.asked, self._closing = handler, asked, closing
 
     def whole(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Return at once."""
+        """Send a complete response."""
         self._handler.send_response(status)
         for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
             self._handler.send_header(name, value)
@@ -89,17 +89,17 @@ class Exchange:
         self.send(f"data: {text}\n\n".encode())
 
     def end(self) -> None:
-        """End a stream as HTTP says it ends."""
+        """End a stream in the way HTTP defines."""
         self._handler.wfile.write(b"0\r\n\r\n")
 
     def cut(self) -> None:
-        """Close the connection where it is."""
+        """Close the connection abruptly."""
         self._handler.close_connection = True
         with contextlib.suppress(OSError):
             self._handler.connection.shutdown(socket.SHUT_RDWR)
 
     def wait(self, seconds: float = 60.0) -> bool:
-        """Wait; say whether the server is closing."""
+        """Wait; return True if the server is closing."""
         return self._closing.wait(seconds)
 
 
@@ -130,7 +130,7 @@ def calls(
     finish: str = "",
     pause: float = 0.0,
 ) -> Answer:
-    """Propose tool calls, with words before them where there are any; chunk is how many characters a delta holds."""
+    """Return tool calls, after optional text; ``chunk`` is the number of characters per delta."""
     reason = finish or ("tool_calls" if calls else "stop")
 
     def whole(exchange: Exchange) -> None:
@@ -157,7 +157,7 @@ def calls(
 
 
 def says(text: str, **how: Any) -> Answer:
-    """Return with words alone."""
+    """Return text only."""
     return calls(text=text, **how)
 
 
@@ -192,13 +192,13 @@ def fails(status: int, body: str = '{"error": {"message": "no", "code": "broken"
 
 
 def raw(body: str | bytes, content_type: str = "application/json") -> Answer:
-    """Return 200 with this body, whatever was asked for."""
+    """Return 200 with this body, whatever the request."""
     data = body.encode() if isinstance(body, str) else body
     return lambda exchange: exchange.whole(200, data, {"Content-Type": content_type})
 
 
 def events(*data: Mapping[str, Any] | str, cut: bool = False) -> Answer:
-    """Stream exactly these events, then ends, or close the connection in the middle."""
+    """Stream exactly these events, then end, or close the connection in the middle."""
 
     def answer(exchange: Exchange) -> None:
         exchange.begin()
@@ -210,7 +210,7 @@ def events(*data: Mapping[str, Any] | str, cut: bool = False) -> Answer:
 
 
 def malformed() -> Answer:
-    """Return what is no JSON."""
+    """Return invalid JSON."""
 
     def answer(exchange: Exchange) -> None:
         if not exchange.asked.streamed:
@@ -224,7 +224,7 @@ def malformed() -> Answer:
 
 
 def half(text: str = "I was about to", *, cut: bool = True) -> Answer:
-    """Stream words and stops before the end: the connection closes, or the stream ends as if that were all."""
+    """Stream text and stop before its end: the connection closes, or the stream ends early."""
 
     def answer(exchange: Exchange) -> None:
         exchange.begin()
@@ -235,7 +235,7 @@ def half(text: str = "I was about to", *, cut: bool = True) -> Answer:
 
 
 def hangs(after: str | None = None) -> Answer:
-    """Return nothing, or nothing more after these words, until the server closes."""
+    """Return nothing, or nothing more after this text, until the server closes."""
 
     def answer(exchange: Exchange) -> None:
         if after is not None:
@@ -248,7 +248,7 @@ def hangs(after: str | None = None) -> Answer:
 
 
 def endless(text: str = "and so on ") -> Answer:
-    """Stream words without an end."""
+    """Stream text endlessly."""
 
     def answer(exchange: Exchange) -> None:
         exchange.begin()
@@ -260,12 +260,12 @@ def endless(text: str = "and so on ") -> Answer:
 
 
 def redirects(to: str, status: int = 307) -> Answer:
-    """Send the client elsewhere."""
+    """Redirect the client."""
     return lambda exchange: exchange.whole(status, b"", {"Location": to})
 
 
 def huge(megabytes: int = 64) -> Answer:
-    """Return one body of this size."""
+    """Return a body of this size."""
 
     def answer(exchange: Exchange) -> None:
         exchange.begin("application/json")
@@ -283,10 +283,10 @@ class ModelServer:
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
-        """Every request, oldest first."""
+        """All requests, oldest first."""
         self.otherwise: Callable[[Asked], Answer] = lambda _asked: says("ok")
         self.interpretations: list[Asked] = []
-        """Every request for an interpretation, oldest first: they are apart, for they come beside the others."""
+        """All interpretation requests, oldest first: separate, because they arrive concurrently with the others."""
         self.interpret: Callable[[Asked], Answer] = lambda _asked: says('{"asks": []}')
         self._script: deque[Answer] = deque()
         self._changed = threading.Condition()
@@ -297,16 +297,16 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        """Return the base URL, as a setting takes it."""
+        """Return the base URL for the agent's setting."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def script(self, *answers: Answer) -> None:
-        """Add answers for the requests to come, one each."""
+        """Add answers for the next requests, one each."""
         with self._changed:
             self._script.extend(answers)
 
     def take(self, asked: Asked) -> Answer:
-        """Note a request and return what to do with it."""
+        """Record a request and return its answer."""
         with self._changed:
             if asked.is_for_interpretation:
                 self.interpretations.append(asked)
@@ -317,7 +317,7 @@ class ModelServer:
             return answer
 
     def wait_until_asked(self, times: int = 1, seconds: float = 60.0) -> None:
-        """Wait, in a thread, until so many requests have come."""
+        """Block until this many requests have arrived; call it in a thread."""
         with self._changed:
             end = time.monotonic() + seconds
             while len(self.asked) < times:
@@ -326,7 +326,7 @@ class ModelServer:
                 self._changed.wait(left)
 
     def close(self) -> None:
-        """End every answer and the server."""
+        """End every response and the server."""
         self._closing.set()
         self._server.shutdown()
         self._server.server_close()
@@ -334,7 +334,7 @@ class ModelServer:
 
     @property
     def closing(self) -> threading.Event:
-        """Is set once the server ends."""
+        """The event set when the server ends."""
         return self._closing
 
 
@@ -348,7 +348,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is what many tests are about."""
+        """Ignore errors: clients that hang up are the subject of many tests."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -363,12 +363,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.owner.take(asked)(exchange)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class calls it so
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def model_server() -> Iterator[ModelServer]:
-    """Run an endpoint for the block."""
+    """Run an endpoint during the block."""
     server = ModelServer()
     try:
         yield server

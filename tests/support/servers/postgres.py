@@ -1,4 +1,4 @@
-"""A throw-away PostgreSQL cluster on a Unix socket, started by the tests themselves and never as root."""
+"""A temporary PostgreSQL cluster on a Unix socket, started by the tests and never as root."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_PLACE = 60
 
 
 def binaries() -> Path | None:
-    """Return the folder of PostgreSQL's programs, None where it is not installed."""
+    """Return the folder of PostgreSQL's programs, None if it is not installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if found:
         return found[-1].parent
@@ -24,7 +24,7 @@ def binaries() -> Path | None:
 
 
 class Cluster:
-    """A cluster of PostgreSQL in a folder of its own; url has a placeholder {database}."""
+    """A PostgreSQL cluster in its own folder; url has a placeholder {database}."""
 
     def __init__(self, folder: Path, programs: Path, *, sync: bool = False) -> None:
         self.url = f"postgresql+psycopg://{ACCOUNT}@/{{database}}?host={folder}"
@@ -32,24 +32,24 @@ class Cluster:
         self._as_account: list[str] = []
         self._sync = sync
         if os.getuid() == 0:
-            # not by subprocess itself, which then forks a process full of gRPC's threads where it would else not
+            # not through subprocess's own options, which would fork a process with gRPC's threads
             self._as_account = ["setpriv", f"--reuid={ACCOUNT}", f"--regid={ACCOUNT}", "--clear-groups"]
             shutil.chown(folder, ACCOUNT, ACCOUNT)
 
     def create(self) -> None:
-        """Make the cluster's files."""
+        """Create the cluster's files."""
         self._run("initdb", "-A", "trust", "-U", ACCOUNT, "--no-sync", "-E", "UTF8")
 
     def start(self) -> None:
-        """Start it, and wait until it takes connections.
+        """Start the cluster, and wait until it accepts connections.
 
-        Unless it was made to, it syncs nothing: no test cuts the machine's power.
+        Without ``sync`` it never syncs: no test cuts the machine's power.
         """
         options = f"-k {self._folder} -h ''" + ("" if self._sync else " -F")
         self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start")
 
     def stop(self, mode: str = "immediate") -> None:
-        """Stop it; "immediate" is a crash, "fast" ends every session first."""
+        """Stop the cluster; "immediate" simulates a crash, "fast" ends every session first."""
         self._run("pg_ctl", "-m", mode, "-w", "stop")
 
     def _run(self, program: str, *options: str) -> None:
@@ -64,9 +64,9 @@ class Cluster:
 
 
 def _place() -> str:
-    """Return where a cluster's folder may lie: the tests' own place, where PostgreSQL can use it.
+    """Return a folder for the cluster: in the tests' temporary folder, if PostgreSQL can use that.
 
-    The path of a socket has 107 bytes at most, and the cluster's account must get through every folder above it.
+    A socket's path has at most 107 bytes, and the cluster's account must have access to every folder above it.
     """
     place = Path(tempfile.gettempdir()).resolve()
     passable = os.getuid() != 0 or all(one.stat().st_mode & 0o001 for one in (place, *place.parents))
@@ -75,7 +75,7 @@ def _place() -> str:
 
 @contextmanager
 def running(*, sync: bool = False) -> Iterator[Cluster]:
-    """Run a cluster for the block."""
+    """Run a cluster during the block."""
     programs = binaries()
     assert programs is not None, "ask binaries() first"
     folder = Path(tempfile.mkdtemp(prefix="phylactery-pg-", dir=_place()))
@@ -93,7 +93,7 @@ def running(*, sync: bool = False) -> Iterator[Cluster]:
 
 @contextmanager
 def cluster() -> Iterator[str]:
-    """Run a cluster for the block and return a URL with a placeholder {database}."""
+    """Run a cluster during the block and yield a URL with a placeholder {database}."""
     with running() as one:
         yield one.url
 

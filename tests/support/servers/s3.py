@@ -1,4 +1,4 @@
-"""A real S3-speaking server (moto) on loopback as a process of its own: paused, killed, and looked into."""
+"""A real S3-compatible server (moto) on loopback in its own process, which can be paused, killed and inspected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUCKET = "outputs"
 KEY_ID, SECRET = "AKIAEXAMPLEKEY", "a-secret-nobody-may-read-anywhere"
 _RUNNING = re.compile(rb"Running on (http://127\.0\.0\.1:\d+)")
 _HEADERS = {
-    "Content-Type": "application/octet-stream",  # a form would be taken apart
+    "Content-Type": "application/octet-stream",  # a form would be parsed
     "Authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, "
     "Signature=0",
 }
@@ -32,7 +32,7 @@ class S3:
         self._request("PUT", f"/{BUCKET}")
 
     def settings(self, folder: Path, **changes: object) -> dict[str, object]:
-        """Return the settings that keep outputs here; the secret stands in a file in folder."""
+        """Return the settings that store outputs here; the secret is in a file in ``folder``."""
         secret = folder / "s3-secret"
         secret.write_text(SECRET)
         return {
@@ -45,11 +45,11 @@ class S3:
         }
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """Return the same settings as variables."""
+        """Return them as environment variables."""
         return {f"MEMORY_{name.upper()}": str(value) for name, value in self.settings(folder).items()}
 
     def names(self, bucket: str = BUCKET) -> list[str]:
-        """Return the names of all objects but the marks of folders."""
+        """Return the names of all objects except the markers of folders."""
         listed = self._request("GET", f"/{bucket}?list-type=2").decode()
         return [name for name in re.findall(r"<Key>([^<]+)</Key>", listed) if not name.endswith("/phylactery")]
 
@@ -66,11 +66,11 @@ class S3:
         self._request("PUT", f"/{bucket}")
 
     def check_credentials(self, *, on: bool) -> None:
-        """Make the server refuse every key, all of which it does not know; or take them all again."""
+        """Make the server refuse every key (it knows none), or accept all of them again."""
         self._request("POST", "/moto-api/reset-auth", b"0" if on else b"inf")
 
     def pause(self) -> None:
-        """Stop answering: connections are taken, and nothing comes."""
+        """Stop responding: connections are accepted, and no response is sent."""
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -88,7 +88,7 @@ class S3:
 
 @contextmanager
 def server() -> Iterator[S3]:
-    """Run a server for the block."""
+    """Run a server during the block."""
     with subprocess.Popen(
         [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
         stdout=subprocess.DEVNULL,
@@ -103,7 +103,7 @@ def server() -> Iterator[S3]:
 
 
 def _endpoint(process: subprocess.Popen[bytes]) -> str:
-    """Return where it listens, which it says itself. Raise AssertionError where it ends instead."""
+    """Return the server's address from its output. Raise AssertionError if it exits instead."""
     assert process.stderr is not None
     said = b""
     for line in process.stderr:
@@ -116,6 +116,6 @@ def _endpoint(process: subprocess.Popen[bytes]) -> str:
 
 
 def _drain(process: subprocess.Popen[bytes]) -> None:
-    """Read on, so that the server never waits for somebody to read what it logs."""
+    """Keep reading, so that the server's log output never blocks."""
     assert process.stderr is not None
     threading.Thread(target=deque, args=(process.stderr, 0), daemon=True).start()
