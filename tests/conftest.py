@@ -1,4 +1,4 @@
-"""Fixtures every test folder may ask for."""
+"""Fixtures available to every test folder."""
 
 from __future__ import annotations
 

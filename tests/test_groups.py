@@ -1,4 +1,4 @@
-"""The tests' own promise: what shares a service or a build runs in one worker, in its order."""
+"""Test grouping: tests that share a service or a build run in one worker, in order."""
 
 from __future__ import annotations
 

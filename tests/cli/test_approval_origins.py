@@ -1,4 +1,4 @@
-"""`phylactery approvals show` says where an argument is from, and lets no place write on the screen."""
+"""`phylactery approvals show` says where an argument is from, and its output cannot be forged by an origin."""
 
 from __future__ import annotations
 

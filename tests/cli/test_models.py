@@ -1,4 +1,4 @@
-"""What the command says about the model that serves."""
+"""The command's output about the configured model."""
 
 from __future__ import annotations
 

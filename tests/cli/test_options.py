@@ -1,4 +1,4 @@
-"""What the commands share: how each says that a token cannot be read, and that nothing answers where it asks."""
+"""Options shared by the commands: errors for unreadable tokens and unreachable targets."""
 
 from __future__ import annotations
 

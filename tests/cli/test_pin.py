@@ -1,4 +1,4 @@
-"""phylactery tools pin as a person uses it: what is new, what changed, and nothing kept without a yes."""
+"""phylactery tools pin as a person uses it: new and changed tools, and nothing stored without confirmation."""
 
 from __future__ import annotations
 

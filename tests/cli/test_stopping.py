@@ -1,4 +1,4 @@
-"""While an answer is written the person can stop it, sees that it is worked on, and may type ahead."""
+"""While an answer is written, the person can stop it, sees progress, and can type ahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""phylactery tools export, and the way of a tool of the agent's into RiskGate's catalog."""
+"""phylactery tools export, and adding an agent's tool to RiskGate's catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real aio server that records what crossed the wire and answers what a test scripted."""
+"""A real aio server that records requests and returns scripted responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs of examples/python, run as a reader runs them, against the real services."""
+"""The programs of examples/python, run as a reader would, against the real services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A receipt verifies offline in a few lines, and nothing else verifies: forged, altered, borrowed or misread."""
+"""A receipt verifies offline in a few lines; forged, altered, foreign or malformed ones do not."""
 
 from __future__ import annotations
 

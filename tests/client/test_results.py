@@ -1,4 +1,4 @@
-"""What calls answer: typed, complete, without secrets in their repr, and what was asked for them."""
+"""Results of calls: typed, complete, without secrets in their repr; and their requests."""
 
 from __future__ import annotations
 

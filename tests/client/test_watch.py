@@ -1,4 +1,4 @@
-"""A watch outlives its usual deadline, a broken connection and a restart of the service, and misses nothing."""
+"""A watch outlives default deadlines, broken connections and service restarts, and misses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every call sends, how often, and what a failed one becomes."""
+"""The requests of every call, its retries, and the exceptions of failed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation's links lead somewhere, its tables agree with the code, and its drawings are drawings."""
+"""The documentation: links resolve, tables agree with the code, and diagrams render."""
 
 from __future__ import annotations
 

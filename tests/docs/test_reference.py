@@ -1,4 +1,4 @@
-"""The committed reference pages are what the settings classes and the contracts give, and contracts stay compatible."""
+"""The committed reference pages match the settings classes and contracts, and contracts stay compatible."""
 
 from __future__ import annotations
 

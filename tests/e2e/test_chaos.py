@@ -1,4 +1,4 @@
-"""Faults of every kind, for a short time: nothing that was asked for is lost, doubled or left without an answer."""
+"""A short run of every fault: no requested effect is lost, duplicated or left without a response."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """SIGKILL at the crash points of docs/effects.md, with real processes; effects are counted at their target.
 
-The effect appends one line to a file, so every line too many is an effect too many.
+The effect appends one line to a file, so every extra line is an extra effect.
 """
 
 from __future__ import annotations

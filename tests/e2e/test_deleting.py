@@ -1,4 +1,4 @@
-"""SIGKILL in the middle of a thread's deletion: asked again it is done, and memory and RiskGate hear of it."""
+"""SIGKILL during a thread's deletion: a retry completes it, including memory and RiskGate."""
 
 from __future__ import annotations
 

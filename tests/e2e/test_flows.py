@@ -1,4 +1,4 @@
-"""Whole conversations through the three real processes, one stack for all of them, a thread and a file for each."""
+"""Whole conversations through the three real processes, sharing one stack, each with its own thread and file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signing keys change under a running agent: its executor obeys the new key's receipts, and no revoked one's."""
+"""Signing keys change under a running agent: its executor accepts the new key's receipts, and no revoked key's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIGKILL of the agent while an MCP server is in the middle of a call: effects are counted at the server."""
+"""SIGKILL of the agent while an MCP server processes a call: effects are counted at the server."""
 
 from __future__ import annotations
 

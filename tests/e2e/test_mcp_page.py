@@ -1,4 +1,4 @@
-"""docs/mcp.md, run from top to bottom as it stands; only the ports are free ones."""
+"""docs/mcp.md, executed from top to bottom unchanged, except for the ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three real services with a real endpoint: what a model proposes is decided as everything is, and paid once."""
+"""The three real services with a real endpoint: a model's proposals are decided like any other, and paid once."""
 
 from __future__ import annotations
 

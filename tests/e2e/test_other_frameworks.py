@@ -1,4 +1,4 @@
-"""The loop of docs/other-frameworks.md, run as it stands against a real RiskGate; only the port is another."""
+"""The loop of docs/other-frameworks.md, executed unchanged against a real RiskGate, except for the port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands and pieces of Python on the pages that have no walk of their own; only the ports are others."""
+"""Commands and Python snippets of pages without a separate test, executed unchanged except for the ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same services over PostgreSQL: a write that is approved, and an agent killed after the effect."""
+"""The services over PostgreSQL: an approved write, and an agent killed after the effect."""
 
 from __future__ import annotations
 

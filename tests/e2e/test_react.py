@@ -1,4 +1,4 @@
-"""The react graph over three real processes: killed with SIGKILL, on both stores, and asked with grpcurl alone."""
+"""The react graph over three real processes: killed with SIGKILL, on both stores, and called with grpcurl alone."""
 
 from __future__ import annotations
 

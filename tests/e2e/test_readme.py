@@ -1,4 +1,4 @@
-"""The README's own grpcurl lines, run as they stand; only the ports are those of the test's services."""
+"""The README's grpcurl commands, executed unchanged except for the ports."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Agents that die, stand still and lose their database, over both stores; effects are counted at their target.
+"""Agents that die, stop or lose their database, over both stores; effects are counted at their target.
 
-What one leaves behind another takes over: over SQLite the one that is started next, over PostgreSQL one that runs.
+Another agent takes over: over SQLite the next one started, over PostgreSQL one that is running.
 """
 
 from __future__ import annotations

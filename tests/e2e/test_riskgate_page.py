@@ -1,4 +1,4 @@
-"""The security team's page, docs/riskgate.md, run from top to bottom as it stands; only the port is a free one."""
+"""The security team's page, docs/riskgate.md, executed from top to bottom unchanged except for the port."""
 
 from __future__ import annotations
 

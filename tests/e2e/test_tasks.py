@@ -1,6 +1,6 @@
-"""SIGKILL around what RiskGate is shown of a task, with real processes; what it was shown is counted in its database.
+"""SIGKILL around RiskGate's observation of a task, with real processes; observations are counted in its database.
 
-A task that was ended has lost what was shown of it; how much that was, and what it was begun with, its row still says.
+An ended task has lost its observations; its row still holds how many there were, and how it was begun.
 """
 
 from __future__ import annotations

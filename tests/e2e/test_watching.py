@@ -1,4 +1,4 @@
-"""A client that follows a thread through SIGKILL of the agent, and comes back with its cursor for exactly the rest."""
+"""A client follows a thread through SIGKILL of the agent, and resumes at its cursor with exactly the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each distribution installs alone, from its wheel into a clean environment, and works there."""
+"""Each distribution installs alone from its wheel into a clean environment, and works there."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Images and compose file without an engine: they agree with each other and with the services, and what they run runs.
+"""Images and compose file without an engine: consistent with each other and the services, and their commands run.
 
-The build's own commands are carried out in a folder, and the made tokens are used by the real services.
+The build's commands run in a folder, and the generated tokens are used by the real services.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""No installation asks an index for a name of ours: a stranger could have published a package under it."""
+"""No installation requests one of our package names from an index, where a stranger could have registered it."""
 
 from __future__ import annotations
 

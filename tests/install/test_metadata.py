@@ -1,4 +1,4 @@
-"""Metadata of every distribution: one version, one licence, a page, and an entry in the changelog."""
+"""Metadata of every distribution: one version, one licence, a page, and a changelog entry."""
 
 from __future__ import annotations
 

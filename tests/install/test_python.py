@@ -1,4 +1,4 @@
-"""What the oldest Pythons we install on do otherwise than the newest."""
+"""Differences between the oldest and the newest supported Python."""
 
 from __future__ import annotations
 

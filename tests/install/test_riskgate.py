@@ -1,4 +1,4 @@
-"""RiskGate alone, in a container or under systemd: the files agree with image and settings, and what they run runs."""
+"""RiskGate alone, in a container or under systemd: files match image and settings, and their commands run."""
 
 from __future__ import annotations
 

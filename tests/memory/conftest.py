@@ -1,4 +1,4 @@
-"""A real memory server over a real SQLite file, and stubs that speak as a chosen user."""
+"""A real memory server over a real SQLite file, and stubs for a chosen user."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Bad input to every RPC of the three real services: a clear answer, never INTERNAL, UNKNOWN, DATA_LOSS or a hang.
+"""Bad input to every RPC of the three real services: a clear error, never INTERNAL, UNKNOWN, DATA_LOSS or a hang.
 
-The RPCs come from the contracts, so one that is added is swept too, and needs its valid request in
+The RPCs come from the contracts, so a new one is included and needs a valid request in
 tests/support/contracts/valid_requests.py.
 """
 

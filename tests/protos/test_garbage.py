@@ -1,6 +1,6 @@
-"""Bytes that are no message, to every method of every port: INVALID_ARGUMENT, and no traceback in any log.
+"""Undecodable bytes to every method of every port: INVALID_ARGUMENT, and no traceback in any log.
 
-The methods come from each port's own reflection, so those of the libraries are swept as well as ours.
+The methods come from each port's reflection, so those of libraries are included.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checked-in generated code is what the contracts give."""
+"""The checked-in generated code matches the contracts."""
 
 from __future__ import annotations
 

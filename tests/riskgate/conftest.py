@@ -1,4 +1,4 @@
-"""A real RiskGate over a real SQLite file: two users, two approvers, another tenant, an agent that is a delegate."""
+"""A real RiskGate over a real SQLite file: two users, two approvers, another tenant, and a delegate agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a later message changes of the request before it: one value in its one place, or nothing."""
+"""What a later message changes of the previous request: one value in its one place, or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A clear yes or no is one of a closed list, alone or with fillers; every other word makes a text unclear."""
+"""A clear yes or no comes from a closed list, alone or with fillers; any other word makes a text unclear."""
 
 from __future__ import annotations
 

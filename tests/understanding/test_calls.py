@@ -1,4 +1,4 @@
-"""Whether what was asked for yields a call: pairs of a request and a call in both languages, wanted and unwanted."""
+"""Whether a request yields a call: pairs of a request and a call in both languages, wanted and unwanted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dictated text, and what is said beside it to whoever takes it down."""
+"""Dictated texts, and what is said alongside them to the assistant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everyday ways of asking that the grammar reads, each beside the call that it must not be taken for."""
+"""Everyday phrasings that the grammar parses, each with a call it must not be taken for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests in the form of lines that name a value each."""
+"""Requests in the form of lines with one value each."""
 
 from __future__ import annotations
 

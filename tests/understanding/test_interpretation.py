@@ -1,4 +1,4 @@
-"""What a model read in a message counts where the words hold it, and nowhere against what the grammar knows."""
+"""A model's interpretation counts where the words contain it, and never against what the grammar knows."""
 
 from __future__ import annotations
 

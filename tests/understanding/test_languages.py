@@ -1,4 +1,4 @@
-"""Requests and refusals in French, Portuguese, Italian, German and Catalan, each read with its own lexicon."""
+"""Requests and refusals in French, Portuguese, Italian, German and Catalan, each with its own lexicon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lexicon is data: what is wrong in a file is told with the file, and what is in it is heard in every form."""
+"""The lexicon is data: errors name their file, and its words are recognised in every form."""
 
 from __future__ import annotations
 

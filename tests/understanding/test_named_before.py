@@ -1,4 +1,4 @@
-"""Requests of several parts: what one part named is what the next one speaks of, and no more than that."""
+"""Requests of several parts: a later part may refer to what an earlier one named, and to nothing more."""
 
 from __future__ import annotations
 

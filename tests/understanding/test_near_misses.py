@@ -1,4 +1,4 @@
-"""Calls that are nearly what was asked for, and requests that are nearly requests: each is a reason to ask."""
+"""Calls close to the request, and text close to a request: each is a reason to ask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A parse is complete or it is none: what takes a request back, what is no request, and text that wants to confuse."""
+"""A parse is complete or fails: retractions, text that is not a request, and confusing text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said beside a request: reasons, statements that take it back, and denials that ask for something."""
+"""Statements next to a request: reasons, retractions, and denials that request something."""
 
 from __future__ import annotations
 

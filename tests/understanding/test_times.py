@@ -1,4 +1,4 @@
-"""Times as people say them: what they come to, and what of them nobody here can compare."""
+"""Times as people say them: their values, and which of them cannot be compared."""
 
 from __future__ import annotations
 

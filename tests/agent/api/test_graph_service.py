@@ -1,4 +1,4 @@
-"""GraphService: what is drawn is what the nodes are held to, and a run stays in the version of its graph."""
+"""GraphService: drawings match the edges nodes are held to, and a run keeps the version of its graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent's service over gRPC with the real RiskGate and the real memory: every flow of one chat turn."""
+"""The agent's gRPC service with the real RiskGate and memory: every flow of one chat turn."""
 
 from __future__ import annotations
 

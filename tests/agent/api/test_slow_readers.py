@@ -1,4 +1,4 @@
-"""Clients that open a stream and do not read it: the agent holds little for them, serves others, and loses nothing."""
+"""Clients that open a stream and do not read it: the agent buffers little, serves others, and loses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The saver beyond LangGraph's suite: order without a clock, the fence, plain data, and little written."""
+"""The checkpoint saver beyond LangGraph's suite: clock-independent order, fencing, plain data, few writes."""
 
 from __future__ import annotations
 

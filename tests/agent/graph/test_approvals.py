@@ -1,4 +1,4 @@
-"""Approvals through the graph: given, refused, late, wrong, replayed, decided elsewhere."""
+"""Approvals through the graph: granted, refused, late, wrong, replayed, decided elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of one plan that wait for the same person: one card, each answered by its own id, hash and code."""
+"""Calls of one plan that wait for the same person: one card, each call answered by its own id, hash and code."""
 
 from __future__ import annotations
 

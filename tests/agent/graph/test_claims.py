@@ -1,4 +1,4 @@
-"""A reply claims no effect that the ledger of the run does not have: what was not done is said by us."""
+"""A reply claims no effect that is missing from the run's ledger; the agent itself states what was not done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole turns through the graph, on stores with the strict serializer."""
+"""Whole turns through the graph, with stores that use the strict serializer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guards against loops: what counts as one, and what only looks like it."""
+"""Loop guards: what counts as a loop, and what only looks like one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A hostile model: whatever it says, it can only propose, and nothing runs that RiskGate did not allow.
+"""A hostile model can only propose, and nothing runs that RiskGate did not allow.
 
-And a model that is cut off: a node that runs again after a crash gets the reply it paid for.
+Also interrupted models: a node that runs again after a crash gets the reply it paid for.
 """
 
 from __future__ import annotations

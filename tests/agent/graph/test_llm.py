@@ -1,4 +1,4 @@
-"""LLM mode of the secured graph: a model plans, proposes and answers, and everything it says is only a proposal."""
+"""LLM mode of the secured graph: a model plans, proposes and answers, and all its output is only a proposal."""
 
 from __future__ import annotations
 

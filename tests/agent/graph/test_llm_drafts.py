@@ -1,4 +1,4 @@
-"""What is read from a model's answer, and what of it does not fit."""
+"""Parsing of a model's drafts: what is accepted, and what is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The react graph with a model: every way it can go on for ever has an end, and so has a model that goes away."""
+"""The react graph with a model: every potentially endless loop terminates, also if the model becomes unavailable."""
 
 from __future__ import annotations
 

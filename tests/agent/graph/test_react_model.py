@@ -1,4 +1,4 @@
-"""The react graph with a model: what it says is only a proposal, shown, inspected and streamed as one."""
+"""The react graph with a model: its output is only a proposal, and is shown, inspected and streamed as one."""
 
 from __future__ import annotations
 

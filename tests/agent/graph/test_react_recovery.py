@@ -1,4 +1,4 @@
-"""The process dies in every node of the react graph, on both stores; it goes on, and every effect counts once."""
+"""Crashes in every node of the react graph, on both stores: the run recovers, and every effect counts once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The react graph without a model: byte for byte the same words for the same message, and every effect gated."""
+"""The react graph without a model: byte-identical replies for the same message, and every effect gated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process dies at every crash point of one effect; it goes on, and the effect counts once or is known in doubt."""
+"""Crashes at every crash point of an effect: the run recovers, and the effect counts once or is in doubt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every node's routes, one by one, and the wrapper that holds nodes to what they declare."""
+"""Every node's routes, and the wrapper that enforces the routes a node declares."""
 
 from __future__ import annotations
 

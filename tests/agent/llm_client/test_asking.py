@@ -1,4 +1,4 @@
-"""Endpoints asked in order: again where it may help, then the fallback, then nobody; and what of it is told."""
+"""The model router: retries where useful, then the fallback, then failure; and what is reported."""
 
 from __future__ import annotations
 

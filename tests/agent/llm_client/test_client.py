@@ -1,4 +1,4 @@
-"""The client of one endpoint against a real HTTP server: what it understands, and what it never takes for an answer."""
+"""The client of one endpoint against a real HTTP server: accepted and rejected responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model calls of a run that goes wrong or ends: a lost lease, a cancel, a full disk, a crash at any point."""
+"""Model calls during failures of a run: a lost lease, a cancellation, a full disk, a crash at any point."""
 
 from __future__ import annotations
 

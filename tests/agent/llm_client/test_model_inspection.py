@@ -1,4 +1,4 @@
-"""What a model is shown is looked at once more before it goes out, whichever graph asks; else nothing goes."""
+"""Model prompts are inspected before they are sent, in every graph; without inspection nothing is sent."""
 
 from __future__ import annotations
 

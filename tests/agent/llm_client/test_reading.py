@@ -1,4 +1,4 @@
-"""Replies as endpoints write them: read the same however they are cut up, and refused where they are none."""
+"""Parsing of model responses: independent of how they are split, and rejected if malformed."""
 
 from __future__ import annotations
 

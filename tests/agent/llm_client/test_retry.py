@@ -1,4 +1,4 @@
-"""When an endpoint is asked again, how long it is waited for, and when it is left alone."""
+"""Retries, backoff and the circuit breaker of an endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model calls of a run, on both stores and a real endpoint: counted before they are asked, kept before their use."""
+"""Model calls of a run, on both stores with a real endpoint: counted before the request, stored before use."""
 
 from __future__ import annotations
 

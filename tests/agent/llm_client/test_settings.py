@@ -1,4 +1,4 @@
-"""What names a model, and what is told at start where that cannot be."""
+"""Model settings, and the start errors for invalid ones."""
 
 from __future__ import annotations
 

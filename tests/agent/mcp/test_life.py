@@ -1,4 +1,4 @@
-"""One MCP server's life: its places, its restarts, and what is left of its tools when it ends."""
+"""Lifecycle of an MCP server: concurrency, restarts, and its tools after it ends."""
 
 from __future__ import annotations
 

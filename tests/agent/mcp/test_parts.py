@@ -1,4 +1,4 @@
-"""The parts of MCP tools that speak to nobody: configuration, pins, names, contracts, words."""
+"""Offline parts of MCP tools: configuration, pins, names, contracts, texts."""
 
 from __future__ import annotations
 

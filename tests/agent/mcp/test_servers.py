@@ -1,4 +1,4 @@
-"""Servers that are hostile or broken: each is bounded, ended with what it started, and nothing it says is logged."""
+"""Hostile and broken MCP servers: bounded, killed with their children, and never logged verbatim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of real MCP servers through the whole system: asked for, approved, run once, and what they answer."""
+"""Tools of real MCP servers through the whole system: requested, approved, run once, and their results."""
 
 from __future__ import annotations
 

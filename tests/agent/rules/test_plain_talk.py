@@ -1,4 +1,4 @@
-"""What people say beside requests, in Spanish and English: each gets a natural sentence, and nothing is done."""
+"""Small talk in Spanish and English: each message gets a natural reply, and nothing is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static mode: the rules, the grammar and the intents, byte for byte."""
+"""Static mode: rules, grammar and intents, byte for byte."""
 
 from __future__ import annotations
 

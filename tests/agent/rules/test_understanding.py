@@ -1,4 +1,4 @@
-"""Static mode: what is no request, or stands for what is not known, is asked about and never planned."""
+"""Static mode: text that is not a request, or refers to something unknown, leads to a question and not to a plan."""
 
 from __future__ import annotations
 

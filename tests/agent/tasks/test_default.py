@@ -1,4 +1,4 @@
-"""What people ask for, in Spanish and English, through the default bundle with the task that each message opens."""
+"""Common requests in Spanish and English, through the default bundle with each message's task."""
 
 from __future__ import annotations
 

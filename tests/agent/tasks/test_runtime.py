@@ -1,4 +1,4 @@
-"""A turn's task at RiskGate: opened once, shown every result before the next question, ended with its run."""
+"""A turn's task at RiskGate: begun once, shown every result before the next evaluation, ended with its run."""
 
 from __future__ import annotations
 

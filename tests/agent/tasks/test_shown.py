@@ -1,4 +1,4 @@
-"""What RiskGate is shown of a result: as text or JSON, cut where it is long, and nothing a planner chose."""
+"""Results as reported to RiskGate: text or JSON, truncated if long, and nothing chosen by a planner."""
 
 from __future__ import annotations
 

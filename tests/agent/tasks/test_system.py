@@ -1,4 +1,4 @@
-"""What the agent shows a real RiskGate of a task, and in which order, as it goes over the wire."""
+"""A task's data as the agent sends it to a real RiskGate, in order."""
 
 from __future__ import annotations
 

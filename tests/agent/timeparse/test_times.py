@@ -1,4 +1,4 @@
-"""Times as people say them, and times that come again: exact in both languages, across changes of the clocks."""
+"""Spoken times and recurring times: exact in both languages, also across clock changes."""
 
 from __future__ import annotations
 

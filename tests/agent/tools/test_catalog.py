@@ -1,4 +1,4 @@
-"""RiskGate's catalog is authoritative: what it does not know, or knows otherwise, is switched off by name."""
+"""RiskGate's catalog is authoritative: tools it does not know, or knows differently, are disabled by name."""
 
 from __future__ import annotations
 

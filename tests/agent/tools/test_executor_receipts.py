@@ -1,4 +1,4 @@
-"""The executor runs nothing but what a genuine receipt names, and exactly that."""
+"""The executor runs only what a genuine receipt names, and exactly that."""
 
 from __future__ import annotations
 

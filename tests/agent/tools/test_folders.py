@@ -1,4 +1,4 @@
-"""list_dir and search_files stay in their folder, follow nothing, and end at their bounds."""
+"""list_dir and search_files stay in their folder, follow no links, and stop at their limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""send_email hands one message over once: refused is refused, and what nobody knows is in doubt."""
+"""send_email submits a message once: a refusal is a failure, and an unknown outcome is in doubt."""
 
 from __future__ import annotations
 

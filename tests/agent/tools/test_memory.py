@@ -1,4 +1,4 @@
-"""remember and recall: what they answer, what they refuse, and how a conversation asks for them."""
+"""remember and recall: results, refusals, and their use in a conversation."""
 
 from __future__ import annotations
 

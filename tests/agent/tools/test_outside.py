@@ -1,4 +1,4 @@
-"""Which addresses are the internet's, and how the list of those one may read is written."""
+"""The network policy: public addresses, and the syntax of the allow list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/tools.md says of every built-in tool and setting what holds."""
+"""docs/tools.md agrees with every built-in tool and setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file tools stay in their folder and say why they refuse."""
+"""The file tools stay in their folder and explain refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reminders, web pages and e-mail through the three services: asked for, decided, done, and told in their thread."""
+"""Reminders, web pages and e-mail through the three services: requested, decided, executed, and reported."""
 
 from __future__ import annotations
 

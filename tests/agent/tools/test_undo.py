@@ -1,4 +1,4 @@
-"""What a change replaces is kept, bounded, per user; undo_write restores it, once, and can be undone itself."""
+"""Replaced content is kept, bounded, per user; undo_write restores it once, and can itself be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""http_get reads what is listed, at the address that was checked, and says why it refuses anything else."""
+"""http_get fetches only listed hosts, at the address that was checked, and explains refusals."""
 
 from __future__ import annotations
 

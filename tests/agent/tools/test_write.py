@@ -1,4 +1,4 @@
-"""write_file counts once: under one key, killed anywhere, raced, timed out, or asked again."""
+"""write_file takes effect once per key: when killed anywhere, raced, timed out, or retried."""
 
 from __future__ import annotations
 

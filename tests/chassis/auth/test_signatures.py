@@ -1,4 +1,4 @@
-"""Signatures as an attacker would make them: the services' verifier and the client's own refuse the same."""
+"""Forged signatures: the services' verifier and the client's refuse the same ones."""
 
 from __future__ import annotations
 

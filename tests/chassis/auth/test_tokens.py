@@ -1,4 +1,4 @@
-"""Tokens come and go while a service runs: what is revoked, changed or expired stops to work without a restart."""
+"""Token changes while a service runs: revoked, changed or expired tokens stop working without a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that fails to keep what it took, through a VFS of SQLite's own kind: doubt ends all writing."""
+"""A failed fsync, through a real SQLite VFS: uncertainty ends all writing."""
 
 from __future__ import annotations
 

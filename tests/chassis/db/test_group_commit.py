@@ -1,4 +1,4 @@
-"""Writes that wait for the calls beside them to share one commit: on a real SQLite file, with a count a test moves."""
+"""Writes that wait for concurrent calls to share a commit, on a real SQLite file with a controlled call count."""
 
 from __future__ import annotations
 

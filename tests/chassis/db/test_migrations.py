@@ -1,4 +1,4 @@
-"""The schema a database is at, told without Alembic, as Alembic tells it."""
+"""The schema revision read without Alembic agrees with Alembic."""
 
 from __future__ import annotations
 

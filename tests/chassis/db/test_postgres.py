@@ -1,4 +1,4 @@
-"""The database layer on PostgreSQL: the same code, the same promises."""
+"""The database layer on PostgreSQL: the same code, the same guarantees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a database that is a server is asked: how often, and what becomes of connections it let go of."""
+"""Round trips to a database server, and recovery from connections it closed."""
 
 from __future__ import annotations
 

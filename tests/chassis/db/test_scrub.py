@@ -1,4 +1,4 @@
-"""What was removed stands in no file of SQLite any more, whatever its trees kept in their free space."""
+"""Removed rows are in no file of SQLite, whatever its trees keep in free space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which faults of a store say that its disk is full, on either store and on a plain file."""
+"""Store errors that mean a full disk, on either store and on a plain file."""
 
 from __future__ import annotations
 

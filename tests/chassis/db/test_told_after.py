@@ -1,4 +1,4 @@
-"""What the interceptor tells of a call waits until the answer is with gRPC, and says when the call itself ended."""
+"""The interceptor records a call after its response was passed to gRPC, with the time the call itself ended."""
 
 from __future__ import annotations
 

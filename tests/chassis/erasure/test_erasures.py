@@ -1,4 +1,4 @@
-"""The record of an erasure is a service's own: without what it counts there is none."""
+"""An erasure record is defined by its service: it is invalid without that service's counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one detector of RiskGate and memory: what is said to be secret, to its last character, and what only looks so."""
+"""The detector shared by RiskGate and memory: secrets to their last character, and look-alikes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The admin port: channelz, health and reflection on loopback alone, off unless it is asked for."""
+"""The admin port: channelz, health and reflection on loopback only, off by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Idle connections live: every channel argument exists in the installed gRPC, and pings on silence are allowed."""
+"""Idle connections survive: every channel argument exists in the installed gRPC, and idle pings are allowed."""
 
 from __future__ import annotations
 

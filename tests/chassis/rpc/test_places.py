@@ -1,4 +1,4 @@
-"""Nobody holds up others: calls without an identity, streams and requests that never come have bounds of their own."""
+"""Call limits: unauthenticated calls, streams and requests that never arrive are bounded separately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chassis serves a real server on loopback; the servicer is small, the wire is real."""
+"""The chassis serves a small servicer on loopback over the real wire."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a person sees when a service cannot start: one sentence that names the fault and what to do, exit code 2.
+"""Start errors as a person sees them: one sentence that names the problem and the remedy, exit code 2.
 
-Processes of their own that run what `python -m phylactery_<service>` runs; those without a superuser are started so.
+Separate processes run what `python -m phylactery_<service>` runs; tests that need an unprivileged user drop privileges.
 """
 
 from __future__ import annotations

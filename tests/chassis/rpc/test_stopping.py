@@ -1,4 +1,4 @@
-"""What a service says of its end."""
+"""What a service logs when it stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small parts of the chassis: identity files, settings, the edge, page tokens, time, logs."""
+"""Small parts of the chassis: identity files, settings, validation, page tokens, time, logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans and metrics reach a real OTLP collector, and the span file always; neither holds what must not be told."""
+"""Spans and metrics reach a real OTLP collector, and spans always the file; neither contains sensitive values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random bytes are drawn ahead: a process that was forked from this one must never draw the same."""
+"""Random bytes are buffered: a forked process must never return the same ones."""
 
 from __future__ import annotations
 

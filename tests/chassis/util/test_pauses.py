@@ -1,4 +1,4 @@
-"""A task that pauses again and again ends when it is cancelled, whatever happens at that moment."""
+"""A task that pauses in a loop ends when it is cancelled, whatever happens at that moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open chat shows what happens in its thread by itself, above what the person is typing, and each thing once."""
+"""An open chat shows events of its thread above the prompt, each once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first text a new user reads: every sentence of welcome.txt is held to what the services do."""
+"""The welcome text: every sentence of welcome.txt is checked against the services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full disk refuses whom it must, whoever shares the transaction, and serves everybody again once there is room."""
+"""A full disk fails only the writes it must, whatever shares their transaction, and all work again with space."""
 
 from __future__ import annotations
 

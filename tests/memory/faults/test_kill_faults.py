@@ -1,7 +1,7 @@
-"""Sixty times the process is killed while outputs, messages and memories are written: nothing acknowledged goes.
+"""The process is killed sixty times while outputs, messages and memories are written: nothing acknowledged is lost.
 
-The seed, which the test's name shows and PHYLACTERY_TEST_SEED sets, says what is written; which write a kill meets is
-the machine's own.
+The seed, shown in the test's name and set by PHYLACTERY_TEST_SEED, determines the writes; the machine's timing
+determines which write a kill hits.
 """
 
 from __future__ import annotations

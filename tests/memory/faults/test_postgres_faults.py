@@ -1,4 +1,4 @@
-"""PostgreSQL goes down in the middle of what the service writes, and comes back: nothing half done, nothing lost."""
+"""PostgreSQL stops in the middle of the service's writes, and returns: nothing partial, nothing lost."""
 
 from __future__ import annotations
 

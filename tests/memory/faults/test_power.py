@@ -1,4 +1,4 @@
-"""Power fails at any write and any sync: what was acknowledged is there afterwards, whole. A thousand times in all."""
+"""Power fails at any write and any sync, a thousand times: acknowledged data survives, complete."""
 
 from __future__ import annotations
 

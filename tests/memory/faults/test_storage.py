@@ -1,4 +1,4 @@
-"""Damage, a full disk and a start that fails."""
+"""Damaged data, a full disk and a failing start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Master keys: made once, for their owner alone, and replaced while what they wrapped stays readable."""
+"""Master keys: created once, readable by their owner only, and rotated while wrapped keys stay readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors from a real HTTP endpoint on loopback: what they add, and that nothing they do fails a call."""
+"""Vectors from a real HTTP endpoint on loopback: what they add, and that their failures fail no call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memories over the wire: written, found, and put in the place of those before them, on both databases."""
+"""Memories over the wire: written, found, and superseding earlier ones, on both databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memories updated, retired, forgotten and listed, and how many there may be, on both databases."""
+"""Memories updated, retired, forgotten and listed, and their limits, on both databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memories under faults: the disk full, writers at once, any sequence of writes and forgets."""
+"""Memories under faults: a full disk, concurrent writers, any sequence of writes and forgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose words a memory rests on, and how far: lineage, other users, pages and tools, the operator."""
+"""Trust in a memory: lineage, other users, web pages and tools, the operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How text becomes terms and how terms rank, without a database."""
+"""Terms of texts and ranking by terms, without a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the write policy keeps, where, and why; and what it refuses."""
+"""The write policy: what it keeps, where, why, and what it refuses."""
 
 from __future__ import annotations
 

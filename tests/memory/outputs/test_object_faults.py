@@ -1,4 +1,4 @@
-"""An object store that is away, refuses, or is another; and processes killed between an object and its row."""
+"""An object store that is unavailable, refuses, or is the wrong one; and kills between an object and its row."""
 
 from __future__ import annotations
 

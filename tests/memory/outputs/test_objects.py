@@ -1,4 +1,4 @@
-"""Outputs in an S3-speaking store: sealed there, read back, removed for good, never wrong whatever fails between."""
+"""Outputs in an S3-compatible store: sealed, read back, permanently removed, and never wrong through failures."""
 
 from __future__ import annotations
 

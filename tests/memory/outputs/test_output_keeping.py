@@ -1,4 +1,4 @@
-"""How outputs are kept: sealed, for a time, within a quota, and gone without a trace when they are deleted."""
+"""Storage of outputs: sealed, with expiry and quota, and deleted without a trace."""
 
 from __future__ import annotations
 

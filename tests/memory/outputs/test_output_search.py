@@ -1,4 +1,4 @@
-"""Searching an output: what a plain reading of grep would find, page by page, whatever the text and the pattern."""
+"""Output search returns what a plain reading of grep would, page by page, for any text and pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs over the wire: what is kept, what is refused, what comes back."""
+"""Outputs over the wire: stored, refused, and read back."""
 
 from __future__ import annotations
 

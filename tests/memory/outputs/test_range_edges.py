@@ -1,4 +1,4 @@
-"""Ranges at every place where a reader that counts otherwise would cut: outside the BMP, between marks, in CRLF."""
+"""Ranges at positions where other ways of counting would cut: outside the BMP, between marks, in CRLF."""
 
 from __future__ import annotations
 

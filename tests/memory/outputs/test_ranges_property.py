@@ -1,4 +1,4 @@
-"""Any text, read by any sequence of ranges, is byte for byte the text that was stored."""
+"""Any text, read by any sequence of ranges, is byte for byte the stored text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An erasure comes between any two queries of a call that reads: what it answers is whole, or gone."""
+"""An erasure between any two queries of a read: the result is complete, or not found."""
 
 from __future__ import annotations
 

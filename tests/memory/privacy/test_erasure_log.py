@@ -1,4 +1,4 @@
-"""The log of erasures: read back as it was written, refused where it is damaged, and what is left of it to do."""
+"""The erasure log: read back as written, rejected if damaged, and its unfinished entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Erasure and export: nothing left in any file, nothing back from a backup, nothing of anybody else."""
+"""Erasure and export: no trace in any file, no return from a backup, and no other user's data."""
 
 from __future__ import annotations
 

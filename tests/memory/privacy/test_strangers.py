@@ -1,4 +1,4 @@
-"""What is somebody else's takes what nobody's takes: the same answer, by the same queries with the same outcome."""
+"""Another user's data is indistinguishable from missing data: same response, same queries, same outcome."""
 
 from __future__ import annotations
 

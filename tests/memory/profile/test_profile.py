@@ -1,4 +1,4 @@
-"""The profile over the wire: typed values with provenance, superseded in time, and closed to what tools say."""
+"""The profile over the wire: typed values with provenance, superseded over time, and closed to tools' words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thread that is deleted: everything said and stored in it goes, once, and nothing of anything else."""
+"""Thread deletion removes its messages and outputs, once, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people answer: the seven factors, the code, votes, expiry, and who may see what."""
+"""Approval answers: the seven factors, the code, votes, expiry, and visibility."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that arrive while somebody else looks: what was read before the transaction is never what counts."""
+"""Concurrent answers: what was read before the transaction never decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every state of an approval and everything that can happen to it, against the real service and its log."""
+"""Every state of an approval and every transition, against the real service and its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of an approval, without a store: the table, the factors, and what can never happen."""
+"""The lifecycle of an approval without a store: the transition table, the factors, and impossible transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/approvers.md: its classes, its entities.json and its cases make a bundle that is accepted as they stand."""
+"""docs/approvers.md: its classes, entities.json and cases form a valid bundle unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may approve: by group and level, asked at the vote and asked again whenever the vote is to count."""
+"""Eligibility of approvers by group and level: checked at the vote, and again whenever the vote is counted."""
 
 from __future__ import annotations
 

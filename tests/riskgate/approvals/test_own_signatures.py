@@ -1,4 +1,4 @@
-"""A permit is believed by who signed it without a second look at its signature, and answered as any verifier would."""
+"""A permit signed by this process is not verified twice, with the same results as any verifier."""
 
 from __future__ import annotations
 

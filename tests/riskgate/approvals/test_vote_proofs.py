@@ -1,4 +1,4 @@
-"""Votes carry what proves them: a row that somebody wrote into the database approves nothing."""
+"""Votes carry proofs: a row written directly into the database approves nothing."""
 
 from __future__ import annotations
 

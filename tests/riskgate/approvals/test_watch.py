@@ -1,4 +1,4 @@
-"""WatchApprovals: every change once and in order, on whichever replica it was made, and nothing after the end."""
+"""WatchApprovals: every change once and in order, from whichever replica, and nothing after the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log: what is in it, what is not, and that no alteration of an export goes unnoticed."""
+"""The audit log: its contents, its omissions, and detection of every alteration of an export."""
 
 from __future__ import annotations
 

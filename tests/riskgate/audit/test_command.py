@@ -1,4 +1,4 @@
-"""riskgate audit against a running service: tables for people, lines for machines, exit codes that mean something."""
+"""riskgate audit against a running service: tables for people, lines for machines, meaningful exit codes."""
 
 from __future__ import annotations
 

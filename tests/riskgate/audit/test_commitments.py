@@ -1,4 +1,4 @@
-"""Hashes of whole arguments: no record and no row tells one, and the call is known again all the same."""
+"""Commitments to whole arguments: no record or row reveals one, and the call is still recognised."""
 
 from __future__ import annotations
 

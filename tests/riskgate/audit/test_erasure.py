@@ -1,4 +1,4 @@
-"""Erasing values: gone for everybody and for ever, the log verifies, and the erasure is in it."""
+"""Erasing values: permanently gone for everyone, the log still verifies, and the erasure is recorded."""
 
 from __future__ import annotations
 

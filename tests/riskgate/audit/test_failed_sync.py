@@ -1,4 +1,4 @@
-"""A disk that did not keep a record: nothing is decided or redeemed on it any more, however well it seems later."""
+"""After a failed fsync of a record, nothing is decided or redeemed any more, even if later syncs succeed."""
 
 from __future__ import annotations
 

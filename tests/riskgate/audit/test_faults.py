@@ -1,4 +1,4 @@
-"""What can happen to logs and to what is made of them: altered rows, lost rows, full disks, kills, other logs."""
+"""Faults of logs and their exports: altered rows, lost rows, full disks, kills, foreign logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk with no room left is said to be one, decides nothing, and takes everything once there is room again."""
+"""A full disk is reported as such, nothing is decided, and everything works again once there is space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What RiskGate records of itself decides for every tenant: auditors of all of them see it and can prove it."""
+"""RiskGate's system records apply to every tenant: auditors of all tenants see and can prove them."""
 
 from __future__ import annotations
 

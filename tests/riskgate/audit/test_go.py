@@ -1,4 +1,4 @@
-"""Go's own sumdb/note and tlog open our signed heads and check our proofs: two implementations, one answer."""
+"""Go's sumdb/note and tlog open our signed heads and verify our proofs: two implementations, one result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the database grows by is what docs/riskgate.md says: nothing drops it, so somebody has to plan for it."""
+"""The growth of the database matches docs/riskgate.md, so that operators can plan for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signed heads outside the database: a log that was rewritten or wound back is neither signed nor served."""
+"""Signed heads outside the database: a log that was rewritten or rolled back is neither signed nor served."""
 
 from __future__ import annotations
 

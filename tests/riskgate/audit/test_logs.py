@@ -1,4 +1,4 @@
-"""One log for each writing process: what an older database becomes, and what rows say of the log they stand in."""
+"""One log per writing process: migration of an older database, and the log id of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Merkle tree against RFC 6962, official proof vectors, and itself."""
+"""The Merkle tree against RFC 6962, official proof vectors, and its own properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record holds what its decision rested on: enough to make it again, and to say what of it is sensitive."""
+"""A record holds the inputs of its decision: enough to repeat it, and marks for what is sensitive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was refused, and what was handed out again, stands in the log so that an auditor sees what was tried."""
+"""Refusals and repeated answers are logged, so that auditors see attempts."""
 
 from __future__ import annotations
 

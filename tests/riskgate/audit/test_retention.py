@@ -1,4 +1,4 @@
-"""Retention: what was recorded of calls goes, what proves the log stays, and what is still needed is not touched."""
+"""Retention: call records are removed; what proves the log, and what is still needed, is kept."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A secret in any text of any RPC reaches no log, no span, no error and no plain byte of the database.
 
-The RPCs come from the contracts, so one that is added is driven too.
+The RPCs come from the contracts, so a new one is included.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""AuditService: what auditors see, in what order, with what proof, and what they never see."""
+"""AuditService: what auditors see, in which order, with which proof, and what they never see."""
 
 from __future__ import annotations
 

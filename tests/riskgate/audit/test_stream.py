@@ -1,4 +1,4 @@
-"""riskgate audit stream: every entry arrives at least once, whatever dies, and none of it is an argument."""
+"""riskgate audit stream: every entry arrives at least once, whatever dies, and none contains an argument."""
 
 from __future__ import annotations
 

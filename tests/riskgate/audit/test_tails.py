@@ -1,4 +1,4 @@
-"""Following the logs: every entry once and in order, over hang-ups, replicas and restarts, until the server drains."""
+"""Following the logs: every entry once and in order, through disconnects, replicas and restarts, until the drain."""
 
 from __future__ import annotations
 

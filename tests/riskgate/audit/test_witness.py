@@ -1,4 +1,4 @@
-"""A witness on another machine cosigns heads that grow, and no other, whatever keys and files a forger has."""
+"""A witness on another machine cosigns only heads that grow, whatever keys and files a forger has."""
 
 from __future__ import annotations
 

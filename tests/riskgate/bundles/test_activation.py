@@ -1,4 +1,4 @@
-"""A bundle's way to decide: activated, refused, followed by replicas, demanded by callers, found after a restart."""
+"""Bundle activation: accepted, refused, followed by replicas, required by callers, found after a restart."""
 
 from __future__ import annotations
 

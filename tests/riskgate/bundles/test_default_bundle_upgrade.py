@@ -1,4 +1,4 @@
-"""The default bundle of before in an installation: the new revision takes over, and never from anybody's own."""
+"""Upgrade of an earlier default bundle: the new revision takes over, but never from a custom bundle."""
 
 from __future__ import annotations
 

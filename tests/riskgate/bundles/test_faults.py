@@ -1,4 +1,4 @@
-"""Bundles half written, hostile, or activated by a process that dies: the live one decides until another is whole."""
+"""Incomplete or hostile bundles, and activations that crash: the live bundle stays until a new one is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles made to hurt: too large, too deep, too many, or of names that lead elsewhere."""
+"""Hostile bundles: too large, too deep, too many, or with names that lead elsewhere."""
 
 from __future__ import annotations
 

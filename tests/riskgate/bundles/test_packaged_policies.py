@@ -1,4 +1,4 @@
-"""The policies that ship with RiskGate load on any catalog, and are no weaker there."""
+"""The policies shipped with RiskGate load on any catalog, and are not weaker there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`riskgate policy`, `evaluate` and `explain`: offline over folders, and against a running RiskGate."""
+"""`riskgate policy`, `evaluate` and `explain`: offline on folders, and against a running RiskGate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`riskgate policy replay` against a running RiskGate: what another bundle would have decided."""
+"""`riskgate policy replay` against a running RiskGate: the decisions of another bundle on recorded calls."""
 
 from __future__ import annotations
 

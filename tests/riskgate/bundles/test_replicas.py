@@ -1,4 +1,4 @@
-"""Replicas follow the active bundle, and no request sees half of one; a store that fails changes nothing."""
+"""Replicas follow the active bundle, and no request sees a mix of two; a failing store changes nothing."""
 
 from __future__ import annotations
 

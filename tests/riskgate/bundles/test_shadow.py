@@ -1,4 +1,4 @@
-"""A bundle in the shadow: it tells its differences, and changes nothing."""
+"""A shadow bundle reports differences and changes nothing."""
 
 from __future__ import annotations
 

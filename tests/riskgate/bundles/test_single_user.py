@@ -1,4 +1,4 @@
-"""Where one person runs it: what would ask a peer asks the requester, and nothing else is decided otherwise."""
+"""Single-user mode: peer approvals go to the requester, and no other decision differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`riskgate catalog check`: what a catalog leaves unsaid, with its line and what it costs."""
+"""`riskgate catalog check`: gaps in a catalog, with line and consequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`riskgate catalog draft`: entries proposed from what tools say about themselves, which load and hide nothing."""
+"""`riskgate catalog draft`: entries proposed from tools' own descriptions, which load and hide nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `riskgate catalog draft` calls a read: never what changes something, however its name or description reads."""
+"""What `riskgate catalog draft` classifies as a read: never a tool that changes something, whatever its name says."""
 
 from __future__ import annotations
 

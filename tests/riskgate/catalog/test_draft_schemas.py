@@ -1,4 +1,4 @@
-"""What the draft of a catalog makes of schemas that are no catalog's, and of hostile ones."""
+"""Catalog drafts from unsupported and from hostile schemas."""
 
 from __future__ import annotations
 

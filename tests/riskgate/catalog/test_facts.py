@@ -1,4 +1,4 @@
-"""What tools.yaml says for the facts of a task: roles, asks, output kinds and registries, read strictly."""
+"""Task facts in tools.yaml: roles, asks, output kinds and registries, parsed strictly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ListCatalogTools: what an agent may know of the catalog before it proposes a call."""
+"""ListCatalogTools: what an agent may learn of the catalog before it proposes a call."""
 
 from __future__ import annotations
 

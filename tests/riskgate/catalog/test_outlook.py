@@ -1,4 +1,4 @@
-"""`riskgate catalog check`: what will be decided about a typical call of each tool."""
+"""`riskgate catalog check`: the expected decision about a typical call of each tool."""
 
 from __future__ import annotations
 

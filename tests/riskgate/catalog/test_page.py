@@ -1,4 +1,4 @@
-"""docs/catalog.md, run from top to bottom as it stands, and every piece of YAML in it read by the catalog."""
+"""docs/catalog.md, executed from top to bottom unchanged, with all its YAML loaded by the catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EvaluateAccess: AuthZEN's own vectors, who may ask about whom, and that nothing but a recorded answer comes of it."""
+"""EvaluateAccess: AuthZEN's vectors, who may ask about whom, and that it only yields a recorded answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EvaluateBatch: each request for itself, one transaction for all, and nothing answered that is not recorded."""
+"""EvaluateBatch: independent requests in one transaction, and no answer without a record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch answers and records of each of its questions what Evaluate would, whatever stands beside it."""
+"""A batch answers and records each request as Evaluate would, whatever the other requests are."""
 
 from __future__ import annotations
 

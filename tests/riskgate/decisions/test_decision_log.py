@@ -1,4 +1,4 @@
-"""One structured line for every decision: enough for an operator, and nothing of what was asked with."""
+"""One structured log line per decision: enough for an operator, without arguments."""
 
 from __future__ import annotations
 

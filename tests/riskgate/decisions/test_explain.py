@@ -1,4 +1,4 @@
-"""Why a call is decided as it is: every question, fact and policy, for imagined calls and for recorded ones."""
+"""Explanations of decisions: every step, fact and policy, for hypothetical and recorded calls."""
 
 from __future__ import annotations
 

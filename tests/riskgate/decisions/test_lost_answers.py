@@ -1,4 +1,4 @@
-"""The answer of a commit is lost: nobody is told that nothing changed, and the same ids then answer what was kept."""
+"""Lost commit responses: the error leaves the outcome open, and a retry with the same ids returns the record."""
 
 from __future__ import annotations
 

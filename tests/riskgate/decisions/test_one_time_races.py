@@ -1,4 +1,4 @@
-"""Real processes race one permit and one approval: each counts once, whoever is asked and in whatever order."""
+"""Real processes race for one permit and one approval: each counts once, in any order and at any replica."""
 
 from __future__ import annotations
 

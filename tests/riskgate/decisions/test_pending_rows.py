@@ -1,4 +1,4 @@
-"""Rows that wait for the end of their unit of work: found as if they were written, undone alone, and all written."""
+"""Rows buffered until the end of their unit of work: found as if written, undone individually, and all written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of the table of changes is found by an index, on either store: it grows with every approval."""
+"""Queries on the changes table use an index on either store, because it grows with every approval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A permit becomes at most one effect."""
+"""A permit yields at most one effect."""
 
 from __future__ import annotations
 

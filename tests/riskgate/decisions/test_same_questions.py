@@ -1,4 +1,4 @@
-"""Cedar is asked once about the same question, and again about every other one."""
+"""Cedar is evaluated once per distinct question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators stop calls at once: frozen tools, users and tenants, and decisions that are revoked."""
+"""Operators stop calls at once: frozen tools, users and tenants, and revoked decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every RPC with what no client should send: a clear answer, never INTERNAL or UNKNOWN, and nothing decided."""
+"""Invalid input to every RPC: a clear error, never INTERNAL or UNKNOWN, and nothing decided."""
 
 from __future__ import annotations
 

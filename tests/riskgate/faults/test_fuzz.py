@@ -1,4 +1,4 @@
-"""Random and mutated messages to every RPC: never INTERNAL, never UNKNOWN, and the service goes on."""
+"""Random and mutated messages to every RPC: never INTERNAL, never UNKNOWN, and the service keeps running."""
 
 from __future__ import annotations
 

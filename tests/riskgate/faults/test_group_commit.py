@@ -1,4 +1,4 @@
-"""Jobs of one transaction that fail in every way there is: what was told as done is there whole, and nothing else."""
+"""Failing jobs of one transaction, in every way: what was acknowledged is complete, and nothing else is there."""
 
 from __future__ import annotations
 

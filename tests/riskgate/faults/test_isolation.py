@@ -1,4 +1,4 @@
-"""Another user, and another tenant, try everything of ana's."""
+"""Another user and another tenant try everything on ana's data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store fails, the process dies, secrets try to get out: nothing is decided, nothing is lost, nothing leaks."""
+"""The store fails, the process dies, secrets could leak: nothing is decided, nothing is lost, nothing leaks."""
 
 from __future__ import annotations
 

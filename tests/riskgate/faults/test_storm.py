@@ -1,4 +1,4 @@
-"""Storms: what is asked of people has caps that hold exactly, and what was rejected is not asked again."""
+"""Request storms: limits on approvals hold exactly, and a rejected request is not repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several processes behind one port: each writes a log of its own, the dead are replaced, and none is left behind."""
+"""Several processes behind one port: each writes its own log, dead ones are replaced, and none is left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What policies are told about the findings in a call's arguments."""
+"""Policy facts about findings in a call's arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inspection of any text at all: in linear time, the same every time, and whatever stands around what is found."""
+"""Inspection of arbitrary text: linear time, deterministic, and independent of what surrounds a finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inspection: every kind is found in every form it is written in, whatever is put between its digits."""
+"""Inspection finds every kind in every written form, whatever separates its digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InspectionService and `riskgate inspect`: the same findings by RPC and on the command line, and no value anywhere."""
+"""InspectionService and `riskgate inspect`: the same findings by RPC and command, and no value in the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attacker tries with values: claims, disguises, encodings, splits, parts of trusted values, pasted text."""
+"""Attacks on argument values: claims, disguises, encodings, splits, parts of trusted values, pasted text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody else wrote takes no decision away: not by what cannot be worked out, nor by how much there is of it."""
+"""Text of others cannot suppress a decision, neither by being uncomputable nor by its size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are nearly what the user wrote, and persons who stand beside what they named: none of it is theirs."""
+"""Values close to what the user wrote, and people close to those they named, do not count as theirs."""
 
 from __future__ import annotations
 

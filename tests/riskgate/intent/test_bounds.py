@@ -1,4 +1,4 @@
-"""Whatever is shown, a piece stays small, says what it left out, and what was left out was never seen."""
+"""Stored pieces stay small for any input and report what was omitted; omitted values count as never seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is computed of a task is computed once, and nobody waits for what a thread computes of another task."""
+"""Task computations run once, and no call waits for another task's computation in a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Content that stands in another's text is found with words changed and far into a long text, and little else is."""
+"""Quoted content is found with changed words and far into a long text, with few false positives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of a task about a call: what was asked, and where each argument comes from."""
+"""The facts of a task about a call: what was requested, and the origin of each argument."""
 
 from __future__ import annotations
 

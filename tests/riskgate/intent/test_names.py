@@ -1,4 +1,4 @@
-"""What is too little to name anything: one or two letters, and what a file's name ends with."""
+"""Too little to name anything: one or two letters, and file extensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user pastes, and what they announce as somebody's: it asks for nothing clearly, and nothing runs unasked."""
+"""Pasted and quoted text requests nothing clearly, and nothing runs without a request."""
 
 from __future__ import annotations
 

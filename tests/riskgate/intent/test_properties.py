@@ -1,4 +1,4 @@
-"""What holds of the facts of a task for whatever is shown and whatever is called."""
+"""Properties of a task's facts for arbitrary input and calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom a call reaches, and which thing it is about, where a text the user pointed to names another."""
+"""A call's recipient and object when a text the user pointed to names another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the contents of a call give away: private values however they are written, and what is too much to look at."""
+"""Signals in a call's contents: private values in any notation, and contents too large to check."""
 
 from __future__ import annotations
 

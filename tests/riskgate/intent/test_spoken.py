@@ -1,4 +1,4 @@
-"""Amounts that are said in words."""
+"""Amounts written in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every change of the signing keys stands in the audit log: by the command where it can, else by who serves."""
+"""Every change of the signing keys is in the audit log: written by the command if possible, else by the service."""
 
 from __future__ import annotations
 

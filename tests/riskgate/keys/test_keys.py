@@ -1,4 +1,4 @@
-"""Keys on disk: made once, whole or not at all, for their owner alone."""
+"""Keys on disk: created once, atomically, readable by their owner only."""
 
 from __future__ import annotations
 

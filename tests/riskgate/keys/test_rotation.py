@@ -1,4 +1,4 @@
-"""The life of signing keys under running servers: rotated, revoked, killed half-way, changed by two at once."""
+"""Signing keys under running servers: rotated, revoked, interrupted, changed concurrently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures shifted by the order of the group, and tokens in the place of others at Redeem."""
+"""Signatures shifted by the group order, and tokens substituted for others at Redeem."""
 
 from __future__ import annotations
 

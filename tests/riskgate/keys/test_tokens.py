@@ -1,4 +1,4 @@
-"""Permits, receipts, checkpoints and codes: what is signed, and every way to try to pass something else."""
+"""Permits, receipts, checkpoints and codes: what is signed, and every attempt to substitute something else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tools:` of a token: RiskGate decides and redeems for these tools alone, whoever asks with it."""
+"""`tools:` of a token: RiskGate decides and redeems only for these tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real processes race one budget, are killed while they count, and meet in every order: never one effect too many."""
+"""Real processes race for one budget and are killed while counting: never one effect too many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets in a bundle, and what a decision is told of them: everything before anything is stored."""
+"""Budgets in a bundle, and their facts in a decision, before anything is stored."""
 
 from __future__ import annotations
 

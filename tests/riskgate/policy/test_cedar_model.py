@@ -1,4 +1,4 @@
-"""The traps of riskgate.md, "Found by trying": each shows what Cedar does, or what RiskGate does about it."""
+"""The traps of riskgate.md, "Found by trying": each shows Cedar's behaviour, or RiskGate's measure against it."""
 
 from __future__ import annotations
 

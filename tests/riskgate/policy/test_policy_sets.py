@@ -1,4 +1,4 @@
-"""The form in which Cedar is asked about policies: every answer is that of the policies as they were written."""
+"""The optimised form of policy sets gives the same answers as the policies as written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold for every call and every policy set, not only for the ones somebody thought of."""
+"""Properties of every call and every policy set, not only of hand-picked ones."""
 
 from __future__ import annotations
 

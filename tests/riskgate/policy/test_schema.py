@@ -1,4 +1,4 @@
-"""The migrations build exactly the tables the stores declare."""
+"""The migrations create exactly the tables the stores declare."""
 
 from __future__ import annotations
 

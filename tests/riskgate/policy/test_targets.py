@@ -1,4 +1,4 @@
-"""Targets: where a call reaches out to, and whether the bundle lists it."""
+"""Targets: the destinations of a call, and whether the bundle lists them."""
 
 from __future__ import annotations
 

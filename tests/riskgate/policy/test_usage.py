@@ -1,4 +1,4 @@
-"""What budgets count over time: a call counts once, when it is redeemed, and never gives anything back."""
+"""Budget usage over time: a call counts once, when it is redeemed, and is never refunded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is asked, redeemed, left to expire or set back, in any order: no window holds more than the budget."""
+"""Any order of evaluations, redemptions, expiries and clock changes: no window exceeds its budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An ask is used up when its call is redeemed: one effect, or as many as its words name, and then a person is asked."""
+"""An ask is used up when its call is redeemed: one effect, or as many as its words name; then an approval is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real processes race one ask, and are killed while they use it up: it never has more effects than it allows."""
+"""Real processes race for one ask, and are killed while using it: it never has more effects than it allows."""
 
 from __future__ import annotations
 

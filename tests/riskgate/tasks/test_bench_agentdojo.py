@@ -1,4 +1,4 @@
-"""What the AgentDojo benchmark plays: its planner, its humans and catalogs, and pairs where agentdojo is here."""
+"""The AgentDojo benchmark: its planner, humans and catalogs, and task pairs if agentdojo is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call that names its task: facts are computed once, recorded with the decision, and count as long as the call."""
+"""A call that names its task: facts are computed once, recorded with the decision, and valid as long as the call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explain tells what a task told, where each argument is from, and which single fact would have decided otherwise."""
+"""Explain returns a task's facts, the origin of each argument, and which single fact would change the decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task tells, as policies see it: types, ranges, single arguments, and nothing where there is no task."""
+"""A task's facts as policies see them: types, ranges, single arguments, and none without a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default policies over a task's facts: every row of the table, and nothing that an approval could open unasked."""
+"""The default policies on a task's facts: every row of the table, and nothing an approval could permit unasked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A replay decides by what tasks told when calls were decided: the tasks themselves may be long over."""
+"""A replay uses the task facts recorded with the calls: the tasks may have ended long ago."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A catalog is tried before it decides: a shadow computes the facts of a task with its own, and only tells."""
+"""A shadow catalog computes a task's facts with its own rules, and only reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Erasing a user, a thread or a time takes tasks along; what ended is gone, and the log tells of it without a word."""
+"""Erasing a user, a thread or a period includes tasks; ended ones are gone, and the log records it without content."""
 
 from __future__ import annotations
 

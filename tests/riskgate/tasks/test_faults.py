@@ -1,4 +1,4 @@
-"""Processes die, disks fill, bytes are altered, replicas meet: a task is whole, or it is not there."""
+"""Kills, full disks, altered bytes, concurrent replicas: a task is complete, or absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a task and should not be: named in the answer, repeated nowhere, and nothing of it is kept."""
+"""Invalid task input is named in the error, never repeated, and not stored."""
 
 from __future__ import annotations
 

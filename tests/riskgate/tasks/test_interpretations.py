@@ -1,4 +1,4 @@
-"""A task keeps what a model read in its words; it decides where the rules do not, and a high risk still asks."""
+"""A task keeps a model's interpretation of its words; it decides where the rules do not, and high risks still ask."""
 
 from __future__ import annotations
 

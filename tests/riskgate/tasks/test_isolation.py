@@ -1,4 +1,4 @@
-"""Another user, another tenant and another thread try a task of ana's, and what goes on from it."""
+"""Another user, tenant or thread tries to use a task of ana's, or to continue it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tasks are kept: by indexes on either store, in memory only as long as somebody asks, and not past their time."""
+"""Storage of tasks: through indexes on either store, cached only while used, and not beyond their time."""
 
 from __future__ import annotations
 

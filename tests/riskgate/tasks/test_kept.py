@@ -1,4 +1,4 @@
-"""A task that was ended with keep: a correction right after may go on from it, and nothing else may."""
+"""A task ended with keep: a correction right after it may continue it, and nothing else may."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task from its words to its end: what is shown is kept, once, and ends with its time."""
+"""The lifecycle of a task: observations are stored once, and end with its time."""
 
 from __future__ import annotations
 

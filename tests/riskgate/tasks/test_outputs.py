@@ -1,4 +1,4 @@
-"""What stands where in a tool's answer, and that no answer's keys take room."""
+"""Positions of values in a tool's result, and that a result's keys take no space."""
 
 from __future__ import annotations
 

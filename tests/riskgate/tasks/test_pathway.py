@@ -1,4 +1,4 @@
-"""Pathway: how the message is served that a call answers, in the word of whoever calls."""
+"""Pathway: how the message behind a call is served, as stated by the caller."""
 
 from __future__ import annotations
 

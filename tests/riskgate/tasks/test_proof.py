@@ -1,4 +1,4 @@
-"""A result counts by what RiskGate knows of its call: a write that was never redeemed made nothing."""
+"""A result counts by what RiskGate knows of its call: a write that was never redeemed produced nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result is read fast, and exactly as it is read one token and one value after the other."""
+"""Fast parsing of a result equals parsing it token by token and value by value."""
 
 from __future__ import annotations
 

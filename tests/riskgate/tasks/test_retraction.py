@@ -1,4 +1,4 @@
-"""Words that take something back reach what was asked before: approvals close, permits are void, the log says so."""
+"""Retractions apply to earlier requests: approvals close, permits are void, and the log records it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A retraction and a Redeem race in real processes: one of them wins, never both, and the log says which."""
+"""A retraction and a Redeem race in real processes: exactly one wins, and the log records which."""
 
 from __future__ import annotations
 

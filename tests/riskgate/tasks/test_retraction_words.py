@@ -1,4 +1,4 @@
-"""What a message takes back: what is said plainly, in Spanish and English, and nothing that only sounds like it."""
+"""Retractions in Spanish and English: plain statements count, and what only sounds like one does not."""
 
 from __future__ import annotations
 

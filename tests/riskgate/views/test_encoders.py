@@ -1,4 +1,4 @@
-"""What the fast encoder writes for the store, for Cedar and under seal is what the standard library writes."""
+"""The fast encoder's output for the store, for Cedar and under seal equals the standard library's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of hostile text costs little: character by character it says the same as it did, in a bounded look."""
+"""Display of hostile text is cheap: bounded work, with the same result character by character."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Approvals decided at RiskGate are heard of, not asked about; what a stream does not tell is found all the same."""
+"""Approval decisions arrive over RiskGate's stream without polling; what the stream misses is found anyway."""
 
 from __future__ import annotations
 

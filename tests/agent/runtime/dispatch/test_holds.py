@@ -1,4 +1,4 @@
-"""Threads that nobody may serve for a while, against claims, messages and faults of that very moment."""
+"""Threads temporarily withheld from dispatch, under concurrent claims, messages and faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is dead is proven by a lock the kernel frees: a dead agent's runs go on at once, a living one's never."""
+"""Process liveness by file lock: a dead agent's runs are resumed at once, a living one's never."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads over several agents and one PostgreSQL database: watched at one, served and deleted at another."""
+"""Threads across several agents and one PostgreSQL database: watched at one, served and deleted at another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several agents over one PostgreSQL database, each a whole one with its own port, over one folder."""
+"""Several complete agents over one PostgreSQL database and one folder, each with its own port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What turns leave to be told, in order and whatever is away, and the watcher that asks what became of approvals."""
+"""Outbox delivery, in order through outages, and the approval watcher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger, the outward log, leases and the outbox, on a real SQLite file."""
+"""The ledger, the outbound log, leases and the outbox, on a real SQLite file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message changes of the one before it, in the next run of the thread: through the default bundle."""
+"""Amendments of the previous message in the next run of the thread, through the default bundle."""
 
 from __future__ import annotations
 

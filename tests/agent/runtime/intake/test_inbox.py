@@ -1,4 +1,4 @@
-"""The inbox, the claim of turns and the end of a turn, on a real SQLite file."""
+"""The inbox, claiming turns and ending them, on a real SQLite file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent asks of RiskGate's Inspect: secrets are replaced, personal data is named and stays."""
+"""The agent's use of RiskGate's Inspect: secrets are replaced; personal data is reported and kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model reads in a person's words: what it is shown, what is used of its answer, what a turn does without."""
+"""Model interpretation of a message: its prompt, the accepted output, and turns without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message that was made to be slow to read holds up nobody else: the rules read it beside the event loop."""
+"""A message made to be slow to parse does not block others: the rules run outside the event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message does to a busy thread: it waits, is refused, interrupts, or is answered with what waits before it."""
+"""on_busy: a message to a busy thread is queued, rejected, interrupts, or is coalesced with waiting ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The edge: what is stored was inspected first, and what the person typed is evidence within the turn alone."""
+"""Redaction at intake: only inspected text is stored, and the original text is evidence within its turn only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codes: masked before anything is stored, sealed while they wait. Checkpoints: plain data and nothing else."""
+"""Codes are masked before storage and sealed while they wait; checkpoints hold only plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message to a thread that could be served at once: the commit that takes it in claims its turn as well."""
+"""A message to an idle thread: the commit that accepts it also claims its turn."""
 
 from __future__ import annotations
 

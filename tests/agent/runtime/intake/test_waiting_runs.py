@@ -1,4 +1,4 @@
-"""Runs that wait for an approval while other requests of their thread are served beside them."""
+"""Runs that wait for an approval while other requests of their thread are served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Erasing a user at the agent: nothing left in any file, nothing open at RiskGate, nothing back, nothing of others."""
+"""Erasing a user at the agent: no trace in any file, nothing open at RiskGate, no return, others unaffected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long events and delivered parcels are kept: what goes, what never does, and what who reads them is told."""
+"""Retention of events and delivered messages: what is removed, what never is, and the error readers get."""
 
 from __future__ import annotations
 

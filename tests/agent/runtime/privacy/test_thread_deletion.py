@@ -1,4 +1,4 @@
-"""A thread that is deleted: nothing of it stays anywhere, whatever runs, waits or is away meanwhile."""
+"""Thread deletion leaves no trace anywhere, whatever runs, waits or is unavailable meanwhile."""
 
 from __future__ import annotations
 

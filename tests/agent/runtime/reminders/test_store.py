@@ -1,4 +1,4 @@
-"""Reminders in the database: kept once per effect, told once whoever looks, and gone with their user."""
+"""Reminders in the database: stored once per effect, delivered exactly once, and erased with their user."""
 
 from __future__ import annotations
 

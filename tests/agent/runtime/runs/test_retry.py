@@ -1,4 +1,4 @@
-"""RetryRun: a run that failed begins once more, once, and what the runs before it did outside is never passed over."""
+"""RetryRun: a failed run is retried at most once, and effects of earlier attempts are never ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RunService: a user's runs and ledger, and a run that is cancelled wherever it stands."""
+"""RunService: a user's runs and ledger, and cancellation of a run in any state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes a run executed: kept with the checkpoint they lead to or not at all, bounded, and read for nothing."""
+"""Executed nodes of a run: stored atomically with their checkpoint, bounded, and read without extra queries."""
 
 from __future__ import annotations
 

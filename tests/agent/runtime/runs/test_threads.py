@@ -1,4 +1,4 @@
-"""Threads: every event of one as it comes and again after any cut, and the list of one's own."""
+"""Threads: events live and again after a disconnect, and the list of one's own threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effects in doubt: a person settles one's own, and the ledger over all runs lists them along an index."""
+"""Effects with unknown outcome: settled by their user, and listed over all runs through an index."""
 
 from __future__ import annotations
 

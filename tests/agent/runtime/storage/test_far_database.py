@@ -1,4 +1,4 @@
-"""A database that is far away, each statement a fifth of a second: no run is lost over it, and none done twice."""
+"""A distant database, 200 ms per statement: no run is lost and none executes twice."""
 
 from __future__ import annotations
 

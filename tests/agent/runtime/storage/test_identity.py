@@ -1,4 +1,4 @@
-"""The agent among services that ask for tokens: users prove who they are, the agent speaks for them as a delegate."""
+"""The agent with services that require tokens: users authenticate, and the agent acts for them as a delegate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What memory tells about itself while the real agent talks to it, as a meter reader of the process reads it."""
+"""Memory's metrics while the real agent uses it, read through the process's metric reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each instrument is given, and when: violations, losses, retries, cancelled runs and requests to models."""
+"""Values of each instrument: violations, losses, retries, cancelled runs and model requests."""
 
 from __future__ import annotations
 

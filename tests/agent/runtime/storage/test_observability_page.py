@@ -1,4 +1,4 @@
-"""docs/observability.md names every span and every metric there is in the code, with kind and unit, and no other."""
+"""docs/observability.md lists exactly the spans and metrics in the code, with kind and unit."""
 
 from __future__ import annotations
 

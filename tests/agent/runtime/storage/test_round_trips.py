@@ -1,4 +1,4 @@
-"""What a turn, and an agent with nothing to do, ask of a database that may be far away: each question has its way."""
+"""Database round trips of a turn and of an idle agent."""
 
 from __future__ import annotations
 

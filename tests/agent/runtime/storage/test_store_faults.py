@@ -1,4 +1,4 @@
-"""The database refuses for a while in the middle of a turn: the turn waits, and goes on exactly where it stood."""
+"""Temporary database failures in the middle of a turn: the turn waits, then continues exactly where it stopped."""
 
 from __future__ import annotations
 

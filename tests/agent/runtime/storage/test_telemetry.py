@@ -1,4 +1,4 @@
-"""The agent's spans and metrics reach a real OTLP collector, with the names of the page about them and no secrets."""
+"""The agent's spans and metrics reach a real OTLP collector, with the documented names and without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn with an effect is cancelled at each of its awaits, as a stop does: it goes on, and the effect happens once."""
+"""A turn with an effect is cancelled at each of its awaits: it is resumed, and the effect happens once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn reads from memory first: one call, by pathway, and no word of a tool's passes for a person's."""
+"""The context loaded for a turn: one call, by pathway, and no tool's words appear as a person's."""
 
 from __future__ import annotations
 

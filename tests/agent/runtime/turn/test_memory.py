@@ -1,4 +1,4 @@
-"""What an agent remembers about a person, with the real RiskGate and the real memory."""
+"""The agent's memories of a person, with the real RiskGate and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The disk below memory is full while a tool answers more than a context holds."""
+"""Memory's disk is full while a tool returns more than a context holds."""
 
 from __future__ import annotations
 

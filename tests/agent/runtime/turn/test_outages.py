@@ -1,4 +1,4 @@
-"""The agent's service when others are away, and at its edges: bad input, pages, what piles up."""
+"""The agent's service when other services are unavailable, and at its limits: bad input, paging, backlogs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Serving turns when things go wrong: a lost lease, a fault in a node, a store that fails, endless interruptions.
+"""Serving turns through failures: a lost lease, an error in a node, a failing store, endless interruptions.
 
-The graph here is a stand-in with the compiled graph's two methods: what a real one cannot be made to do on command.
+The graph is a double with the compiled graph's two methods, because a real one cannot be made to fail on command.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A turn's writes: what can wait goes with what must last, in order, under one proof of the lease, or not at all."""
+"""A turn's unit of work: deferred and durable writes are committed in order, under one lease check, or not at all."""
 
 from __future__ import annotations
 
