@@ -195,7 +195,7 @@ def _product(words: str, tokens: Sequence[Token], value: int, taken: Sequence[Sp
 
 
 def _mode(arguments: Mapping[str, Any], said: Sequence[str]) -> Mode:
-    """Return how a call writes a file, and for other calls the mode for none."""
+    """Return how a call changes a file; Mode.NONE for a call that does not."""
     if arguments.get("append"):
         return Mode.ADD
     if "path" not in arguments or not said:

@@ -87,7 +87,7 @@ class LightSpan(Span):
         self.name = name
 
     def is_recording(self) -> bool:
-        """Return whether the span still accepts attributes."""
+        """Return True while the span accepts attributes."""
         return not self.end_time
 
     def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:  # noqa: ARG002
