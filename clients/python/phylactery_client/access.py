@@ -85,7 +85,7 @@ def access_answer(message: access_pb2.EvaluateAccessResponse | access_pb2.Access
 
 
 def _struct(properties: Mapping[str, Any]) -> Struct:
-    """Return properties as a Struct. Raise ValueError for numbers that JSON cannot represent exactly."""
+    """Return properties as a Struct. Raise ValueError for a value of a type that JSON does not have."""
     struct = Struct()
     struct.update(dict(properties))
     return struct

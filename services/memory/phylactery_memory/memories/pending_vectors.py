@@ -24,7 +24,7 @@ BATCH_CHARACTERS: Final = 32_000
 """Characters per request beyond the first memory: an endpoint must respond within its timeout."""
 FIRST_WAIT_US: Final = 60 * MICROSECONDS
 LONGEST_WAIT_US: Final = 3_600 * MICROSECONDS
-"""The longest wait of a memory, also after its first failure; every failure doubles the wait."""
+"""A memory waits FIRST_WAIT_US after its first failure; every failure doubles the wait, up to this maximum."""
 _DOUBLINGS: Final = 6
 
 _ITS_MEMORY = sa.and_(

@@ -24,7 +24,7 @@ _HEAD: Final = struct.Struct("<II")
 
 
 def unit(values: Sequence[float]) -> Vector:
-    """Return a vector of length 1. Raise ValueError if it is zero or not finite."""
+    """Return a vector of length 1. Raise ValueError if it is zero, empty, too long or not finite."""
     vector = np.asarray(values, dtype=np.float64)
     if vector.ndim != 1 or not 0 < len(vector) <= MAX_DIMENSIONS or not np.isfinite(vector).all():
         raise ValueError("is no vector of finite numbers")
