@@ -16,10 +16,10 @@ from phylactery_agent.graph.core.spec import GraphSpec
 from phylactery_agent.graph.secured.builder import SECURED
 from phylactery_agent.ports import (
     BoundCall,
+    EffectState,
     Language,
     LeaseLostError,
     LedgerRow,
-    LedgerState,
     MemoryRefusedError,
     MemoryUnavailableError,
     Model,
@@ -34,6 +34,7 @@ from phylactery_agent.ports import (
     Turn,
     TurnContext,
 )
+from phylactery_agent.ports.effects import EffectEvent, advance
 from phylactery_agent.rules.intents import classify, parse_reply
 from phylactery_agent.tools.executor import Executor, ToolSettings
 from phylactery_chassis.util import crashpoints
@@ -75,11 +76,11 @@ class FakeLedger:
     writes: list[tuple[str, str]] = field(default_factory=list)
     ran_with: dict[str, str] = field(default_factory=dict)
 
-    def _move(self, tool_call_id: str, to: LedgerState, allowed: set[str], **values: Any) -> None:
+    def _move(self, tool_call_id: str, event: EffectEvent, **values: Any) -> None:
         if self.lost:
             raise LeaseLostError
         row = self.rows[tool_call_id]
-        assert row.state in allowed, f"{row.state} cannot become {to}"
+        to = advance(EffectState(row.state), event)
         self.writes.append((to, tool_call_id))
         self.rows[tool_call_id] = replace(row, state=to, **values)
 
@@ -93,17 +94,17 @@ class FakeLedger:
         return self.before
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
-        new = LedgerRow(call.tool_call_id, call.tool, "proposed", args_hash=call.args_hash)
+        new = LedgerRow(call.tool_call_id, call.tool, EffectState.PROPOSED, args_hash=call.args_hash)
         row = self.rows.setdefault(call.tool_call_id, new)
         assert row.tool == call.tool, "the id names another call"
         assert row.args_hash == call.args_hash or row.state not in {"proposed", "denied"}, "the id names another call"
 
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:
-        self._move(tool_call_id, "denied", {"proposed", "denied"}, error_code=error_code)
+        self._move(tool_call_id, EffectEvent.DENY, error_code=error_code)
 
     async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
         values = {"execution_id": execution_id, "effect_key": effect_key, "args_hash": bound.args_hash}
-        self._move(tool_call_id, "started", {"proposed"}, **values)
+        self._move(tool_call_id, EffectEvent.START, **values)
 
     async def finish(
         self,
@@ -120,13 +121,13 @@ class FakeLedger:
         values: dict[str, Any] = {"status": status, "output": output, "error_code": error_code}
         if not self.keeps_outputs:
             values["output"] = None
-        self._move(tool_call_id, "finished", {"started"}, **values)
+        self._move(tool_call_id, EffectEvent.FINISH, **values)
 
     async def doubt(self, tool_call_id: str, *, error_code: str) -> None:
-        self._move(tool_call_id, "in_doubt", {"started"}, error_code=error_code)
+        self._move(tool_call_id, EffectEvent.DOUBT, error_code=error_code)
 
     async def evicted(self, tool_call_id: str, *, pointer: str, size_chars: int) -> None:
-        self._move(tool_call_id, "finished", {"finished"}, status="evicted", output=None)
+        self._move(tool_call_id, EffectEvent.EVICT, status="evicted", output=None)
 
     async def check_fence(self) -> bool:
         if self.lost:

@@ -19,6 +19,7 @@ from phylactery_agent.ports import ApprovalInfo
 from phylactery_agent.ports.services import TranscriptMessage
 from phylactery_agent.runtime.privacy.erasure_store import Erasure
 from phylactery_agent.runtime.runs.queries import ListedThread
+from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.storage.records import StoredRun, StoredStep, StoredThread, StoredToolCall
 
 _STATUS, _RESOLUTION, _ON_BUSY, _NONE = "RUN_STATUS_", "RESOLUTION_", "ON_BUSY_", "unspecified"
@@ -75,7 +76,7 @@ def listed_run(run: StoredRun, limits: BudgetLimits | None = None) -> run_pb2.Ru
         reason=run.reason,
         create_time=to_timestamp(run.created_us),
         update_time=to_timestamp(run.updated_us),
-        approval_id=run.approval_id if run.status == "suspended" else "",
+        approval_id=run.approval_id if run.status == RunStatus.SUSPENDED else "",
         trace_id=run.trace_id,
         pathway=run.pathway,
         retry_of=run.retry_of,

@@ -29,11 +29,11 @@ from phylactery_agent.runtime.runs.cancellation import Cancellations, ended
 from phylactery_agent.runtime.runs.queries import RunLists
 from phylactery_agent.runtime.runs.retry import EFFECTS, Retried, Retries
 from phylactery_agent.runtime.runs.retry import RetryRequest as WantedRetry
+from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.runs.unknown_outcomes import Resolutions
 from phylactery_agent.runtime.storage import metrics
 from phylactery_agent.runtime.storage.records import Owner, Page, StoredRun, StoredStep, StoredToolCall
-from phylactery_agent.runtime.storage.schema import ACTIVE
 
 DEFAULT_LISTED = 20
 DEFAULT_STEPS = 100
@@ -95,7 +95,7 @@ class RunEdge:
                 news.clear()
         self._t.news.tell(run.thread_key)
         self._t.delivery.wake()
-        if run.status != "cancelled":
+        if run.status != RunStatus.CANCELLED:
             raise ended(run_id, run.status)
         return ShownRun(run, await self._t.runs.tool_calls(run_id))
 

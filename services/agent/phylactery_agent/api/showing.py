@@ -11,10 +11,10 @@ from phylactery_agent.api.views import PendingApproval, ShownEvent
 from phylactery_agent.graph.core.events import SELF_CLASS
 from phylactery_agent.ports import ApprovalInfo, GateRefusedError, GateUnavailableError
 from phylactery_agent.ports.services import Services
+from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.storage.events import EventLog
 from phylactery_agent.runtime.storage.records import Owner, StoredEvent, StoredRun
-from phylactery_agent.runtime.storage.schema import ACTIVE
 
 APPROVAL: Final = "approval_required"
 
@@ -34,7 +34,7 @@ class Showing:
 
     async def pending(self, run: StoredRun) -> PendingApproval | None:
         """Return what a run waits for, with the open rest of its card; None once RiskGate reports it as answered."""
-        if run.status != "suspended" or not run.approval_id:
+        if run.status != RunStatus.SUSPENDED or not run.approval_id:
             return None
         stored = await self._log.newest(run.run_id, APPROVAL)
         if stored is None:
@@ -80,7 +80,7 @@ class Showing:
             run = await self._runs.get(owner, event.run_id)
         except NotFound:
             return False
-        if run.status == "suspended":
+        if run.status == RunStatus.SUSPENDED:
             return run.approval_id in _ids(event.payload)
         return run.status in ACTIVE
 

@@ -25,7 +25,15 @@ from phylactery_agent.graph.core.events import (
 )
 from phylactery_agent.graph.core.state import AgentState, ToolResult
 from phylactery_agent.i18n.texts import error_text
-from phylactery_agent.ports import BoundCall, GateDecision, GateRefusedError, LedgerRow, Redeemed, TurnContext
+from phylactery_agent.ports import (
+    BoundCall,
+    EffectState,
+    GateDecision,
+    GateRefusedError,
+    LedgerRow,
+    Redeemed,
+    TurnContext,
+)
 from phylactery_agent.tools.contract import Reconciled, ToolFailedError
 from phylactery_agent.tools.executor import EffectInDoubtError, Execution, Executor, ReceiptRefusedError
 from phylactery_agent.tools.registry import TOOL_REGISTRY
@@ -62,7 +70,11 @@ class Effect:
             LeaseLostError: Another process holds the run.
         """
         self._row = await self._context.ledger.find(self._call.tool_call_id)
-        if self._row is not None and self._row.state in {"finished", "in_doubt", "denied"} and not self._reads_again:
+        if (
+            self._row is not None
+            and self._row.state in {EffectState.FINISHED, EffectState.IN_DOUBT, EffectState.DENIED}
+            and not self._reads_again
+        ):
             return self._recorded(self._row)
         try:
             decision = self._context.allowed.pop(self._call.tool_call_id, None) or await self._evaluate()
@@ -97,7 +109,7 @@ class Effect:
 
     @property
     def _recovering(self) -> bool:
-        return self._row is not None and (self._row.state == "started" or self._reads_again)
+        return self._row is not None and (self._row.state == EffectState.STARTED or self._reads_again)
 
     @property
     def _reads_again(self) -> bool:
@@ -106,7 +118,7 @@ class Effect:
         A write of that kind is not repeated: its output is lost, but the fact that it ran is not.
         """
         row = self._row
-        lost = row is not None and (row.state, row.status, row.output) == ("finished", "success", None)
+        lost = row is not None and (row.state, row.status, row.output) == (EffectState.FINISHED, "success", None)
         return lost and self._state["do_not_store"] and self._idempotency == "read_only"
 
     @property
@@ -278,9 +290,9 @@ class Effect:
 
     def _recorded(self, row: LedgerRow) -> ToolResult:
         """Return the result recorded in the ledger; the effect is not run again."""
-        if row.state == "in_doubt":
+        if row.state == EffectState.IN_DOUBT:
             return tool_result(self._tool, error_code=EFFECT_IN_DOUBT, in_doubt=True)
-        if row.state == "denied":
+        if row.state == EffectState.DENIED:
             return self._blocked(row.error_code, [error_text(row.error_code, self._state["language"])])
         if row.status == "evicted":
             return tool_result(self._tool, kept_by_memory=True)

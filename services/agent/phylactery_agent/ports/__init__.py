@@ -3,6 +3,7 @@
 The graph imports these and nothing that uses gRPC or SQL; the adapters and the runtime implement them.
 """
 
+from phylactery_agent.ports.effects import EffectState
 from phylactery_agent.ports.gate import (
     ApprovalInfo,
     BoundCall,
@@ -21,7 +22,7 @@ from phylactery_agent.ports.gate import (
     Redeemed,
     ToolCatalog,
 )
-from phylactery_agent.ports.ledger import LeaseLostError, Ledger, LedgerRow, LedgerState
+from phylactery_agent.ports.ledger import LeaseLostError, Ledger, LedgerRow
 from phylactery_agent.ports.memory import (
     Hydration,
     Memories,
@@ -54,6 +55,7 @@ __all__ = [
     "BoundCall",
     "CatalogEntry",
     "CatalogView",
+    "EffectState",
     "Events",
     "Gate",
     "GateArgument",
@@ -68,7 +70,6 @@ __all__ = [
     "LeaseLostError",
     "Ledger",
     "LedgerRow",
-    "LedgerState",
     "Memories",
     "MemoryRefusedError",
     "MemoryUnavailableError",

@@ -6,14 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from phylactery_agent.ports.effects import EffectState
 from phylactery_agent.ports.gate import BoundCall, ProposedCall
 
 
 class LeaseLostError(Exception):
     """Error for a lost lease: another process holds the run, so this one stops at once and writes nothing more."""
-
-
-LedgerState = Literal["proposed", "denied", "started", "finished", "in_doubt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +20,7 @@ class LedgerRow:
 
     tool_call_id: str
     tool: str
-    state: LedgerState
+    state: EffectState
     execution_id: str = ""
     effect_key: str = ""
     args_hash: str = ""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from phylactery_agent.ports import LeaseLostError, ProposedCall, Told
-from phylactery_agent.runtime.effects.ledger import IllegalTransitionError
+from phylactery_agent.ports.effects import IllegalTransitionError
 from phylactery_agent.runtime.storage.records import Claim
 
 from tests.support.agent.stores import ANA, BOUND, T1, Stores, call, sha

@@ -21,7 +21,7 @@ from phylactery_understanding.answers import read_answer
 from phylactery_understanding.request import ARTIFACTS, Ask, parse
 
 from phylactery_agent.i18n.texts import say
-from phylactery_agent.ports import Language, LedgerRow, TurnContext
+from phylactery_agent.ports import EffectState, Language, LedgerRow, TurnContext
 from phylactery_agent.rules.expressions import Expression, expression
 from phylactery_agent.rules.planner import read_aside
 from phylactery_agent.tools.registry import TOOL_REGISTRY
@@ -249,14 +249,14 @@ class Claims:
 
     async def honest(self, text: str) -> str:
         """Return a reply without the sentences the ledger does not support, preceded by the correction."""
-        done = await self._in("finished")
+        done = await self._in(EffectState.FINISHED)
         found = await self._aside(text, lambda: judged(text, self._wanted, done))
         if found.false:
             earlier = effects_of(await self._context.ledger.done_before())
             found = await self._aside(text, lambda: judged(text, self._wanted, done, earlier))
         if not found.false:
             return text
-        doubted = found.false & await self._in("in_doubt", "started")
+        doubted = found.false & await self._in(EffectState.IN_DOUBT, EffectState.STARTED)
         ours = [say("claim_unsure", self._language)] if doubted else []
         ours += [say(f"claim_{kind}", self._language) for kind in KINDS if kind in found.false - doubted]
         ours += [say("claim_again", self._language)] if found.false - doubted else []
@@ -264,7 +264,7 @@ class Claims:
 
     async def settled(self, text: str) -> str:
         """Return the publishable part of a streamed text: everything before the first possibly false sentence."""
-        done = await self._in("finished")
+        done = await self._in(EffectState.FINISHED)
         return await self._aside(text, lambda: self._settled(text, done))
 
     def _settled(self, text: str, done: set[Kind]) -> str:
@@ -282,7 +282,7 @@ class Claims:
         """Return work's result for a reply; a long text is processed off the event loop, one at a time per turn."""
         return await read_aside(("claims", id(self)), text, work)
 
-    async def _in(self, *states: str) -> set[Kind]:
+    async def _in(self, *states: EffectState) -> set[Kind]:
         """Return the kinds of effect represented by the run's calls in these states; errors do not count."""
         if self._rows is None:
             self._rows = await self._context.ledger.calls()

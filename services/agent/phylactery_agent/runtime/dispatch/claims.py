@@ -32,10 +32,11 @@ from phylactery_agent.runtime.intake.coalescing import together
 from phylactery_agent.runtime.intake.rows import insert_run, turn_of
 from phylactery_agent.runtime.intake.waiting import SPOKE_AT, run_for
 from phylactery_agent.runtime.privacy.erasure_store import lock_threads, remove_threads
+from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
 from phylactery_agent.runtime.runs.store import run_of
 from phylactery_agent.runtime.storage.events import append_event
 from phylactery_agent.runtime.storage.records import Claim, Lease, StoredRun, StoredTurn
-from phylactery_agent.runtime.storage.schema import ACTIVE, DUTIES, INBOX, IS_ACTIVE, RUNS, THREADS
+from phylactery_agent.runtime.storage.schema import DUTIES, INBOX, IS_ACTIVE, RUNS, THREADS
 
 _BUSY_SECONDS = 0.05
 """Pause, in seconds, before retrying a row locked by another process: a transaction takes less."""
@@ -78,7 +79,7 @@ _TAKE_RUN = Change(
     sa.update(RUNS)
     .where(RUNS.c.run_id == sa.bindparam("of_run"))
     .values(
-        status="running",
+        status=sa.bindparam("as_status"),
         turn_id=sa.bindparam("for_turn"),
         fence=sa.bindparam("under_fence", type_=sa.BigInteger),
         attempt=sa.bindparam("the_attempt", type_=sa.BigInteger),
@@ -182,7 +183,7 @@ class ClaimStore:
             if not counted:
                 values["attempt"] = RUNS.c.attempt - 1
             mine = (RUNS.c.run_id == lease.run_id, RUNS.c.fence == lease.fence, RUNS.c.lease_owner == lease.holder)
-            connection.execute(sa.update(RUNS).where(*mine, RUNS.c.status == "running").values(**values))
+            connection.execute(sa.update(RUNS).where(*mine, RUNS.c.status == RunStatus.RUNNING).values(**values))
 
         await self._database.write(work)
 
@@ -205,7 +206,7 @@ class ClaimStore:
         def work(connection: Connection) -> bool:
             theirs = sa.select(RUNS.c.run_id).where(
                 RUNS.c.thread_key.in_(tuple(thread_keys)),
-                RUNS.c.status == "running",
+                RUNS.c.status == RunStatus.RUNNING,
                 RUNS.c.lease_owner.not_in(("", holder)),
                 RUNS.c.lease_until_us > lease_now(connection, self._clock.now_us()),
             )
@@ -256,7 +257,7 @@ class ClaimStore:
             opened = _active_runs(connection, turn.thread_key, now)
             active = next((run for run in opened if run.run_id == run_id), None)
             assert active is not None, "what was just written is there"
-        if active.status == "running" and active.lease_owner not in ("", holder) and active.left_us > 0:
+        if active.status == RunStatus.RUNNING and active.lease_owner not in ("", holder) and active.left_us > 0:
             raise HeldError(f"run {active.run_id} is held by another process", active.left_us / MICROSECONDS)
         if active.wait_us > 0 and not waited:
             raise HeldError(f"run {active.run_id} is not due yet", active.wait_us / MICROSECONDS)
@@ -273,13 +274,14 @@ class ClaimStore:
         *,
         beside: tuple[StoredRun, ...],
     ) -> Claim:
-        again = active.status == "running"
+        again = active.status == RunStatus.RUNNING
         attempt = active.attempt + 1 if again else 1
-        resumed = turn.resumed if again else active.status == "suspended"
+        resumed = turn.resumed if again else active.status == RunStatus.SUSPENDED
         taken = _TAKE_RUN.one(
             connection,
             {
                 "of_run": active.run_id,
+                "as_status": advance(RunStatus(active.status), RunStatus.RUNNING),
                 "for_turn": turn.turn_id,
                 "under_fence": active.fence + 1,
                 "the_attempt": attempt,
@@ -326,7 +328,7 @@ def _any_head(now: sa.ColumnElement[int], but: Collection[str]) -> sa.Select[Any
     served = sa.exists().where(
         RUNS.c.thread_key == INBOX.c.thread_key,
         RUNS.c.status.in_(ACTIVE),
-        sa.or_(sa.and_(RUNS.c.status == "running", RUNS.c.lease_until_us > now), RUNS.c.due_us > now),
+        sa.or_(sa.and_(RUNS.c.status == RunStatus.RUNNING, RUNS.c.lease_until_us > now), RUNS.c.due_us > now),
     )
     kept = sa.exists().where(held.c.name == hold_of("") + INBOX.c.thread_key, held.c.until_us > now)
     under_way = (
@@ -334,7 +336,7 @@ def _any_head(now: sa.ColumnElement[int], but: Collection[str]) -> sa.Select[Any
         .where(
             theirs.c.tenant == INBOX.c.tenant,
             theirs.c.user_id == INBOX.c.user_id,
-            theirs.c.status == "running",
+            theirs.c.status == RunStatus.RUNNING,
             theirs.c.lease_until_us > now,
         )
         .scalar_subquery()
@@ -378,9 +380,9 @@ def _still_awaits(turn: StoredTurn, active: Record | None) -> bool:
     """Return True if the run still waits for the approval that was decided, or is already being served for it."""
     if active is None or active.run_id != turn.run_id:
         return False
-    if active.status == "running":
+    if active.status == RunStatus.RUNNING:
         return bool(active.turn_id == turn.turn_id)
-    return bool(active.status == "suspended" and active.approval_id == turn.approval_id)
+    return bool(active.status == RunStatus.SUSPENDED and active.approval_id == turn.approval_id)
 
 
 def _set_aside(connection: Connection, turn_id: str, now: int) -> None:

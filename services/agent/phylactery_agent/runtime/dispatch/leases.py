@@ -17,6 +17,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.ext.compiler import compiles
 
 from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.storage.records import Lease
 from phylactery_agent.runtime.storage.schema import DUTIES, RUNS
 
@@ -71,7 +72,7 @@ _RENEW = Update(
         RUNS.c.run_id == sa.bindparam("of_run"),
         RUNS.c.fence == sa.bindparam("under_fence"),
         RUNS.c.lease_owner == sa.bindparam("holder"),
-        RUNS.c.status == "running",
+        RUNS.c.status == RunStatus.RUNNING,
         RUNS.c.lease_until_us > LEASE_NOW,
         ~_KEPT_BY_ANOTHER.exists(),
     )
@@ -106,7 +107,7 @@ def require_lease(connection: Connection, lease: Lease, now_us: int) -> bool:
     Return True if the person cancelled the run. This cannot change before the commit.
     """
     row = _AUTHORITY.one(connection, {"of_run": lease.run_id, "lease_now_us": now_us})
-    if row is None or (row.fence, row.lease_owner, row.status) != (lease.fence, lease.holder, "running"):
+    if row is None or (row.fence, row.lease_owner, row.status) != (lease.fence, lease.holder, RunStatus.RUNNING):
         raise LeaseLostError(f"run {lease.run_id} is held by another process")
     if row.lease_until_us <= row.now_us:
         raise LeaseLostError(f"the lease of run {lease.run_id} ran out before it was renewed")
@@ -175,7 +176,7 @@ def free_leases(database: Database, holders: Collection[str]) -> None:
     """
 
     def work(connection: Connection) -> None:
-        runs = sa.update(RUNS).where(RUNS.c.lease_owner.in_(holders), RUNS.c.status == "running")
+        runs = sa.update(RUNS).where(RUNS.c.lease_owner.in_(holders), RUNS.c.status == RunStatus.RUNNING)
         connection.execute(runs.values(lease_owner="", lease_until_us=0))
         connection.execute(sa.delete(DUTIES).where(DUTIES.c.holder.in_(holders)))
 

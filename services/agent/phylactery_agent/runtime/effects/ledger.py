@@ -11,7 +11,8 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.statements import Query, Record, RowUpdate, Update
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.ports import BoundCall, LedgerRow, ProposedCall
+from phylactery_agent.ports import BoundCall, EffectState, LedgerRow, ProposedCall
+from phylactery_agent.ports.effects import EffectEvent, IllegalTransitionError, advance, after
 from phylactery_agent.runtime.effects.outbox import RUN_ENDED, queue_observation, queue_outcome
 from phylactery_agent.runtime.storage import metrics
 from phylactery_agent.runtime.storage.records import Lease
@@ -23,7 +24,7 @@ _MAX_WORD = 64
 
 _OF_RUN = TOOL_CALLS.c.run_id == sa.bindparam("of_run")
 _ROW = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.tool_call_id == sa.bindparam("of_call")))
-_STARTED = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.state == "started"))
+_STARTED = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.state == EffectState.STARTED))
 _CALLS = Query(
     sa.select(*(TOOL_CALLS.c[name] for name in ("tool_call_id", "tool", "state", "status", "error_code")))
     .where(_OF_RUN)
@@ -36,7 +37,7 @@ _DONE_BEFORE = Query(
     .where(
         RUNS.c.thread_key == sa.bindparam("of_thread"),
         RUNS.c.run_id != sa.bindparam("of_run"),
-        TOOL_CALLS.c.state == "finished",
+        TOOL_CALLS.c.state == EffectState.FINISHED,
         TOOL_CALLS.c.status != "error",
     )
 )
@@ -44,8 +45,8 @@ _READ = Query(
     sa.select(TOOL_CALLS.c.tool_call_id)
     .where(
         _OF_RUN,
-        TOOL_CALLS.c.state != "proposed",
-        TOOL_CALLS.c.state != "denied",
+        TOOL_CALLS.c.state != EffectState.PROPOSED,
+        TOOL_CALLS.c.state != EffectState.DENIED,
         TOOL_CALLS.c.tool != "remember",
     )
     .limit(1)
@@ -58,7 +59,7 @@ _PROPOSE = Update(
         ordinal=sa.select(sa.func.coalesce(sa.func.max(_before.c.ordinal), 0) + 1)
         .where(_before.c.run_id == sa.bindparam("of_run"))
         .scalar_subquery(),
-        state="proposed",
+        state=after(EffectEvent.PROPOSE),
         execution_id="",
         effect_key="",
         status="",
@@ -73,12 +74,8 @@ _PROPOSE = Update(
 _COUNT = Update(sa.update(RUNS).where(RUNS.c.run_id == sa.bindparam("of_run")).values(tool_calls=RUNS.c.tool_calls + 1))
 _SET = RowUpdate(TOOL_CALLS, "run_id", "tool_call_id")
 _DENY = RowUpdate(TOOL_CALLS, "run_id", "state")
-_AS_PROPOSED = ("proposed", "denied")
+_AS_PROPOSED = (EffectState.PROPOSED, EffectState.DENIED)
 """States in which a row holds the hash of the arguments as they were proposed."""
-
-
-class IllegalTransitionError(RuntimeError):
-    """The ledger was asked for a step its row does not allow: a fault of ours, and nothing was written."""
 
 
 class SqlLedger:
@@ -105,7 +102,9 @@ class SqlLedger:
 
         def work(connection: Connection) -> Sequence[LedgerRow]:
             return [
-                LedgerRow(row.tool_call_id, row.tool, row.state, status=row.status, error_code=row.error_code)
+                LedgerRow(
+                    row.tool_call_id, row.tool, EffectState(row.state), status=row.status, error_code=row.error_code
+                )
                 for row in _CALLS.all(connection, at)
             ]
 
@@ -145,11 +144,11 @@ class SqlLedger:
             return True
 
         if await self._writes.write(work):
-            metrics.tool_call(call.tool, "proposed")
+            metrics.tool_call(call.tool, after(EffectEvent.PROPOSE))
 
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:
         """Write that it was blocked, rejected or expired."""
-        await self._move(tool_call_id, "denied", ("proposed", "denied"), error_code=error_code[:_MAX_WORD])
+        await self._move(tool_call_id, EffectEvent.DENY, error_code=error_code[:_MAX_WORD])
 
     async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
         """Commit that the effect is about to be redeemed and run; a started row keeps its own execution_id.
@@ -158,10 +157,9 @@ class SqlLedger:
         """
         await self._move(
             tool_call_id,
-            "started",
-            ("proposed",),
+            EffectEvent.START,
             check=self._writes.require_wanted,
-            again=lambda row: row.state == "started" and row.execution_id == execution_id,
+            again=lambda row: row.state == EffectState.STARTED and row.execution_id == execution_id,
             execution_id=execution_id,
             effect_key=effect_key,
             args_hash=bound.args_hash,
@@ -180,9 +178,8 @@ class SqlLedger:
         result = Result(arguments_json, output, failed=status == "error")
         await self._move(
             tool_call_id,
-            "finished",
-            ("started",),
-            again=lambda row: row.state == "finished",
+            EffectEvent.FINISH,
+            again=lambda row: row.state == EffectState.FINISHED,
             outcome="SUCCEEDED" if status == "success" else "FAILED",
             result=result,
             status=status,
@@ -195,9 +192,8 @@ class SqlLedger:
         """Commit that nobody can say whether the effect happened, and queue that report."""
         await self._move(
             tool_call_id,
-            "in_doubt",
-            ("started",),
-            again=lambda row: row.state == "in_doubt",
+            EffectEvent.DOUBT,
+            again=lambda row: row.state == EffectState.IN_DOUBT,
             outcome="IN_DOUBT",
             error_code=error_code[:_MAX_WORD],
         )
@@ -206,8 +202,7 @@ class SqlLedger:
         """Note that memory keeps the output now, and drop the ledger's own copy."""
         await self._move(
             tool_call_id,
-            "finished",
-            ("finished",),
+            EffectEvent.EVICT,
             status="evicted",
             output=None,
             pointer=pointer,
@@ -221,8 +216,7 @@ class SqlLedger:
     async def _move(
         self,
         tool_call_id: str,
-        to: str,
-        allowed: tuple[str, ...],
+        event: EffectEvent,
         *,
         again: Callable[[Record], bool] = lambda _row: False,
         check: Callable[[], None] = lambda: None,
@@ -230,15 +224,14 @@ class SqlLedger:
         result: Result | None = None,
         **values: Any,
     ) -> None:
-        lease = self._lease
+        lease, to = self._lease, after(event)
 
         def work(connection: Connection, now: int) -> str:
             row = _select(connection, lease.run_id, tool_call_id)
             if row is not None and again(row):
                 return ""
-            if row is None or row.state not in allowed:
-                state = "missing" if row is None else row.state
-                raise IllegalTransitionError(f"tool call {tool_call_id} is {state}; it cannot become {to}")
+            advance(None if row is None else EffectState(row.state), event, of=f"tool call {tool_call_id}")
+            assert row is not None, "only a proposal begins a row"
             check()
             _SET.later(connection, lease.run_id, tool_call_id, state=to, fence=lease.fence, updated_us=now, **values)
             if outcome:
@@ -267,15 +260,22 @@ def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
     """Mark in doubt what an ending run started and never finished: a fault of ours must not lose an effect."""
     for row in _STARTED.all(connection, {"of_run": lease.run_id}):
         values = {"error_code": RUN_ENDED}
-        doubted = {"state": "in_doubt", "fence": lease.fence, "updated_us": now, **values}
+        doubted = {
+            "state": advance(EffectState(row.state), EffectEvent.DOUBT),
+            "fence": lease.fence,
+            "updated_us": now,
+            **values,
+        }
         _SET.later(connection, lease.run_id, row.tool_call_id, **doubted)
         queue_outcome(connection, lease, _report(row.execution_id, "IN_DOUBT", values), now_us=now)
 
 
 def deny_proposals(connection: Connection, lease: Lease, error_code: str, now: int) -> int:
     """Deny what an ending run had proposed and nobody decided any more; say how many calls that were."""
-    denied = {"state": "denied", "error_code": error_code, "fence": lease.fence, "updated_us": now}
-    return _DENY.run(connection, lease.run_id, "proposed", **denied)
+    proposed = EffectState.PROPOSED
+    denied = advance(proposed, EffectEvent.DENY)
+    values = {"state": denied, "error_code": error_code, "fence": lease.fence, "updated_us": now}
+    return _DENY.run(connection, lease.run_id, proposed, **values)
 
 
 def _report(execution_id: str, outcome: str, values: dict[str, Any]) -> dict[str, Any]:
@@ -297,7 +297,7 @@ def _ledger_row(row: Record) -> LedgerRow:
     return LedgerRow(
         tool_call_id=row.tool_call_id,
         tool=row.tool,
-        state=row.state,
+        state=EffectState(row.state),
         execution_id=row.execution_id,
         effect_key=row.effect_key,
         args_hash=row.args_hash,

@@ -13,6 +13,7 @@ from phylactery_chassis.db.statements import Query, RowInsert, Update
 from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
+from phylactery_agent.ports.effects import EffectEvent, after, before
 from phylactery_agent.runtime.storage.events import append_event
 from phylactery_agent.runtime.storage.records import Lease, Owner
 from phylactery_agent.runtime.storage.schema import OUTBOX, TOOL_CALLS
@@ -273,11 +274,17 @@ class OutboxStore:
                 .where(
                     TOOL_CALLS.c.run_id == parcel.run_id,
                     TOOL_CALLS.c.execution_id == report["execution_id"],
-                    TOOL_CALLS.c.state.in_(("in_doubt", "finished")),
+                    TOOL_CALLS.c.state.in_(before(EffectEvent.VOID)),
                     TOOL_CALLS.c.error_code == report["error_code"],
                     TOOL_CALLS.c.resolution == "",
                 )
-                .values(state="denied", error_code=NOT_REDEEMED, status="", output=None, updated_us=clock.now_us())
+                .values(
+                    state=after(EffectEvent.VOID),
+                    error_code=NOT_REDEEMED,
+                    status="",
+                    output=None,
+                    updated_us=clock.now_us(),
+                )
             )
 
         await self._database.write(work)

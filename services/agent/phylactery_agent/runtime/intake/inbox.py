@@ -17,8 +17,9 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.runtime.intake.rows import find_turn, insert_run, insert_turn, turn_of
+from phylactery_agent.runtime.runs.status import SERVED, RunStatus
 from phylactery_agent.runtime.storage.records import APPROVALS_SOURCE, Incoming, Owner, StoredRun, StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, SERVED, THREADS
+from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, THREADS
 
 T = TypeVar("T")
 MAX_QUEUED = 100
@@ -117,7 +118,7 @@ class InboxStore:
             current = connection.execute(
                 sa.select(RUNS.c.status, RUNS.c.approval_id, RUNS.c.fence).where(RUNS.c.run_id == run.run_id)
             ).one_or_none()
-            if current is None or tuple(current) != ("suspended", run.approval_id, run.fence):
+            if current is None or tuple(current) != (RunStatus.SUSPENDED, run.approval_id, run.fence):
                 return None
             message_id = f"{run.approval_id}:{state}:{run.fence}"
             if find_turn(connection, run.owner.tenant, APPROVALS_SOURCE, message_id) is not None:
@@ -249,5 +250,5 @@ def _heed_busy(connection: Connection, incoming: Incoming, served: Record | None
             "send it again once that is answered, or with another on_busy",
             metadata={"thread_id": incoming.thread_id},
         )
-    if incoming.on_busy == "interrupt" and served is not None and served.status == "running":
+    if incoming.on_busy == "interrupt" and served is not None and served.status == RunStatus.RUNNING:
         _INTERRUPT.later(connection, {"of_run": served.run_id, "now_us": now})

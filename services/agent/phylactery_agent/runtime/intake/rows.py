@@ -10,6 +10,7 @@ from phylactery_chassis.db.statements import Query, Record, RowInsert, Update
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection, Row
 
+from phylactery_agent.runtime.runs.status import OPENED, RunStatus
 from phylactery_agent.runtime.storage.records import APPROVALS_SOURCE, Incoming, Owner, StoredTurn
 from phylactery_agent.runtime.storage.schema import INBOX, RUNS, THREADS, to_bytes, to_text
 
@@ -35,7 +36,7 @@ _ADD_RUN = Update(
         # a conversation keeps the language of its last run until the person's words say otherwise
         language=sa.func.coalesce(sa.func.nullif(sa.bindparam("its_language"), ""), _LANGUAGE_BEFORE, ""),
         graph=sa.select(THREADS.c.graph).where(THREADS.c.thread_key == sa.bindparam("of_thread")).scalar_subquery(),
-        status="queued",
+        status=OPENED,
         reason="",
         approval_id="",
         trace_id="",
@@ -171,7 +172,7 @@ def turn_of(row: Row[Any] | Record) -> StoredTurn:
         resumed=bool(row.resumed),
         created_us=row.created_us,
         handled_us=row.handled_us,
-        run_status=row.run_status,
+        run_status=RunStatus(row.run_status) if row.run_status else "",
         run_reason=row.run_reason,
         approval_id=row.approval_id,
         reply_id=row.reply_id,

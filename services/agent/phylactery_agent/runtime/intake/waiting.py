@@ -17,8 +17,9 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import Asked
 from phylactery_agent.rules.intents import parse_reply
+from phylactery_agent.runtime.runs.status import SERVED, RunStatus
 from phylactery_agent.runtime.storage.records import StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, SERVED
+from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS
 
 MAX_WAITING: Final = 8
 """Maximum number of a thread's runs that wait for an approval; at that number a request opens no other one."""
@@ -29,7 +30,7 @@ _BESIDE: Final = Query(
     sa.select(RUNS.c.approval_id, RUNS.c.card, SPOKE_AT.label("spoke_at")).where(
         RUNS.c.thread_key == sa.bindparam("of_thread"),
         IS_ACTIVE,
-        RUNS.c.status == sa.literal_column("'suspended'"),
+        RUNS.c.status == sa.literal_column(f"'{RunStatus.SUSPENDED}'"),
         RUNS.c.approval_id != "",
         RUNS.c.run_id != sa.bindparam("but_run"),
     )

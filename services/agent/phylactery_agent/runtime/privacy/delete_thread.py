@@ -27,8 +27,9 @@ from phylactery_agent.runtime.effects.outbox import queue_deletion, queue_task_e
 from phylactery_agent.runtime.intake.changes import MAX_CHANGE_US
 from phylactery_agent.runtime.privacy.erasure_store import forget_noted, remove_threads
 from phylactery_agent.runtime.runs.cancellation import end_now
+from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Lease, Owner
-from phylactery_agent.runtime.storage.schema import ACTIVE, INBOX, RUNS, THREADS, TOOL_CALLS
+from phylactery_agent.runtime.storage.schema import INBOX, RUNS, THREADS, TOOL_CALLS
 
 GRACE_SECONDS: Final = 30.0
 """Time, in seconds, that a started effect is given to finish before its outcome counts as unknown."""
@@ -55,7 +56,7 @@ class DeletionStore:
             active = sa.select(RUNS).where(RUNS.c.thread_key == key, RUNS.c.status.in_(ACTIVE))
             served, lead = "", ""
             for run in connection.execute(active.order_by(RUNS.c.run_id).with_for_update()).all():
-                if run.status == "running":
+                if run.status == RunStatus.RUNNING:
                     served, lead = run.run_id, run.turn_id
                     connection.execute(sa.update(RUNS).where(RUNS.c.run_id == served).values(cancel_us=now))
                 else:
@@ -72,7 +73,7 @@ class DeletionStore:
 
     async def is_served(self, run_id: str) -> bool:
         """Return True if a run is still being served."""
-        query = sa.select(RUNS.c.run_id).where(RUNS.c.run_id == run_id, RUNS.c.status == "running")
+        query = sa.select(RUNS.c.run_id).where(RUNS.c.run_id == run_id, RUNS.c.status == RunStatus.RUNNING)
         return await self._database.read(lambda connection: connection.execute(query).first() is not None)
 
     async def effects(self, thread_key: str) -> Sequence[str]:

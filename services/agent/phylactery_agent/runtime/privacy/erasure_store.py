@@ -18,10 +18,11 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.checkpoints.tables import BLOBS, CHECKPOINTS, WRITES
 from phylactery_agent.checkpoints.write_buffer import require_written
+from phylactery_agent.ports import EffectState
 from phylactery_agent.runtime.effects.ledger import close_open_effects
+from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Lease, Owner
 from phylactery_agent.runtime.storage.schema import (
-    ACTIVE,
     ERASURES,
     EVENTS,
     INBOX,
@@ -35,7 +36,7 @@ from phylactery_agent.runtime.storage.schema import (
 )
 
 _KNOWN = Query(sa.select(ERASURES.c.erasure_id))
-_BEGUN = ("running", "suspended")
+_BEGUN = (RunStatus.RUNNING, RunStatus.SUSPENDED)
 """Statuses of a run that may have an open request at RiskGate."""
 _SETTLED_BY_ERASURE = ("transcript", "memory", "observation", "task_end")
 """Outbox kinds that erasure makes obsolete: memory and RiskGate erase the data themselves, and tasks end."""
@@ -137,7 +138,9 @@ class ErasureStore:
 
         def work(connection: Connection) -> None:
             begun = sa.select(RUNS).join(TOOL_CALLS, TOOL_CALLS.c.run_id == RUNS.c.run_id)
-            wanted = begun.where(RUNS.c.thread_key.in_(_keys(owner)), TOOL_CALLS.c.state == "started").distinct()
+            wanted = begun.where(
+                RUNS.c.thread_key.in_(_keys(owner)), TOOL_CALLS.c.state == EffectState.STARTED
+            ).distinct()
             for row in connection.execute(wanted).all():
                 lease = Lease(row.run_id, row.turn_id, row.thread_id, owner, row.lease_owner, row.fence)
                 close_open_effects(connection, lease, self._clock.now_us())

@@ -15,7 +15,8 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.runtime.storage.schema import ACTIVE, EVENTS, OUTBOX, RUNS, THREADS
+from phylactery_agent.runtime.runs.status import ACTIVE
+from phylactery_agent.runtime.storage.schema import EVENTS, OUTBOX, RUNS, THREADS
 
 SWEEP_SECONDS: Final = 3_600.0
 _THREADS_AT_ONCE: Final = 200

@@ -17,17 +17,19 @@ from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
+from phylactery_agent.ports import EffectState
 from phylactery_agent.runtime.intake.coalescing import as_one
 from phylactery_agent.runtime.intake.inbox import next_position
 from phylactery_agent.runtime.intake.rows import find_turn, insert_run, insert_turn, turn_of
 from phylactery_agent.runtime.intake.waiting import MAX_WAITING
+from phylactery_agent.runtime.runs.status import ACTIVE, SERVED, RunStatus
 from phylactery_agent.runtime.runs.store import owned_run, run_of, tool_call_of, with_thread
 from phylactery_agent.runtime.storage.records import Incoming, Owner, StoredRun, StoredToolCall, StoredTurn
-from phylactery_agent.runtime.storage.schema import ACTIVE, INBOX, RUNS, SERVED, TOOL_CALLS
+from phylactery_agent.runtime.storage.schema import INBOX, RUNS, TOOL_CALLS
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
-_RETRYABLE: Final = ("failed", "dead")
-_BEGUN: Final = ("started", "finished", "in_doubt")
+_RETRYABLE: Final = (RunStatus.FAILED, RunStatus.DEAD)
+_BEGUN: Final = (EffectState.STARTED, EffectState.FINISHED, EffectState.IN_DOUBT)
 _NAMED: Final = 10
 """How many calls an error names."""
 _TRIES: Final = 5
@@ -188,7 +190,7 @@ def _words(connection: Connection, run_id: str) -> StoredTurn | None:
 
 def _busy(connection: Connection, thread_key: str) -> bool:
     """Return whether the thread is served, waits for an answer to a question, or has its bound of waiting runs."""
-    suspended = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == thread_key, RUNS.c.status == "suspended")
+    suspended = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == thread_key, RUNS.c.status == RunStatus.SUSPENDED)
     if len(connection.execute(suspended).all()) >= MAX_WAITING:
         return True
     active = sa.select(RUNS.c.run_id).where(

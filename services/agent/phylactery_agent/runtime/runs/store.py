@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,46 +14,18 @@ from phylactery_chassis.errors import NotFound
 from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection, Row
 
-from phylactery_agent.checkpoints import rows as checkpoints
 from phylactery_agent.checkpoints.rows import Place
-from phylactery_agent.i18n.texts import waiting_line
-from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals
-from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
-from phylactery_agent.runtime.intake.waiting import SPOKE_AT, asked_beside, card_json, card_of
-from phylactery_agent.runtime.storage.events import append_event
+from phylactery_agent.ports import EffectState
+from phylactery_agent.runtime.intake.waiting import SPOKE_AT, card_of
+from phylactery_agent.runtime.runs.lifecycle import end
+from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
-from phylactery_agent.runtime.storage.schema import ACTIVE, INBOX, RUNS, TOOL_CALLS, to_bytes
+from phylactery_agent.runtime.storage.schema import INBOX, RUNS, TOOL_CALLS
 from phylactery_agent.runtime.turn.canned_replies import CANCELLED, INTERRUPTED, apology
-from phylactery_agent.runtime.turn.model_calls import forget_replies
-from phylactery_agent.runtime.turn.tasks import tasks_of
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
-
-_KEPT = Query(sa.select(RUNS.c.steps).where(RUNS.c.run_id == sa.bindparam("of_run")))
-_SET = RowUpdate(RUNS, "run_id")
-
-
-def close_steps(connection: Connection, lease: Lease, now: int) -> None:
-    """Mark as failed every step of a run that ended while they were under way, and tell the thread.
-
-    What was never begun stays pending.
-    """
-    kept = _KEPT.one(connection, {"of_run": lease.run_id})
-    steps: Sequence[Mapping[str, Any]] = [] if kept is None else json.loads(kept.steps)
-    closed = [{**step, "status": "failed"} if step["status"] == "running" else step for step in steps]
-    if closed == list(steps):
-        return
-    _SET.later(connection, lease.run_id, steps=json.dumps(closed))
-    for before, after in zip(steps, closed, strict=True):
-        if before is not after:
-            append_event(connection, lease, "step", after, once=f"step_closed:{after['step_id']}", now_us=now)
-
-
-_MAX_TRANSCRIPT = 100_000
-"""Characters memory takes in one message."""
 
 _SLOT = "run"
 _SET_RUN = RowUpdate(RUNS, "run_id")
-_SET_TURN = RowUpdate(INBOX, "turn_id")
 _LANGUAGE = Query(sa.select(RUNS.c.language).where(RUNS.c.run_id == sa.bindparam("of_run")))
 _INTERRUPTING = Query(
     sa.select(INBOX.c.turn_id)
@@ -65,9 +37,6 @@ _INTERRUPTING = Query(
     )
     .limit(1)
 )
-_KEEPING_NOTHING = Query(
-    sa.select(INBOX.c.turn_id).where(INBOX.c.run_id == sa.bindparam("of_run"), INBOX.c.do_not_store).limit(1)
-)
 _OWNED = sa.select(RUNS).where(
     RUNS.c.tenant == sa.bindparam("tenant"),
     RUNS.c.user_id == sa.bindparam("user_id"),
@@ -77,9 +46,11 @@ _RUN, _RUN_LOCKED = Query(_OWNED), Query(_OWNED.with_for_update())
 _WITH_THREAD = sa.select(TOOL_CALLS, RUNS.c.thread_id).join(RUNS, RUNS.c.run_id == TOOL_CALLS.c.run_id)
 _CALLS = Query(_WITH_THREAD.where(TOOL_CALLS.c.run_id == sa.bindparam("of_run")).order_by(TOOL_CALLS.c.ordinal))
 _AWAITING = Query(
-    sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approval_id != "").order_by(RUNS.c.updated_us)
+    sa.select(RUNS).where(RUNS.c.status == RunStatus.SUSPENDED, RUNS.c.approval_id != "").order_by(RUNS.c.updated_us)
 )
-_AWAITING_IN = sa.select(RUNS).where(RUNS.c.status == "suspended", RUNS.c.approval_id != "").order_by(SPOKE_AT.desc())
+_AWAITING_IN = (
+    sa.select(RUNS).where(RUNS.c.status == RunStatus.SUSPENDED, RUNS.c.approval_id != "").order_by(SPOKE_AT.desc())
+)
 
 
 class RunStore:
@@ -101,10 +72,11 @@ class RunStore:
 
         def work(connection: Connection, now: int) -> Ending:
             told = _taken_back(ending) if writes.cancelled else ending
-            if told.status == "cancelled":
+            if told.status == RunStatus.CANCELLED:
                 told = _with_reason(connection, writes.lease, told)
-            keep = self._change_seconds if told.status in {"done", "failed"} else 0
-            return _end(connection, writes.lease, turn, told, now, active_us=active_us, keep_seconds=keep)
+            keep = self._change_seconds if told.status in {RunStatus.DONE, RunStatus.FAILED} else 0
+            running = RunStatus.RUNNING  # what the lease proves
+            return end(connection, writes.lease, running, told, now, turn=turn, keep_seconds=keep, active_us=active_us)
 
         return await writes.write(work)
 
@@ -181,102 +153,11 @@ def of_owner(owner: Owner) -> sa.Select[Any]:
     return sa.select(RUNS).where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
 
 
-def _end(
-    connection: Connection,
-    lease: Lease,
-    turn: StoredTurn,
-    ending: Ending,
-    now: int,
-    *,
-    active_us: int,
-    keep_seconds: int,
-) -> Ending:
-    private = ending.do_not_store or turn.do_not_store or (turn.resumed and keeps_nothing(connection, lease.run_id))
-    if ending.status not in ACTIVE:
-        close_open_effects(connection, lease, now)
-        cancelled = ending.status == "cancelled"
-        if deny_proposals(connection, lease, CANCELLED if cancelled else ending.reason, now) or cancelled:
-            queue_withdrawal(connection, lease, now_us=now)
-        checkpoints.forget_thread(connection, lease.run_id)
-        forget_replies(connection, lease.run_id)
-        for opened in tasks_of(connection, lease.run_id):
-            queue_task_end(connection, lease, opened.task_id, now_us=now, keep_seconds=0 if private else keep_seconds)
-        if ending.steps is None:
-            close_steps(connection, lease, now)
-    if ending.tells_others:
-        ending = replace(ending, reply_text=with_asked(connection, lease, ending.reply_text))
-    if ending.reply_text:
-        message = {"message_id": ending.reply_id, "text": ending.reply_text}
-        append_event(connection, lease, "message", message, once="message", now_us=now)
-    finished = {"status": f"RUN_STATUS_{ending.status.upper()}", "reason": ending.reason}
-    sequence = append_event(connection, lease, "run_finished", finished, once="run_finished", now_us=now)
-    values: dict[str, Any] = {
-        "status": ending.status,
-        "reason": ending.reason,
-        "approval_id": ending.approval_id,
-        "card": card_json(ending.card),
-        "lease_owner": "",
-        "lease_until_us": 0,
-        "updated_us": now,
-        "active_us": active_us,
-    }
-    if ending.steps is not None:
-        values["steps"] = json.dumps([dict(step) for step in ending.steps])
-    _SET_RUN.later(connection, lease.run_id, **values)
-    handled = {
-        "state": "handled",
-        "sealed_code": None,
-        "sealed_words": None,
-        "handled_us": now,
-        "run_status": ending.status,
-        "run_reason": ending.reason,
-        "approval_id": ending.approval_id,
-        "reply_id": ending.reply_id,
-        "reply_text": to_bytes(ending.reply_text),
-        "last_sequence": sequence,
-    }
-    for turn_id in (lease.turn_id, *turn.joined):
-        _SET_TURN.later(connection, turn_id, **handled)
-    if private:
-        _drop_words(connection, (lease.turn_id, *turn.joined))
-        return ending
-    messages = list(_transcript(turn, ending, now))
-    if messages:
-        queue_transcript(connection, lease, messages, now_us=now)
-    if ending.worth_remembering and (said := said_in(turn)):
-        queue_memory(connection, lease, said, now_us=now)
-    return ending
-
-
-def with_asked(connection: Connection, lease: Lease, reply: str) -> str:
-    """Return a reply that ends with what the thread's other runs still ask the person, as it is if they ask nothing."""
-    asked = asked_beside(connection, lease.thread_key, lease.run_id)
-    if not (asked and reply):
-        return reply
-    row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
-    line = waiting_line(asked, "en" if row is not None and row.language == "en" else "es")
-    return f"{reply}\n\n{line}"
-
-
-def keeps_nothing(connection: Connection, run_id: str) -> bool:
-    """Return whether the person wished, in any turn of a run, that nothing of it is kept.
-
-    It holds for the turns after that one too, and where nobody can ask the graph, which knows it as well.
-    """
-    return _KEEPING_NOTHING.one(connection, {"of_run": run_id}) is not None
-
-
-def _drop_words(connection: Connection, turn_ids: Sequence[str]) -> None:
-    """Drop what a person said who wants nothing of it kept: the keyed hash of the request stays."""
-    for turn_id in turn_ids:
-        _SET_TURN.later(connection, turn_id, text=b"")
-
-
 def _taken_back(ending: Ending) -> Ending:
     """Return how a run ends that was cancelled: as that, where it would have ended well or suspended itself."""
-    if ending.status not in {"done", "suspended"}:
+    if ending.status not in {RunStatus.DONE, RunStatus.SUSPENDED}:
         return ending
-    return replace(ending, status="cancelled", reason=CANCELLED, approval_id="", card=())
+    return replace(ending, status=RunStatus.CANCELLED, reason=CANCELLED, approval_id="", card=())
 
 
 def _with_reason(connection: Connection, lease: Lease, ending: Ending) -> Ending:
@@ -285,30 +166,6 @@ def _with_reason(connection: Connection, lease: Lease, ending: Ending) -> Ending
     row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
     sorry = apology(reason, "en" if row is not None and row.language == "en" else "es")
     return replace(ending, reason=reason, reply_text=sorry)
-
-
-def message_id(turn_id: str) -> str:
-    """Return the id under which the transcript holds what the person said in a turn."""
-    return f"{turn_id}.user"
-
-
-def said_in(turn: StoredTurn) -> Mapping[str, Any] | None:
-    """Return what the person said, as the transcript takes it; None where no words opened the turn."""
-    if turn.kind != "message":
-        return None
-    return {"id": message_id(turn.turn_id), "role": "user", "text": turn.text, "create_us": turn.created_us}
-
-
-def _transcript(turn: StoredTurn, ending: Ending, now: int) -> Sequence[Mapping[str, Any]]:
-    reply = ending.reply_text
-    if len(reply) > _MAX_TRANSCRIPT:
-        reply = reply[: _MAX_TRANSCRIPT - 1] + "…"  # the whole of it stands in the events
-    said = said_in(turn)
-    answered = {"id": ending.reply_id, "role": "assistant", "text": reply, "create_us": now}
-    return [
-        *([said] if said else []),
-        *([answered] if reply else []),
-    ]
 
 
 def run_of(row: Row[Any] | Record) -> StoredRun:
@@ -320,7 +177,7 @@ def run_of(row: Row[Any] | Record) -> StoredRun:
         graph=row.graph,
         graph_version=row.graph_version,
         language=row.language,
-        status=row.status,
+        status=RunStatus(row.status),
         reason=row.reason,
         approval_id=row.approval_id,
         turn_id=row.turn_id,
@@ -351,7 +208,7 @@ def tool_call_of(row: Row[Any] | Record) -> StoredToolCall:
     return StoredToolCall(
         tool_call_id=row.tool_call_id,
         tool=row.tool,
-        state=row.state,
+        state=EffectState(row.state),
         execution_id=row.execution_id,
         args_hash=row.args_hash,
         status=row.status,

@@ -8,6 +8,7 @@ from phylactery_chassis.errors import FailedPrecondition, NotFound
 from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
+from phylactery_agent.ports.effects import EffectEvent, EffectState, advance, before
 from phylactery_agent.runtime.effects.outbox import queue_outcome
 from phylactery_agent.runtime.runs.store import owned_run, tool_call_of, with_thread
 from phylactery_agent.runtime.storage.records import Lease, Owner, Resolution, StoredToolCall
@@ -41,14 +42,15 @@ class Resolutions:
                 )
             if row.resolution == resolution:
                 return tool_call_of(row)
-            if row.state != "in_doubt":
+            if row.state not in before(EffectEvent.RESOLVE):
                 raise _not_in_doubt(tool_call_id, row.state, row.resolution)
+            resolved = advance(EffectState(row.state), EffectEvent.RESOLVE)
             now, happened = clock.now_us(), resolution == "happened"
             values = {"status": "success" if happened else "error", "error_code": "" if happened else NOT_DONE}
             connection.execute(
                 sa.update(TOOL_CALLS)
                 .where(here)
-                .values(state="finished", resolution=resolution, updated_us=now, **values)
+                .values(state=resolved, resolution=resolution, updated_us=now, **values)
             )
             lease = Lease(run_id, run.turn_id, run.thread_id, owner, holder="", fence=run.fence)
             report = {

@@ -18,9 +18,11 @@ from phylactery_chassis.telemetry.telemetry import Ratio, meter
 from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
+from phylactery_agent.ports import EffectState
 from phylactery_agent.runtime.effects.outbox import OutboxKind
+from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Claim
-from phylactery_agent.runtime.storage.schema import ACTIVE, INBOX, OUTBOX, RUNS, TOOL_CALLS
+from phylactery_agent.runtime.storage.schema import INBOX, OUTBOX, RUNS, TOOL_CALLS
 from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 SLO_MS: Final = {"text_fast_path": 2_000.0}
@@ -109,7 +111,7 @@ class TurnTimes:
         _end_ms.record(taken, {**pathway, semconv.RUN_STATUS: status})
         if taken >= SLO_MS.get(self.pathway, float("inf")):
             _violations.add(1, pathway)
-        _failures.count(hit=status in {"failed", "dead"})
+        _failures.count(hit=status in {RunStatus.FAILED, RunStatus.DEAD})
         if status not in ACTIVE:
             _run_seconds.record(self._since(self._run_created_us) / 1_000, about)
 
@@ -120,7 +122,7 @@ class TurnTimes:
 
 def run_cancelled(graph: str, seconds: float) -> None:
     """Count a run that waited for a person and was ended without a turn."""
-    about = {semconv.GEN_AI_AGENT: graph, semconv.RUN_STATUS: "cancelled"}
+    about = {semconv.GEN_AI_AGENT: graph, semconv.RUN_STATUS: RunStatus.CANCELLED}
     _turns.add(1, {**about, semconv.FINISH_REASON: "CANCELLED"})
     _run_seconds.record(max(0.0, seconds), about)
 
@@ -185,13 +187,13 @@ _gauge(
     semconv.AGENT_APPROVALS_WAITING,
     "{run}",
     "runs that wait for a person's approval",
-    _count(RUNS.c.status == "suspended", RUNS.c.approval_id != ""),
+    _count(RUNS.c.status == RunStatus.SUSPENDED, RUNS.c.approval_id != ""),
 )
 _gauge(
     semconv.AGENT_EFFECTS_IN_DOUBT,
     "{call}",
     "effects nobody can say the end of: each waits for a person",
-    _count(TOOL_CALLS.c.state == "in_doubt"),
+    _count(TOOL_CALLS.c.state == EffectState.IN_DOUBT),
 )
 _gauge(
     semconv.AGENT_OUTBOX_DEPTH,

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
-from phylactery_agent.ports import Asked, LedgerState
+from phylactery_agent.ports import Asked, EffectState
+from phylactery_agent.runtime.runs.status import RunStatus
 
 T = TypeVar("T")
-RunStatus = Literal["queued", "running", "suspended", "done", "failed", "cancelled", "dead"]
 Resolution = Literal["", "happened", "did_not_happen"]
 TurnKind = Literal["message", "approval_decided"]
 OnBusy = Literal["enqueue", "reject", "interrupt", "coalesce"]
@@ -226,7 +226,7 @@ class StoredToolCall:
 
     tool_call_id: str
     tool: str
-    state: LedgerState
+    state: EffectState
     execution_id: str
     args_hash: str
     status: str

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-METADATA = sa.MetaData()
+from phylactery_agent.ports import EffectState
+from phylactery_agent.runtime.runs.status import ACTIVE, SERVED
 
-ACTIVE = ("queued", "running", "suspended")
-"""Statuses of a run that has not ended. At most one run per thread is SERVED; several may wait for a person."""
-SERVED = ("queued", "running")
-"""Statuses of a run that is being executed or is about to be: at most one per thread."""
+METADATA = sa.MetaData()
 
 _NAME = sa.String(128)
 _KEY = sa.String(64)
@@ -173,7 +171,7 @@ _newest = (
     TOOL_CALLS.c.run_id,
     TOOL_CALLS.c.tool_call_id,
 )
-_doubted = TOOL_CALLS.c.state == "in_doubt"
+_doubted = TOOL_CALLS.c.state == EffectState.IN_DOUBT
 sa.Index("agent_tool_calls_by_user", *_newest)
 sa.Index("agent_tool_calls_in_doubt", *_newest, sqlite_where=_doubted, postgresql_where=_doubted)
 

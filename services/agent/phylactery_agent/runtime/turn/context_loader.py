@@ -19,7 +19,7 @@ from phylactery_agent.rules.intents import APPROVAL_DECIDED, APPROVAL_REPLY
 from phylactery_agent.rules.planner import SHORT_CHARACTERS, read_aside
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.intake.classification import Heard, hear, in_language, listen
-from phylactery_agent.runtime.runs.store import message_id, said_in
+from phylactery_agent.runtime.runs.lifecycle import message_id, said_in
 from phylactery_agent.runtime.storage.records import Claim, Incoming, Lease, OfThread, StoredTurn
 from phylactery_agent.runtime.turn import canned_replies
 

@@ -45,6 +45,7 @@ from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.interpretation import Interpreter
 from phylactery_agent.runtime.intake.redaction import Sanitizing, kinds_found
 from phylactery_agent.runtime.reminders.store import Reminding, TurnReminders
+from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.storage.events import ThreadEvents
 from phylactery_agent.runtime.storage.metrics import TurnTimes
@@ -220,14 +221,14 @@ class TurnServer:
         trace_id = telemetry.current_trace_id()
         self._t.runs.begin_turn(writes, trace_id=trace_id, language=heard.language, pathway=heard.pathway)
         if claim.attempt > MAX_ATTEMPTS:
-            return replace(_sorry(claim, canned_replies.TOO_MANY_ATTEMPTS, heard.language), status="dead")
+            return replace(_sorry(claim, canned_replies.TOO_MANY_ATTEMPTS, heard.language), status=RunStatus.DEAD)
         try:
             return _ending(claim, await self._invoke(claim, heard, writes, times, active))
         except (LeaseLostError, *STORE_FAILED) as error:
             _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
             raise
         except RunCancelledError:
-            ending = replace(_sorry(claim, canned_replies.CANCELLED, heard.language), status="cancelled")
+            ending = replace(_sorry(claim, canned_replies.CANCELLED, heard.language), status=RunStatus.CANCELLED)
         except StateLostError:
             ending = _sorry(claim, canned_replies.STATE_LOST, heard.language)
         except MemoryUnavailableError:
@@ -421,7 +422,7 @@ class TurnServer:
 def _sorry(claim: Claim, reason: str, language: Language) -> Ending:
     """Return the failed ending of a turn that the graph could not end."""
     return Ending(
-        status="failed",
+        status=RunStatus.FAILED,
         reason=reason,
         reply_id=f"{claim.lease.turn_id}.reply",
         reply_text=canned_replies.apology(reason, language),
@@ -431,16 +432,16 @@ def _sorry(claim: Claim, reason: str, language: Language) -> Ending:
 def _ending(claim: Claim, state: TurnState) -> Ending:
     """Return the turn's ending as given by the graph's final state."""
     reply = state["reply"]
-    status = state["run_status"]
-    if status not in {"done", "suspended", "failed"}:
+    status = RunStatus(state["run_status"])
+    if status not in {RunStatus.DONE, RunStatus.SUSPENDED, RunStatus.FAILED}:
         raise RuntimeError(f"the graph stopped in run_status '{status}'")
     return Ending(
         status=status,
         reason=state["finish_reason"],
         reply_id=f"{claim.lease.turn_id}.reply" if reply is None else reply["id"],
         reply_text="" if reply is None else reply["text"],
-        approval_id=(state["approval_id"] or "") if status == "suspended" else "",
-        card=card_of_state(state) if status == "suspended" else (),
+        approval_id=(state["approval_id"] or "") if status is RunStatus.SUSPENDED else "",
+        card=card_of_state(state) if status is RunStatus.SUSPENDED else (),
         steps=tuple(
             {"step_id": key, "description": step["description"], "status": step["status"], "tries": step["tries"]}
             for key, step in state["steps"].items()

@@ -14,6 +14,7 @@ from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
+from phylactery_agent.ports import EffectState
 from phylactery_agent.runtime.dispatch.leases import require_lease
 from phylactery_agent.runtime.effects.outbox import is_queued, queue_observation
 from phylactery_agent.runtime.storage.records import Lease
@@ -34,7 +35,7 @@ _BEGUN = Query(
     sa.select(TOOL_CALLS.c.state).where(
         TOOL_CALLS.c.run_id == sa.bindparam("of_run"),
         TOOL_CALLS.c.tool_call_id == sa.bindparam("of_call"),
-        TOOL_CALLS.c.state != "proposed",
+        TOOL_CALLS.c.state != EffectState.PROPOSED,
     )
 )
 

@@ -22,7 +22,7 @@ from phylactery_agent.graph.core.events import (
 )
 from phylactery_agent.graph.core.state import AgentState, AskedAhead
 from phylactery_agent.i18n.texts import error_text, say
-from phylactery_agent.ports import GateRefusedError, GateUnavailableError, TurnContext
+from phylactery_agent.ports import EffectState, GateRefusedError, GateUnavailableError, TurnContext
 from phylactery_agent.rules.intents import ApprovalReply, parse_reply
 
 Outcome = Command[Literal["Tools", "Supervisor", "Finalizer"]]
@@ -115,7 +115,7 @@ async def _refused(state: AgentState, context: TurnContext, error: GateRefusedEr
 
 async def _started(state: AgentState, context: TurnContext) -> bool:
     row = await context.ledger.find(proposal(state)["tool_call_id"])
-    return row is not None and row.state == "started"
+    return row is not None and row.state == EffectState.STARTED
 
 
 async def _reject_too(state: AgentState, context: TurnContext, approval_id: str) -> None:
@@ -168,9 +168,9 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
     """Clear the proposal, the approval and the flags, and notify Supervisor."""
     tool = proposal(state)
     row = await context.ledger.find(tool["tool_call_id"])
-    if row is None or row.state in {"proposed", "denied"}:
+    if row is None or row.state in {EffectState.PROPOSED, EffectState.DENIED}:
         await context.ledger.deny(tool["tool_call_id"], error_code=directive.upper())
-    elif row.state == "started":
+    elif row.state == EffectState.STARTED:
         # Started, but the gate was unavailable before it could redeem: a closed approval was never redeemed, so nothing
         # ran.
         await context.ledger.finish(

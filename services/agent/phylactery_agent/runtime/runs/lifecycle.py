@@ -1,0 +1,196 @@
+"""The end of a run, or of a turn that leaves it waiting: everything that goes with it, in the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+from phylactery_chassis.db.statements import Query, RowUpdate
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.checkpoints import rows as checkpoints
+from phylactery_agent.i18n.texts import waiting_line
+from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals
+from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
+from phylactery_agent.runtime.intake.waiting import asked_beside, card_json
+from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
+from phylactery_agent.runtime.storage.events import append_event
+from phylactery_agent.runtime.storage.records import Ending, Lease, StoredTurn
+from phylactery_agent.runtime.storage.schema import INBOX, RUNS, to_bytes
+from phylactery_agent.runtime.turn.canned_replies import CANCELLED
+from phylactery_agent.runtime.turn.model_calls import forget_replies
+from phylactery_agent.runtime.turn.tasks import tasks_of
+
+_MAX_TRANSCRIPT = 100_000
+"""Characters memory takes in one message."""
+
+_SET_RUN = RowUpdate(RUNS, "run_id")
+_SET_TURN = RowUpdate(INBOX, "turn_id")
+_STEPS = Query(sa.select(RUNS.c.steps).where(RUNS.c.run_id == sa.bindparam("of_run")))
+_LANGUAGE = Query(sa.select(RUNS.c.language).where(RUNS.c.run_id == sa.bindparam("of_run")))
+_KEEPING_NOTHING = Query(
+    sa.select(INBOX.c.turn_id).where(INBOX.c.run_id == sa.bindparam("of_run"), INBOX.c.do_not_store).limit(1)
+)
+
+
+def end(
+    connection: Connection,
+    lease: Lease,
+    status: RunStatus,
+    ending: Ending,
+    now: int,
+    *,
+    turn: StoredTurn | None = None,
+    keep_seconds: int = 0,
+    **noted: Any,
+) -> Ending:
+    """End a run, or suspend it, and return how, with the reply as it was said.
+
+    status is what its row says, locked by the caller; turn the one that is being served, None where nobody serves the
+    run. Then lease is of the run's last turn, whose own message and end are told already. noted is written into the
+    row with the rest. The other runs of the thread go on waiting: see ADR 41. Raise RunTransitionError.
+    """
+    advance(status, ending.status)
+    private = ending.do_not_store or (turn is not None and turn.do_not_store)
+    private = private or ((turn is None or turn.resumed) and _keeps_nothing(connection, lease.run_id))
+    if ending.status not in ACTIVE:
+        _close(connection, lease, ending, now, keep_seconds=0 if private else keep_seconds)
+    if ending.tells_others:
+        ending = replace(ending, reply_text=_with_asked(connection, lease, ending.reply_text))
+    sequence = _tell(connection, lease, ending, now, served=turn is not None)
+    values = {
+        "status": ending.status,
+        "reason": ending.reason,
+        "approval_id": ending.approval_id,
+        "card": card_json(ending.card),
+        "fence": lease.fence,
+        "lease_owner": "",
+        "lease_until_us": 0,
+        "updated_us": now,
+        **noted,
+    }
+    if ending.steps is not None:
+        values["steps"] = json.dumps([dict(step) for step in ending.steps])
+    _SET_RUN.later(connection, lease.run_id, **values)
+    if turn is not None:
+        _handle(connection, (lease.turn_id, *turn.joined), ending, sequence, now, private=private)
+    if private:
+        return ending
+    messages = list(_transcript(turn, ending, now))
+    if messages:
+        once = lease.turn_id if turn is not None else ending.reply_id
+        queue_transcript(connection, lease, messages, once=once, now_us=now)
+    if turn is not None and ending.worth_remembering and (said := said_in(turn)):
+        queue_memory(connection, lease, said, now_us=now)
+    return ending
+
+
+def _close(connection: Connection, lease: Lease, ending: Ending, now: int, *, keep_seconds: int) -> None:
+    """Settle what a run leaves open that has ended: effects, questions, its state, its tasks and its steps."""
+    close_open_effects(connection, lease, now)
+    cancelled = ending.status == RunStatus.CANCELLED
+    if deny_proposals(connection, lease, CANCELLED if cancelled else ending.reason, now) or cancelled:
+        queue_withdrawal(connection, lease, now_us=now)
+    checkpoints.forget_thread(connection, lease.run_id)
+    forget_replies(connection, lease.run_id)
+    for opened in tasks_of(connection, lease.run_id):
+        queue_task_end(connection, lease, opened.task_id, now_us=now, keep_seconds=keep_seconds)
+    if ending.steps is None:
+        _close_steps(connection, lease, now)
+
+
+def _close_steps(connection: Connection, lease: Lease, now: int) -> None:
+    """Mark as failed every step of a run that ended while they were under way, and tell the thread.
+
+    What was never begun stays pending.
+    """
+    kept = _STEPS.one(connection, {"of_run": lease.run_id})
+    steps: Sequence[Mapping[str, Any]] = [] if kept is None else json.loads(kept.steps)
+    closed = [{**step, "status": "failed"} if step["status"] == "running" else step for step in steps]
+    if closed == list(steps):
+        return
+    _SET_RUN.later(connection, lease.run_id, steps=json.dumps(closed))
+    for before, after in zip(steps, closed, strict=True):
+        if before is not after:
+            append_event(connection, lease, "step", after, once=f"step_closed:{after['step_id']}", now_us=now)
+
+
+def _tell(connection: Connection, lease: Lease, ending: Ending, now: int, *, served: bool) -> int:
+    """Tell the thread the reply, where there is one, and how the run ended; return the place of the latter."""
+    told, over = ("message", "run_finished") if served else ("message_cancelled", "run_cancelled")
+    if ending.reply_text:
+        message = {"message_id": ending.reply_id, "text": ending.reply_text}
+        append_event(connection, lease, "message", message, once=told, now_us=now)
+    finished = {"status": f"RUN_STATUS_{ending.status.upper()}", "reason": ending.reason}
+    return append_event(connection, lease, "run_finished", finished, once=over, now_us=now)
+
+
+def _handle(
+    connection: Connection, turn_ids: Sequence[str], ending: Ending, sequence: int, now: int, *, private: bool
+) -> None:
+    """Mark turns as handled, with their answer, and drop their sealed code.
+
+    What a person said who wants nothing of it kept is dropped too: the keyed hash of the request stays.
+    """
+    handled = {
+        "state": "handled",
+        "sealed_code": None,
+        "sealed_words": None,
+        "handled_us": now,
+        "run_status": ending.status,
+        "run_reason": ending.reason,
+        "approval_id": ending.approval_id,
+        "reply_id": ending.reply_id,
+        "reply_text": to_bytes(ending.reply_text),
+        "last_sequence": sequence,
+    }
+    for turn_id in turn_ids:
+        _SET_TURN.later(connection, turn_id, **handled)
+    if private:
+        for turn_id in turn_ids:
+            _SET_TURN.later(connection, turn_id, text=b"")
+
+
+def _with_asked(connection: Connection, lease: Lease, reply: str) -> str:
+    """Return a reply that ends with what the thread's other runs still ask the person, as it is if they ask nothing."""
+    asked = asked_beside(connection, lease.thread_key, lease.run_id)
+    if not (asked and reply):
+        return reply
+    row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
+    line = waiting_line(asked, "en" if row is not None and row.language == "en" else "es")
+    return f"{reply}\n\n{line}"
+
+
+def _keeps_nothing(connection: Connection, run_id: str) -> bool:
+    """Return whether the person wished, in any turn of a run, that nothing of it is kept.
+
+    It holds for the turns after that one too, and where nobody can ask the graph, which knows it as well.
+    """
+    return _KEEPING_NOTHING.one(connection, {"of_run": run_id}) is not None
+
+
+def message_id(turn_id: str) -> str:
+    """Return the id under which the transcript holds what the person said in a turn."""
+    return f"{turn_id}.user"
+
+
+def said_in(turn: StoredTurn) -> Mapping[str, Any] | None:
+    """Return what the person said, as the transcript takes it; None where no words opened the turn."""
+    if turn.kind != "message":
+        return None
+    return {"id": message_id(turn.turn_id), "role": "user", "text": turn.text, "create_us": turn.created_us}
+
+
+def _transcript(turn: StoredTurn | None, ending: Ending, now: int) -> Sequence[Mapping[str, Any]]:
+    reply = ending.reply_text
+    if len(reply) > _MAX_TRANSCRIPT:
+        reply = reply[: _MAX_TRANSCRIPT - 1] + "…"  # the whole of it stands in the events
+    said = None if turn is None else said_in(turn)
+    answered = {"id": ending.reply_id, "role": "assistant", "text": reply, "create_us": now}
+    return [
+        *([said] if said else []),
+        *([answered] if reply else []),
+    ]
