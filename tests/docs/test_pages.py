@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
+from phylactery_agent.ports import effects
+from phylactery_agent.runtime.runs import status as runs
+from phylactery_riskgate.approvals import model as approvals
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -63,6 +71,53 @@ def test_the_page_of_effects_lists_exactly_the_crash_points_of_the_code():
     reached = {name for path in sources for name in REACH.findall(path.read_text(encoding="utf-8"))}
     section = (ROOT / "docs" / "effects.md").read_text(encoding="utf-8").split("## Crash points")[1]
     assert set(re.findall(r"^\| ([a-z]+\.[a-z0-9_.]+) \|", section, re.MULTILINE)) == reached
+
+
+def section_of_effects(heading: str) -> str:
+    page = (ROOT / "docs" / "effects.md").read_text(encoding="utf-8")
+    return page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def transitions(heading: str) -> set[tuple[str, ...]]:
+    """The rows of the first table of a section, without its last column where that says when; lists taken apart."""
+    table = re.search(r"^\| from .*\n\|[-|]+\n((?:\|.*\n)+)", section_of_effects(heading) + "\n", re.MULTILINE)
+    assert table is not None
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table[1].splitlines()]
+    cells = [[cell.split(", ") for cell in (row[:-1] if len(row) > 2 else row)] for row in rows]
+    return {one for row in cells for one in product(*row)}
+
+
+def drawn(heading: str) -> set[tuple[str, str]]:
+    """The arrows of a section's drawing between two states."""
+    return set(re.findall(r"^ *(\w+) --> (\w+)", section_of_effects(heading), re.MULTILINE))
+
+
+def allowed(
+    advance: Callable[[Any, Any], str], states: Iterable[Any], steps: type[StrEnum]
+) -> set[tuple[str, str, str]]:
+    """Every step the code allows: from, event, to."""
+    found = set()
+    for state, step in product(states, steps):
+        with contextlib.suppress(RuntimeError):
+            found.add((str(state or "–"), str(step), str(advance(state, step))))
+    return found
+
+
+def test_the_page_of_effects_has_the_table_of_the_ledger():
+    of_code = allowed(effects.advance, (None, *effects.EffectState), effects.EffectEvent)
+    assert transitions("A row of the ledger") == of_code
+    assert drawn("A row of the ledger") == {(one, to) for one, _, to in of_code if one not in {to, "–"}}
+
+
+def test_the_page_of_effects_has_the_table_of_a_run():
+    of_code = {(one, to) for one, _, to in allowed(runs.advance, runs.RunStatus, runs.RunStatus)}
+    assert transitions("A run") == of_code | {("–", runs.OPENED)}
+    assert drawn("A run") == of_code
+
+
+def test_the_page_of_effects_has_the_table_of_an_approval():
+    of_code = allowed(approvals.advance, approvals.ApprovalState, approvals.ApprovalEvent)
+    assert transitions("An approval") == {(one, to) for one, _, to in of_code}
 
 
 def test_every_reference_to_a_page_in_code_names_a_page_that_is_there():
