@@ -8,7 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 from phylactery_agent.checkpoints.tables import CHECKPOINTS
 from phylactery_agent.runtime.intake.waiting import MAX_WAITING
-from phylactery_agent.runtime.storage.schema import ACTIVE, EVENTS, INBOX, OUTBOX, RUNS, THREADS, TOOL_CALLS
+from phylactery_agent.runtime.runs.status import ACTIVE
+from phylactery_agent.runtime.storage.schema import EVENTS, INBOX, OUTBOX, RUNS, THREADS, TOOL_CALLS
 from sqlalchemy.engine import Connection
 
 _ENDED = ("done", "failed", "cancelled", "dead")
