@@ -49,6 +49,10 @@ def test_a_code_in_small_letters_or_in_groups_is_a_strict_reply_too(typed: str, 
         ("approve {id} ABCDE FGHIJ", "ABCDEFGHIJ"),
         ("Approve {id} k7q2m-5xdab", "k7q2m5xdab"),
         ("  aprobar {id}  ABCDE\u00a0FGHIJ ", "ABCDEFGHIJ"),
+        ("approve {id} abcde fghij", "abcdefghij"),
+        ("APPROVE {id} abcde fghij", "abcdefghij"),
+        ("aprobar {id} ab cd ef-gh ij", "abcdefghij"),
+        ("approve {id} abcdefghij", "abcdefghij"),
     ],
 )
 def test_a_whole_line_with_a_whole_id_and_a_whole_code_is_a_reply_in_small_letters_too(line: str, code: str) -> None:
@@ -118,6 +122,8 @@ def test_a_code_is_not_kept_however_a_reply_misses_the_grammar(text: str, code: 
         "importante",
         "escribe IMPORTANTE en notas.txt",
         "aprobar ap_abcdefghijklmnopqrstuvwxyz es importante",
+        "approve ap_abcdefghijklmnopqrstuvwxyz now or never please",
+        "please approve ap_abcdefghijklmnopqrstuvwxyz after lunch",
         "lee la salida out_abcdefghij",
     ],
 )

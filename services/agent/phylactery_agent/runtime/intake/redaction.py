@@ -31,7 +31,10 @@ _GROUPS = r"((?:[A-Za-z2-7]{2,8}[ \pZ-]{1,3}){1,4}[A-Za-z2-7]{2,8})"
 _IN_PARTS = expression(rf"^(APROBAR|APPROVE)\s+([A-Za-z0-9_-]{{6,}})\s+{_GROUPS}$")
 """The same with the code in groups, as people read one aloud."""
 _TYPED = expression(rf"(?i)^(aprobar|approve)\s+(ap_[a-z2-7]{{26}})\s+({_GROUPS}|[a-z2-7]{{10}})$")
-"""The same in lower case: with a complete id and a complete code it is unambiguous."""
+"""The same in either case: behind a complete id, ten letters are a code, even where they read as words.
+
+RiskGate still checks it, so words taken for a code approve nothing.
+"""
 _BETWEEN = expression(r"[^A-Za-z2-7]+")
 _CODE_CHARACTERS = 10
 
@@ -64,9 +67,10 @@ def mask(text: str) -> Masked:
     if found is not None and not found.group(3).lower().startswith("ap_"):
         verb, approval_id, code = (found.group(number) for number in (1, 2, 3))
         return Masked(f"{verb} {approval_id} {MASK}", code)
-    found = _IN_PARTS.match(text.strip()) or _TYPED.match(text.strip())
+    whole = _TYPED.match(text.strip())
+    found = whole or _IN_PARTS.match(text.strip())
     code = "" if found is None else _BETWEEN.sub("", str(found.group(3)))
-    if found is not None and len(code) == _CODE_CHARACTERS and (code.isupper() or not code.isalpha()):
+    if found is not None and len(code) == _CODE_CHARACTERS and (whole or code.isupper() or not code.isalpha()):
         return Masked(f"{found.group(1).upper()} {found.group(2).lower()} {MASK}", code)
     kept = _CLOSE.sub(rf"\1\2 {MASK}", text)
     if next(_HINT.finditer(kept), None) is not None or _ALONE.match(kept) is not None:
