@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import grpc
 import pytest
@@ -235,6 +236,31 @@ async def test_a_revoked_decision_gets_no_permit_and_its_permit_is_refused_for_e
     assert (await gate.person("olga").revoke(answer.decision_id)).already_revoked
     record = gate.records("decision_revoked")
     assert [(one["decision_id"], one["by"]["subject"]) for one in record] == [(answer.decision_id, "olga")]
+
+
+async def test_a_revoked_decision_is_shown_as_revoked_and_its_record_stays_what_it_was(gate, ana, call, remote):
+    first = await ana.evaluate(call(*READ))
+    other = await ana.evaluate(call(*READ, "c2"))
+    before = gate.records("decision")
+    await gate.person("olga").revoke(first.decision_id)
+    assert gate.records("decision") == before
+
+    told = (await remote("ana", "explain", "--decision", first.decision_id)).stdout.splitlines()
+    assert told[0].startswith("REVOKED at 20")
+    assert told[0].endswith("; it was ALLOW   under revision 1")
+    assert told[1].strip() == "No permit: an operator has revoked this decision."
+    facts = json.loads((await remote("ana", "explain", "--decision", first.decision_id, "--json")).stdout)
+    assert (facts["decision"], facts["reasons"][0]["code"]) == ("ALLOW", "DECISION_REVOKED")
+    assert facts["revoke_time"] is not None
+    assert (await remote("ana", "explain", "--decision", other.decision_id)).stdout.startswith("ALLOW   under")
+
+    for words in (("list", "--oldest-first"), ("tail", "--from-beginning", "--count", "2")):
+        listed = (await remote("aldo", "audit", *words, "--kind", "decision")).stdout.splitlines()
+        assert [line.split("read_file")[1].strip() for line in listed[1:]] == ["REVOKED, was ALLOW", "ALLOW"], listed
+        lines = (await remote("aldo", "audit", *words, "--kind", "decision", "--json")).stdout.splitlines()
+        entries = [json.loads(line) for line in lines]
+        assert [one["record"]["decision"] for one in entries] == ["ALLOW", "ALLOW"]
+        assert [one.get("revoke_time") for one in entries] == [facts["revoke_time"], None]
 
 
 async def test_revoking_what_waits_for_a_person_closes_its_approval(gate, ana, refused):

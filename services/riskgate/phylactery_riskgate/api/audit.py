@@ -82,6 +82,7 @@ def entry(seen: SeenEntry) -> audit_pb2.AuditEntry:
             for value in seen.values
         ],
         values_erased=seen.erased,
+        revoke_time=to_timestamp(seen.revoke_us) if seen.revoke_us else None,
     )
 
 

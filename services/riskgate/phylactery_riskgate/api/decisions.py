@@ -69,7 +69,7 @@ def explained(answer: Explained) -> explain_pb2.ExplainResponse:
     return explain_pb2.ExplainResponse(
         decision=types_pb2.Decision.Value(f"DECISION_{verdict.decision}"),
         approval_class=verdict.approval_class or "",
-        reasons=[reason(one) for one in verdict.reasons],
+        reasons=[reason(one) for one in answer.reasons],
         policy_ids=verdict.policy_ids,
         risk=risk(verdict.risk or ""),
         bundle_revision=verdict.bundle_revision,
@@ -81,6 +81,7 @@ def explained(answer: Explained) -> explain_pb2.ExplainResponse:
         steps=[_step(step) for step in explanation.steps],
         decision_id=answer.decision_id,
         task=None if verdict.bound is None else _task(explanation),
+        revoke_time=to_timestamp(answer.revoke_us) if answer.revoke_us else None,
     )
 
 

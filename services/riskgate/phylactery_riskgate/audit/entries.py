@@ -138,6 +138,8 @@ class SeenEntry:
     entry: ReadEntry
     values: tuple[ShownValue, ...] = ()
     erased: bool = False
+    revoke_us: int = 0
+    """When the decision it records was revoked, 0 where it was not."""
 
     @property
     def bytes(self) -> int:

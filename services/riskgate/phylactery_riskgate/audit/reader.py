@@ -7,7 +7,7 @@ import contextlib
 import heapq
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from phylactery_riskgate.audit.checkpoint import Checkpoint, Verifier
 from phylactery_riskgate.audit.entries import EntryFilter, ReadEntry, SeenEntry, SignedHead, shown_values
 from phylactery_riskgate.audit.export import exported
 from phylactery_riskgate.audit.heads import KeptHead
+from phylactery_riskgate.audit.log import Kind
 from phylactery_riskgate.audit.proofs import Tree
 from phylactery_riskgate.audit.requests import (
     DEFAULT_PAGE,
@@ -39,6 +40,7 @@ from phylactery_riskgate.store import audit as audit_tree
 from phylactery_riskgate.store import audit as log_rows
 from phylactery_riskgate.store import audit_search as rows
 from phylactery_riskgate.store.audit import Place
+from phylactery_riskgate.store.decisions import revoked_among
 from phylactery_riskgate.tasks.service import Tasks
 
 MAX_TAILS = 16
@@ -121,7 +123,8 @@ class Tails:
             ]
             merged = heapq.merge(*found, key=lambda one: one.position)
             entries = (wanted.read(one) for one in merged)
-            return [self._seen(connection, entry, values=values) for entry in entries if entry is not None]
+            seen = [self._seen(connection, entry, values=values) for entry in entries if entry is not None]
+            return _with_revocations(connection, wanted.tenant, seen)
 
         for seen in await self._core.database.read(read):
             place = seen.entry.found.place
@@ -329,8 +332,9 @@ class Auditing:
             page.append(self._seen(connection, entry, values=asked.include_values))
             room -= page[-1].bytes
             if len(page) == (asked.page_size or DEFAULT_PAGE) or room <= 0:
-                return page, encode_token(*last.position)
-        return page, encode_token(*last.position) if last is not None and seen == _SCAN else ""
+                return _with_revocations(connection, who.tenant, page), encode_token(*last.position)
+        token = encode_token(*last.position) if last is not None and seen == _SCAN else ""
+        return _with_revocations(connection, who.tenant, page), token
 
     def _seen(self, connection: Connection, entry: ReadEntry, *, values: bool) -> SeenEntry:
         """Return an entry as its auditor sees it, optionally with its values."""
@@ -384,6 +388,13 @@ class Auditing:
         if head.size:
             log_rows.add_checkpoint(connection, log, head.size, head.note, now_us)
         return head
+
+
+def _with_revocations(connection: Connection, tenant: str, page: list[SeenEntry]) -> list[SeenEntry]:
+    """Return entries that say of each recorded decision when it was revoked."""
+    ids = [str(one.entry.record.get("decision_id")) if one.entry.found.kind == Kind.DECISION else "" for one in page]
+    revoked = revoked_among(connection, tenant, {one for one in ids if one})
+    return [replace(seen, revoke_us=revoked.get(one, 0)) for one, seen in zip(ids, page, strict=True)]
 
 
 def _read_note(note: str) -> SignedHead:

@@ -237,6 +237,7 @@ def _facts(answer: explain_pb2.ExplainResponse) -> dict[str, Any]:
         "bundle_revision": answer.bundle_revision,
         "bundle_hash": answer.bundle_hash,
         "decision_id": answer.decision_id,
+        "revoke_time": answer.revoke_time.ToJsonString() if answer.HasField("revoke_time") else None,
         "arguments": [{"path": one.path, "display": one.display} for one in answer.arguments],
         "task": _task_facts(answer.task),
         "facts": [{"name": one.name, "value": one.value, "source": one.source} for one in answer.facts],
@@ -298,6 +299,8 @@ def _task_lines(task: explain_pb2.TaskExplanation) -> list[str]:
 def _lines(answer: explain_pb2.ExplainResponse) -> list[str]:
     decision = _decision(answer.decision)
     lines = [f"{_headline(decision, answer.approval_class)}   under revision {answer.bundle_revision}"]
+    if answer.HasField("revoke_time"):
+        lines[0] = f"REVOKED at {answer.revoke_time.ToJsonString()}; it was {lines[0]}"
     lines += _said(answer.reasons)
     if answer.arguments:
         lines.append("arguments")

@@ -16,10 +16,11 @@ from phylactery_riskgate.decisions.requests import CallInput, ExplainInput
 from phylactery_riskgate.decisions.task_ref import TaskSource, shown
 from phylactery_riskgate.domain.bundle.bundle import read_bundle
 from phylactery_riskgate.domain.bundle.files import read_parts
-from phylactery_riskgate.domain.model import CallSite
+from phylactery_riskgate.domain.model import CallSite, Reason
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import TaskReader
 from phylactery_riskgate.domain.policy.explanation import Explanation, explain
+from phylactery_riskgate.domain.policy.reasons import reason
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.audit_search import find_entry
 from phylactery_riskgate.store.bundles import find_files
@@ -30,10 +31,17 @@ _NO_THREAD = "explain"
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """An explanation; ``decision_id`` is empty for a hypothetical call."""
+    """An explanation; ``decision_id`` is empty for a hypothetical call, ``revoke_us`` 0 where nothing was revoked."""
 
     explanation: Explanation
     decision_id: str
+    revoke_us: int = 0
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Say why, most important first."""
+        revoked = (reason("DECISION_REVOKED"),) if self.revoke_us else ()
+        return (*revoked, *self.explanation.verdict.reasons)
 
 
 class Explaining:
@@ -78,18 +86,21 @@ class Explaining:
         return await self._core.database.read(work)
 
     async def _recorded(self, who: Principal, decision_id: str, *, everybodys: bool) -> Explained:
-        recalled = await self._core.database.read(
+        recalled, revoke_us = await self._core.database.read(
             lambda connection: self._recall(connection, who, decision_id, everybodys=everybodys)
         )
         engine = await self._engine_of(recalled)
-        return Explained(await asyncio.to_thread(explain, engine, recalled.ask), decision_id)
+        return Explained(await asyncio.to_thread(explain, engine, recalled.ask), decision_id, revoke_us)
 
-    def _recall(self, connection: Connection, who: Principal, decision_id: str, *, everybodys: bool) -> Recalled:
+    def _recall(
+        self, connection: Connection, who: Principal, decision_id: str, *, everybodys: bool
+    ) -> tuple[Recalled, int]:
+        """Return what a decision rested on, and when it was revoked. Raise NotFound and FailedPrecondition."""
         decision = find_decision(connection, who.tenant, decision_id)
         found = None
         if decision is not None and (everybodys or decision.subject == who.subject):
             found = find_entry(connection, who.tenant, Place(decision.audit_log, decision.audit_index))
-        if found is None:
+        if decision is None or found is None:
             raise NotFound(
                 "NOT_EXPLAINABLE",
                 f"there is no decision '{decision_id}' for this identity",
@@ -97,7 +108,7 @@ class Explaining:
             )
         recalled = recall(connection, self._core.audit, who.tenant, found)
         if isinstance(recalled, Recalled):
-            return recalled
+            return recalled, decision.revoke_us
         why = "its values were erased" if recalled.erased else "its arguments were no JSON, and were not kept"
         if recalled.frozen:
             why = "an operator had frozen the call, and no policy decided it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any, NamedTuple
@@ -238,6 +238,18 @@ def revoke(connection: Connection, tenant: str, decision_id: str, now_us: int) -
         .where(decisions.c.tenant == tenant, decisions.c.id == decision_id)
         .values(permit_id="", revoke_us=now_us)
     )
+
+
+def revoked_among(connection: Connection, tenant: str, decision_ids: Collection[str]) -> dict[str, int]:
+    """Return when those of a tenant's decisions were revoked that were, by id."""
+    if not decision_ids:
+        return {}
+    found = connection.execute(
+        sa.select(decisions.c.id, decisions.c.revoke_us).where(
+            decisions.c.tenant == tenant, decisions.c.id.in_(decision_ids), decisions.c.revoke_us != 0
+        )
+    )
+    return {row.id: row.revoke_us for row in found}
 
 
 def _key_of(record: DecisionRecord) -> CallKey:

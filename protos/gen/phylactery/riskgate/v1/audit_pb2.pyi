@@ -175,6 +175,7 @@ class AuditEntry(_message.Message):
     LEAF_HASH_FIELD_NUMBER: _builtins.int
     VALUES_FIELD_NUMBER: _builtins.int
     VALUES_ERASED_FIELD_NUMBER: _builtins.int
+    REVOKE_TIME_FIELD_NUMBER: _builtins.int
     log: _builtins.str
     """log is the log it stands in."""
     index: _builtins.int
@@ -195,6 +196,12 @@ class AuditEntry(_message.Message):
     def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___RecordValue]:
         """values are the values the record committed to. Empty where they were not asked for, are erased, or never were."""
 
+    @_builtins.property
+    def revoke_time(self) -> _timestamp_pb2.Timestamp:
+        """revoke_time is when an operator revoked the decision of this record, so that nothing runs by it any more; the record
+        stays what it was. Unset where nobody did, and for records of other kinds.
+        """
+
     def __init__(
         self,
         *,
@@ -206,10 +213,11 @@ class AuditEntry(_message.Message):
         leaf_hash: _builtins.bytes = ...,
         values: _abc.Iterable[Global___RecordValue] | None = ...,
         values_erased: _builtins.bool = ...,
+        revoke_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "revoke_time", b"revoke_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "index", b"index", "kind", b"kind", "leaf_hash", b"leaf_hash", "log", b"log", "record_json", b"record_json", "values", b"values", "values_erased", b"values_erased"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "index", b"index", "kind", b"kind", "leaf_hash", b"leaf_hash", "log", b"log", "record_json", b"record_json", "revoke_time", b"revoke_time", "values", b"values", "values_erased", b"values_erased"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -22,32 +22,33 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from phylactery.riskgate.v1 import types_pb2 as phylactery_dot_riskgate_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$phylactery/riskgate/v1/explain.proto\x12\x16phylactery.riskgate.v1\x1a\"phylactery/riskgate/v1/types.proto\"\xf1\x01\n\x0e\x45xplainRequest\x12\x30\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.ToolCallH\x00\x12\x15\n\x0b\x64\x65\x63ision_id\x18\x02 \x01(\tH\x00\x12\x11\n\tthread_id\x18\x03 \x01(\t\x12\x11\n\tplan_step\x18\x04 \x01(\t\x12\x10\n\x08\x61pproved\x18\x05 \x03(\t\x12\x0f\n\x07subject\x18\x06 \x01(\t\x12\x30\n\x07pathway\x18\x07 \x01(\x0e\x32\x1f.phylactery.riskgate.v1.Pathway\x12\x0f\n\x07task_id\x18\x08 \x01(\tB\n\n\x08question\"\x8b\x01\n\x0b\x45xplainStep\x12\x10\n\x08\x61pproved\x18\x01 \x03(\t\x12\x10\n\x08imagined\x18\x02 \x01(\x08\x12\x0f\n\x07\x61llowed\x18\x03 \x01(\x08\x12\x0e\n\x06\x66\x61iled\x18\x04 \x01(\x08\x12\x37\n\x08policies\x18\x05 \x03(\x0b\x32%.phylactery.riskgate.v1.ExplainPolicy\"i\n\rExplainPolicy\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x10\n\x08title_es\x18\x03 \x01(\t\x12\x0f\n\x07\x66orbids\x18\x04 \x01(\x08\x12\x0c\n\x04\x66ile\x18\x05 \x01(\t\x12\x0c\n\x04line\x18\x06 \x01(\x05\":\n\x0b\x45xplainFact\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\"\xee\x03\n\x0f\x45xplainResponse\x12\x32\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0e\x32 .phylactery.riskgate.v1.Decision\x12\x16\n\x0e\x61pproval_class\x18\x02 \x01(\t\x12/\n\x07reasons\x18\x03 \x03(\x0b\x32\x1e.phylactery.riskgate.v1.Reason\x12\x12\n\npolicy_ids\x18\x04 \x03(\t\x12/\n\x04risk\x18\x05 \x01(\x0e\x32!.phylactery.riskgate.v1.RiskLevel\x12\x17\n\x0f\x62undle_revision\x18\x06 \x01(\x03\x12\x13\n\x0b\x62undle_hash\x18\x07 \x01(\t\x12\x37\n\targuments\x18\x08 \x03(\x0b\x32$.phylactery.riskgate.v1.ArgumentView\x12\x32\n\x05\x66\x61\x63ts\x18\t \x03(\x0b\x32#.phylactery.riskgate.v1.ExplainFact\x12\x32\n\x05steps\x18\n \x03(\x0b\x32#.phylactery.riskgate.v1.ExplainStep\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x0b \x01(\t\x12\x35\n\x04task\x18\x0c \x01(\x0b\x32\'.phylactery.riskgate.v1.TaskExplanation\"\xcc\x02\n\x0fTaskExplanation\x12\r\n\x05shown\x18\x01 \x01(\x08\x12\x0e\n\x06intent\x18\x02 \x01(\x05\x12\x14\n\x0cintent_words\x18\x03 \x03(\t\x12;\n\targuments\x18\x05 \x03(\x0b\x32(.phylactery.riskgate.v1.ArgumentEvidence\x12\x0f\n\x07signals\x18\x06 \x01(\x05\x12\x16\n\x0esignal_reasons\x18\x07 \x03(\t\x12\x33\n\x07\x63hanges\x18\x08 \x03(\x0b\x32\".phylactery.riskgate.v1.FactChange\x12\x15\n\runderstood_by\x18\t \x01(\t\x12\x30\n\x07missing\x18\n \x01(\x0b\x32\x1f.phylactery.riskgate.v1.Missing\x12\x0f\n\x07refused\x18\x0b \x01(\x08J\x04\x08\x04\x10\x05R\tdelegated\"&\n\x07Missing\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\r\n\x05words\x18\x02 \x01(\t\"g\n\x10\x41rgumentEvidence\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x36\n\x06origin\x18\x02 \x01(\x0e\x32&.phylactery.riskgate.v1.ArgumentOrigin\x12\r\n\x05place\x18\x03 \x01(\t\"h\n\nFactChange\x12\x0c\n\x04\x66\x61\x63t\x18\x01 \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x05\x12\n\n\x02to\x18\x03 \x01(\x05\x12\x32\n\x08\x64\x65\x63ision\x18\x04 \x01(\x0e\x32 .phylactery.riskgate.v1.Decisionb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$phylactery/riskgate/v1/explain.proto\x12\x16phylactery.riskgate.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"phylactery/riskgate/v1/types.proto\"\xf1\x01\n\x0e\x45xplainRequest\x12\x30\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.ToolCallH\x00\x12\x15\n\x0b\x64\x65\x63ision_id\x18\x02 \x01(\tH\x00\x12\x11\n\tthread_id\x18\x03 \x01(\t\x12\x11\n\tplan_step\x18\x04 \x01(\t\x12\x10\n\x08\x61pproved\x18\x05 \x03(\t\x12\x0f\n\x07subject\x18\x06 \x01(\t\x12\x30\n\x07pathway\x18\x07 \x01(\x0e\x32\x1f.phylactery.riskgate.v1.Pathway\x12\x0f\n\x07task_id\x18\x08 \x01(\tB\n\n\x08question\"\x8b\x01\n\x0b\x45xplainStep\x12\x10\n\x08\x61pproved\x18\x01 \x03(\t\x12\x10\n\x08imagined\x18\x02 \x01(\x08\x12\x0f\n\x07\x61llowed\x18\x03 \x01(\x08\x12\x0e\n\x06\x66\x61iled\x18\x04 \x01(\x08\x12\x37\n\x08policies\x18\x05 \x03(\x0b\x32%.phylactery.riskgate.v1.ExplainPolicy\"i\n\rExplainPolicy\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x10\n\x08title_es\x18\x03 \x01(\t\x12\x0f\n\x07\x66orbids\x18\x04 \x01(\x08\x12\x0c\n\x04\x66ile\x18\x05 \x01(\t\x12\x0c\n\x04line\x18\x06 \x01(\x05\":\n\x0b\x45xplainFact\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\"\x9f\x04\n\x0f\x45xplainResponse\x12\x32\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0e\x32 .phylactery.riskgate.v1.Decision\x12\x16\n\x0e\x61pproval_class\x18\x02 \x01(\t\x12/\n\x07reasons\x18\x03 \x03(\x0b\x32\x1e.phylactery.riskgate.v1.Reason\x12\x12\n\npolicy_ids\x18\x04 \x03(\t\x12/\n\x04risk\x18\x05 \x01(\x0e\x32!.phylactery.riskgate.v1.RiskLevel\x12\x17\n\x0f\x62undle_revision\x18\x06 \x01(\x03\x12\x13\n\x0b\x62undle_hash\x18\x07 \x01(\t\x12\x37\n\targuments\x18\x08 \x03(\x0b\x32$.phylactery.riskgate.v1.ArgumentView\x12\x32\n\x05\x66\x61\x63ts\x18\t \x03(\x0b\x32#.phylactery.riskgate.v1.ExplainFact\x12\x32\n\x05steps\x18\n \x03(\x0b\x32#.phylactery.riskgate.v1.ExplainStep\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x0b \x01(\t\x12\x35\n\x04task\x18\x0c \x01(\x0b\x32\'.phylactery.riskgate.v1.TaskExplanation\x12/\n\x0brevoke_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xcc\x02\n\x0fTaskExplanation\x12\r\n\x05shown\x18\x01 \x01(\x08\x12\x0e\n\x06intent\x18\x02 \x01(\x05\x12\x14\n\x0cintent_words\x18\x03 \x03(\t\x12;\n\targuments\x18\x05 \x03(\x0b\x32(.phylactery.riskgate.v1.ArgumentEvidence\x12\x0f\n\x07signals\x18\x06 \x01(\x05\x12\x16\n\x0esignal_reasons\x18\x07 \x03(\t\x12\x33\n\x07\x63hanges\x18\x08 \x03(\x0b\x32\".phylactery.riskgate.v1.FactChange\x12\x15\n\runderstood_by\x18\t \x01(\t\x12\x30\n\x07missing\x18\n \x01(\x0b\x32\x1f.phylactery.riskgate.v1.Missing\x12\x0f\n\x07refused\x18\x0b \x01(\x08J\x04\x08\x04\x10\x05R\tdelegated\"&\n\x07Missing\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\r\n\x05words\x18\x02 \x01(\t\"g\n\x10\x41rgumentEvidence\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x36\n\x06origin\x18\x02 \x01(\x0e\x32&.phylactery.riskgate.v1.ArgumentOrigin\x12\r\n\x05place\x18\x03 \x01(\t\"h\n\nFactChange\x12\x0c\n\x04\x66\x61\x63t\x18\x01 \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x05\x12\n\n\x02to\x18\x03 \x01(\x05\x12\x32\n\x08\x64\x65\x63ision\x18\x04 \x01(\x0e\x32 .phylactery.riskgate.v1.Decisionb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.riskgate.v1.explain_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_EXPLAINREQUEST']._serialized_start=101
-  _globals['_EXPLAINREQUEST']._serialized_end=342
-  _globals['_EXPLAINSTEP']._serialized_start=345
-  _globals['_EXPLAINSTEP']._serialized_end=484
-  _globals['_EXPLAINPOLICY']._serialized_start=486
-  _globals['_EXPLAINPOLICY']._serialized_end=591
-  _globals['_EXPLAINFACT']._serialized_start=593
-  _globals['_EXPLAINFACT']._serialized_end=651
-  _globals['_EXPLAINRESPONSE']._serialized_start=654
-  _globals['_EXPLAINRESPONSE']._serialized_end=1148
-  _globals['_TASKEXPLANATION']._serialized_start=1151
-  _globals['_TASKEXPLANATION']._serialized_end=1483
-  _globals['_MISSING']._serialized_start=1485
-  _globals['_MISSING']._serialized_end=1523
-  _globals['_ARGUMENTEVIDENCE']._serialized_start=1525
-  _globals['_ARGUMENTEVIDENCE']._serialized_end=1628
-  _globals['_FACTCHANGE']._serialized_start=1630
-  _globals['_FACTCHANGE']._serialized_end=1734
+  _globals['_EXPLAINREQUEST']._serialized_start=134
+  _globals['_EXPLAINREQUEST']._serialized_end=375
+  _globals['_EXPLAINSTEP']._serialized_start=378
+  _globals['_EXPLAINSTEP']._serialized_end=517
+  _globals['_EXPLAINPOLICY']._serialized_start=519
+  _globals['_EXPLAINPOLICY']._serialized_end=624
+  _globals['_EXPLAINFACT']._serialized_start=626
+  _globals['_EXPLAINFACT']._serialized_end=684
+  _globals['_EXPLAINRESPONSE']._serialized_start=687
+  _globals['_EXPLAINRESPONSE']._serialized_end=1230
+  _globals['_TASKEXPLANATION']._serialized_start=1233
+  _globals['_TASKEXPLANATION']._serialized_end=1565
+  _globals['_MISSING']._serialized_start=1567
+  _globals['_MISSING']._serialized_end=1605
+  _globals['_ARGUMENTEVIDENCE']._serialized_start=1607
+  _globals['_ARGUMENTEVIDENCE']._serialized_end=1710
+  _globals['_FACTCHANGE']._serialized_start=1712
+  _globals['_FACTCHANGE']._serialized_end=1816
 # @@protoc_insertion_point(module_scope)

@@ -6,6 +6,7 @@ Why a call is decided as it is: every question that was put to the policies, and
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from phylactery.riskgate.v1 import types_pb2 as _types_pb2
 import builtins as _builtins
@@ -217,8 +218,9 @@ class ExplainResponse(_message.Message):
     STEPS_FIELD_NUMBER: _builtins.int
     DECISION_ID_FIELD_NUMBER: _builtins.int
     TASK_FIELD_NUMBER: _builtins.int
+    REVOKE_TIME_FIELD_NUMBER: _builtins.int
     decision: _types_pb2.Decision.ValueType
-    """decision is the answer."""
+    """decision is the answer. Of a decision that was revoked since it is still what was decided then: see revoke_time."""
     approval_class: _builtins.str
     """approval_class is the least class that would do. Set only with AUTH_REQUIRED."""
     risk: _types_pb2.RiskLevel.ValueType
@@ -255,6 +257,12 @@ class ExplainResponse(_message.Message):
     def task(self) -> Global___TaskExplanation:
         """task is what its task told. Of a recorded decision it is what was known then."""
 
+    @_builtins.property
+    def revoke_time(self) -> _timestamp_pb2.Timestamp:
+        """revoke_time is when an operator revoked the recorded decision, whose first reason then is DECISION_REVOKED: nothing
+        runs by it any more. Unset where nobody did.
+        """
+
     def __init__(
         self,
         *,
@@ -270,10 +278,11 @@ class ExplainResponse(_message.Message):
         steps: _abc.Iterable[Global___ExplainStep] | None = ...,
         decision_id: _builtins.str = ...,
         task: Global___TaskExplanation | None = ...,
+        revoke_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["revoke_time", b"revoke_time", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_class", b"approval_class", "arguments", b"arguments", "bundle_hash", b"bundle_hash", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "facts", b"facts", "policy_ids", b"policy_ids", "reasons", b"reasons", "risk", b"risk", "steps", b"steps", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_class", b"approval_class", "arguments", b"arguments", "bundle_hash", b"bundle_hash", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "facts", b"facts", "policy_ids", b"policy_ids", "reasons", b"reasons", "revoke_time", b"revoke_time", "risk", b"risk", "steps", b"steps", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

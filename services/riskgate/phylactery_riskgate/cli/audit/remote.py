@@ -333,6 +333,8 @@ def _print_entry(entry: audit_pb2.AuditEntry, *, as_json: bool, first: bool) -> 
         typer.echo(_row("time", "log:index", "kind", "subject", "what", "result"))
     what = next((record[name] for name in _WHAT if record.get(name)), "")
     result = _result(record)
+    if entry.HasField("revoke_time"):
+        result = f"REVOKED, was {result}"
     moment = f"{entry.create_time.ToDatetime():%Y-%m-%d %H:%M:%S}"
     subject = str(record.get("subject", ""))
     typer.echo(_row(moment, f"{entry.log}:{entry.index}", entry.kind, subject, str(what), str(result)))
@@ -356,7 +358,8 @@ def _result(record: dict[str, Any]) -> str:
 def entry_facts(entry: audit_pb2.AuditEntry) -> dict[str, Any]:
     """Return an entry as one line of JSON tells it, without values."""
     place = {"log": entry.log, "index": entry.index, "leaf_hash": entry.leaf_hash.hex()}
-    return place | {"record": _record(entry)}
+    revoked = {"revoke_time": entry.revoke_time.ToJsonString()} if entry.HasField("revoke_time") else {}
+    return place | revoked | {"record": _record(entry)}
 
 
 def _record(entry: audit_pb2.AuditEntry) -> dict[str, Any]:
