@@ -416,7 +416,7 @@ async def test_a_bundle_that_is_named_is_served_or_nothing_is(make_gate, bundle,
         write_case(stricter, "ALLOW")
     told = {
         "older": "revision 2 is active, and 1 is older",
-        "gone": "is no folder",
+        "gone": "does not exist",
         "altered": "revision 2 is active with other files",
         "rolled back": "revision 2 decided here before",
         "failing": "cases of the bundle's own fail",
@@ -441,8 +441,36 @@ async def test_the_command_serve_ends_where_the_bundle_that_is_named_is_not_ther
     words = ("serve", *named, "--data-dir", str(tmp_path / "kept"), "--port", "0")
     done = await asyncio.to_thread(run_riskgate, *words, environment=environment)
     assert done.returncode == 2
-    assert f"{nowhere}: is no folder; so the bundle that was named is not served" in done.stderr
+    assert f"riskgate: {nowhere}: does not exist; so the bundle that was named is not served" in done.stderr
     assert f"In {tmp_path / 'kept'} revision 1 is active, by riskgate" in done.stderr
+    assert ("to serve another, name its folder" in done.stderr, "mend it" in done.stderr) == (True, False)
+
+
+@pytest.mark.parametrize("what", ["missing", "a file", "empty", "broken", "unsigned"])
+async def test_a_first_start_names_once_what_is_wrong_with_the_bundle_and_what_to_do_about_it(
+    make_gate, bundle, key, tmp_path, what
+):
+    (tmp_path / "a file").write_text("no bundle")
+    (tmp_path / "empty").mkdir()
+    folder = bundle if what in {"broken", "unsigned"} else tmp_path / what
+    if what == "broken":
+        (bundle / "policies" / "again.cedar").write_text("permit")
+    trusted = {"policy_keys": key.with_name("policy.jwk.pub")} if what == "unsigned" else {}
+    with pytest.raises(StartError) as caught:
+        await make_gate(bundle=folder, fresh=True, **trusted)
+    said = str(caught.value)
+    name_one = "name the folder of a bundle in --bundle or RISKGATE_BUNDLE"
+    mend = "; mend the bundle, or name another in --bundle or RISKGATE_BUNDLE"
+    told = {
+        "missing": f": does not exist; {name_one}",
+        "a file": f": is a file, and a bundle is a folder; {name_one}",
+        "empty": mend,
+        "broken": mend,
+        "unsigned": "; sign the bundle, or name another in --bundle or RISKGATE_BUNDLE",
+    }
+    assert said.startswith(f"{folder}: ")
+    assert said.endswith(told[what])
+    assert said.count(str(folder)) == 1
 
 
 async def test_a_start_says_which_bundle_revision_data_and_signature_rule_hold(make_gate, bundle, key):
@@ -475,7 +503,7 @@ async def test_a_restart_over_a_folder_that_is_refused_goes_on_with_the_active_b
         "invalid": ("BUNDLE_INVALID", "policies/more.cedar:2: "),
         "unsigned": ("BUNDLE_UNSIGNED", "bundle.sig is missing"),
         "altered": ("BUNDLE_ROLLBACK", "revision 1 is active with other files"),
-        "gone": ("BUNDLE_INVALID", "is no folder"),
+        "gone": ("BUNDLE_INVALID", "does not exist"),
     }
     folder = bundle if what == "altered" else stricter
     if what == "half-written":

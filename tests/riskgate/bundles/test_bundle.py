@@ -65,7 +65,7 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
 
 
 def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match="is no folder"):
+    with pytest.raises(BundleError, match="does not exist"):
         load_bundle(tmp_path / "nothing")
 
 

@@ -110,8 +110,10 @@ async def test_a_shadow_of_a_folder_begins_at_start_and_one_activated_goes_befor
 
 
 async def test_a_shadow_folder_that_is_no_bundle_is_named_at_the_start(make_gate, tmp_path):
-    with pytest.raises(StartError, match="RISKGATE_SHADOW_BUNDLE"):
+    with pytest.raises(StartError) as caught:
         await make_gate(shadow_bundle=tmp_path / "nothing", fresh=True)
+    way_out = "name the folder of a bundle in RISKGATE_SHADOW_BUNDLE"
+    assert str(caught.value) == f"{tmp_path / 'nothing'}: does not exist; {way_out}"
 
 
 async def test_a_shadow_folder_that_broke_keeps_no_process_from_starting_again(make_gate, bundle_with, tmp_path, call):

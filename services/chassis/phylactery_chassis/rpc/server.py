@@ -142,7 +142,9 @@ def authenticator_for(settings: ServiceSettings) -> Authenticator:
         return TokenAuthenticator(settings.tokens_file)
     except TokensFileError as error:
         variable = f"{settings.model_config.get('env_prefix', '')}TOKENS_FILE"
-        raise StartError(f"{error}; mend the file, or name another in {variable}") from None
+        make = "make one with `phylactery tokens add` or `riskgate tokens add`"
+        todo = "mend the file" if settings.tokens_file.is_file() else make
+        raise StartError(f"{error}; {todo}, or name another in {variable}") from None
 
 
 async def start(service: Service, settings: ServiceSettings) -> RunningServer:

@@ -91,6 +91,7 @@ FOLDER, ACTIVATION = "folder", "activation"
 ITSELF = Principal("riskgate", "", frozenset())
 """The principal that submits a folder's bundle; its tenant is empty, so no tenant sees these records as its own."""
 
+_BUNDLE, _SHADOW_BUNDLE = "--bundle or RISKGATE_BUNDLE", "RISKGATE_SHADOW_BUNDLE"
 _log = get_logger("policies")
 
 Parts = Iterable[tuple[str, bytes]]
@@ -111,6 +112,23 @@ class BundleView:
     last_fault: Fault | None
     files: Mapping[str, str]
     withheld: tuple[str, ...] = ()
+
+
+def _told(folder: Path, message: str) -> str:
+    """Return what is wrong with the bundle of a folder, which is named once."""
+    return message if message.startswith(f"{folder}: ") else f"{folder}: {message}"
+
+
+def _is_no_folder(folder: Path, refusal: DomainError) -> bool:
+    """Return whether the folder itself is the fault: it is not there, is no folder, or cannot be read."""
+    return refusal.metadata.get("file") == str(folder)
+
+
+def _way_out(folder: Path, refusal: DomainError, where: str) -> str:
+    """Return what to do about a bundle that keeps the service from starting."""
+    if _is_no_folder(folder, refusal):
+        return f"name the folder of a bundle in {where}"
+    return f"{'sign' if refusal.reason == 'BUNDLE_UNSIGNED' else 'mend'} the bundle, or name another in {where}"
 
 
 class Policies:
@@ -165,13 +183,16 @@ class Policies:
         try:
             await self._hand_in(head, fault)
         except (InvalidArgument, FailedPrecondition, PermissionDenied) as error:
-            told = f"{self._settings.bundle}: {error.message}"
+            folder = self._settings.bundle
+            told = _told(folder, error.message)
             if not head.revision:
-                raise StartError(f"{told}; mend the bundle, or name another in RISKGATE_BUNDLE") from None
+                raise StartError(f"{told}; {_way_out(folder, error, _BUNDLE)}") from None
+            mended = "to serve this one, mend it and raise its revision"
+            other = "to serve another, name its folder" if _is_no_folder(folder, error) else mended
             raise StartError(
                 f"{told}; so the bundle that was named is not served. In {self._data} revision {head.revision} is "
-                f"active, by {head.activated_by}: to go on with that one, say --or-active or name no bundle; to serve "
-                "this one, mend it and raise its revision; or name another data folder"
+                f"active, by {head.activated_by}: to go on with that one, say --or-active or name no bundle; "
+                f"{other}; or name another data folder"
             ) from None
         await self.refresh()
 
@@ -229,23 +250,25 @@ class Policies:
     async def _go_on(self, refusal: DomainError) -> None:
         """Use the active bundle after the folder's was refused at start. Raise StartError if there is none."""
         self._watch.forget()  # a watched folder is read again: it may have been in the middle of a write
-        told = f"{self._settings.bundle}: {refusal.message}"
+        folder = self._settings.bundle
+        told = _told(folder, refusal.message)
         head = (await self._heads())[0]
         if not head.revision:
-            raise StartError(f"{told}; mend the bundle, or name another in RISKGATE_BUNDLE")
+            raise StartError(f"{told}; {_way_out(folder, refusal, _BUNDLE)}")
         try:
             self._core.live.replace(await self._load(head))
         except (BundleError, DomainError) as error:
+            mended = f"mend the folder and raise its revision, or name another in {_BUNDLE}"
+            way_out = _way_out(folder, refusal, _BUNDLE) if _is_no_folder(folder, refusal) else mended
             raise StartError(
-                f"{told}; nor can the active bundle be used, revision {head.revision}: {error.message}; "
-                "mend the folder and raise its revision, or name another in RISKGATE_BUNDLE"
+                f"{told}; nor can the active bundle be used, revision {head.revision}: {error.message}; {way_out}"
             ) from None
 
     def _use_keys(self) -> None:
         try:
             self._acceptance = Acceptance(load_policy_keys(self._settings.policy_keys))
         except PolicyKeyError as error:
-            raise StartError(f"{error}; name a file that does in RISKGATE_POLICY_KEYS") from None
+            raise StartError(f"{error}; name the file of the public keys in RISKGATE_POLICY_KEYS") from None
 
     async def _begin_shadow(self, head: BundleHead) -> None:
         """Start the shadow bundle of its folder; a failure prevents only the very first start."""
@@ -255,7 +278,7 @@ class Policies:
         try:
             self.shadow.begin_with(await asyncio.to_thread(lambda: DecisionEngine(load_bundle(folder))))
         except BundleError as error:
-            told = f"{folder}: {error}; mend the bundle, or name another in RISKGATE_SHADOW_BUNDLE"
+            told = f"{_told(folder, str(error))}; {_way_out(folder, invalid(error), _SHADOW_BUNDLE)}"
             if not head.revision:
                 raise StartError(told) from None
             _log.error("the shadow bundle cannot be used, so none decides beside the active one", problem=told)

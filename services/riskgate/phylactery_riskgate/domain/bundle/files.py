@@ -85,8 +85,14 @@ def read_folder(folder: Path) -> BundleFiles:
 
 def _parts(folder: Path) -> dict[str, bytes]:
     """Return the bytes of every file of a folder by name. Raise BundleError, as read_folder does."""
-    if not folder.is_dir():
-        raise BundleError(str(folder), 0, "is no folder")
+    try:
+        is_folder = stat.S_ISDIR(folder.stat().st_mode)
+    except FileNotFoundError:
+        raise BundleError(str(folder), 0, "does not exist") from None
+    except OSError as error:
+        raise BundleError(str(folder), 0, f"cannot be read ({error.strerror})") from error
+    if not is_folder:
+        raise BundleError(str(folder), 0, "is a file, and a bundle is a folder")
     faults = Faults()
     parts: dict[str, bytes] = {}
     size = 0
