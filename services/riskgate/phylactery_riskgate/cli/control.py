@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -26,53 +30,107 @@ Tenant = Annotated[
 ]
 
 
-@freeze.command("tool")
-def freeze_tool(  # noqa: PLR0917 - typer's options
-    name: Annotated[str, typer.Argument(help="the tool's name in the catalog")],
-    tenant: Tenant = "",
-    reason: Reason = "",
-    target: Target = DEFAULT_TARGET,
-    token_file: TokenFile = None,
-    as_json: AsJson = False,
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What every command that freezes or lifts takes beside its target."""
+
+    reason: Reason = ""
+    target: Target = DEFAULT_TARGET
+    token_file: TokenFile = None
+    as_json: AsJson = False
+
+    def connect(self) -> AbstractContextManager[Remote]:
+        """Open a connection to the RiskGate that is named."""
+        return connect(self.target, self.token_file, as_json=self.as_json)
+
+
+Ask = Callable[[control_pb2.FreezeTarget, _Options], None]
+
+
+def _taken(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+
+
+_TARGETS = {
+    "tool": (
+        control_pb2.FREEZE_SCOPE_TOOL,
+        [
+            _taken("name", Annotated[str, typer.Argument(help="the tool's name in the catalog")]),
+            _taken("tenant", Tenant, ""),
+        ],
+    ),
+    "user": (
+        control_pb2.FREEZE_SCOPE_USER,
+        [
+            _taken("name", Annotated[str, typer.Argument(help="the user, as tokens and records name them")]),
+            _taken("tenant", Tenant, ""),
+        ],
+    ),
+    "tenant": (
+        control_pb2.FREEZE_SCOPE_TENANT,
+        [_taken("tenant", Annotated[str, typer.Argument(help="the tenant; none is your own")], "")],
+    ),
+    "all": (control_pb2.FREEZE_SCOPE_ALL, []),
+}
+
+
+def _add(app: typer.Typer, ask: Ask, told: Mapping[str, str]) -> None:
+    """Add a command for each kind of target; ``told`` is the help of each."""
+    options = list(inspect.signature(_Options, eval_str=True).parameters.values())
+    for word, (scope, own) in _TARGETS.items():
+        command = partial(_run, ask, scope)
+        parameters = [*own, *options]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {one.name: one.annotation for one in parameters}
+        app.command(word, help=told[word])(command)
+
+
+def _run(
+    ask: Ask, scope: control_pb2.FreezeScope.ValueType, *, name: str = "", tenant: str = "", **options: Any
 ) -> None:
-    """Stop every call of a tool."""
-    _freeze(control_pb2.FREEZE_SCOPE_TOOL, tenant, name, reason, (target, token_file), as_json=as_json)
+    ask(control_pb2.FreezeTarget(scope=scope, tenant=tenant, name=name), _Options(**options))
 
 
-@freeze.command("user")
-def freeze_user(  # noqa: PLR0917 - typer's options
-    name: Annotated[str, typer.Argument(help="the user, as tokens and records name them")],
-    tenant: Tenant = "",
-    reason: Reason = "",
-    target: Target = DEFAULT_TARGET,
-    token_file: TokenFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Stop every call of one user."""
-    _freeze(control_pb2.FREEZE_SCOPE_USER, tenant, name, reason, (target, token_file), as_json=as_json)
+def _freeze(meant: control_pb2.FreezeTarget, options: _Options) -> None:
+    with options.connect() as remote:
+        done = remote.ask(_stub(remote).Freeze, control_pb2.FreezeRequest(target=meant, reason=options.reason))
+    facts = {"ok": True, "already_frozen": done.already_frozen, "known": done.known, "running": done.running}
+    already = " already" if done.already_frozen else ""
+    tell(options.as_json, facts | _facts(done.freeze), f"frozen{already}: {_named(done.freeze.target)}")
+    if not done.known:
+        warn(f"nothing was ever decided here for {_named(done.freeze.target)}: check the name")
+    if done.running:
+        warn(f"{done.running} calls were redeemed before and have not ended, as far as is known: they may still run")
 
 
-@freeze.command("tenant")
-def freeze_tenant(
-    name: Annotated[str, typer.Argument(help="the tenant; none is your own")] = "",
-    reason: Reason = "",
-    target: Target = DEFAULT_TARGET,
-    token_file: TokenFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Stop every call of a tenant."""
-    _freeze(control_pb2.FREEZE_SCOPE_TENANT, name, "", reason, (target, token_file), as_json=as_json)
+def _unfreeze(meant: control_pb2.FreezeTarget, options: _Options) -> None:
+    with options.connect() as remote:
+        done = remote.ask(_stub(remote).Unfreeze, control_pb2.UnfreezeRequest(target=meant, reason=options.reason))
+    tell(options.as_json, {"ok": True, "still_frozen": done.still_frozen}, f"lifted: {_named(meant)}")
+    if done.still_frozen:
+        warn("another freeze stops some of the same calls: see riskgate freeze list")
 
 
-@freeze.command("all")
-def freeze_all(
-    reason: Reason = "",
-    target: Target = DEFAULT_TARGET,
-    token_file: TokenFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Stop every call of every tenant."""
-    _freeze(control_pb2.FREEZE_SCOPE_ALL, "", "", reason, (target, token_file), as_json=as_json)
+_add(
+    freeze,
+    _freeze,
+    {
+        "tool": "Stop every call of a tool.",
+        "user": "Stop every call of one user.",
+        "tenant": "Stop every call of a tenant.",
+        "all": "Stop every call of every tenant.",
+    },
+)
+_add(
+    unfreeze,
+    _unfreeze,
+    {
+        "tool": "Lift the freeze of a tool.",
+        "user": "Lift the freeze of one user.",
+        "tenant": "Lift the freeze of a tenant.",
+        "all": "Lift the freeze of everything; what else is frozen stays so.",
+    },
+)
 
 
 @freeze.command("list")
@@ -82,55 +140,6 @@ def freeze_list(target: Target = DEFAULT_TARGET, token_file: TokenFile = None, a
         found = remote.ask(_stub(remote).ListFreezes, control_pb2.ListFreezesRequest()).freezes
     facts = {"freezes": [_facts(one) for one in found]}
     tell(as_json, facts, "\n".join(map(_line, found)) or "nothing is frozen")
-
-
-@unfreeze.command("tool")
-def unfreeze_tool(  # noqa: PLR0917 - typer's options
-    name: Annotated[str, typer.Argument(help="the tool's name in the catalog")],
-    tenant: Tenant = "",
-    reason: Reason = "",
-    target: Target = DEFAULT_TARGET,
-    token_file: TokenFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Lift the freeze of a tool."""
-    _unfreeze(control_pb2.FREEZE_SCOPE_TOOL, tenant, name, reason, (target, token_file), as_json=as_json)
-
-
-@unfreeze.command("user")
-def unfreeze_user(  # noqa: PLR0917 - typer's options
-    name: Annotated[str, typer.Argument(help="the user, as tokens and records name them")],
-    tenant: Tenant = "",
-    reason: Reason = "",
-    target: Target = DEFAULT_TARGET,
-    token_file: TokenFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Lift the freeze of one user."""
-    _unfreeze(control_pb2.FREEZE_SCOPE_USER, tenant, name, reason, (target, token_file), as_json=as_json)
-
-
-@unfreeze.command("tenant")
-def unfreeze_tenant(
-    name: Annotated[str, typer.Argument(help="the tenant; none is your own")] = "",
-    reason: Reason = "",
-    target: Target = DEFAULT_TARGET,
-    token_file: TokenFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Lift the freeze of a tenant."""
-    _unfreeze(control_pb2.FREEZE_SCOPE_TENANT, name, "", reason, (target, token_file), as_json=as_json)
-
-
-@unfreeze.command("all")
-def unfreeze_all(
-    reason: Reason = "",
-    target: Target = DEFAULT_TARGET,
-    token_file: TokenFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Lift the freeze of everything; what else is frozen stays so."""
-    _unfreeze(control_pb2.FREEZE_SCOPE_ALL, "", "", reason, (target, token_file), as_json=as_json)
 
 
 def revoke(  # noqa: PLR0917 - typer's options
@@ -148,44 +157,6 @@ def revoke(  # noqa: PLR0917 - typer's options
     facts = {"ok": True, "already_revoked": done.already_revoked, "approval_id": done.approval_id}
     closed = f"; its approval {done.approval_id} is closed" if done.approval_id else ""
     tell(as_json, facts, f"{decision} is revoked{' already' if done.already_revoked else ''}{closed}")
-
-
-def _freeze(
-    scope: control_pb2.FreezeScope.ValueType,
-    tenant: str,
-    name: str,
-    reason: str,
-    where: tuple[str, Path | None],
-    *,
-    as_json: bool,
-) -> None:
-    meant = control_pb2.FreezeTarget(scope=scope, tenant=tenant, name=name)
-    with connect(*where, as_json=as_json) as remote:
-        done = remote.ask(_stub(remote).Freeze, control_pb2.FreezeRequest(target=meant, reason=reason))
-    facts = {"ok": True, "already_frozen": done.already_frozen, "known": done.known, "running": done.running}
-    already = " already" if done.already_frozen else ""
-    tell(as_json, facts | _facts(done.freeze), f"frozen{already}: {_named(done.freeze.target)}")
-    if not done.known:
-        warn(f"nothing was ever decided here for {_named(done.freeze.target)}: check the name")
-    if done.running:
-        warn(f"{done.running} calls were redeemed before and have not ended, as far as is known: they may still run")
-
-
-def _unfreeze(
-    scope: control_pb2.FreezeScope.ValueType,
-    tenant: str,
-    name: str,
-    reason: str,
-    where: tuple[str, Path | None],
-    *,
-    as_json: bool,
-) -> None:
-    meant = control_pb2.FreezeTarget(scope=scope, tenant=tenant, name=name)
-    with connect(*where, as_json=as_json) as remote:
-        done = remote.ask(_stub(remote).Unfreeze, control_pb2.UnfreezeRequest(target=meant, reason=reason))
-    tell(as_json, {"ok": True, "still_frozen": done.still_frozen}, f"lifted: {_named(meant)}")
-    if done.still_frozen:
-        warn("another freeze stops some of the same calls: see riskgate freeze list")
 
 
 def _named(target: control_pb2.FreezeTarget) -> str:
