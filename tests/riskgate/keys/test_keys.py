@@ -20,7 +20,7 @@ from tests.support.processes.forks import Forked
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from phylactery_riskgate import keys
+from phylactery_riskgate.keys import ring
 calls = 0
 real = {name: getattr(os, name) for name in ("open", "fsync", "link")}
 def counted(name):
@@ -32,8 +32,8 @@ def counted(name):
         return real[name](*arguments, **options)
     return call
 for name in real:
-    setattr(keys.os, name, counted(name))
-keys.load_keys(Path(sys.argv[1]))
+    setattr(ring.os, name, counted(name))
+ring.load_keys(Path(sys.argv[1]))
 """
 
 
@@ -154,7 +154,7 @@ async def test_a_service_with_bad_keys_bundle_or_a_foreign_database_does_not_sta
     (settings.keys_dir / "code.key").chmod(0o644)
     with pytest.raises(StartError, match="chmod 600"):
         await build(settings)
-    with pytest.raises(StartError, match="is no folder"):
+    with pytest.raises(StartError, match="does not exist"):
         await build(RiskGateSettings(data_dir=tmp_path / "other", port=0, bundle=tmp_path / "none"))
 
 

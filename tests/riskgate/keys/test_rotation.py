@@ -26,15 +26,15 @@ NOW = 1_790_000_000_000_000
 CHANGES = """
 import sys
 from pathlib import Path
-from phylactery_riskgate import key_changes
+from phylactery_riskgate.keys import rotation
 for _ in range(int(sys.argv[2])):
-    key_changes.rotate(Path(sys.argv[1]), 1)
+    rotation.rotate(Path(sys.argv[1]), 1)
 """
 
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from phylactery_riskgate import key_changes, keys
+from phylactery_riskgate.keys import ring, rotation
 calls = 0
 def counted(real):
     def call(*arguments, **options):
@@ -45,9 +45,9 @@ def counted(real):
         return real(*arguments, **options)
     return call
 for name in ("open", "fsync", "close"):
-    setattr(keys.os, name, counted(getattr(os, name)))
+    setattr(ring.os, name, counted(getattr(os, name)))
 Path.rename = counted(Path.rename)
-key_changes.rotate(Path(sys.argv[1]), 1)
+rotation.rotate(Path(sys.argv[1]), 1)
 """
 
 
