@@ -44,7 +44,10 @@ app.add_typer(graphs_command.app, name="graphs")
 app.add_typer(memory_command.app, name="memory")
 app.add_typer(runs_command.app, name="runs")
 app.add_typer(threads_command.app, name="threads")
-app.add_typer(make_app(_unusable), name="tokens")
+app.add_typer(
+    make_app(_unusable, shared(asks=False), lambda context: Options.of(context).json),
+    name="tokens",
+)
 app.add_typer(tools_command.app, name="tools")
 
 _WELCOME = "welcome.txt"

@@ -281,6 +281,54 @@ def test_an_expiry_is_a_time_or_a_while_from_now():
     assert timedelta(days=89, hours=23) < ends - datetime.now(UTC) <= timedelta(days=90)
 
 
+@pytest.mark.parametrize(
+    "words", [("phylactery", "--json"), ("phylactery", "--output", "json"), ("riskgate", "--json")], ids=" ".join
+)
+def test_every_command_prints_json_as_the_others_of_its_program_do(tokens: Path, words: tuple[str, ...]):
+    def run(*given: str) -> dict[str, Any]:
+        every = ("tokens", *given, "--file", str(tokens), *words[1:])
+        done = run_phylactery(*every) if words[0] == "phylactery" else run_riskgate(*every, environment=os.environ)
+        return json.loads(done.stdout)
+
+    added = run("add", "--subject", "bea", "--tenant", "acme", "--role", "approver")
+    assert TokenAuthenticator(tokens).authenticate(dict(bearer(added["token"]))).subject == "bea"
+    assert run("list")["id"] == added["id"]
+    revoked = run("revoke", added["id"])
+    assert (revoked["id"], revoked["revoked"]) == (added["id"], True)
+
+
+def test_the_variable_and_the_place_before_the_command_choose_json_too(tokens: Path, ana, monkeypatch):
+    assert json.loads(run_phylactery("--json", "tokens", "list", "--file", str(tokens)).stdout)["subject"] == "ana"
+    monkeypatch.setenv("PHYLACTERY_OUTPUT", "json")
+    assert json.loads(run_phylactery("tokens", "list", "--file", str(tokens)).stdout)["subject"] == "ana"
+
+
+def test_a_list_of_a_damaged_file_says_that_the_tokens_from_before_are_in_force(tokens: Path, ana):
+    tokens.write_text("tokens: [")
+    done = run_riskgate("tokens", "list", "--file", str(tokens), environment=os.environ)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{tokens}:1: is not YAML; a running service goes on with the tokens it read before" in done.stderr
+
+
+def test_a_secret_whose_mount_is_exchanged_is_read_again(tmp_path):
+    """A mounted secret is a link to a link to a folder, and an update exchanges the link in the middle."""
+    made = [
+        add_token(tmp_path / name / "tokens.yaml", subject=name, tenant="t", roles=[Role.CALLER])
+        for name in ("first", "second")
+    ]
+    (tmp_path / "..data").symlink_to("first")
+    mounted = tmp_path / "tokens.yaml"
+    mounted.symlink_to("..data/tokens.yaml")
+    reader = TokenAuthenticator(mounted)
+    assert reader.authenticate(dict(bearer(made[0]))).subject == "first"
+    (tmp_path / "..new").symlink_to("second")
+    (tmp_path / "..new").rename(tmp_path / "..data")
+    reader.refresh()
+    assert reader.authenticate(dict(bearer(made[1]))).subject == "second"
+    with pytest.raises(Unauthenticated):
+        reader.authenticate(dict(bearer(made[0])))
+
+
 @pytest.mark.parametrize("program", ["phylactery", "riskgate"])
 def test_both_programs_add_list_and_revoke(tokens: Path, program: str):
     def run(*words: str) -> Finished:

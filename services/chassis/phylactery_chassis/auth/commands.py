@@ -2,43 +2,78 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from phylactery_chassis.auth.identity import Role, TokensFileError
-from phylactery_chassis.auth.tokens import Listed, add_token, list_tokens, revoke_tokens
+from phylactery_chassis.auth.tokens import Listed, add_token, list_tokens, revoke_tokens, token_id
 
 _ABOUT = "Identities for identity mode 'tokens': a token each, of which the file keeps a hash."
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
+_JSON = "phylactery_chassis.tokens.json"
+_STILL = "a running service goes on with the tokens it read before, and its log says so each minute"
+
 File = Annotated[Path, typer.Option(help="the tokens file")]
+Command: TypeAlias = Callable[..., None]
 
 
-def make_app(unusable: Callable[[str], typer.Exit]) -> typer.Typer:
-    """Return the commands; ``unusable`` turns an error text into the exit of the program that hosts them."""
+def with_json(command: Command) -> Command:
+    """Give a command that takes its context the option --json."""
+
+    @wraps(command)
+    def with_option(*, as_json: bool, context: typer.Context, **values: Any) -> None:
+        context.meta[_JSON] = as_json
+        command(context=context, **values)
+
+    option = Annotated[bool, typer.Option("--json", help="one JSON object a line instead of text")]
+    added = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    parameters = [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), added]
+    with_option.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_option.__annotations__ = {one.name: one.annotation for one in parameters}
+    return with_option
+
+
+def make_app(
+    unusable: Callable[[str], typer.Exit],
+    options: Callable[[Command], Command] = with_json,
+    wants_json: Callable[[typer.Context], bool] = lambda context: bool(context.meta[_JSON]),
+) -> typer.Typer:
+    """Return the commands.
+
+    ``unusable`` turns an error text into the exit of the program that hosts them; ``options`` gives a command the
+    options of that program, and ``wants_json`` says whether they ask for JSON.
+    """
     app = typer.Typer(no_args_is_help=True, help=_ABOUT)
 
     @contextmanager
-    def usable(file: Path, what: str) -> Iterator[None]:
+    def usable(file: Path, what: str, more: str = "") -> Iterator[None]:
         try:
             yield
         except TokensFileError as error:
-            raise unusable(str(error)) from None
+            raise unusable(f"{error}{more}") from None
         except OSError as error:
             raise unusable(f"{file} cannot be {what} ({error.strerror})") from None
+
+    tell = partial(_tell, wants_json)
 
     @app.callback()
     def tokens() -> None:
         """Identities for identity mode 'tokens': a token each, of which the file keeps a hash."""
 
     @app.command("add")
+    @options
     def add(
+        context: typer.Context,
         *,
         file: Annotated[Path, typer.Option(help="the tokens file; made where it does not exist")],
         subject: Annotated[str, typer.Option(help="who the token stands for")],
@@ -59,31 +94,32 @@ def make_app(unusable: Callable[[str], typer.Exit]) -> typer.Typer:
         except ValueError as error:
             raise unusable(f"--expires: {error}") from None
         with usable(file, "written"):
-            typer.echo(
-                add_token(
-                    file,
-                    subject=subject,
-                    tenant=tenant,
-                    roles=role,
-                    level=level,
-                    groups=group or (),
-                    tools=tool or (),
-                    expires=ends,
-                )
+            token = add_token(
+                file,
+                subject=subject,
+                tenant=tenant,
+                roles=role,
+                level=level,
+                groups=group or (),
+                tools=tool or (),
+                expires=ends,
             )
+        tell(context, {"id": token_id(token), "subject": subject, "tenant": tenant, "token": token}, token)
 
     @app.command("list")
-    def show(
-        file: File, as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False
-    ) -> None:
+    @options
+    def show(context: typer.Context, *, file: File) -> None:
         """List the identities: an id for `revoke`, who, and what each may do. No token can be told from it."""
-        with usable(file, "read"):
+        with usable(file, "read", f"; {_STILL}"):
             listed = list_tokens(file)
         for one in listed:
-            typer.echo(json.dumps(_facts(one), ensure_ascii=False) if as_json else _line(one))
+            tell(context, _facts(one), _line(one))
 
     @app.command("revoke")
+    @options
     def revoke(
+        context: typer.Context,
+        *,
         file: File,
         token_id: Annotated[list[str] | None, typer.Argument(help="ids that `list` shows")] = None,
         subject: Annotated[str, typer.Option(help="every token of this subject")] = "",
@@ -94,9 +130,15 @@ def make_app(unusable: Callable[[str], typer.Exit]) -> typer.Typer:
             raise unusable("name the tokens by their ids, or with --subject and --tenant; not both")
         with usable(file, "written"):
             for one in revoke_tokens(file, ids=token_id or (), subject=subject, tenant=tenant):
-                typer.echo(f"revoked {_line(one)}")
+                tell(context, _facts(one) | {"revoked": True}, f"revoked {_line(one)}")
 
     return app
+
+
+def _tell(
+    wants_json: Callable[[typer.Context], bool], context: typer.Context, facts: dict[str, object], line: str
+) -> None:
+    typer.echo(json.dumps(facts, ensure_ascii=False) if wants_json(context) else line)
 
 
 def parse_expiry(text: str) -> datetime | None:

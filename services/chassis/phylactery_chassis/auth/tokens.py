@@ -151,5 +151,10 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def token_id(token: str) -> str:
+    """Return the id a token is listed by."""
+    return _id_of(token_hash(token))
+
+
 def _id_of(kept: str) -> str:
     return kept.removeprefix("sha256:")[:_ID_CHARACTERS]
