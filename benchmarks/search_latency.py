@@ -22,7 +22,7 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.ids import new_id
 from phylactery_memory.app import PACKAGE
 from phylactery_memory.memories.model import Kind, Layer, Memory, Source, Trust
-from phylactery_memory.memories.store import MemoryStore, Shelf
+from phylactery_memory.memories.store import MemoryRepository, MemoryStore
 
 from benchmarks.measure import emit, sample
 
@@ -76,7 +76,7 @@ async def _fill(path: Path, words: _Words) -> None:
         owner = Principal(name, "bench", frozenset({Role.CALLER}))
         for start in range(0, count, _AT_ONCE):
             new = [_memory(words, number) for number in range(start, min(start + _AT_ONCE, count))]
-            await store.write(owner, partial(Shelf.add, new=new))
+            await store.write(owner, partial(MemoryRepository.add, new=new))
     database.close()
 
 

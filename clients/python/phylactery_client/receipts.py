@@ -35,7 +35,7 @@ SMALL_ORDER: Final = frozenset(
     y.to_bytes(32, "little") for y in (0, 1, _FIELD - 1, _FIELD, _FIELD + 1, _OF_ORDER_8, _FIELD - _OF_ORDER_8)
 )
 """The y coordinates of the eight points whose order divides 8, in every encoding, without the sign of x."""
-_BELIEVED: Final = frozenset({"ACTIVE", "RETIRING"})
+_TRUSTED_STATES: Final = frozenset({"ACTIVE", "RETIRING"})
 """Key states that still verify; a state unknown to this client does not."""
 
 
@@ -152,7 +152,7 @@ def _opened(receipt: str, keys: Keys) -> tuple[str, Mapping[str, Any]]:
     if len(parts) != _PARTS:
         raise MalformedReceiptError("format", "this is no receipt: three segments belong in one")
     header, payload, signature = parts
-    believed = [one for one in keys.keys if one.state in _BELIEVED]
+    believed = [one for one in keys.keys if one.state in _TRUSTED_STATES]
     key = next((one for one in believed if _header(one.kid) == header), None)
     if key is None:
         if _json(header).get("kid") in [one.kid for one in believed]:

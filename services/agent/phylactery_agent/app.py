@@ -21,13 +21,13 @@ from phylactery_agent.llm_client.router import open_models, tell_models
 from phylactery_agent.parts import make_privacy, make_runner, make_shared, make_turns
 from phylactery_agent.ports.services import Services
 from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher
-from phylactery_agent.runtime.dispatch.dispatcher import Runner
+from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
 from phylactery_agent.runtime.dispatch.replicas import Replicas
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.privacy.erase_user import Privacy
 from phylactery_agent.runtime.privacy.erasure_store import Erasure
 from phylactery_agent.runtime.privacy.retention import Retention
-from phylactery_agent.runtime.reminders.scheduler import Firing
+from phylactery_agent.runtime.reminders.scheduler import ReminderScheduler
 from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.catalog_sync import CatalogCheck
 from phylactery_agent.tools.executor import Executor
@@ -91,7 +91,7 @@ class Agent:
 
     service: Service
     database: Database
-    runner: Runner
+    runner: Dispatcher
     watcher: ApprovalWatcher
     delivery: Delivery
     services: Services
@@ -102,7 +102,7 @@ class Agent:
     executor: Executor
     models: Models | None
     replicas: Replicas
-    firing: Firing
+    firing: ReminderScheduler
 
 
 async def build(settings: AgentSettings) -> Service:

@@ -78,7 +78,7 @@ async def open_database(settings: AgentSettings, outside: Outside, stack: AsyncE
     stack.callback(watch(database))
     await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
     await asyncio.to_thread(require_same_folder, database, settings.data_dir, outside.sealer)
-    await asyncio.to_thread(outside.folder.bury, partial(free_leases, database))
+    await asyncio.to_thread(outside.folder.reap_dead, partial(free_leases, database))
     return database
 
 

@@ -16,7 +16,7 @@ from phylactery_agent.api.threads import ThreadEdge, ThreadTools
 from phylactery_agent.api.tools import ToolEdge
 from phylactery_agent.graph.core.registry import GRAPH_NAMES
 from phylactery_agent.parts import Shared
-from phylactery_agent.runtime.dispatch.dispatcher import Runner
+from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
 from phylactery_agent.runtime.privacy.delete_thread import Deletions, DeletionStore, DeletionTools
 from phylactery_agent.runtime.runs.cancellation import Cancellations
 from phylactery_agent.runtime.runs.queries import RunLists, ThreadStore
@@ -41,7 +41,7 @@ class Edges:
     tools: ToolEdge
 
 
-def make_edges(shared: Shared, runner: Runner, catalog: CatalogCheck) -> Edges:
+def make_edges(shared: Shared, runner: Dispatcher, catalog: CatalogCheck) -> Edges:
     """Return the agent's edges."""
     threads, log = ThreadStore(shared.database), EventLog(shared.database)
     showing = Showing(shared.outside.services, log, shared.runs)
@@ -54,7 +54,7 @@ def make_edges(shared: Shared, runner: Runner, catalog: CatalogCheck) -> Edges:
     )
 
 
-def _chat(shared: Shared, runner: Runner, threads: ThreadStore, log: EventLog, showing: Showing) -> ChatEdge:
+def _chat(shared: Shared, runner: Dispatcher, threads: ThreadStore, log: EventLog, showing: Showing) -> ChatEdge:
     return ChatEdge(
         EdgeTools(
             inbox=shared.inbox,
@@ -75,7 +75,7 @@ def _chat(shared: Shared, runner: Runner, threads: ThreadStore, log: EventLog, s
     )
 
 
-def _threads(shared: Shared, runner: Runner, threads: ThreadStore, log: EventLog, showing: Showing) -> ThreadEdge:
+def _threads(shared: Shared, runner: Dispatcher, threads: ThreadStore, log: EventLog, showing: Showing) -> ThreadEdge:
     deletions = Deletions(
         DeletionTools(
             store=DeletionStore(shared.database, shared.clock),
@@ -90,7 +90,7 @@ def _threads(shared: Shared, runner: Runner, threads: ThreadStore, log: EventLog
     )
 
 
-def _runs(shared: Shared, runner: Runner) -> RunEdge:
+def _runs(shared: Shared, runner: Dispatcher) -> RunEdge:
     database, clock = shared.database, shared.clock
     return RunEdge(
         RunTools(

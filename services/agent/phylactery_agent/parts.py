@@ -14,23 +14,23 @@ from phylactery_agent.connections import Outside
 from phylactery_agent.graph.core.registry import Graphs
 from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.runtime.dispatch.claims import ClaimStore
-from phylactery_agent.runtime.dispatch.dispatcher import Runner
+from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
 from phylactery_agent.runtime.dispatch.leases import Leases
-from phylactery_agent.runtime.dispatch.named_leases import Duties
-from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.dispatch.named_leases import NamedLeases
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.dispatch.replicas import LOOK_SECONDS
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.outbox import OutboxStore
 from phylactery_agent.runtime.intake.changes import ThreadChanges
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.redaction import Sanitizing
-from phylactery_agent.runtime.privacy.erase_user import Privacy, PrivacyTools
+from phylactery_agent.runtime.privacy.erase_user import Privacy, PrivacyDeps
 from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureStore
-from phylactery_agent.runtime.reminders.scheduler import Firing
+from phylactery_agent.runtime.reminders.scheduler import ReminderScheduler
 from phylactery_agent.runtime.reminders.store import Reminding
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.turn.model_session import RunModels
-from phylactery_agent.runtime.turn.server import TurnServer, TurnTools
+from phylactery_agent.runtime.turn.server import TurnDeps, TurnServer
 from phylactery_agent.settings import AgentSettings
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class Shared:
     """Interval, in seconds, of the search for what another process left; None if there is no other process."""
     inbox: InboxStore
     runs: RunStore
-    news: ThreadNews
-    duties: Duties
+    news: ThreadNotifier
+    duties: NamedLeases
     delivery: Delivery
-    firing: Firing
+    firing: ReminderScheduler
     sanitizing: Sanitizing
 
 
@@ -62,8 +62,8 @@ def make_shared(
     settings: AgentSettings, clock: Clock, database: Database, outside: Outside, models: Models | None
 ) -> Shared:
     """Return the shared parts."""
-    holder, look_seconds, news = outside.folder.holder, LOOK_SECONDS if settings.shared else None, ThreadNews()
-    duties = Duties(database, clock, holder, seconds=settings.lease_seconds)
+    holder, look_seconds, news = outside.folder.holder, LOOK_SECONDS if settings.shared else None, ThreadNotifier()
+    duties = NamedLeases(database, clock, holder, seconds=settings.lease_seconds)
     delivery = Delivery(
         OutboxStore(database, clock),
         outside.services,
@@ -84,7 +84,7 @@ def make_shared(
         news=news,
         duties=duties,
         delivery=delivery,
-        firing=Firing(database, clock, news, delivery, poll_seconds=settings.reminder_poll_seconds),
+        firing=ReminderScheduler(database, clock, news, delivery, poll_seconds=settings.reminder_poll_seconds),
         sanitizing=Sanitizing(outside.services, outside.sealer),
     )
 
@@ -94,7 +94,7 @@ def make_turns(shared: Shared) -> TurnServer:
     settings, clock, database = shared.settings, shared.clock, shared.database
     saver = Checkpoints(database, keep_writes=False)  # graph nodes never run in parallel
     return TurnServer(
-        TurnTools(
+        TurnDeps(
             database=database,
             clock=clock,
             runs=shared.runs,
@@ -116,10 +116,10 @@ def make_turns(shared: Shared) -> TurnServer:
     )
 
 
-def make_runner(shared: Shared, turns: TurnServer) -> Runner:
+def make_runner(shared: Shared, turns: TurnServer) -> Dispatcher:
     """Return the dispatcher, which claims turns and has them served."""
     settings = shared.settings
-    runner = Runner(
+    runner = Dispatcher(
         shared.inbox,
         ClaimStore(shared.database, shared.clock, lease_seconds=settings.lease_seconds),
         turns.serve,
@@ -136,10 +136,10 @@ def make_runner(shared: Shared, turns: TurnServer) -> Runner:
     return runner
 
 
-def make_privacy(shared: Shared, runner: Runner, log: ErasureLog[Erasure]) -> Privacy:
+def make_privacy(shared: Shared, runner: Dispatcher, log: ErasureLog[Erasure]) -> Privacy:
     """Return the Privacy part, which erases users."""
     return Privacy(
-        PrivacyTools(
+        PrivacyDeps(
             store=ErasureStore(shared.database, shared.clock),
             log=log,
             clock=shared.clock,

@@ -103,7 +103,7 @@ class Unavailable(DomainError):
     code = "UNAVAILABLE"
 
 
-class AnswerLost(Unavailable):
+class CommitUnknown(Unavailable):
     """The response to a commit was lost: the transaction may or may not have been kept."""
 
 

@@ -57,7 +57,7 @@ class Housekeeping:
             _log.info("removed outputs", expired=removed, orphaned_chunks=orphans)
         await self._rewrap()
         if embedded := await self._late.embed_due():
-            _log.info("embedded memories later", memories=embedded)
+            _log.info("pending memories embedded", memories=embedded)
         await self._remove_objects()  # last, because the object store may be unavailable
         return removed
 
@@ -66,7 +66,7 @@ class Housekeeping:
         wrapped = await self._keys.rewrap(self._masters.active_id, self._masters.rewrap)
         if wrapped:
             await self._garbage.forget()
-            _log.info("wrapped keys of users again", keys=wrapped, master_key_id=self._masters.active_id)
+            _log.info("user keys rewrapped", keys=wrapped, master_key_id=self._masters.active_id)
 
     async def _remove_objects(self) -> None:
         now_us = self._clock.now_us()
@@ -83,7 +83,7 @@ class Housekeeping:
             try:
                 await self.tidy()
             except DomainError as error:  # the store failed; the next round retries
-                _log.warning("outputs were not tidied", reason=error.reason)
+                _log.warning("output housekeeping failed", reason=error.reason)
             except Exception as error:  # noqa: BLE001 - nothing may end the loop; an exception's text can contain a value
-                _log.error("outputs were not tidied", error=type(error).__name__)
+                _log.error("output housekeeping failed", error=type(error).__name__)
             await asyncio.sleep(self._every)

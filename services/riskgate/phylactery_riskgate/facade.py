@@ -10,20 +10,20 @@ from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals.requests import ApproveInput, GetInput, ListInput, RejectInput
-from phylactery_riskgate.approvals.service import Answers
+from phylactery_riskgate.approvals.service import ApprovalService
 from phylactery_riskgate.approvals.vote_proofs import VoteProofs
 from phylactery_riskgate.approvals.watch import Watches
-from phylactery_riskgate.audit.commitments import KeptHashes
+from phylactery_riskgate.audit.commitments import KeyedHashes
 from phylactery_riskgate.audit.heads import HeadStore
 from phylactery_riskgate.audit.log import AuditLog
 from phylactery_riskgate.audit.opening import open_log
-from phylactery_riskgate.audit.reader import Auditing
+from phylactery_riskgate.audit.reader import AuditReader
 from phylactery_riskgate.audit.sealing import Vault
 from phylactery_riskgate.bundles.lifecycle import Policies
 from phylactery_riskgate.bundles.live import LiveBundle
 from phylactery_riskgate.decisions.access import AccessEvaluations
 from phylactery_riskgate.decisions.batch import Batches
-from phylactery_riskgate.decisions.context import ApprovalSeen, Core
+from phylactery_riskgate.decisions.context import ApprovalSeen, DecisionContext
 from phylactery_riskgate.decisions.evaluate import Evaluation
 from phylactery_riskgate.decisions.explain import Explaining
 from phylactery_riskgate.decisions.questions import Evaluated
@@ -60,7 +60,7 @@ class RiskGate:
             heads=HeadStore(settings.heads_dir),
             sign_every=settings.checkpoint_every,
         )
-        self._core = Core(
+        self._core = DecisionContext(
             database,
             live,
             keys,
@@ -70,7 +70,7 @@ class RiskGate:
             settings.permit_ttl_seconds,
             settings.decision_ttl_seconds,
             Counting(keys.ring.data_key),
-            KeptHashes(keys.ring.data_key),
+            KeyedHashes(keys.ring.data_key),
             VoteProofs(keys.ring.data_key),
         )
         self.tasks = Tasks(self._core, keys.ring.data_key, settings)
@@ -80,9 +80,9 @@ class RiskGate:
         self.batches = Batches(self._core, self._evaluation)
         self.access = AccessEvaluations(self._core)
         self._redemptions = Redemptions(self._core)
-        self._answers = Answers(self._core)
+        self._answers = ApprovalService(self._core)
         self.watches = Watches(self._core, self._answers)
-        self.auditing = Auditing(self._core, self.tasks)
+        self.auditing = AuditReader(self._core, self.tasks)
         self.policies = Policies(self._core, settings)
         self.replays = Replays(self._core)
         self.explaining = Explaining(self._core, self.tasks)

@@ -13,7 +13,7 @@ from grpc import aio
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import Redeemed
 from phylactery_agent.runtime.intake.inbox import InboxStore
-from phylactery_chassis.errors import AnswerLost
+from phylactery_chassis.errors import CommitUnknown
 from phylactery_riskgate.keys import rotation
 from phylactery_riskgate.keys.ring import read_signing
 from phylactery_riskgate.settings import RiskGateSettings
@@ -253,10 +253,10 @@ async def test_an_approval_decided_at_riskgate_continues_the_run_though_the_answ
     async def loses(*noted: Any) -> None:
         assert await note(*noted) is not None
         monkeypatch.undo()
-        raise AnswerLost("STORE_UNAVAILABLE", "it is not known whether this was recorded")
+        raise CommitUnknown("STORE_UNAVAILABLE", "it is not known whether this was recorded")
 
     monkeypatch.setattr(InboxStore, "note_approval_decided", loses)
-    with pytest.raises(AnswerLost):
+    with pytest.raises(CommitUnknown):
         await system.agent.watcher.poll_once()
     await system.agent.runner.idle()
     assert (await ana.run(asked.run.id)).status == DONE

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_chassis.auth.signatures import SMALL_ORDER, can_be_believed, verify_signature
+from phylactery_chassis.auth.signatures import SMALL_ORDER, is_safe_key, verify_signature
 from phylactery_client import receipts
 from phylactery_client.results import Key
 
@@ -74,7 +74,7 @@ def test_the_points_that_are_refused_are_those_whose_order_divides_eight():
 def test_no_signature_fits_under_a_key_of_small_order(verifies, spelling, sign_of_x):
     public = spelling[:-1] + bytes([spelling[-1] | sign_of_x])
     neutral = b"\x01" + bytes(63)
-    assert not can_be_believed(public)
+    assert not is_safe_key(public)
     assert not any(verifies(public, b"message %d" % number, neutral) for number in range(40))
 
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.migrations import SchemaError
 from phylactery_chassis.db.scrub import forget_log
-from phylactery_chassis.errors import AnswerLost, FailedPrecondition, StoreFull, Unavailable
+from phylactery_chassis.errors import CommitUnknown, FailedPrecondition, StoreFull, Unavailable
 from phylactery_chassis.telemetry import logs
 
 from tests.support.databases.power import Disk
@@ -98,7 +98,7 @@ async def test_works_written_together_are_all_told_that_the_store_failed(db: Dat
     db.engine.dispose()
     sa.event.listen(db._write_engine, "commit", _no_disk)
     failed = await db.write_all([insert(1), insert(2)])
-    assert [type(one) for one in failed] == [AnswerLost, AnswerLost]
+    assert [type(one) for one in failed] == [CommitUnknown, CommitUnknown]
     sa.event.remove(db._write_engine, "commit", _no_disk)
     assert await db.read(count) == 0
 

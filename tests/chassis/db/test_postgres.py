@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.jobs import Work
-from phylactery_chassis.errors import AnswerLost, Unavailable
+from phylactery_chassis.errors import CommitUnknown, Unavailable
 
 from tests.support.servers.postgres import create_database
 
@@ -99,8 +99,8 @@ async def test_where_the_answer_of_a_commit_is_lost_nobody_is_told_that_nothing_
         await database.write(lambda c: c.execute(sa.text("CREATE TABLE rows (id BIGINT PRIMARY KEY)")).rowcount)
         for work, kind, told in (
             (killed_at_the_statement, Unavailable, "nothing changed"),
-            (killed_at_the_commit, AnswerLost, "not known whether this was recorded"),
-            (killed_after_the_commit, AnswerLost, "not known whether this was recorded"),
+            (killed_at_the_commit, CommitUnknown, "not known whether this was recorded"),
+            (killed_after_the_commit, CommitUnknown, "not known whether this was recorded"),
         ):
             with pytest.raises(Unavailable, match=told) as caught:
                 await database.write(work)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
-from phylactery_chassis.db.scrub import forget_log, forget_removed, note_removed
+from phylactery_chassis.db.scrub import forget_log, note_removed, scrub_removed
 from phylactery_chassis.errors import FailedPrecondition, Unavailable
 
 MARK = b"zarzuela"
@@ -67,7 +67,7 @@ async def test_what_a_tree_keeps_in_its_free_space_goes_where_the_file_is_writte
             break
     left, rows = marks(tmp_path), await db.read(kept)
     assert left, "SQLite overwrites it by itself now: the file need not be written anew any more"
-    assert await forget_removed(db)
+    assert await scrub_removed(db)
     assert marks(tmp_path) == 0
     assert await db.read(kept) == rows > 0
 
@@ -90,7 +90,7 @@ async def test_the_copy_made_meanwhile_lies_in_the_folder_of_the_file(db: Databa
 
     await db.write(add)
     sa.event.listen(db.engine, "before_cursor_execute", watch)
-    assert await forget_removed(db)
+    assert await scrub_removed(db)
     named = {path.parent for path in copies if path.name.startswith("etilqs_")}
     assert named == {tmp_path}
 
@@ -108,7 +108,7 @@ async def test_writes_beside_it_are_kept_and_refused_alone(db: Database, tmp_pat
         return lambda connection: connection.exec_driver_sql(f"INSERT INTO pieces VALUES ('{index}', x'')").rowcount
 
     answers = await asyncio.gather(
-        db.write(add(1)), forget_removed(db), db.write(refuse), db.write(add(2)), return_exceptions=True
+        db.write(add(1)), scrub_removed(db), db.write(refuse), db.write(add(2)), return_exceptions=True
     )
     assert answers[:2] == [1, True]
     assert isinstance(answers[2], FailedPrecondition)
@@ -122,7 +122,7 @@ async def test_it_is_done_once_for_what_was_noted_and_again_where_it_was_not_fin
     sa.event.listen(
         db.engine, "before_cursor_execute", lambda _c, _cursor, statement, *_rest: said.append(statement), named=False
     )
-    await forget_removed(db)
+    await scrub_removed(db)
     assert "VACUUM" not in said
     await fill(db, 0)
     await db.write(remove)
@@ -131,11 +131,11 @@ async def test_it_is_done_once_for_what_was_noted_and_again_where_it_was_not_fin
     await db.write(lambda connection: connection.exec_driver_sql("PRAGMA busy_timeout=0").close())
     blocker.execute("BEGIN IMMEDIATE")
     with pytest.raises(Unavailable):
-        await forget_removed(db)
+        await scrub_removed(db)
     blocker.execute("ROLLBACK")
     blocker.close()
-    assert await forget_removed(db)
+    assert await scrub_removed(db)
     assert said.count("VACUUM") == 1
     assert marks(tmp_path) == 0
-    assert await forget_removed(db)
+    assert await scrub_removed(db)
     assert said.count("VACUUM") == 1

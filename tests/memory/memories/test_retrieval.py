@@ -27,7 +27,7 @@ NEVER = 2**63 - 1
 DAY = 86_400 * 1_000_000
 
 
-class Shelf:
+class MemoryRepository:
     """One user's index over texts, each (text, thread, sequence, valid_us)."""
 
     def __init__(self, texts):
@@ -58,7 +58,7 @@ class Shelf:
 
 
 def shelf(*texts):
-    return Shelf([(text, "", 0, 0) for text in texts])
+    return MemoryRepository([(text, "", 0, 0) for text in texts])
 
 
 def without_accents(text):
@@ -118,7 +118,7 @@ def test_spanish_is_found_with_and_without_accents_and_endings(query):
 
 
 def test_the_turn_beside_the_one_that_matches_is_found_after_it():
-    talk = Shelf(
+    talk = MemoryRepository(
         [
             ("Where did you buy the telescope?", "t", 1, 0),
             ("In Lima, at the old market.", "t", 2, 0),
@@ -142,7 +142,7 @@ def without_session(shelf, query):
 
 
 def test_a_turn_gains_of_the_better_turn_on_each_side_one_and_two_away():
-    talk = Shelf(
+    talk = MemoryRepository(
         [
             ("apple", "t", 1, 0),
             ("pear", "t", 5, 0),
@@ -162,7 +162,7 @@ def test_a_turn_gains_of_the_better_turn_on_each_side_one_and_two_away():
 
 
 def test_a_memory_without_a_place_has_no_turns_around_it():
-    talk = Shelf([("apple", "t", 0, 0), ("pear", "t", 0, 0), ("plum", "t", 1, 0), ("fig", "", 2, 0)])
+    talk = MemoryRepository([("apple", "t", 0, 0), ("pear", "t", 0, 0), ("plum", "t", 1, 0), ("fig", "", 2, 0)])
     assert not without_session(talk, "apple").any()
     assert talk.find("apple") == ["apple"]
 
@@ -171,7 +171,7 @@ def test_equal_turns_are_told_apart_by_the_session_that_speaks_of_the_query():
     talk = [("the trip to Lima", "t", 1, 0), ("museum tickets booked", "t", 20, 0), ("Lima airport taxi", "t", 40, 0)]
     filler = [(f"filler {number}", "t", 1 + number, 0) for number in range(1, 38)]
     other = [("museum  tickets  booked", "u", 20, 9), ("dentist on Monday", "u", 40, 0)]
-    books = Shelf([*talk, *filler, *other])
+    books = MemoryRepository([*talk, *filler, *other])
     query = "museum tickets Lima"
     found = ["museum tickets booked", "museum  tickets  booked"]
     assert [text for text in books.find(query, conversation=False) if "museum" in text] == found[::-1]  # newest first
@@ -179,7 +179,7 @@ def test_equal_turns_are_told_apart_by_the_session_that_speaks_of_the_query():
 
 
 def test_the_best_session_adds_three_tenths_of_the_best_score_and_the_others_their_share():
-    talk = Shelf([("apple pie", "t", 0, 0), ("apple", "t", 0, 0), ("apple", "u", 0, 0), ("pear", "v", 0, 0)])
+    talk = MemoryRepository([("apple pie", "t", 0, 0), ("apple", "t", 0, 0), ("apple", "u", 0, 0), ("pear", "v", 0, 0)])
     scores, boosted = talk.scores("apple"), talk.boosted("apple")
     gained = boosted - scores
     assert gained[:2] == pytest.approx(0.3 * scores.max())
@@ -188,7 +188,7 @@ def test_the_best_session_adds_three_tenths_of_the_best_score_and_the_others_the
 
 
 def test_a_session_finds_nothing_by_itself():
-    talk = Shelf([("apple pie", "t", 1, 0), *((f"filler {place}", "t", place, 0) for place in range(2, 50))])
+    talk = MemoryRepository([("apple pie", "t", 1, 0), *((f"filler {place}", "t", place, 0) for place in range(2, 50))])
     assert talk.find("apple", 100) == ["apple pie", "filler 2", "filler 3"]
 
 
@@ -196,7 +196,7 @@ def test_memories_of_no_thread_rank_as_their_words_do_and_are_not_behind_those_o
     texts = ["the red house", "the red car on the road", "red", "a green car", "blue red boat of a friend"]
     alone = shelf(*texts)
     assert alone.find("red car boat") == alone.find("red car boat", conversation=False)
-    mixed = Shelf([("red house", "", 0, 0), ("red  house", "t", 1, 0)])
+    mixed = MemoryRepository([("red house", "", 0, 0), ("red  house", "t", 1, 0)])
     assert mixed.boosted("red")[0] == mixed.boosted("red")[1]
 
 
@@ -206,7 +206,7 @@ def test_a_user_of_ten_thousand_memories_and_a_query_of_all_words_cost_a_bounded
         (f"word{place % 700} common {place}", f"t{place}" if thread == "many" else thread, place % 3, 0)
         for place in range(10_000)
     ]
-    books = Shelf(texts)
+    books = MemoryRepository(texts)
     query = "common " + " ".join(f"word{place}" for place in range(700))
     hits, scores = books.hits(query), books.scores(query)
     began = time.perf_counter()
@@ -216,7 +216,7 @@ def test_a_user_of_ten_thousand_memories_and_a_query_of_all_words_cost_a_bounded
 
 def test_equals_stand_newest_first():
     texts = [("blue whale", "", 0, 5), ("whale blue", "", 0, 9), ("blue  whale", "", 0, 7)]
-    assert Shelf(texts).find("whale") == ["whale blue", "blue  whale", "blue whale"]
+    assert MemoryRepository(texts).find("whale") == ["whale blue", "blue  whale", "blue whale"]
 
 
 WORDS = st.sampled_from(["casa", "perro", "gato", "azul", "rojo", "house", "dog", "cat", "blue"])
@@ -244,13 +244,13 @@ def test_the_order_of_writing_changes_no_ranking(texts, random):
     shuffled = list(texts)
     random.shuffle(shuffled)
     for query in ("casa azul", "dog", "perros y gatos rojos"):
-        assert Shelf(texts).find(query, 100) == Shelf(shuffled).find(query, 100)
+        assert MemoryRepository(texts).find(query, 100) == MemoryRepository(shuffled).find(query, 100)
 
 
 @settings(max_examples=60, deadline=None)
 @given(TEXTS, st.integers(1, 6))
 def test_a_short_answer_is_the_beginning_of_the_long_one(texts, limit):
-    assert Shelf(texts).find("casa blue", limit) == Shelf(texts).find("casa blue", 100)[:limit]
+    assert MemoryRepository(texts).find("casa blue", limit) == MemoryRepository(texts).find("casa blue", 100)[:limit]
 
 
 def test_vectors_join_what_words_cannot_find_and_silence_changes_nothing():
@@ -275,5 +275,5 @@ def test_stored_blocks_read_back_and_lose_one_document_alone():
 
 def test_nothing_is_found_where_nothing_is():
     assert shelf("").find("anything") == []
-    assert Shelf([]).find("anything") == []
+    assert MemoryRepository([]).find("anything") == []
     assert shelf("hola").find("???") == []

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2, explain_pb2
 from phylactery_riskgate.audit import log as audit
-from phylactery_riskgate.audit.commitments import ARGS_HASH, KeptHashes
+from phylactery_riskgate.audit.commitments import ARGS_HASH, KeyedHashes
 from phylactery_riskgate.audit.export import Exporter
 from phylactery_riskgate.audit.sealing import commitment
 from phylactery_riskgate.audit.verify import check_lines
@@ -189,7 +189,7 @@ async def test_an_approval_whose_values_were_erased_shows_no_hash_and_its_reject
 
 def write_as_before(patch: pytest.MonkeyPatch) -> None:
     """Let rows and records be written as version 1 wrote them: with plain hashes."""
-    patch.setattr(KeptHashes, "keep", lambda _self, _tenant, _subject, _tool, plain: plain)
+    patch.setattr(KeyedHashes, "keep", lambda _self, _tenant, _subject, _tool, plain: plain)
     patch.setattr(audit, "RECORD_VERSION", 1)
     patch.setattr(evaluate, "hash_values", lambda _verdict: {})
     body = evaluate.verdict_body
@@ -242,14 +242,14 @@ async def test_rows_from_before_hold_plain_hashes_and_everything_about_them_goes
 
 
 def test_a_kept_hash_is_another_one_for_another_user_tool_tenant_or_key():
-    hashes, text = KeptHashes(b"k" * 32), plain("{}")
+    hashes, text = KeyedHashes(b"k" * 32), plain("{}")
     kept = hashes.keep("acme", "ana", "echo", text)
     others = [
         hashes.keep("zeta", "ana", "echo", text),
         hashes.keep("acme", "ben", "echo", text),
         hashes.keep("acme", "ana", "read_file", text),
         hashes.keep("acme", "ana", "echo", plain("[]")),
-        KeptHashes(b"K" * 32).keep("acme", "ana", "echo", text),
+        KeyedHashes(b"K" * 32).keep("acme", "ana", "echo", text),
     ]
     assert len({kept, *others}) == 6
     assert hashes.same(kept, "acme", "ana", "echo", text)

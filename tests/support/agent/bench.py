@@ -22,7 +22,7 @@ from phylactery_agent.runtime.intake.redaction import Sanitizing
 from phylactery_agent.runtime.storage.records import Lease, Owner
 from phylactery_agent.runtime.storage.sealing import Sealer
 from phylactery_agent.runtime.turn.gate import ReplacedFiles, ReportingGate, TurnTask
-from phylactery_agent.runtime.turn.server import TurnServer, TurnTools
+from phylactery_agent.runtime.turn.server import TurnDeps, TurnServer
 from phylactery_agent.runtime.turn.tasks import TaskStore
 from phylactery_agent.tools.executor import Executor
 
@@ -179,4 +179,4 @@ class Bench:
             "active_seconds": self.active_seconds,
             "sanitizing": Sanitizing(cast("Any", self.services), self.sealer),
         }
-        return TurnServer(TurnTools(**tools), heartbeat_seconds=heartbeat_seconds)
+        return TurnServer(TurnDeps(**tools), heartbeat_seconds=heartbeat_seconds)

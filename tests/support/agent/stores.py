@@ -10,10 +10,10 @@ from typing import Any
 import sqlalchemy as sa
 from phylactery_agent.ports import BoundCall, ProposedCall, Told
 from phylactery_agent.runtime.dispatch.claims import ClaimStore
-from phylactery_agent.runtime.dispatch.dispatcher import Runner
+from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
 from phylactery_agent.runtime.dispatch.leases import Leases
-from phylactery_agent.runtime.dispatch.named_leases import Duties
-from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.dispatch.named_leases import NamedLeases
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.ledger import SqlLedger
 from phylactery_agent.runtime.effects.outbox import OutboxStore
 from phylactery_agent.runtime.intake.inbox import InboxStore
@@ -73,7 +73,7 @@ class Stores:
     """Every store over one database, with a clock that the test moves."""
 
     def __init__(self, database: Database) -> None:
-        self.database, self.clock, self.news = database, FakeClock(), ThreadNews()
+        self.database, self.clock, self.news = database, FakeClock(), ThreadNotifier()
         self.inbox, self.runs = InboxStore(database, self.clock), RunStore(database, self.clock)
         self.claims = ClaimStore(database, self.clock)
         self.leases, self.outbox = Leases(database, self.clock), OutboxStore(database, self.clock)
@@ -94,8 +94,8 @@ class Stores:
     async def accepted(self, message_id: str = "request-1", text: str = "hola", **changes: Any) -> StoredTurn:
         return await self.inbox.accept(incoming(message_id, text, **changes))
 
-    def duties(self, holder: str = "me") -> Duties:
-        return Duties(self.database, self.clock, holder)
+    def duties(self, holder: str = "me") -> NamedLeases:
+        return NamedLeases(self.database, self.clock, holder)
 
     def pass_time(self, seconds: float) -> None:
         """Advance time, also for leases judged by the database's own clock."""
@@ -132,9 +132,9 @@ class Stores:
 
 def runner_of(
     stores: Stores, serve: ServeTurn, *, holder: str = "me", max_concurrent: int = 2, retry_seconds: float = 0.01
-) -> Runner:
+) -> Dispatcher:
     """Return a runner over the stores, configured as in the agent."""
-    return Runner(
+    return Dispatcher(
         stores.inbox,
         stores.claims,
         serve,

@@ -151,7 +151,7 @@ def cancel(
 @app.command("doubts", hidden=True)  # the name before 0.2
 @shared()
 def unknown(context: typer.Context, page: Page = "") -> None:
-    """List the effects nobody can say the end of, over all runs."""
+    """List the effects with unknown outcome, over all runs."""
     caller = _caller(context)
 
     async def calls(client: PhylacteryClient, token: str) -> tuple[Sequence[ToolCallRecord], str]:

@@ -118,7 +118,7 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "runs_retry_effects": "what it did may happen a second time ({calls}). Look at: phylactery runs show {id}. "
         "Then, if you want that: phylactery runs retry {id} --acknowledge-effects",
         "runs_retry_NOT_FAILED": "only a run that failed begins once more: {id} did not",
-        "runs_retry_RETRIED": "{id} was begun once more already; see: phylactery runs list",
+        "runs_retry_RETRIED": "{id} was already retried; see: phylactery runs list",
         "runs_retry_WORDS_GONE": "the words of {id} are not kept any more; say them again",
         "runs_retry_NO_TOOLS": "{id} began with other tools than you may use; ask as whoever began it",
         "runs_retry_THREAD_BUSY": "its conversation is serving something else; let that end, or cancel it",

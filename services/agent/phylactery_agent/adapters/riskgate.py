@@ -84,7 +84,7 @@ def _span(span: Span) -> task_pb2.Span:
 
 T = TypeVar("T")
 _log = get_logger("riskgate-adapter")
-_BELIEVED = frozenset({key_pb2.KEY_STATE_ACTIVE, key_pb2.KEY_STATE_RETIRING})  # an unknown state is not trusted
+_TRUSTED_STATES = frozenset({key_pb2.KEY_STATE_ACTIVE, key_pb2.KEY_STATE_RETIRING})  # an unknown state is not trusted
 _CLOSED = frozenset({"APPROVAL_NOT_FOUND", "APPROVAL_NOT_PENDING", "APPROVAL_EXPIRED", "ALREADY_REDEEMED"})
 _PAGE = 100
 _DECISIONS = {
@@ -117,7 +117,7 @@ class RiskGateConnection:
             request = key_pb2.ListKeysRequest(etag=self._etag)
             answer = await answered(self._keys.ListKeys(request, metadata=metadata))
             if not answer.not_modified:
-                usable = {key.kid: json.loads(key.jwk) for key in answer.keys if key.state in _BELIEVED}
+                usable = {key.kid: json.loads(key.jwk) for key in answer.keys if key.state in _TRUSTED_STATES}
                 self._known, self._etag = (answer.issuer, usable), answer.etag
             self._known_until = now + answer.max_age.ToTimedelta().total_seconds()
         return self._known
@@ -371,7 +371,7 @@ def _approval(approval: types_pb2.Approval) -> ApprovalInfo:
     )
 
 
-_ITSELF: Final = Principal("phylactery-agent", "phylactery-agent", frozenset())
+_SYSTEM_PRINCIPAL: Final = Principal("phylactery-agent", "phylactery-agent", frozenset())
 """The principal of a delegate of every tenant, which must name one although no user is served here."""
 
 
@@ -405,7 +405,7 @@ class CatalogAdapter:
             raise failure_of(error) from error
 
     def _metadata(self) -> aio.Metadata:
-        return aio.Metadata(*call_metadata(_ITSELF)) if self._named else aio.Metadata()
+        return aio.Metadata(*call_metadata(_SYSTEM_PRINCIPAL)) if self._named else aio.Metadata()
 
 
 _SECRET: Final = inspection_pb2.FINDING_CATEGORY_SECRET

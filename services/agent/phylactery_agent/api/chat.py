@@ -19,7 +19,7 @@ from phylactery_agent.api.showing import Showing
 from phylactery_agent.api.views import Answer, Said, ShownEvent, ShownRun
 from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError
 from phylactery_agent.ports.services import Services, TranscriptPage
-from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.redaction import Sanitizing
@@ -40,7 +40,7 @@ class EdgeTools:
     runs: RunStore
     threads: ThreadStore
     log: EventLog
-    news: ThreadNews
+    news: ThreadNotifier
     delivery: Delivery
     services: Services
     showing: Showing

@@ -22,8 +22,8 @@ from phylactery_agent.api.requests import (
 )
 from phylactery_agent.api.views import ShownRun
 from phylactery_agent.ports import GateUnavailableError
-from phylactery_agent.runtime.dispatch.named_leases import DutyTakenError
-from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.dispatch.named_leases import LeaseTakenError
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.runs.cancellation import Cancellations, ended
 from phylactery_agent.runtime.runs.queries import RunLists
@@ -48,7 +48,7 @@ class RunTools:
     cancellations: Cancellations
     resolutions: Resolutions
     retries: Retries
-    news: ThreadNews
+    news: ThreadNotifier
     delivery: Delivery
     wake: Callable[[str], None]
     """Signals that a thread has work."""
@@ -130,7 +130,7 @@ class RunEdge:
         If RiskGate is unavailable, nothing becomes known and nothing changes.
         """
         run = await self._t.runs.get(owner, run_id)
-        with contextlib.suppress(GateUnavailableError, DutyTakenError):
+        with contextlib.suppress(GateUnavailableError, LeaseTakenError):
             await self._t.delivery.flush("outcome", run.thread_key, patient=False)
 
     async def steps(self, principal: Principal, request: StepsRequest) -> Page[StoredStep]:

@@ -17,7 +17,7 @@ from phylactery_agent.api.chat import owner_of, too_old
 from phylactery_agent.api.requests import ThreadsRequest, WatchRequest
 from phylactery_agent.api.showing import Showing
 from phylactery_agent.api.views import ShownEvent, ShownRun, ShownThread
-from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.privacy.delete_thread import Deletions
 from phylactery_agent.runtime.runs.queries import ListedThread, ThreadStore, no_thread
 from phylactery_agent.runtime.runs.store import RunStore
@@ -38,7 +38,7 @@ class ThreadTools:
     threads: ThreadStore
     runs: RunStore
     log: EventLog
-    news: ThreadNews
+    news: ThreadNotifier
     showing: Showing
     deletions: Deletions
 

@@ -25,7 +25,7 @@ MALFORMED: Final = "MODEL_MALFORMED"
 CUT_OFF: Final = "MODEL_CUT_OFF"
 TOO_LARGE: Final = "MODEL_REPLY_TOO_LARGE"
 REDIRECTED: Final = "MODEL_REDIRECTED"
-CLOSED_OFF: Final = "MODEL_CLOSED_OFF"
+CIRCUIT_OPEN: Final = "MODEL_CLOSED_OFF"
 
 _ADVICE: Final[Mapping[str, str]] = {
     REFUSED_KEY: "it refused the key; set the right one in PHYLACTERY_MODEL_API_KEY",
@@ -42,7 +42,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     CUT_OFF: "its reply stopped before the end",
     TOO_LARGE: "its reply is larger than AGENT_MODEL_REPLY_BYTES",
     REDIRECTED: "it sends elsewhere, where no conversation is taken to; set PHYLACTERY_MODEL_BASE_URL to the new place",
-    CLOSED_OFF: "it failed too often and is left alone for a while",
+    CIRCUIT_OPEN: "it failed too often; its circuit is open for a while",
 }
 _RETRIED: Final = frozenset({RATE_LIMITED, SERVER_ERROR, UNREACHABLE, TIMEOUT, MALFORMED, CUT_OFF})
 _OF_STATUS: Final[Mapping[int, str]] = {

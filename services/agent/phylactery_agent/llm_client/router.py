@@ -123,7 +123,7 @@ class Models:
         while True:
             ticket = place.breaker.admit()
             if ticket is None:
-                raise ModelFault(faults.CLOSED_OFF)
+                raise ModelFault(faults.CIRCUIT_OPEN)
             made += 1
             try:
                 attempt = _Attempt(made, until - self._monotonic(), ticket, turn)
@@ -154,7 +154,7 @@ class Models:
                 _describe(span, heard, endpoint)
         if fault is None:
             if place.breaker.succeeded(ticket):
-                _log.info("a model answers again", model=endpoint.model)
+                _log.info("circuit closed", model=endpoint.model)
             return heard
         if fault.began:
             written = min(estimated_tokens(fault.heard_bytes), self.config.bounds.reply_tokens)
@@ -167,7 +167,7 @@ class Models:
         if not fault.ails:
             place.breaker.succeeded(attempt.ticket)
         elif place.breaker.failed(attempt.ticket, self._policy.hold(fault), turn=attempt.turn):
-            _log.warning("a model is left alone for a while", model=place.client.endpoint.model, reason=fault.reason)
+            _log.warning("circuit opened", model=place.client.endpoint.model, reason=fault.reason)
 
 
 def _log_fault(endpoint: Endpoint, fault: ModelFault, question: Question) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import rfc8785
-from phylactery_chassis.auth.signatures import can_be_believed, verify_signature
+from phylactery_chassis.auth.signatures import is_safe_key, verify_signature
 
 from phylactery_agent.ports import BoundCall
 
@@ -131,7 +131,7 @@ async def _key(kid: str, keys: ReceiptKeys) -> bytes:
     if jwk is None or jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519":
         raise ReceiptRefusedError("kid")
     key = _decode(jwk.get("x", ""))
-    if not can_be_believed(key):
+    if not is_safe_key(key):
         raise ReceiptRefusedError("kid")
     return key
 

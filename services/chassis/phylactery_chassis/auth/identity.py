@@ -309,7 +309,7 @@ class TokenAuthenticator:
         if before != self._by_hash:
             gone = sum(self._by_hash.get(one) != entry for one, entry in before.items())
             new = sum(one not in before for one in self._by_hash)
-            _log.info("tokens read again", tokens=len(entries), added=new, withdrawn_or_changed=gone)
+            _log.info("tokens reloaded", tokens=len(entries), added=new, withdrawn_or_changed=gone)
 
     def _take(self, entries: Iterable[TokenEntry]) -> None:
         self._by_hash = {

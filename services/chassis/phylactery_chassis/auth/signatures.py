@@ -22,7 +22,7 @@ SMALL_ORDER: Final = frozenset(
 """The y coordinates of the eight points whose order divides 8, in every encoding, without the sign of x."""
 
 
-def can_be_believed(public_key: bytes) -> bool:
+def is_safe_key(public_key: bytes) -> bool:
     """Return True if signatures under the raw public key are meaningful.
 
     Under a key of small order one signature fits every message, and OpenSSL accepts it.
@@ -32,7 +32,7 @@ def can_be_believed(public_key: bytes) -> bool:
 
 def verify_signature(public_key: bytes, message: bytes, signature: bytes) -> bool:
     """Return True if the signature is valid for the message under a raw public key that is not of small order."""
-    if not can_be_believed(public_key):
+    if not is_safe_key(public_key):
         return False
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)

@@ -26,7 +26,7 @@ from phylactery_chassis.db.groups import Groups
 from phylactery_chassis.db.jobs import Job, JobQueue, Outcome, Together, Waiting, Work, tell_all
 from phylactery_chassis.db.migrations import upgrade
 from phylactery_chassis.db.pending_statements import old_libpq, run_text
-from phylactery_chassis.db.transactions import LOG_PAGES, Transactions, heed_the_line, set_up_sqlite
+from phylactery_chassis.db.transactions import LOG_PAGES, Transactions, flush_before_commit, set_up_sqlite
 from phylactery_chassis.db.unit import unit_of
 from phylactery_chassis.errors import DomainError, StartError, Unavailable
 from phylactery_chassis.telemetry.logs import get_logger
@@ -129,7 +129,7 @@ class Database:
         self._single_engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
         if self.dialect != "sqlite":
-            heed_the_line(self._write_engine)
+            flush_before_commit(self._write_engine)
         self._groups = Groups(self._write_engine, failed=self._note_failure)
         self._jobs = JobQueue(short=self.dialect != "sqlite")
         self._waiting: dict[asyncio.AbstractEventLoop, Waiting] = {}

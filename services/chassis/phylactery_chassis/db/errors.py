@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
-from phylactery_chassis.errors import AnswerLost, StoreFull, Unavailable
+from phylactery_chassis.errors import CommitUnknown, StoreFull, Unavailable
 
 STORE_FAULTS = (sa.exc.OperationalError, sa.exc.InternalError, sa.exc.DisconnectionError)
 """What the driver raises if the store itself fails, not the statement."""
@@ -69,9 +69,9 @@ def may_be_kept(error: sa.exc.DBAPIError) -> bool:
     return not state or state.startswith(_GONE)
 
 
-def unknown(error: sa.exc.DBAPIError) -> AnswerLost:
+def unknown(error: sa.exc.DBAPIError) -> CommitUnknown:
     """Return the error for a commit with unknown outcome."""
-    return AnswerLost(
+    return CommitUnknown(
         "STORE_UNAVAILABLE",
         f"the database went away at the commit ({type(error).__name__}), so it is not known whether this was recorded; "
         "ask again with the same ids: what was recorded is answered, and nothing is done twice",

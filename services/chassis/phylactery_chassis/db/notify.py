@@ -73,7 +73,7 @@ class Notices:
             try:
                 await work()
             except Exception as error:  # noqa: BLE001 - whatever failed, the next connection may work
-                _log.info("notices wait for the database", error=type(error).__name__)
+                _log.info("notification listener lost its connection; reconnecting", error=type(error).__name__)
             if asyncio.get_running_loop().time() - begun > _LONGEST_PAUSE_SECONDS:
                 pause = _FIRST_PAUSE_SECONDS
             await asyncio.sleep(pause)

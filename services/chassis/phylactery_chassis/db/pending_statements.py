@@ -22,7 +22,7 @@ logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 
 
 @dataclass(slots=True)
-class Line:
+class PendingStatements:
     """A writer's transaction on a server: its queued statements (``later``) and whether the server has responded."""
 
     later: list[tuple[str, Any]] = field(default_factory=list)
@@ -36,9 +36,9 @@ def old_libpq(dialect: sa.Dialect) -> str:
 
 
 @contextlib.contextmanager
-def line(connection: Connection) -> Iterator[Line]:
+def line(connection: Connection) -> Iterator[PendingStatements]:
     """Queue deferrable statements on this connection for the block."""
-    opened = connection.info[_LINE] = Line()
+    opened = connection.info[_LINE] = PendingStatements()
     try:
         yield opened
     finally:
@@ -46,9 +46,9 @@ def line(connection: Connection) -> Iterator[Line]:
             connection.info.pop(_LINE, None)
 
 
-def line_of(connection: Connection) -> Line | None:
+def line_of(connection: Connection) -> PendingStatements | None:
     """Return the pending statements of a writer's transaction; None on SQLite, and on a read-only connection."""
-    found: Line | None = connection.info.get(_LINE)
+    found: PendingStatements | None = connection.info.get(_LINE)
     return found
 
 
@@ -114,7 +114,7 @@ def say_and_commit(connection: Connection) -> None:
 
 
 @contextlib.contextmanager
-def _together(connection: Connection, told: Line | None) -> Iterator[None]:
+def _together(connection: Connection, told: PendingStatements | None) -> Iterator[None]:
     """Send the queued statements and an implicit BEGIN in one pipeline with the block's statement.
 
     The result of the block's cursor is available at the end of the block.

@@ -28,7 +28,7 @@ def note_removed(connection: Connection) -> None:
         _set_note(connection, _note(connection) % _MAX_NOTE + 1)
 
 
-async def forget_removed(database: Database) -> bool:
+async def scrub_removed(database: Database) -> bool:
     """Remove everything noted as removed from all files. Return False if a reader still holds the log.
 
     The file is rewritten (VACUUM), which temporarily needs twice its size in its own folder and takes about a second
@@ -42,7 +42,7 @@ async def forget_removed(database: Database) -> bool:
 
 async def forget_erased(database: Database) -> None:
     """Remove all traces of an erased user from the files; see forget_removed. Raise Unavailable if it cannot."""
-    if not await forget_removed(database):
+    if not await scrub_removed(database):
         raise Unavailable(
             "STORE_UNAVAILABLE",
             "everything is erased, and a reader still holds old pages of the log; "

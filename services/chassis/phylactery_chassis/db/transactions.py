@@ -58,7 +58,7 @@ class StaleError(Exception):
     """
 
 
-def heed_the_line(engine: Engine) -> None:
+def flush_before_commit(engine: Engine) -> None:
     """Flush pending statements before each statement that SQLAlchemy runs for a writer."""
 
     @sa.event.listens_for(engine, "before_cursor_execute")

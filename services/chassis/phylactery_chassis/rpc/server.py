@@ -355,7 +355,7 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
     with _as_start_errors(type(settings)):
         service = await build(settings)
         running = await start(service, settings)
-    _spare_the_collector()
+    _freeze_gc()
     ready = {"service": settings.service, "pid": os.getpid(), "port": running.port}
     if running.admin_port is not None:
         ready["admin_port"] = running.admin_port
@@ -375,7 +375,7 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
     await running.stop()
 
 
-def _spare_the_collector() -> None:
+def _freeze_gc() -> None:
     """Move the objects created at start out of the garbage collector's view.
 
     They live as long as the process; an agent has a quarter of a million of them, and each full collection over them

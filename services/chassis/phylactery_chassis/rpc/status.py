@@ -43,7 +43,7 @@ def internal_status(error_id: str, service: str) -> grpc.Status:
     return to_status(
         _Internal(
             "INTERNAL",
-            f"a fault of ours; quote the id {error_id} to whoever runs the service",
+            f"internal error; quote the id {error_id} to the operator of the service",
             metadata={"error_id": error_id},
         ),
         service,

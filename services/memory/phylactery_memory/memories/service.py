@@ -32,7 +32,7 @@ from phylactery_memory.memories.model import (
     supersede,
     superseded,
 )
-from phylactery_memory.memories.store import Filter, MemoryStore, Shelf
+from phylactery_memory.memories.store import Filter, MemoryRepository, MemoryStore
 from phylactery_memory.memories.waiting import aside
 from phylactery_memory.memories.write_policy import Decision, Proposal, Reason, decide, find_secret
 from phylactery_memory.metrics import Metrics
@@ -52,7 +52,7 @@ class Change:
     invalid_us: int | None = None
 
 
-def standing_memory(shelf: Shelf, memory_id: str) -> Memory:
+def standing_memory(shelf: MemoryRepository, memory_id: str) -> Memory:
     """Return a memory of the user. Raise NotFound."""
     memory = shelf.get(memory_id)
     if memory is None:
@@ -60,7 +60,7 @@ def standing_memory(shelf: Shelf, memory_id: str) -> Memory:
     return memory
 
 
-def known(shelf: Shelf, new: Memory) -> Memory | None:
+def known(shelf: MemoryRepository, new: Memory) -> Memory | None:
     """Return the existing memory that a new text repeats: one current when the new one begins, or never retired."""
     for memory in shelf.same_text(new.content_hash):
         holds = memory.valid_us <= new.valid_us < memory.invalid_us
@@ -74,7 +74,7 @@ def _is_less(standing: Memory, new: Memory) -> bool:
     return bool(new.attribute) and standing.attribute != new.attribute and repeated(standing, new) is not standing
 
 
-def outdone(shelf: Shelf, new: Memory) -> list[Memory]:
+def outdone(shelf: MemoryRepository, new: Memory) -> list[Memory]:
     """Return, retired, the memories of the same text that the new one makes redundant."""
     twins = shelf.same_text(new.content_hash) if new.attribute else []
     return [
@@ -96,7 +96,7 @@ def check_current(facts: Sequence[Memory], wanted: str, at_us: int) -> None:
         )
 
 
-def changed(shelf: Shelf, standing: Memory, change: Change, now_us: int) -> Memory:
+def changed(shelf: MemoryRepository, standing: Memory, change: Change, now_us: int) -> Memory:
     """Return the memory with its changes except the text. Raise InvalidArgument, FailedPrecondition."""
     changes: dict[str, object] = {}
     if change.kind is not None:
@@ -110,7 +110,7 @@ def changed(shelf: Shelf, standing: Memory, change: Change, now_us: int) -> Memo
     return standing.changed(now_us, **changes)
 
 
-def _ending(shelf: Shelf, standing: Memory, invalid_us: int) -> int:
+def _ending(shelf: MemoryRepository, standing: Memory, invalid_us: int) -> int:
     if standing.superseded_by:
         raise superseded(standing)
     if invalid_us <= standing.valid_us:
@@ -259,7 +259,7 @@ class Memories:
         memory = self._drafted(draft, decision, found)
         embedded = await self._embedder.embed([draft.text])
 
-        def work(shelf: Shelf) -> Written:
+        def work(shelf: MemoryRepository) -> Written:
             lineage.find(shelf.connection, owner, draft.lineage)  # it may have been erased while vectors were computed
             return self._write(shelf, draft, decision, memory, embedded)
 
@@ -314,7 +314,7 @@ class Memories:
         embedded = await self._embedder.embed([change.text]) if change.text is not None else Embedded()
         now_us = self.clock.now_us()
 
-        def work(shelf: Shelf) -> Memory:
+        def work(shelf: MemoryRepository) -> Memory:
             standing = standing_memory(shelf, memory_id)
             if standing.trust is Trust.SYSTEM:
                 owner.require(Role.OPERATOR)
@@ -337,7 +337,7 @@ class Memories:
         """
         owner.require(Role.CALLER)
 
-        def work(shelf: Shelf) -> None:
+        def work(shelf: MemoryRepository) -> None:
             standing = standing_memory(shelf, memory_id)
             if etag:
                 check_etag(standing, etag)
@@ -350,7 +350,7 @@ class Memories:
         if self._metrics is not None:
             self._metrics.wrote(layer)
 
-    def _drop(self, shelf: Shelf, memory_id: str) -> None:
+    def _drop(self, shelf: MemoryRepository, memory_id: str) -> None:
         """Remove what the profile took from a memory."""
         if self._profile is not None:
             self._profile.drop(shelf.connection, shelf.owner, memory_id)
@@ -376,7 +376,9 @@ class Memories:
             update_us=now_us,
         )
 
-    def _write(self, shelf: Shelf, draft: Draft, decision: Decision, memory: Memory, embedded: Embedded) -> Written:
+    def _write(
+        self, shelf: MemoryRepository, draft: Draft, decision: Decision, memory: Memory, embedded: Embedded
+    ) -> Written:
         facts = shelf.facts(memory.about, memory.attribute) if memory.attribute else []
         if draft.valid_us is None:  # said now, so after everything said before, even if the clock was set back
             memory = replace(memory, valid_us=max(memory.valid_us, *(fact.create_us for fact in facts), 0))
@@ -403,7 +405,7 @@ class Memories:
                 self._profile.end(shelf.connection, shelf.owner, old)
         return Written(decision, kept, created=True, embedding_skipped=embedded.skipped)
 
-    def _add(self, shelf: Shelf, memory: Memory, embedded: Embedded) -> Memory:
+    def _add(self, shelf: MemoryRepository, memory: Memory, embedded: Embedded) -> Memory:
         if shelf.count >= self._limit:
             raise ResourceExhausted(
                 "MEMORY_LIMIT",
@@ -418,7 +420,7 @@ class Memories:
             pending_vectors.add(shelf.connection, shelf.owner_id, kept)
         return kept
 
-    def _hand_over(self, shelf: Shelf, decision: Decision, memory: Memory) -> None:
+    def _hand_over(self, shelf: MemoryRepository, decision: Decision, memory: Memory) -> None:
         """Pass a memory to the profile, unless it is in the past or was kept without its attribute."""
         current = memory.invalid_us == NEVER and memory.attribute and memory.about == THE_USER
         if self._profile is not None and decision.profile is not None and current:
@@ -426,7 +428,7 @@ class Memories:
                 shelf.connection, shelf.owner, decision.profile.attribute, decision.profile.value, memory
             )
 
-    def _rewritten(self, shelf: Shelf, old: Memory, text: str, embedded: Embedded) -> Memory:
+    def _rewritten(self, shelf: MemoryRepository, old: Memory, text: str, embedded: Embedded) -> Memory:
         now_us = old.update_us
         new = replace(
             old,
@@ -443,7 +445,7 @@ class Memories:
         shelf.put(replace(old, invalid_us=new.valid_us, superseded_by=kept.memory_id))
         return kept
 
-    def _find(self, shelf: Shelf, query: str, limit: int, wanted: Filter, embedded: Embedded) -> list[Match]:
+    def _find(self, shelf: MemoryRepository, query: str, limit: int, wanted: Filter, embedded: Embedded) -> list[Match]:
         records = index.records(shelf.connection, shelf.owner_id)
         postings = index.postings(shelf.connection, shelf.owner_id, terms(query).counts)
         hits = hits_of(records, postings)

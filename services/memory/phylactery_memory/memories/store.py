@@ -46,7 +46,7 @@ class Filter:
     attribute: str = ""
 
 
-class Shelf:
+class MemoryRepository:
     """One user's memories inside one transaction. Created by MemoryStore; for writing, with the owner's row locked."""
 
     def __init__(self, connection: Connection, owner: Principal, row: Record) -> None:
@@ -152,7 +152,7 @@ class MemoryStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def write(self, owner: Principal, work: Callable[[Shelf], T]) -> T:
+    async def write(self, owner: Principal, work: Callable[[MemoryRepository], T]) -> T:
         """Run work on the owner's memories and return once it is durable."""
         try:
             return await self._database.write(lambda connection: work(_locked(connection, owner)))
@@ -160,12 +160,12 @@ class MemoryStore:
             # Another replica created the owner's row between our read and our insert: it can be locked now.
             return await self._database.write(lambda connection: work(_locked(connection, owner)))
 
-    async def read(self, owner: Principal, work: Callable[[Shelf], T]) -> T | None:
+    async def read(self, owner: Principal, work: Callable[[MemoryRepository], T]) -> T | None:
         """Run work on a snapshot of the owner's memories; None if there was never one."""
 
         def run(connection: Connection) -> T | None:
             row = _OWNER.one(connection, _named(owner))
-            return None if row is None else work(Shelf(connection, owner, row))
+            return None if row is None else work(MemoryRepository(connection, owner, row))
 
         return await self._database.read(run)
 
@@ -178,7 +178,7 @@ def _named(owner: Principal) -> dict[str, str]:
     return {"of_tenant": owner.tenant, "of_subject": owner.subject}
 
 
-def _locked(connection: Connection, owner: Principal) -> Shelf:
+def _locked(connection: Connection, owner: Principal) -> MemoryRepository:
     row = _LOCKED_OWNER.one(connection, _named(owner))
     if row is None:
         connection.execute(
@@ -188,7 +188,7 @@ def _locked(connection: Connection, owner: Principal) -> Shelf:
         )
         row = _LOCKED_OWNER.one(connection, _named(owner))
         assert row is not None, "what was just written is there"
-    shelf = Shelf(connection, owner, row)
+    shelf = MemoryRepository(connection, owner, row)
     if row.index_version != INDEX_VERSION:
         shelf.rebuild()
     return shelf

@@ -112,7 +112,7 @@ class OutputObjects:
         try:
             await self._bucket.delete([await self._name(pointer)])
         except Unavailable:
-            _log.info("an object was left for the next sweep")
+            _log.info("object kept until the next sweep")
 
     async def remove_doomed(self, *which: sa.ColumnElement[bool]) -> int:
         """Remove the objects of removed outputs, all or the selected ones, and return their number.

@@ -55,7 +55,7 @@ class Privacy:
         try:
             await self._store.forget_objects(erasure.erasure_id)
         finally:
-            await self._store.forget_removed()
+            await self._store.scrub_removed()
         return erasure
 
     async def get(self, caller: Principal, erasure_id: str) -> Erasure:
@@ -85,7 +85,7 @@ class Privacy:
             done = await self._store.erase(owner, erasure.erasure_id, _Done(erasure, self._clock, replayed=True))
             _log.warning("an erasure was carried out again", erasure_id=done.erasure_id, receipt_hash=done.receipt_hash)
         try:
-            await self._store.forget_removed()
+            await self._store.scrub_removed()
         except STORE_FAILED as error:  # a backup reads, or no space; recorded for later
             _log.warning("what was removed may still stand in the files", reason=error.reason)
         return len(missing)

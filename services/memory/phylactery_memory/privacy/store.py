@@ -115,7 +115,7 @@ class PrivacyStore:
                 "answer; it is removed as soon as it does: ask again with the same request_id to see that it is",
             ) from None
 
-    async def forget_removed(self) -> None:
+    async def scrub_removed(self) -> None:
         """Remove deleted rows from SQLite's files. Raise Unavailable while a reader holds the log."""
         await forget_erased(self._database)
 

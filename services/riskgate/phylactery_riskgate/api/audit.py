@@ -13,7 +13,7 @@ from phylactery_chassis.rpc.validation import parse
 from phylactery_chassis.util.timestamps import from_timestamp, to_timestamp
 
 from phylactery_riskgate.audit.entries import SeenEntry, SignedHead
-from phylactery_riskgate.audit.reader import Auditing, LogView, Positions, Proof
+from phylactery_riskgate.audit.reader import AuditReader, LogView, Positions, Proof
 from phylactery_riskgate.audit.requests import (
     CheckpointInput,
     ConsistencyInput,
@@ -135,7 +135,7 @@ Context = aio.ServicerContext[Any, Any]
 class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
     """gRPC servicer of phylactery.riskgate.v1.AuditService."""
 
-    def __init__(self, auditing: Auditing) -> None:
+    def __init__(self, auditing: AuditReader) -> None:
         self._auditing = auditing
 
     async def ListLogs(self, _request: audit_pb2.ListLogsRequest, _context: Context) -> audit_pb2.ListLogsResponse:

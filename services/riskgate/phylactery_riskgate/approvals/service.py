@@ -33,16 +33,16 @@ from phylactery_riskgate.approvals.requests import DEFAULT_PAGE, ApproveInput, G
 from phylactery_riskgate.approvals.validity import answer_of, sees_all
 from phylactery_riskgate.audit.commitments import WORDS
 from phylactery_riskgate.audit.log import Kind
-from phylactery_riskgate.decisions.context import ApprovalSeen, Core, Refused, about
+from phylactery_riskgate.decisions.context import ApprovalSeen, DecisionContext, Refused, about
 from phylactery_riskgate.decisions.questions import approval_not_found
 from phylactery_riskgate.domain.policy.eligibility import people
 from phylactery_riskgate.store import approvals as rows
 
 
-class Answers:
+class ApprovalService:
     """The use cases of showing and answering approvals."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: DecisionContext) -> None:
         self._core = core
 
     async def get(self, who: Principal, asked: GetInput) -> ApprovalSeen:

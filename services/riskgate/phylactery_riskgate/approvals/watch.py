@@ -22,9 +22,9 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals.model import Approval
 from phylactery_riskgate.approvals.requests import WatchInput
-from phylactery_riskgate.approvals.service import Answers
+from phylactery_riskgate.approvals.service import ApprovalService
 from phylactery_riskgate.approvals.validity import sees_all
-from phylactery_riskgate.decisions.context import ApprovalSeen, Core
+from phylactery_riskgate.decisions.context import ApprovalSeen, DecisionContext
 from phylactery_riskgate.store import approvals as rows
 from phylactery_riskgate.store.approvals import Wanted
 
@@ -113,7 +113,7 @@ class _Tenant:
 class Watches:
     """The Watch use case."""
 
-    def __init__(self, core: Core, answers: Answers) -> None:
+    def __init__(self, core: DecisionContext, answers: ApprovalService) -> None:
         self._core, self._answers = core, answers
         self._tenants: dict[str, _Tenant] = {}
         self._open: Counter[tuple[str, str, str]] = Counter()

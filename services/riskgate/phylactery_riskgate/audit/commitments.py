@@ -53,7 +53,7 @@ _PURPOSE = "phylactery-kept-hashes-v1"
 _PLAIN = "sha256:"
 
 
-class KeptHashes:
+class KeyedHashes:
     """Keyed hashes of one user's calls of one tool; the same call of another user has a different hash."""
 
     def __init__(self, data_key: bytes) -> None:

@@ -19,7 +19,7 @@ from phylactery_riskgate.audit.commitments import (
 )
 from phylactery_riskgate.audit.requests import FilterInput
 from phylactery_riskgate.domain.model import CatalogTool
-from phylactery_riskgate.store.audit_search import EVERYBODYS, NOBODYS, Bounds, FoundEntry
+from phylactery_riskgate.store.audit_search import GLOBAL_KINDS, SYSTEM_TENANT, Bounds, FoundEntry
 
 WORDS_SALT = "/words_salt"
 """JSON Pointer of the salt for the commitment to the user's words in a task's record; the words are not stored."""
@@ -115,7 +115,7 @@ class EntryFilter:
             return None
         record = record_of(data)
         tenant = record.get("tenant", self.tenant)
-        if tenant != self.tenant and not (tenant == NOBODYS and found.kind in EVERYBODYS):
+        if tenant != self.tenant and not (tenant == SYSTEM_TENANT and found.kind in GLOBAL_KINDS):
             return None  # row and record name different tenants: the row was altered
         if any(record.get(name) != word for name, word in self._words.items()):
             return None

@@ -34,7 +34,7 @@ from phylactery_riskgate.audit.heads import (
 from phylactery_riskgate.audit.merkle import leaf_hash
 from phylactery_riskgate.audit.requests import ExportInput, FilterInput
 from phylactery_riskgate.audit.verify import FORMAT, Report, Trusted, check_lines, index_text, unique_names
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.keys.permits import encode
 from phylactery_riskgate.keys.ring import PublicKey
 from phylactery_riskgate.store import audit as log_rows
@@ -229,7 +229,7 @@ Seen = Callable[..., "SeenEntry"]
 
 
 async def exported(
-    core: Core, who: Principal, asked: ExportInput, head: SignedHead, seen: Seen
+    core: DecisionContext, who: Principal, asked: ExportInput, head: SignedHead, seen: Seen
 ) -> AsyncGenerator[bytes]:
     """Yield an export of one log up to a signed head, in chunks of bytes."""
     ring, step = core.keys.ring, _AT_ONCE_WITH_VALUES if asked.include_values else _AT_ONCE

@@ -46,7 +46,7 @@ RECORD_VERSION = 2
 _NONCE_BYTES = 16
 """Size of the nonce in every record, so that its leaf hash in other tenants' proofs confirms no guess about it."""
 
-ITSELF = Principal("riskgate", "", frozenset())
+SYSTEM_PRINCIPAL = Principal("riskgate", "", frozenset())
 """The principal of records that belong to no tenant."""
 
 _log = get_logger("audit")

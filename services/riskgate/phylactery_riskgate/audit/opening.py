@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals.vote_proofs import VoteProofs, adopt_votes
 from phylactery_riskgate.audit.heads import KeptHead
-from phylactery_riskgate.audit.log import ITSELF, AuditLog, Entry, Kind
+from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, AuditLog, Entry, Kind
 
 _log = get_logger("audit")
 
@@ -26,7 +26,7 @@ def open_log(
         return
     body = adoption_body(heads) | {"votes": votes}
     _log.warning("no head was kept outside the database before: it is adopted as it is", **body)
-    audit.append(connection, Entry(Kind.HEADS_ADOPTED, now_us, ITSELF, body))
+    audit.append(connection, Entry(Kind.HEADS_ADOPTED, now_us, SYSTEM_PRINCIPAL, body))
 
 
 def adoption_body(heads: Mapping[str, KeptHead]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from phylactery_riskgate.audit.requests import (
     ListEntriesInput,
     TailInput,
 )
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.privacy.erasure import Erasure
 from phylactery_riskgate.privacy.retention_store import is_emptied
 from phylactery_riskgate.store import audit as audit_tree
@@ -61,7 +61,7 @@ _log = get_logger("audit")
 class Tails:
     """All followers of this process. One poll of the log sizes serves all of them."""
 
-    def __init__(self, core: Core, seen: Seen) -> None:
+    def __init__(self, core: DecisionContext, seen: Seen) -> None:
         self._core, self._seen = core, seen
         self._grown = asyncio.Condition()
         self._sizes: Positions = {}
@@ -169,7 +169,7 @@ class Tails:
             try:
                 await self._look()
             except STORE_FAILED as error:
-                _log.warning("the logs could not be followed for a moment", reason=error.reason)
+                _log.warning("following the logs failed; will retry", reason=error.reason)
 
     async def _growth(self, known: Positions) -> None:
         """Wait until a log has grown or the server drains."""
@@ -206,10 +206,10 @@ class Proof:
     note: str = ""
 
 
-class Auditing:
+class AuditReader:
     """The use cases of AuditService. ``tails`` follows the logs, ``erasure`` erases values."""
 
-    def __init__(self, core: Core, tasks: Tasks) -> None:
+    def __init__(self, core: DecisionContext, tasks: Tasks) -> None:
         self._core = core
         self.tails = Tails(core, self._seen)
         self.erasure = Erasure(core, tasks)

@@ -11,13 +11,13 @@ from phylactery_chassis.errors import DomainError, FailedPrecondition
 from phylactery_chassis.telemetry.logs import get_logger
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.audit.log import ITSELF, Kind
+from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, Kind
 from phylactery_riskgate.bundles.acceptance import MAX_SENTENCE, Candidate, files_of, rollback
-from phylactery_riskgate.decisions.context import Core, Refused
+from phylactery_riskgate.decisions.context import DecisionContext, Refused
 from phylactery_riskgate.domain.bundle.files import ENTITIES_FILE
 from phylactery_riskgate.store import bundles as rows
 from phylactery_riskgate.store.audit import Place
-from phylactery_riskgate.store.audit_search import NOBODYS
+from phylactery_riskgate.store.audit_search import SYSTEM_TENANT
 from phylactery_riskgate.store.bundles import BundleHead, Slot
 
 ROLLBACK = "rollback"
@@ -53,7 +53,7 @@ class Activated:
 class BundleRecords:
     """Records of bundles, written inside a write; ``last_fault`` is the last bundle this process refused."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: DecisionContext) -> None:
         """Store the shared context."""
         self._core = core
         self.last_fault: Fault | None = None
@@ -141,7 +141,7 @@ class BundleRecords:
             **({"cases_skipped": True} if cases_skipped else {}),
         }
         place = self._core.note(connection, Kind.BUNDLE_ACTIVATED, who, head.activate_us, body)
-        if slot is Slot.LIVE and who.tenant != NOBODYS:
+        if slot is Slot.LIVE and who.tenant != SYSTEM_TENANT:
             self._tell_all(connection, who, body, place, head.activate_us)
         return Activated(head, place)
 
@@ -151,7 +151,7 @@ class BundleRecords:
         """Record for the auditors of every tenant that the policies changed, and who changed them."""
         told = {name: body[name] for name in _FOR_ALL} | {"record": {"log": place.log, "index": place.index}}
         told["activated_by"] = {"subject": who.subject, "tenant": who.tenant}
-        self._core.note(connection, Kind.POLICIES_CHANGED, ITSELF, now_us, told)
+        self._core.note(connection, Kind.POLICIES_CHANGED, SYSTEM_PRINCIPAL, now_us, told)
 
 
 def _head_of(candidate: Candidate, source: str, who: Principal, active: BundleHead, now_us: int) -> BundleHead:

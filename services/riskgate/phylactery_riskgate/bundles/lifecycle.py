@@ -34,7 +34,7 @@ from phylactery_riskgate.bundles.acceptance import Acceptance, Candidate, files_
 from phylactery_riskgate.bundles.journal import Activated, BundleRecords, Fault
 from phylactery_riskgate.bundles.shadow import Shadow
 from phylactery_riskgate.bundles.signing import PolicyKeyError, PolicyKeys, load_policy_keys
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.domain.bundle.bundle import BundleError, load_bundle, read_bundle
 from phylactery_riskgate.domain.bundle.files import MAX_FILES, BundleFiles, read_folder, read_parts
 from phylactery_riskgate.domain.bundle.report import BundleReport, TenantFiles, examine, faults_of, files_for
@@ -88,7 +88,7 @@ def _stamp(folder: Path) -> _Stamp:
 
 
 FOLDER, ACTIVATION = "folder", "activation"
-ITSELF = Principal("riskgate", "", frozenset())
+SYSTEM_PRINCIPAL = Principal("riskgate", "", frozenset())
 """The principal that submits a folder's bundle; its tenant is empty, so no tenant sees these records as its own."""
 
 _BUNDLE, _SHADOW_BUNDLE = "--bundle or RISKGATE_BUNDLE", "RISKGATE_SHADOW_BUNDLE"
@@ -134,7 +134,7 @@ def _way_out(folder: Path, refusal: DomainError, where: str) -> str:
 class Policies:
     """The use cases of PolicyService."""
 
-    def __init__(self, core: Core, settings: RiskGateSettings) -> None:
+    def __init__(self, core: DecisionContext, settings: RiskGateSettings) -> None:
         """Store the context and settings; open() must be called first."""
         self._core, self._settings = core, settings
         self._acceptance = Acceptance(PolicyKeys())
@@ -243,9 +243,9 @@ class Policies:
                 await asyncio.to_thread(require_cases, candidate.engine.bundle)
         except (InvalidArgument, PermissionDenied, FailedPrecondition) as error:
             if head.revision:
-                await self._refuse(ITSELF, FOLDER, error)
+                await self._refuse(SYSTEM_PRINCIPAL, FOLDER, error)
             raise
-        await self._activate(ITSELF, candidate, Slot.LIVE, FOLDER)
+        await self._activate(SYSTEM_PRINCIPAL, candidate, Slot.LIVE, FOLDER)
 
     async def _go_on(self, refusal: DomainError) -> None:
         """Use the active bundle after the folder's was refused at start. Raise StartError if there is none."""
@@ -308,7 +308,9 @@ class Policies:
         live, beside = await self._heads()
         shadow, engine = self.shadow, self.shadow.engine
         if engine is not None and engine.bundle.hash != beside.hash:
-            beside = BundleHead(engine.bundle.revision, engine.bundle.hash, FOLDER, activated_by=ITSELF.subject)
+            beside = BundleHead(
+                engine.bundle.revision, engine.bundle.hash, FOLDER, activated_by=SYSTEM_PRINCIPAL.subject
+            )
         files = await self._kept(bundle_hash) if bundle_hash else files_of(self._core.live.held)
         seen = TenantFiles(files, ())
         if Role.INSTALLATION_OPERATOR not in who.roles:
@@ -408,8 +410,8 @@ class Policies:
         if not await asyncio.to_thread(self._watch.changed, now=now):
             return
         try:
-            candidate = await self._accept(ITSELF, FOLDER, lambda: read_folder(self._watch.folder))
-            await self._activate_and_tell(ITSELF, candidate, Slot.LIVE, FOLDER)
+            candidate = await self._accept(SYSTEM_PRINCIPAL, FOLDER, lambda: read_folder(self._watch.folder))
+            await self._activate_and_tell(SYSTEM_PRINCIPAL, candidate, Slot.LIVE, FOLDER)
         except STORE_FAILED as error:
             self._watch.forget()  # the store could not accept it: retry
             _log.warning("the bundle of the folder waits for the store", reason=error.reason)

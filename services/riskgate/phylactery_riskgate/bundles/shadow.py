@@ -31,7 +31,7 @@ MAX_RECORDS_PER_MINUTE = 60
 
 _MINUTE_US = 60_000_000
 _log = get_logger("shadow")
-_differences = meter().create_counter("riskgate.shadow.differences", description="calls the shadow decides otherwise")
+_differences = meter().create_counter("riskgate.shadow.differences", description="calls whose shadow decision differs")
 
 
 class Recorder(Protocol):
@@ -155,7 +155,7 @@ class Shadow:
             "shadow_approval_class": outlook[1],
             "shadow_policy_ids": list(verdict.policy_ids),
         }
-        _log.info("the shadow decides otherwise", **body)
+        _log.info("shadow decision differs", **body)
         now_us = core.clock.now_us()
         if len(self._recorded) == MAX_RECORDS_PER_MINUTE and now_us - self._recorded[0] < _MINUTE_US:
             return

@@ -26,7 +26,7 @@ from phylactery_riskgate.audit.checkpoint import Verifier
 from phylactery_riskgate.audit.commitments import WORDS
 from phylactery_riskgate.audit.entries import OS_USER
 from phylactery_riskgate.audit.heads import HeadStore, KeptHead
-from phylactery_riskgate.audit.log import ITSELF, AuditLog, Entry, Kind, LogError
+from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, AuditLog, Entry, Kind, LogError
 from phylactery_riskgate.audit.opening import adoption_body, open_log
 from phylactery_riskgate.audit.sealing import Vault
 from phylactery_riskgate.cli.common import AsJson, DataDir, settings_of, tell, unusable
@@ -63,7 +63,7 @@ def record_adoption(settings: RiskGateSettings, adopted: Mapping[str, KeptHead],
 
     def work(connection: Connection, audit: AuditLog, _ring: KeyRing, now_us: int) -> None:
         values = {WORDS: reason, OS_USER: _os_user()}
-        audit.append(connection, Entry(Kind.HEADS_ADOPTED, now_us, ITSELF, adoption_body(adopted), values))
+        audit.append(connection, Entry(Kind.HEADS_ADOPTED, now_us, SYSTEM_PRINCIPAL, adoption_body(adopted), values))
 
     return _record(settings, work)
 

@@ -19,7 +19,7 @@ from phylactery_riskgate.audit.commitments import argument_values, hash_values
 from phylactery_riskgate.audit.entries import SENSITIVE, sensitive_values
 from phylactery_riskgate.audit.log import Kind
 from phylactery_riskgate.bundles.shadow import Shown
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.decisions.log import tell_access
 from phylactery_riskgate.decisions.proposals import frozen_body, is_frozen, verdict_body
 from phylactery_riskgate.decisions.requests import AccessInput, QuestionInput
@@ -65,7 +65,7 @@ class _Decided:
 class AccessEvaluations:
     """The EvaluateAccess use case."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: DecisionContext) -> None:
         self._core = core
 
     async def evaluate(self, who: Principal, asked: AccessInput) -> list[AccessAnswer]:

@@ -16,7 +16,7 @@ from phylactery_chassis.db.jobs import Work
 from phylactery_chassis.errors import STORE_FAILED, DomainError
 from phylactery_chassis.util.crashpoints import reach
 
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.decisions.evaluate import Evaluation
 from phylactery_riskgate.decisions.proposals import key_of
 from phylactery_riskgate.decisions.questions import Evaluated, Question, Stored
@@ -30,7 +30,7 @@ Answer = Evaluated | DomainError
 class Batches:
     """The EvaluateBatch use case."""
 
-    def __init__(self, core: Core, evaluation: Evaluation) -> None:
+    def __init__(self, core: DecisionContext, evaluation: Evaluation) -> None:
         self._core, self._evaluation = core, evaluation
 
     async def evaluate(self, who: Principal, questions: Sequence[EvaluateInput | DomainError]) -> list[Answer]:

@@ -24,7 +24,7 @@ from phylactery_riskgate.audit.commitments import (
     ARGS_COMMITMENT,
     ARGS_HASH,
     PLAN_STEP,
-    KeptHashes,
+    KeyedHashes,
     bound_arguments,
     hash_of,
 )
@@ -46,7 +46,7 @@ from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
 from phylactery_riskgate.store.locks import BusyError
-from phylactery_riskgate.tasks.snapshot import NOT_TOLD, Told, recorded_told, told_of
+from phylactery_riskgate.tasks.snapshot import NO_SNAPSHOT, TaskSnapshot, recorded_snapshot, snapshot_of
 
 T = TypeVar("T")
 
@@ -123,7 +123,7 @@ class _Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Core:
+class DecisionContext:
     """The parts of one RiskGate, all set at start."""
 
     database: Database
@@ -135,7 +135,7 @@ class Core:
     permit_ttl_seconds: int
     decision_ttl_seconds: int
     usage: Counting
-    hashes: KeptHashes
+    hashes: KeyedHashes
     votes: VoteProofs
 
     async def write(self, work: Work[T | Refused]) -> T:
@@ -288,11 +288,11 @@ class Core:
         bound = BoundCall(record.tool, record.tool_version, arguments, text.decode(), hash_of(text))
         return bound if self.same_call(record, bound) else None
 
-    def told_of(self, connection: Connection, record: DecisionRecord) -> Told:
+    def snapshot_of(self, connection: Connection, record: DecisionRecord) -> TaskSnapshot:
         """Return the task facts a decision was based on."""
         return self._told_by(connection, record, self._values_of(connection, record))
 
-    def rest_of(self, connection: Connection, record: DecisionRecord) -> tuple[str, Told]:
+    def rest_of(self, connection: Connection, record: DecisionRecord) -> tuple[str, TaskSnapshot]:
         """Return the plan step of a decision and the task facts it was based on."""
         values = self._values_of(connection, record)
         return str((values or {}).get(PLAN_STEP, "")), self._told_by(connection, record, values)
@@ -300,8 +300,10 @@ class Core:
     def _values_of(self, connection: Connection, record: DecisionRecord) -> dict[str, Any] | None:
         return self.audit.values(connection, record.tenant, Place(record.audit_log, record.audit_index))
 
-    def _told_by(self, connection: Connection, record: DecisionRecord, values: Mapping[str, Any] | None) -> Told:
-        return told_of(connection, record.tenant, Place(record.audit_log, record.audit_index), values)
+    def _told_by(
+        self, connection: Connection, record: DecisionRecord, values: Mapping[str, Any] | None
+    ) -> TaskSnapshot:
+        return snapshot_of(connection, record.tenant, Place(record.audit_log, record.audit_index), values)
 
     def seen(
         self, connection: Connection, approval: Approval, viewer: Principal, *, listed: bool = False, full: bool = False
@@ -345,13 +347,13 @@ class Core:
         view = call_view(bound, tool, previous.arguments, task=told.facts, full=full)
         return replace(seen, view=view, compared_id=last.id)
 
-    def _asked_for(self, connection: Connection, approval: Approval) -> tuple[BoundCall | None, Told]:
+    def _asked_for(self, connection: Connection, approval: Approval) -> tuple[BoundCall | None, TaskSnapshot]:
         """Return the call an approval is for (None once it was erased) and the task facts about it."""
         record = find_decision(connection, approval.tenant, approval.decision_id)
         values = None if record is None else self._values_of(connection, record)
         if record is None or values is None:
-            return None, NOT_TOLD
-        return self._bound_by(record, values), recorded_told(values)
+            return None, NO_SNAPSHOT
+        return self._bound_by(record, values), recorded_snapshot(values)
 
     def _code_for(self, approval: Approval, viewer: Principal, *, listed: bool) -> str:
         mine = viewer.subject == approval.requester and approval.by_requester

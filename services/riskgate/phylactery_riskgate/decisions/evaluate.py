@@ -30,7 +30,7 @@ from phylactery_riskgate.audit.log import Kind
 from phylactery_riskgate.audit.sealing import committed
 from phylactery_riskgate.bundles.live import demand
 from phylactery_riskgate.bundles.shadow import Shown
-from phylactery_riskgate.decisions.context import Basis, Core, Refused, about
+from phylactery_riskgate.decisions.context import Basis, DecisionContext, Refused, about
 from phylactery_riskgate.decisions.log import tell_decision, tell_doubt, tell_doubtful_votes
 from phylactery_riskgate.decisions.proposals import fingerprint, frozen_body, is_frozen, key_of, raw_call, verdict_body
 from phylactery_riskgate.decisions.questions import (
@@ -45,7 +45,7 @@ from phylactery_riskgate.decisions.questions import (
 )
 from phylactery_riskgate.decisions.requests import EvaluateInput
 from phylactery_riskgate.decisions.stops import frozen_verdict
-from phylactery_riskgate.decisions.task_ref import Naming, Namings, TaskSource
+from phylactery_riskgate.decisions.task_ref import TaskRef, TaskResolver, TaskSource
 from phylactery_riskgate.decisions.usage import usage_values
 from phylactery_riskgate.domain.intent.facts import uses_ask
 from phylactery_riskgate.domain.intent.understood import task_of
@@ -63,7 +63,7 @@ from phylactery_riskgate.store.decisions import DecisionRecord
 from phylactery_riskgate.store.redemptions import find_redemption
 from phylactery_riskgate.store.stops import FreezeRow
 from phylactery_riskgate.tasks.retractions import TakenBack
-from phylactery_riskgate.tasks.snapshot import Told, ask_body, told_values
+from phylactery_riskgate.tasks.snapshot import TaskSnapshot, ask_body, told_values
 
 
 def permit_claims(record: DecisionRecord, bound: BoundCall, issuer: str, end_us: int) -> dict[str, Any]:
@@ -93,8 +93,8 @@ def permit_claims(record: DecisionRecord, bound: BoundCall, issuer: str, end_us:
 class Evaluation:
     """The Evaluate use case."""
 
-    def __init__(self, core: Core, tasks: TaskSource) -> None:
-        self._core, self._namings = core, Namings(core, tasks)
+    def __init__(self, core: DecisionContext, tasks: TaskSource) -> None:
+        self._core, self._namings = core, TaskResolver(core, tasks)
 
     async def evaluate(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None = None) -> Evaluated:
         """Return the decision about one call, by the given engine or the current one.
@@ -145,7 +145,7 @@ class Evaluation:
         who: Principal,
         asked: EvaluateInput,
         approved: frozenset[str],
-        naming: Naming,
+        naming: TaskRef,
     ) -> Question:
         call = raw_call(asked.call)
         site = CallSite(asked.thread_id, asked.run_id, asked.plan_step, pathway=asked.pathway)
@@ -284,7 +284,7 @@ class Evaluation:
     def _used_up(self, connection: Connection, question: Question, record: DecisionRecord, bound: BoundCall) -> str:
         """Return why the task of a call denies a further permit, or an empty string."""
         who, tool = question.who, question.engine.bundle.tools.get(record.tool)
-        told = self._core.told_of(connection, record)
+        told = self._core.snapshot_of(connection, record)
         if not told.task_id:
             return ""
         facts, tasks = told.facts, {told.task_id, task_of(told.facts.ask)} - {""}
@@ -338,7 +338,7 @@ class Evaluation:
         }
         values = argument_values(bound) | ({PLAN_STEP: asked.plan_step} if asked.plan_step else {})
         values |= hash_values(verdict) | usage_values(verdict.usage) | unbound_values(question)
-        values |= told_values(Told(question.naming.task_id, verdict.task))
+        values |= told_values(TaskSnapshot(question.naming.task_id, verdict.task))
         body = question.place | verdict_body(verdict) | told | basis_body(question) | frozen_body(verdict)
         body |= {} if asked.approval_id else ask_body(verdict.task)
         place = self._core.note(connection, Kind.DECISION, who, now_us, body, values=values, made=made)

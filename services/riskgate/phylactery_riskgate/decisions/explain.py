@@ -9,7 +9,7 @@ from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import FailedPrecondition, NotFound
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.decisions.proposals import caller_of, raw_call
 from phylactery_riskgate.decisions.replay import Recalled, recall
 from phylactery_riskgate.decisions.requests import CallInput, ExplainInput
@@ -47,7 +47,7 @@ class Explained:
 class Explaining:
     """The Explain use case."""
 
-    def __init__(self, core: Core, tasks: TaskSource) -> None:
+    def __init__(self, core: DecisionContext, tasks: TaskSource) -> None:
         self._core, self._tasks = core, tasks
         self._earlier: DecisionEngine | None = None
         """The last engine of an earlier bundle, cached: explanations come in series, and an engine is slow to build."""

@@ -11,7 +11,7 @@ from phylactery_riskgate.audit.commitments import CLAIMED_HASH, RAW_ARGUMENTS
 from phylactery_riskgate.audit.entries import SENSITIVE, sensitive_values
 from phylactery_riskgate.decisions.context import ApprovalSeen, Basis
 from phylactery_riskgate.decisions.requests import EvaluateInput
-from phylactery_riskgate.decisions.task_ref import Naming
+from phylactery_riskgate.decisions.task_ref import TaskRef
 from phylactery_riskgate.domain.model import BoundCall, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.store.decisions import DecisionRecord
@@ -48,7 +48,7 @@ class Question(NamedTuple):
     asked: EvaluateInput
     engine: DecisionEngine
     basis: Basis
-    naming: Naming
+    naming: TaskRef
     verdict: Verdict
     fingerprint: str
     now_us: int

@@ -28,7 +28,7 @@ from phylactery_riskgate.approvals.model import (
 from phylactery_riskgate.approvals.validity import lost_approvers, satisfied_by
 from phylactery_riskgate.audit.commitments import ARGS_COMMITMENT
 from phylactery_riskgate.audit.log import Kind
-from phylactery_riskgate.decisions.context import Basis, Core, Refused
+from phylactery_riskgate.decisions.context import Basis, DecisionContext, Refused
 from phylactery_riskgate.decisions.log import tell_doubtful_votes
 from phylactery_riskgate.decisions.proposals import fingerprint, key_of, raw_call
 from phylactery_riskgate.decisions.requests import OutcomeInput, RedeemInput
@@ -47,7 +47,7 @@ from phylactery_riskgate.store.decisions import DecisionRecord, find_decision, r
 from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption
 from phylactery_riskgate.store.stops import Scope
 from phylactery_riskgate.tasks.retractions import TakenBack
-from phylactery_riskgate.tasks.snapshot import Told, ask_body
+from phylactery_riskgate.tasks.snapshot import TaskSnapshot, ask_body
 
 RECEIPT_AUDIENCE = "executor"
 IN_DOUBT = "IN_DOUBT"
@@ -107,7 +107,7 @@ def _refuse(reason: str, factor: str, message: str, **metadata: str) -> _Refusal
 class Redemptions:
     """The Redeem and ReportOutcome use cases."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: DecisionContext) -> None:
         self._core = core
 
     async def redeem(self, who: Principal, asked: RedeemInput) -> Redeemed:
@@ -194,7 +194,7 @@ class Redemptions:
 
     def _origin(
         self, connection: Connection, who: Principal, claims: Claims
-    ) -> tuple[DecisionRecord, str, Told, Approval | None] | None:
+    ) -> tuple[DecisionRecord, str, TaskSnapshot, Approval | None] | None:
         decision = find_decision(connection, who.tenant, claims.text("decision_id"))
         if decision is None or decision.decision is not Decision.ALLOW:
             return None

@@ -22,7 +22,7 @@ from phylactery_riskgate.audit.commitments import (
 )
 from phylactery_riskgate.audit.log import AuditLog, Kind
 from phylactery_riskgate.bundles.acceptance import invalid
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.decisions.usage import recorded_usage
 from phylactery_riskgate.domain.bundle.bundle import BundleError, read_bundle
 from phylactery_riskgate.domain.bundle.files import read_parts
@@ -31,7 +31,7 @@ from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Coun
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.usage import Charge
 from phylactery_riskgate.store.audit_search import Bounds, FoundEntry, Position, scan
-from phylactery_riskgate.tasks.snapshot import Told, recorded_told
+from phylactery_riskgate.tasks.snapshot import TaskSnapshot, recorded_snapshot
 
 Outlook = tuple[str, str]
 """A decision and the approval class it requires."""
@@ -54,7 +54,7 @@ class Recalled:
     site: CallSite
     approved: frozenset[str]
     usage: Mapping[str, Counters]
-    told: Told
+    told: TaskSnapshot
 
     def ask(self, engine: DecisionEngine, **more: Any) -> Verdict:
         """Decide again with an engine."""
@@ -116,7 +116,7 @@ def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEnt
         site=site,
         approved=frozenset(record["approved"]),
         usage=recorded_usage(values),
-        told=recorded_told(values),
+        told=recorded_snapshot(values),
     )
 
 
@@ -235,7 +235,7 @@ def replay_all(
 class Replays:
     """The replay use case."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: DecisionContext) -> None:
         self._core = core
 
     async def run(

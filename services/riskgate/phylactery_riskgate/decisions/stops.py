@@ -17,8 +17,8 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals.model import ApprovalEvent, ClosedReason, advance
 from phylactery_riskgate.audit.commitments import WORDS
-from phylactery_riskgate.audit.log import ITSELF, Kind
-from phylactery_riskgate.decisions.context import Core, Refused, about
+from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, Kind
+from phylactery_riskgate.decisions.context import DecisionContext, Refused, about
 from phylactery_riskgate.decisions.requests import RevokeInput, TargetInput
 from phylactery_riskgate.domain.model import Decision, Verdict
 from phylactery_riskgate.domain.policy.reasons import freeze_reason
@@ -62,7 +62,7 @@ class Revoked:
 class Control:
     """The Freeze, Unfreeze and RevokeDecision use cases."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: DecisionContext) -> None:
         """Store the shared context."""
         self._core = core
 
@@ -197,7 +197,7 @@ class Control:
         place = self._core.note(connection, kind, who, now_us, told, values=values)
         if concerned != who.tenant:
             told["record"] = {"log": place.log, "index": place.index}
-            self._core.note(connection, kind, replace(ITSELF, tenant=concerned), now_us, told)
+            self._core.note(connection, kind, replace(SYSTEM_PRINCIPAL, tenant=concerned), now_us, told)
         return place
 
 

@@ -11,14 +11,14 @@ from phylactery_chassis.errors import NotFound
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals.model import Approval
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.decisions.proposals import key_of
 from phylactery_riskgate.decisions.requests import EvaluateInput
 from phylactery_riskgate.domain.intent.facts import IndexReader
 from phylactery_riskgate.domain.policy.evidence import TaskReader
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store.decisions import DecisionRecord
-from phylactery_riskgate.tasks.snapshot import NOT_TOLD, Told
+from phylactery_riskgate.tasks.snapshot import NO_SNAPSHOT, TaskSnapshot
 
 
 class TaskSource(Protocol):
@@ -33,7 +33,7 @@ class TaskSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class TaskRef:
     """The task of a call: its id (empty for none) and the reader of its facts.
 
     ``recorded`` is True if the facts are those of an earlier decision about the call, which no catalog computes again.
@@ -44,16 +44,16 @@ class Naming:
     recorded: bool = False
 
 
-NO_TASK = Naming()
+NO_TASK = TaskRef()
 
 
-class Namings:
+class TaskResolver:
     """Resolver of a call's task and the reader of its facts."""
 
-    def __init__(self, core: Core, tasks: TaskSource) -> None:
+    def __init__(self, core: DecisionContext, tasks: TaskSource) -> None:
         self._core, self._tasks = core, tasks
 
-    async def of_task(self, who: Principal, asked: EvaluateInput) -> Naming:
+    async def of_task(self, who: Principal, asked: EvaluateInput) -> TaskRef:
         """Return the task a call names, with the reader of its facts so far.
 
         A call that was decided while its task was open gets the same answer after the task's end. Raise NotFound
@@ -62,33 +62,35 @@ class Namings:
         if not asked.task_id:
             return NO_TASK
         try:
-            return Naming(asked.task_id, await shown(self._tasks, who, asked.task_id, asked.thread_id))
+            return TaskRef(asked.task_id, await shown(self._tasks, who, asked.task_id, asked.thread_id))
         except NotFound:
             told = await self._core.database.read(partial(self._told_before, who=who, asked=asked))
             if told.task_id != asked.task_id:
                 raise
-            return Naming(told.task_id, told.reader, recorded=True)
+            return TaskRef(told.task_id, told.reader, recorded=True)
 
-    async def of_approval(self, who: Principal, asked: EvaluateInput) -> tuple[Naming, Approval | None]:
+    async def of_approval(self, who: Principal, asked: EvaluateInput) -> tuple[TaskRef, Approval | None]:
         """Return the approval a call names, and the task facts of the decision that requested it.
 
         Both are empty if the approval is unknown or another user's.
         """
         return await self._core.database.read(partial(self._standing, who=who, asked=asked))
 
-    def _told_before(self, connection: Connection, who: Principal, asked: EvaluateInput) -> Told:
+    def _told_before(self, connection: Connection, who: Principal, asked: EvaluateInput) -> TaskSnapshot:
         key = key_of(who, asked.run_id, asked.call.tool_call_id)
         return self._told(connection, decision_rows.find_call(connection, key, ""))
 
-    def _standing(self, connection: Connection, who: Principal, asked: EvaluateInput) -> tuple[Naming, Approval | None]:
+    def _standing(
+        self, connection: Connection, who: Principal, asked: EvaluateInput
+    ) -> tuple[TaskRef, Approval | None]:
         approval = self._core.find_approval(connection, who.tenant, asked.approval_id)
         if approval is None or approval.requester != who.subject:
             return NO_TASK, None
         told = self._told(connection, decision_rows.find_decision(connection, who.tenant, approval.decision_id))
-        return Naming(told.task_id, told.reader, recorded=True), approval
+        return TaskRef(told.task_id, told.reader, recorded=True), approval
 
-    def _told(self, connection: Connection, record: DecisionRecord | None) -> Told:
-        return NOT_TOLD if record is None else self._core.told_of(connection, record)
+    def _told(self, connection: Connection, record: DecisionRecord | None) -> TaskSnapshot:
+        return NO_SNAPSHOT if record is None else self._core.snapshot_of(connection, record)
 
 
 async def shown(tasks: TaskSource, who: Principal, task_id: str, thread_id: str) -> TaskReader:

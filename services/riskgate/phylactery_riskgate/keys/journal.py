@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.entries import OS_USER
-from phylactery_riskgate.audit.log import ITSELF, AuditLog, Entry, Kind
+from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, AuditLog, Entry, Kind
 from phylactery_riskgate.keys.ring import KeyState, PublicKey
 from phylactery_riskgate.store import locks
 from phylactery_riskgate.store.audit_search import records_of_kind
@@ -50,13 +50,13 @@ class KeyRecords:
                 "source": self._source,
             }
             values = {OS_USER: os_user} if os_user else {}
-            self._audit.append(connection, Entry(Kind.KEY_CHANGED, now_us, ITSELF, body, values))
+            self._audit.append(connection, Entry(Kind.KEY_CHANGED, now_us, SYSTEM_PRINCIPAL, body, values))
         return len(changed)
 
 
 def _on_record(connection: Connection) -> dict[str, str]:
     """Return the last recorded state of every key, by kid."""
-    found = (json.loads(record) for record in records_of_kind(connection, ITSELF.tenant, Kind.KEY_CHANGED))
+    found = (json.loads(record) for record in records_of_kind(connection, SYSTEM_PRINCIPAL.tenant, Kind.KEY_CHANGED))
     return {str(one["kid"]): str(one["state"]) for one in found}
 
 

@@ -19,7 +19,7 @@ from phylactery_riskgate.audit.commitments import WORDS
 from phylactery_riskgate.audit.entries import EntryFilter, record_of
 from phylactery_riskgate.audit.log import Kind
 from phylactery_riskgate.audit.requests import MAX_REFERENCES, EraseInput, FilterInput
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import audit as log_rows
 from phylactery_riskgate.store import audit_search as rows
@@ -41,7 +41,7 @@ class Erased:
 class Erasure:
     """The erasure use case."""
 
-    def __init__(self, core: Core, tasks: Tasks) -> None:
+    def __init__(self, core: DecisionContext, tasks: Tasks) -> None:
         self._core, self._tasks = core, tasks
 
     async def erase(self, who: Principal, asked: EraseInput) -> Erased:

@@ -20,9 +20,9 @@ from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.entries import record_of
-from phylactery_riskgate.audit.log import ITSELF, AuditLog, Entry, Kind
+from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, AuditLog, Entry, Kind
 from phylactery_riskgate.audit.merkle import leaf_hash
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.privacy import retention_store as rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.audit_search import Bounds, FoundEntry, Position, scan
@@ -123,7 +123,7 @@ class SteadyClock:
 class Retention:
     """Periodic retention in a serving RiskGate."""
 
-    def __init__(self, core: Core, days: int, steady: SteadyClock | None = None) -> None:
+    def __init__(self, core: DecisionContext, days: int, steady: SteadyClock | None = None) -> None:
         """Set the age in days at which content is emptied, 0 for never."""
         self._core, self._days = core, days
         self._steady = steady or SteadyClock(core.clock)
@@ -195,7 +195,9 @@ def next_step(  # noqa: PLR0917 - its callers bind all but the connection
             "emptied": len(made.places),
             "calls": len(made.calls),
         }
-        audit.append(connection, Entry(Kind.RETENTION, now_us(), replace(ITSELF, tenant=tenant), body, values or {}))
+        audit.append(
+            connection, Entry(Kind.RETENTION, now_us(), replace(SYSTEM_PRINCIPAL, tenant=tenant), body, values or {})
+        )
         reach("riskgate.retain")
     return made
 

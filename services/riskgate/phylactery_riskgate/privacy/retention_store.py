@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.approvals.model import ApprovalState
 from phylactery_riskgate.store import locks
 from phylactery_riskgate.store.audit import Place
-from phylactery_riskgate.store.audit_search import NOBODYS
+from phylactery_riskgate.store.audit_search import SYSTEM_TENANT
 from phylactery_riskgate.store.decisions import PERMITS_OVER, CallKey
 from phylactery_riskgate.store.redemptions import find_redemption, outcome_reports
 from phylactery_riskgate.store.tables import (
@@ -50,7 +50,7 @@ def take_turn(connection: Connection) -> None:
 def next_tenant(connection: Connection, after: str) -> str:
     """Return the next tenant with entries, by name, or an empty string; one index lookup."""
     column = audit_entries.c.tenant
-    found = connection.execute(sa.select(sa.func.min(column)).where(column > (after or NOBODYS))).scalar()
+    found = connection.execute(sa.select(sa.func.min(column)).where(column > (after or SYSTEM_TENANT))).scalar()
     return next_tenant(connection, EMPTIED) if found == EMPTIED else found or ""
 
 

@@ -13,11 +13,11 @@ from sqlalchemy.engine import Connection, Row
 from phylactery_riskgate.store.audit import Place, StoredEntry, raw_bytes
 from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, audit_logs, audit_values
 
-EVERYBODYS = frozenset(
+GLOBAL_KINDS = frozenset(
     {"bundle_activated", "bundle_refused", "policies_changed", "key_changed", "heads_adopted", "frozen", "unfrozen"}
 )
 """Kinds of RiskGate's own records (tenant NOBODYS) that every auditor sees: they concern all tenants."""
-NOBODYS = ""
+SYSTEM_TENANT = ""
 
 _BATCH = 250
 _ORDER = (audit_entries.c.time_us, audit_entries.c.log, audit_entries.c.position)
@@ -117,7 +117,7 @@ def visible(
     """Yield what a tenant's auditor may see, as ``scan``: its entries, and RiskGate's own that concern all."""
     own, general = (
         scan(connection, of, bounds, after=after, oldest_first=oldest_first, limit=limit, kinds=kinds)
-        for of, kinds in ((tenant, frozenset[str]()), (NOBODYS, EVERYBODYS))
+        for of, kinds in ((tenant, frozenset[str]()), (SYSTEM_TENANT, GLOBAL_KINDS))
     )
     yield from islice(heapq.merge(own, general, key=lambda one: one.position, reverse=not oldest_first), limit)
 
@@ -125,7 +125,7 @@ def visible(
 def following(connection: Connection, tenant: str, log: str, first: int, end: int) -> list[FoundEntry]:
     """Return what a tenant's auditor may see of a log, from first to before end: see ``visible``."""
     columns = audit_entries.c
-    general = sa.and_(columns.tenant == NOBODYS, columns.kind.in_(EVERYBODYS))
+    general = sa.and_(columns.tenant == SYSTEM_TENANT, columns.kind.in_(GLOBAL_KINDS))
     query = sa.select(audit_entries).where(
         columns.log == log,
         columns.position >= first,

@@ -20,7 +20,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals.codes import hmac_sha256
 from phylactery_riskgate.audit.sealing import Vault
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.domain.intent.facts import IndexReader
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.packing import unpacked
@@ -144,7 +144,7 @@ class _Memory:
 class TaskIndexes:
     """The cache of task indexes, backed by the database."""
 
-    def __init__(self, core: Core, vault: TaskVault) -> None:
+    def __init__(self, core: DecisionContext, vault: TaskVault) -> None:
         self._core, self._vault, self._memory = core, vault, _Memory()
 
     async def index_for(self, who: Principal, task_id: str, thread_id: str) -> TaskIndex:

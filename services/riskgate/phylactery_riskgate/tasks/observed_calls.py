@@ -9,7 +9,7 @@ from phylactery_chassis.errors import FailedPrecondition
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.commitments import hash_of
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.decisions.proposals import key_of
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.model import Json
@@ -29,7 +29,7 @@ class Ran:
 class ObservedCalls:
     """Comparison of observed calls with their decisions and redemption."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: DecisionContext) -> None:
         self._core = core
 
     def check(self, connection: Connection, who: Principal, asked: ObserveInput, *, thread_id: str, shown: Json) -> Ran:

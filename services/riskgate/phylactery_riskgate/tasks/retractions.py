@@ -16,9 +16,9 @@ from phylactery_understanding.retraction import Forbidden, Retraction, forbids, 
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals.model import ApprovalEvent, ClosedReason, advance
-from phylactery_riskgate.audit.commitments import KeptHashes, hash_of
+from phylactery_riskgate.audit.commitments import KeyedHashes, hash_of
 from phylactery_riskgate.audit.log import Kind
-from phylactery_riskgate.decisions.context import Core, about
+from phylactery_riskgate.decisions.context import DecisionContext, about
 from phylactery_riskgate.domain.intent.understood import kind_of
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 from phylactery_riskgate.store import approvals as approval_rows
@@ -36,7 +36,7 @@ _MAX_NAMING = 1_000
 class TakenBack:
     """The retractions of one user, searchable by call."""
 
-    hashes: KeptHashes
+    hashes: KeyedHashes
     who: Principal
     retractions: Sequence[RetractionRow]
 
@@ -67,7 +67,7 @@ class TakenBack:
 
 
 def retract(  # noqa: PLR0917 - its only caller passes all of it
-    core: Core,
+    core: DecisionContext,
     connection: Connection,
     who: Principal,
     told: Retraction,
@@ -97,7 +97,12 @@ def retract(  # noqa: PLR0917 - its only caller passes all of it
 
 
 def _close(  # noqa: PLR0917 - its only caller passes all of it
-    core: Core, connection: Connection, taken: TakenBack, by_task_id: str, earlier: Sequence[str], now_us: int
+    core: DecisionContext,
+    connection: Connection,
+    taken: TakenBack,
+    by_task_id: str,
+    earlier: Sequence[str],
+    now_us: int,
 ) -> Iterator[str]:
     who, tools = taken.who, core.live.held.bundle.tools
     for approval_id in approval_rows.find_open(connection, who.tenant, who.subject):
@@ -107,7 +112,7 @@ def _close(  # noqa: PLR0917 - its only caller passes all of it
             record = find_decision(connection, who.tenant, approval.decision_id)
         if approval is None or record is None:
             continue
-        task_id = core.told_of(connection, record).task_id
+        task_id = core.snapshot_of(connection, record).task_id
         if task_id not in earlier or not taken.by(
             tools.get(approval.tool), core.bound_of(connection, record), [task_id]
         ):
@@ -124,7 +129,7 @@ def _close(  # noqa: PLR0917 - its only caller passes all of it
         yield approval.id
 
 
-def _hashed(hashes: KeptHashes, who: Principal, kind: str, texts: Iterable[str]) -> frozenset[str]:
+def _hashed(hashes: KeyedHashes, who: Principal, kind: str, texts: Iterable[str]) -> frozenset[str]:
     return frozenset(
         hashes.keep(who.tenant, who.subject, kind, hash_of(text.encode("utf-8", "surrogatepass"))) for text in texts
     )

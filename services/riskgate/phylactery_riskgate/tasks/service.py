@@ -26,7 +26,7 @@ from phylactery_riskgate.audit.entries import WORDS_SALT
 from phylactery_riskgate.audit.log import Kind
 from phylactery_riskgate.audit.requests import FilterInput
 from phylactery_riskgate.audit.sealing import commitment, new_salt
-from phylactery_riskgate.decisions.context import Core
+from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.domain.intent.facts import IndexReader
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.packing import packed
@@ -75,7 +75,7 @@ class Observed:
 class Tasks:
     """The use cases of TaskService."""
 
-    def __init__(self, core: Core, data_key: bytes, settings: RiskGateSettings) -> None:
+    def __init__(self, core: DecisionContext, data_key: bytes, settings: RiskGateSettings) -> None:
         """Set up with the key that seals stored data, and the limits from the settings."""
         self._core, self._settings = core, settings
         self._vault, self._calls = TaskVault(data_key), ObservedCalls(core)

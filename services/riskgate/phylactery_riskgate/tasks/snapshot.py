@@ -21,7 +21,7 @@ TASK_ID = "task_id"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TaskSnapshot:
     """The id of a call's task, empty for none, and the task's facts about the call."""
 
     task_id: str
@@ -33,7 +33,7 @@ class Told:
         return known(self.facts) if self.task_id else None
 
 
-NOT_TOLD = Told("", UNSHOWN)
+NO_SNAPSHOT = TaskSnapshot("", UNSHOWN)
 
 
 def told_body(task_id: str) -> dict[str, str]:
@@ -49,24 +49,24 @@ def ask_body(facts: TaskFacts) -> dict[str, Any]:
     return {"ask": {"id": facts.ask, "used": facts.used, "left": facts.left}} if facts.ask else {}
 
 
-def told_values(told: Told) -> dict[str, Any]:
+def told_values(told: TaskSnapshot) -> dict[str, Any]:
     """Return the task facts as a value of the decision's record."""
     return {TASK: {"id": told.task_id, "facts": told.facts.to_json()}} if told.task_id else {}
 
 
-def recorded_told(values: Mapping[str, Any]) -> Told:
+def recorded_snapshot(values: Mapping[str, Any]) -> TaskSnapshot:
     """Parse what told_values wrote."""
     written = values.get(TASK)
-    return NOT_TOLD if written is None else Told(written["id"], TaskFacts.from_json(written["facts"]))
+    return NO_SNAPSHOT if written is None else TaskSnapshot(written["id"], TaskFacts.from_json(written["facts"]))
 
 
-def told_of(connection: Connection, tenant: str, place: Place, values: Mapping[str, Any] | None) -> Told:
+def snapshot_of(connection: Connection, tenant: str, place: Place, values: Mapping[str, Any] | None) -> TaskSnapshot:
     """Return the task facts of a decision from the values of its record, which are None once erased.
 
     If there was a task whose facts are lost, the worst case of each fact applies.
     """
     if values is not None:
-        return recorded_told(values)
+        return recorded_snapshot(values)
     found = find_entry(connection, tenant, place)
     record = {} if found is None else json.loads(found.stored.record)
-    return Told(record[TASK_ID], LOST) if record.get(TASK_ID) else NOT_TOLD
+    return TaskSnapshot(record[TASK_ID], LOST) if record.get(TASK_ID) else NO_SNAPSHOT

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from phylactery_agent.runtime.dispatch import claims
 from phylactery_agent.runtime.dispatch.claims import ClaimStore, HeldError
 from phylactery_agent.runtime.dispatch.leases import hold_of
-from phylactery_agent.runtime.dispatch.named_leases import Duties
+from phylactery_agent.runtime.dispatch.named_leases import NamedLeases
 from phylactery_agent.runtime.effects.outbox import queue_transcript
 from phylactery_agent.runtime.intake import inbox
 from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureCounts, ErasureStore
@@ -170,7 +170,7 @@ async def test_what_is_to_stay_unserved_does_though_the_hold_fails_and_is_held_f
     runner = runner_of(replicated, served := Served(replicated))
     await replicated.accepted()
     with monkeypatch.context() as patch:
-        patch.setattr("phylactery_agent.runtime.dispatch.named_leases.Duties.take", away)
+        patch.setattr("phylactery_agent.runtime.dispatch.named_leases.NamedLeases.take", away)
         with pytest.raises(Unavailable):
             await runner.hold([T1], by="erasures", keep=True)
     runner.wake(T1)
@@ -227,13 +227,13 @@ async def test_what_was_being_claimed_here_when_its_thread_was_held_is_given_bac
     runner.look()
     await asyncio.wait_for(slow.claimed.wait(), ENDS_SECONDS)
     at_taking: list[Any] = []
-    real = Duties.take_patiently
+    real = NamedLeases.take_patiently
 
-    async def take(duties: Duties, name: str) -> None:
+    async def take(duties: NamedLeases, name: str) -> None:
         at_taking.extend(replicated.rows("agent_runs", "lease_owner, attempt"))
         await real(duties, name)
 
-    monkeypatch.setattr(Duties, "take_patiently", take)
+    monkeypatch.setattr(NamedLeases, "take_patiently", take)
     holding = asyncio.create_task(runner.hold([T1], by="erasures"))
     await asyncio.sleep(0)  # it begins
     slow.go.set()
@@ -254,7 +254,7 @@ async def test_what_was_found_for_a_thread_that_stops_being_served_at_that_momen
     runner.wake(T1)
     await asyncio.sleep(0)  # its task begins, and waits for what is being looked for
     assert await replicated.duties("another").take(hold_of(T1))
-    slow.before = lambda: runner.yield_thread(T1)
+    slow.before = lambda: runner.preempt(T1)
     slow.go.set()
     await asyncio.wait_for(runner.idle(), ENDS_SECONDS)
     assert served.turns == []

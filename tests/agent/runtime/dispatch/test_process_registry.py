@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from phylactery_agent.runtime.dispatch import process_registry
 from phylactery_agent.runtime.dispatch.claims import HeldError
 from phylactery_agent.runtime.dispatch.leases import free_leases
-from phylactery_agent.runtime.dispatch.process_registry import LIVES, Life
+from phylactery_agent.runtime.dispatch.process_registry import LIVES, ProcessLock
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.ids import new_id
 
@@ -30,20 +30,20 @@ from tests.support.servers.postgres import create_database
 ENDS_SECONDS = 120
 LEASE_SECONDS = "600"
 """Far more than any test takes: nothing here goes on because a lease ran out."""
-LIVE = "import sys, signal, pathlib; from phylactery_agent.runtime.dispatch.process_registry import Life; "
+LIVE = "import sys, signal, pathlib; from phylactery_agent.runtime.dispatch.process_registry import ProcessLock; "
 LIVE += "print(Life(pathlib.Path(sys.argv[1])).holder, flush=True); signal.pause()"
 
 
-def buried(folder: Path, mine: Life | None = None) -> list[str]:
+def buried(folder: Path, mine: ProcessLock | None = None) -> list[str]:
     """Return who is found dead, by a process that lives on."""
     found: list[str] = []
-    me = mine or Life(folder)
-    me.bury(found.extend)
+    me = mine or ProcessLock(folder)
+    me.reap_dead(found.extend)
     me.end()
     return found
 
 
-def dies(one: Life) -> None:
+def dies(one: ProcessLock) -> None:
     """Do what the kernel does at a process' end."""
     os.close(one._descriptor)
 
@@ -63,7 +63,7 @@ def test_a_killed_process_is_found_dead_once_and_one_that_stands_still_is_not(tm
 
 
 def test_one_that_ended_leaves_nothing_and_every_life_has_a_name_of_its_own(tmp_path: Path) -> None:
-    first, second = Life(tmp_path), Life(tmp_path)
+    first, second = ProcessLock(tmp_path), ProcessLock(tmp_path)
     assert first.holder != second.holder
     assert len(first.holder) <= 128, "the column takes no more"
     first.end()
@@ -72,41 +72,41 @@ def test_one_that_ended_leaves_nothing_and_every_life_has_a_name_of_its_own(tmp_
 
 
 def test_whom_nobody_could_free_is_found_dead_again(tmp_path: Path) -> None:
-    dead = Life(tmp_path)
+    dead = ProcessLock(tmp_path)
     dies(dead)
 
     def fails(_holders: Collection[str]) -> None:
         raise RuntimeError("the database is away")
 
     with pytest.raises(RuntimeError, match="away"):
-        Life(tmp_path).bury(fails)
+        ProcessLock(tmp_path).reap_dead(fails)
     assert dead.holder in buried(tmp_path)
 
 
-def _copied(folder: Path, one: Life) -> None:
+def _copied(folder: Path, one: ProcessLock) -> None:
     """Another file under the same name, as a copied folder holds it."""
     path = folder / LIVES / one._path.name
     Path(shutil.copy(path, f"{path}.copy")).replace(path)
 
 
-def _elsewhere(folder: Path, _one: Life) -> None:
+def _elsewhere(folder: Path, _one: ProcessLock) -> None:
     """Another kernel: another machine, or this one after its next start."""
     name = folder / "boot_id"
     name.write_text("another")
     process_registry._KERNEL = name
 
 
-def _nameless(folder: Path, _one: Life) -> None:
+def _nameless(folder: Path, _one: ProcessLock) -> None:
     """A kernel that says no name."""
     process_registry._KERNEL = folder / "none"
 
 
 @pytest.mark.parametrize("change", [_copied, _elsewhere, _nameless])
 def test_a_free_lock_proves_nothing_where_it_may_not_be_the_one_the_process_took(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path, Life], None]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path, ProcessLock], None]
 ) -> None:
     monkeypatch.setattr(process_registry, "_KERNEL", process_registry._KERNEL)  # and back again
-    one = Life(tmp_path)
+    one = ProcessLock(tmp_path)
     change(tmp_path, one)
     if change is not _copied:  # where it is, that process lives on
         dies(one)

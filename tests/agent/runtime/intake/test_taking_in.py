@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 from phylactery_agent.ports.services import Services
-from phylactery_agent.runtime.dispatch.dispatcher import Runner
-from phylactery_agent.runtime.intake.classification import hear, listen
+from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
+from phylactery_agent.runtime.intake.classification import classify_incoming, listen
 from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.turn.context_loader import Hydrating
-from phylactery_chassis.errors import AnswerLost, FailedPrecondition
+from phylactery_chassis.errors import CommitUnknown, FailedPrecondition
 from phylactery_chassis.util import crashpoints
 
 from tests.support.agent.bench import Bench
@@ -123,16 +123,16 @@ async def test_a_message_nothing_can_be_begun_for_leaves_room_for_the_next(store
     await runner.stop()
 
 
-async def held(runner: Runner) -> None:
+async def held(runner: Dispatcher) -> None:
     await runner.hold([T1], by="deletions")
     await runner.release([T1], by="deletions")
 
 
-@pytest.mark.parametrize("interrupts", [held, Runner.stop])
+@pytest.mark.parametrize("interrupts", [held, Dispatcher.stop])
 async def test_a_claim_made_while_its_thread_is_held_or_the_agent_stops_is_given_back_and_no_attempt_is_counted(
     stores: Stores,
     at_point: Callable[[str, Callable[[], Any]], None],
-    interrupts: Callable[[Runner], Awaitable[None]],
+    interrupts: Callable[[Dispatcher], Awaitable[None]],
 ) -> None:
     runner = runner_of(stores, served := Served(stores))
     reached, go_on = threading.Event(), threading.Event()
@@ -158,7 +158,7 @@ async def test_a_claim_made_while_its_thread_is_held_or_the_agent_stops_is_given
     await after.stop()
 
 
-async def held_twice(runner: Runner) -> None:
+async def held_twice(runner: Dispatcher) -> None:
     """Hold the thread for two at once, so that whatever serves it is cancelled twice."""
     holding = [asyncio.create_task(runner.hold([T1], by="deletions"))]
     await turns_of_the_loop()
@@ -236,10 +236,10 @@ async def test_a_message_whose_commit_lost_its_answer_is_served_though_nobody_se
     async def loses(*asked: Any) -> None:
         await accept(*asked)
         monkeypatch.undo()
-        raise AnswerLost("STORE_UNAVAILABLE", "it is not known whether this was recorded")
+        raise CommitUnknown("STORE_UNAVAILABLE", "it is not known whether this was recorded")
 
     monkeypatch.setattr(stores.inbox, name, loses)
-    with pytest.raises(AnswerLost):
+    with pytest.raises(CommitUnknown):
         await runner.accept(incoming("request-2"))
     served.go_on.set()
     (kept,) = stores.rows("agent_inbox WHERE message_id = 'request-2'", "turn_id")
@@ -260,7 +260,7 @@ async def test_a_message_is_understood_before_it_is_claimed_as_it_is_afterwards(
 ) -> None:
     message = incoming(text=text, language=language, do_not_store="store" in text)
     await stores.inbox.accept(message)
-    assert hear(message) == listen(await stores.claimed())
+    assert classify_incoming(message) == listen(await stores.claimed())
 
 
 async def test_what_is_read_while_a_message_is_taken_in_is_what_its_turn_goes_on_with(stores: Stores) -> None:

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from phylactery_agent.ports import LeaseLostError, ReminderRefusedError, WantedReminder
 from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureCounts, ErasureStore
-from phylactery_agent.runtime.reminders.scheduler import KEPT_US, Firing, database_now
+from phylactery_agent.runtime.reminders.scheduler import KEPT_US, ReminderScheduler, database_now
 from phylactery_agent.runtime.reminders.store import Reminding, TurnReminders
 from phylactery_agent.runtime.storage.records import Owner
 from phylactery_agent.runtime.storage.schema import SCHEDULES
@@ -41,9 +41,9 @@ def process_now(_connection: Any, now_us: int) -> int:
     return now_us
 
 
-def firing(stores: Stores, **changes: Any) -> Firing:
+def firing(stores: Stores, **changes: Any) -> ReminderScheduler:
     delivery: Any = Woken()
-    return Firing(
+    return ReminderScheduler(
         stores.database, stores.clock, stores.news, delivery, **{"poll_seconds": 0.02, "now_of": process_now, **changes}
     )
 
@@ -116,7 +116,7 @@ async def test_replicas_that_hold_their_own_databases_tell_each_occurrence_once(
     try:
         lookers = [firing(stores)]
         lookers += [
-            Firing(other, stores.clock, stores.news, Woken(), poll_seconds=1, now_of=process_now)  # type: ignore[arg-type]
+            ReminderScheduler(other, stores.clock, stores.news, Woken(), poll_seconds=1, now_of=process_now)  # type: ignore[arg-type]
             for other in others
         ]
         stores.clock.advance(3_600)

@@ -60,7 +60,7 @@ async def risk_gate(
 ) -> Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpreter", "finalizer"]]:
     """Evaluate the proposal."""
     command = await shared_gate.risk_gate(state, runtime)
-    return Command(goto=_small_finalizer(command.goto), update=command.update)
+    return Command(goto=_map_target(command.goto), update=command.update)
 
 
 async def await_approval(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["finalizer"]]:
@@ -92,7 +92,7 @@ async def tools(
 ) -> Command[Literal["Interpreter", "AwaitApproval", "finalizer"]]:
     """Run the proposal, or determine what became of it."""
     command = await shared_tools.tools(state, runtime)
-    return Command(goto=_small_finalizer(command.goto), update=command.update)
+    return Command(goto=_map_target(command.goto), update=command.update)
 
 
 async def interpreter(
@@ -237,5 +237,5 @@ def _update_of(command: Command[Any]) -> dict[str, Any]:
     return dict(cast("dict[str, Any]", command.update or {}))
 
 
-def _small_finalizer(goto: Any) -> Any:
+def _map_target(goto: Any) -> Any:
     return "finalizer" if goto == "Finalizer" else goto

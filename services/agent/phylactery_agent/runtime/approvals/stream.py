@@ -58,9 +58,9 @@ class Listener:
                     self._hear(approval_id)
                     pause = _FIRST_PAUSE_SECONDS
             except (GateUnavailableError, GateRefusedError) as error:
-                _log.info("approvals are asked about, not listened to", error=type(error).__name__)
+                _log.info("approval stream unavailable; polling instead", error=type(error).__name__)
             except Exception as error:  # noqa: BLE001 - on any failure they are polled, and the next stream may succeed
-                _log.warning("approvals are asked about, not listened to", error=type(error).__name__)
+                _log.warning("approval stream unavailable; polling instead", error=type(error).__name__)
             self._stands = False
             self._news.set()
             await asyncio.sleep(pause)

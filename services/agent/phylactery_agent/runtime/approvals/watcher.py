@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from phylactery_chassis.errors import AnswerLost
+from phylactery_chassis.errors import CommitUnknown
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import pause
 from phylactery_chassis.util.crashpoints import reach
@@ -18,7 +18,7 @@ from phylactery_chassis.util.crashpoints import reach
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.ports.services import Services
 from phylactery_agent.runtime.approvals.stream import Listener
-from phylactery_agent.runtime.dispatch.named_leases import Duties
+from phylactery_agent.runtime.dispatch.named_leases import NamedLeases
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.storage.records import Owner, StoredRun
@@ -48,7 +48,7 @@ class ApprovalWatcher:
         inbox: InboxStore,
         services: Services,
         wake: Callable[[str], None],
-        duties: Duties,
+        duties: NamedLeases,
         *,
         interval_seconds: float,
     ) -> None:
@@ -81,7 +81,7 @@ class ApprovalWatcher:
                     await self._listen({run.owner for run in suspended})
                     await self._ask_about(suspended)
                 except Exception as error:  # noqa: BLE001 - the next round may work; else no run would wake again
-                    _log.warning("approvals not looked after", error=type(error).__name__)
+                    _log.warning("approval polling failed", error=type(error).__name__)
         finally:
             await self._listen(())
             await self._duties.drop(_DUTY)
@@ -122,7 +122,7 @@ class ApprovalWatcher:
             listener.not_answered(run.approval_id)
         try:
             turn = await self._inbox.note_approval_decided(run, state)
-        except AnswerLost:  # the turn may be committed, and no later round would add it again
+        except CommitUnknown:  # the turn may be committed, and no later round would add it again
             self._wake(run.thread_key)
             raise
         if turn is None:
@@ -144,7 +144,7 @@ class ApprovalWatcher:
             return ""
         except GateRefusedError as error:
             if error.reason != "APPROVAL_NOT_FOUND":
-                _log.error("RiskGate does not show an approval", run_id=run.run_id, reason=error.reason)
+                _log.error("approval cannot be read from RiskGate", run_id=run.run_id, reason=error.reason)
                 return ""
             state = error.reason
         finally:

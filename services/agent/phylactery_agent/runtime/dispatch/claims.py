@@ -28,7 +28,7 @@ from phylactery_agent.runtime.dispatch.leases import (
     require_unheld,
     shared,
 )
-from phylactery_agent.runtime.intake.coalescing import together
+from phylactery_agent.runtime.intake.coalescing import coalesce
 from phylactery_agent.runtime.intake.rows import insert_run, turn_of
 from phylactery_agent.runtime.intake.waiting import SPOKE_AT, run_for
 from phylactery_agent.runtime.privacy.erasure_store import lock_threads, remove_threads
@@ -245,7 +245,7 @@ class ClaimStore:
         thread = _THREAD.one(connection, {"of_thread": turn.thread_key})
         _require_unheld(connection, turn.thread_key)  # only after the thread is locked: see settle
         if thread is None:
-            _log.warning("what was left of a thread that is gone is removed", thread=turn.thread_key)
+            _log.warning("remains of a deleted thread removed", thread=turn.thread_key)
             remove_threads(connection, [turn.thread_key])
             return None
         active = run_for(turn, runs)
@@ -306,7 +306,7 @@ class ClaimStore:
         append_event(connection, lease, "run_started", started, once="run_started", now_us=now)
         stored = replace(turn, run_id=active.run_id, resumed=resumed)
         if again or not (resumed and active.approval_id):  # an answer to an approval is not coalesced
-            stored = together(connection, stored, active.run_id, again=again)
+            stored = coalesce(connection, stored, active.run_id, again=again)
         return Claim(stored, run_of(taken), lease, attempt, beside)
 
 

@@ -7,13 +7,13 @@ import contextlib
 import contextvars
 from collections.abc import Awaitable, Callable, Collection
 
-from phylactery_chassis.errors import STORE_FAILED, AnswerLost
+from phylactery_chassis.errors import STORE_FAILED, CommitUnknown
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.runtime.dispatch.claims import ClaimStore, HeldError
 from phylactery_agent.runtime.dispatch.leases import hold_of
-from phylactery_agent.runtime.dispatch.named_leases import Duties
+from phylactery_agent.runtime.dispatch.named_leases import NamedLeases
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.storage.records import Claim, Incoming, StoredTurn
 from phylactery_agent.runtime.turn.server import ServeTurn
@@ -32,7 +32,7 @@ async def _nothing(_incoming: Incoming) -> None:
     """Do nothing before a message is accepted."""
 
 
-class Runner:
+class Dispatcher:
     """The dispatcher of the inbox's turns, for as long as the process lives.
 
     The process that accepts a message serves it if it has capacity. Over PostgreSQL other processes are notified of
@@ -44,7 +44,7 @@ class Runner:
         inbox: InboxStore,
         claims: ClaimStore,
         serve: ServeTurn,
-        duties: Duties,
+        duties: NamedLeases,
         *,
         holder: str,
         max_concurrent: int,
@@ -53,7 +53,7 @@ class Runner:
     ) -> None:
         """Take the stores and limits; shared means that other processes may serve the same database."""
         self.shared = shared
-        self.on_spare_work: Callable[[], None] = lambda: None
+        self.on_overflow: Callable[[], None] = lambda: None
         """Called when there is work beyond this process's capacity."""
         self.on_hold: Callable[[str], None] = lambda _key: None
         """Called with a thread that this process has just held, so that other processes stop serving it."""
@@ -68,7 +68,7 @@ class Runner:
         self._holder, self._retry_seconds = holder, retry_seconds
         self._slots = asyncio.Semaphore(max_concurrent)
         self._working: dict[str, asyncio.Task[None]] = {}
-        self._dirty: set[str] = set()
+        self._pending: set[str] = set()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._context = contextvars.copy_context()
         """The context at construction: a caller's deadline, identity and span must not leak into a turn."""
@@ -81,7 +81,7 @@ class Runner:
         self._found = asyncio.Event()
         """Set while no search for work is in progress: a search may claim a thread that is woken meanwhile."""
         self._found.set()
-        self._given: dict[str, Claim] = {}
+        self._prefetched: dict[str, Claim] = {}
         """Claims found for threads that were woken meanwhile: the tasks of those threads serve them."""
         self._returning: set[asyncio.Task[None]] = set()
         """Tasks that give claims back. They are never cancelled, because the tasks that start them may be cancelled."""
@@ -112,8 +112,8 @@ class Runner:
         if self._stopped or self._slots.locked() or thread_key in self._working or thread_key in self._held:
             try:
                 turn = await self._inbox.accept(incoming)
-            except AnswerLost:
-                self._doubt(thread_key)
+            except CommitUnknown:
+                self._recheck(thread_key)
                 raise
             reach("agent.5")
             if not turn.handled:
@@ -143,7 +143,7 @@ class Runner:
         """Notify the dispatcher that the thread has work."""
         if self._stopped or thread_key in self._held:
             return
-        self._dirty.add(thread_key)
+        self._pending.add(thread_key)
         if thread_key not in self._working:
             self._begin(thread_key, None)
 
@@ -167,7 +167,7 @@ class Runner:
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*self._returning, return_exceptions=True)
         if tasks:
-            self.on_spare_work()
+            self.on_overflow()
 
     async def hold(self, thread_keys: Collection[str], *, by: str, keep: bool = False) -> frozenset[str]:
         """Stop serving these threads, in every process, until they are released.
@@ -201,7 +201,7 @@ class Runner:
                 free.append(key)
         await self._duties.drop(*map(hold_of, free))
 
-    def yield_thread(self, thread_key: str) -> None:
+    def preempt(self, thread_key: str) -> None:
         """Stop serving a thread that another process holds; a turn in progress resumes later."""
         task = self._working.get(thread_key)
         if task is not None:
@@ -242,7 +242,7 @@ class Runner:
                 del self._working[thread_key]
                 if found is not None:
                     self._slots.release()
-                for left in (found, self._given.pop(thread_key, None)):
+                for left in (found, self._prefetched.pop(thread_key, None)):
                     if left is not None:
                         self._return(left)
 
@@ -290,7 +290,7 @@ class Runner:
                 while not self._slots.locked() and await self._find_one():
                     pass
         except Exception as error:  # noqa: BLE001 - the next search may work; without one what others left stays
-            _log.warning("work is not looked for", error=type(error).__name__)
+            _log.warning("looking for work failed; will retry", error=type(error).__name__)
         finally:
             self._looking = None
 
@@ -305,15 +305,15 @@ class Runner:
                 await self._give_back(held)
                 return True
             if claim is not None and claim.lease.thread_key in self._working:  # this process woke it meanwhile
-                self._given[claim.lease.thread_key] = claim
+                self._prefetched[claim.lease.thread_key] = claim
         finally:
             self._found.set()
-            if claim is None or claim.lease.thread_key in self._given:
+            if claim is None or claim.lease.thread_key in self._prefetched:
                 self._slots.release()
         if claim is None:
             return False
         thread_key = claim.lease.thread_key
-        if thread_key not in self._given:
+        if thread_key not in self._prefetched:
             _log.info("taking over", run_id=claim.lease.run_id, attempt=claim.attempt)
             self._begin(thread_key, claim)
         return True
@@ -325,17 +325,17 @@ class Runner:
                     await self._serve_found(thread_key, found)
                 finally:
                     self._slots.release()
-            while thread_key in self._dirty:
-                self._dirty.discard(thread_key)
+            while thread_key in self._pending:
+                self._pending.discard(thread_key)
                 while await self._serve_next(thread_key):
                     pass
         except HeldError as error:
             self._later(thread_key, error.seconds)
         except Exception as error:  # noqa: BLE001 - whatever it was, the thread's turns must not wait forever
-            _log.warning("thread waits", thread=thread_key, error=type(error).__name__)
+            _log.warning("thread serving failed; will retry", thread=thread_key, error=type(error).__name__)
             self._later(thread_key, self._retry_seconds)
         finally:
-            given = self._given.pop(thread_key, None)
+            given = self._prefetched.pop(thread_key, None)
             try:
                 if given is not None:  # the loop did not get to it
                     await self._give_back(given)
@@ -350,7 +350,7 @@ class Runner:
         Over SQLite this dispatcher is notified of everything that follows such a message: there is no other process.
         """
         if isinstance(found, Claim):
-            self._dirty.add(thread_key)
+            self._pending.add(thread_key)
             await self._serve_claim(found)
             return
         try:
@@ -358,21 +358,21 @@ class Runner:
         except asyncio.CancelledError:
             await self._give_back(found)
             raise
-        if turn is None and not found.cancelled() and isinstance(found.exception(), AnswerLost):
-            self._doubt(thread_key)
+        if turn is None and not found.cancelled() and isinstance(found.exception(), CommitUnknown):
+            self._recheck(thread_key)
         if turn is not None and (self.shared or (claim is None and not turn.handled)):
-            self._dirty.add(thread_key)
+            self._pending.add(thread_key)
         if claim is not None:
             await self._serve_claim(claim)
 
     async def _serve_next(self, thread_key: str) -> bool:
         if self._slots.locked():
-            self.on_spare_work()
+            self.on_overflow()
         async with self._slots:
             waited = thread_key in self._waited
             self._waited.discard(thread_key)
             await self._found.wait()
-            claim = self._given.pop(thread_key, None)
+            claim = self._prefetched.pop(thread_key, None)
             claim = claim or await self._claims.claim_next(thread_key, self._holder, waited=waited)
             if claim is None:
                 return False
@@ -388,11 +388,13 @@ class Runner:
             raise
         except Exception as error:
             pause = min(self._retry_seconds * 2 ** (claim.attempt - 1), _LONGEST_PAUSE_SECONDS)
-            _log.warning("a turn waits", run_id=claim.lease.run_id, error=type(error).__name__, seconds=pause)
+            _log.warning(
+                "turn failed; will retry", run_id=claim.lease.run_id, error=type(error).__name__, seconds=pause
+            )
             await self._give_back(claim, pause, counted=True)
             raise HeldError(f"run {claim.lease.run_id} was interrupted by {type(error).__name__}", pause) from error
 
-    def _doubt(self, thread_key: str) -> None:
+    def _recheck(self, thread_key: str) -> None:
         """Recheck a thread a moment later: its message may be committed although the commit's outcome is unknown."""
         if thread_key not in self._timers:
             self._later(thread_key, self._retry_seconds)

@@ -44,11 +44,11 @@ _DROP = Update(
 _log = get_logger("duties")
 
 
-class DutyTakenError(Exception):
+class LeaseTakenError(Exception):
     """Another process holds the duty at this moment."""
 
 
-class Duties:
+class NamedLeases:
     """The duties of one process: acquisition, renewal and release."""
 
     def __init__(self, database: Database, clock: Clock, holder: str, *, seconds: float = LEASE_SECONDS) -> None:
@@ -105,7 +105,7 @@ class Duties:
         if patient:
             await self.take_patiently(name)
         elif not await self.take(name):
-            raise DutyTakenError(name)
+            raise LeaseTakenError(name)
         try:
             yield
         finally:
@@ -118,7 +118,7 @@ class Duties:
             try:
                 await self._renew()
             except STORE_FAILED as error:
-                _log.warning("duties are not renewed", error=type(error).__name__)
+                _log.warning("named leases were not renewed", error=type(error).__name__)
 
     async def _renew(self) -> None:
         until, clock, seconds = time.monotonic() + self._seconds, self._clock, self._seconds

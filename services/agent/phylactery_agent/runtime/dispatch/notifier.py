@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
-class ThreadNews:
+class ThreadNotifier:
     """Notifications that something of a thread was committed or a turn ended; the key is the thread's or the turn's.
 
     They carry no data, so a missed one loses nothing that the next does not bring.

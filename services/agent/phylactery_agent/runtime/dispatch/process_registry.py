@@ -25,7 +25,7 @@ LIVES: Final = "agents"
 _KERNEL: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
-class Life:
+class ProcessLock:
     """One process among those that share a data folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -52,7 +52,7 @@ class Life:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def bury(self, free: Callable[[Collection[str]], None]) -> None:
+    def reap_dead(self, free: Callable[[Collection[str]], None]) -> None:
         """Pass every name under which a dead process held leases to ``free``, and remove the files of those processes.
 
         Never included are a process on another machine, or one whose file is not the one it locked: their leases run
@@ -112,7 +112,7 @@ class FolderLock:
 
     def __init__(self, folder: Path, *, shared: bool = False) -> None:
         """Take the lock, exclusively or shared. Raise FolderTakenError, OSError."""
-        self._life: Life | None = None
+        self._life: ProcessLock | None = None
         path = folder / LOCK_FILE
         self._held: list[int] = []
         self._hold(
@@ -122,7 +122,7 @@ class FolderLock:
         )
         if shared:
             try:
-                self._life = Life(folder)
+                self._life = ProcessLock(folder)
             except OSError:
                 self.release()
                 raise
@@ -154,7 +154,7 @@ class FolderLock:
             raise
         self._held.append(descriptor)
 
-    def bury(self, free: Callable[[Collection[str]], None]) -> None:
+    def reap_dead(self, free: Callable[[Collection[str]], None]) -> None:
         """Pass the names under which dead processes held leases to ``free``, if the folder is shared; see Life.bury.
 
         Raise whatever ``free`` raises. An unreadable folder costs only time: the leases run out.
@@ -162,7 +162,7 @@ class FolderLock:
         if self._life is None:
             return
         try:
-            self._life.bury(free)
+            self._life.reap_dead(free)
         except OSError as error:
             _log.warning(
                 "what dead agents were serving waits for their leases", file=error.filename, why=error.strerror

@@ -10,9 +10,9 @@ from typing import Final
 
 from phylactery_chassis.db.notify import Notices
 
-from phylactery_agent.runtime.dispatch.dispatcher import Runner
-from phylactery_agent.runtime.dispatch.named_leases import Duties
-from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
+from phylactery_agent.runtime.dispatch.named_leases import NamedLeases
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 
 LOOK_SECONDS: Final = 2.0
 """Maximum delay, in seconds, caused by a lost notification."""
@@ -23,7 +23,7 @@ _NEWS, _WORK, _HOLD = "news", "work", "hold"
 class Replicas:
     """The connection of one agent to the others. Over SQLite there are none, and it does nothing."""
 
-    def __init__(self, url: str, holder: str, *, runner: Runner, news: ThreadNews, duties: Duties) -> None:
+    def __init__(self, url: str, holder: str, *, runner: Dispatcher, news: ThreadNotifier, duties: NamedLeases) -> None:
         """Take the database's URL and the parts of this agent that react to notifications."""
         self._runner, self._news, self._duties = runner, news, duties
         self._notices = None
@@ -32,7 +32,7 @@ class Replicas:
             self._notices = Notices(url, _CHANNEL, origin=holder, heard=self._hear, missed=self._look)
             notices = self._notices
             news.relay = lambda key: notices.send(f"{_NEWS} {key}")
-            runner.on_spare_work = lambda: notices.send(_WORK)
+            runner.on_overflow = lambda: notices.send(_WORK)
             runner.on_hold = lambda key: notices.send(f"{_HOLD} {key}")
 
     async def start(self) -> None:
@@ -56,7 +56,7 @@ class Replicas:
         elif kind == _WORK:
             self._runner.look()
         elif kind == _HOLD:
-            self._runner.yield_thread(key)
+            self._runner.preempt(key)
 
     def _look(self) -> None:
         self._news.tell_all_here()

@@ -14,8 +14,8 @@ from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.ports import GateRefusedError, MemoryRefusedError
 from phylactery_agent.ports.services import Services
-from phylactery_agent.runtime.dispatch.named_leases import Duties, DutyTakenError
-from phylactery_agent.runtime.effects.outbox import PAGE, OutboxKind, OutboxStore, Parcel
+from phylactery_agent.runtime.dispatch.named_leases import LeaseTakenError, NamedLeases
+from phylactery_agent.runtime.effects.outbox import PAGE, OutboxKind, OutboxMessage, OutboxStore
 
 _log = get_logger("outbox")
 _NEVER_SEEN = "EXECUTION_NOT_FOUND"
@@ -29,7 +29,7 @@ class Delivery:
         self,
         store: OutboxStore,
         services: Services,
-        duties: Duties,
+        duties: NamedLeases,
         *,
         retry_seconds: float,
         look_seconds: float | None = None,
@@ -85,11 +85,11 @@ class Delivery:
         for kind, thread_key in await self._store.lanes():
             try:
                 await self.flush(kind, thread_key, patient=False)
-            except DutyTakenError:  # another process is at it, and may die over it
+            except LeaseTakenError:  # another process is at it, and may die over it
                 complete = False
             except Exception as error:  # noqa: BLE001 - one lane's fault, ours included, must not end delivery
                 complete = False
-                _log.info("delivery waits", kind=kind, error=type(error).__name__)
+                _log.info("delivery failed; will retry", kind=kind, error=type(error).__name__)
         return complete
 
     async def run(self) -> None:
@@ -102,7 +102,7 @@ class Delivery:
                 complete = False
             await pause(self._news, self._look_seconds if complete else self._retry_seconds)
 
-    async def _deliver(self, parcel: Parcel) -> None:
+    async def _deliver(self, parcel: OutboxMessage) -> None:
         reach("agent.outbox.before")
         refusal = ""
         parent = telemetry.extract({"traceparent": parcel.traceparent}) if parcel.traceparent else None
@@ -115,7 +115,7 @@ class Delivery:
         await self._store.settle(parcel, refusal=refusal)
         reach("agent.outbox.settled")
 
-    async def _send(self, parcel: Parcel) -> None:
+    async def _send(self, parcel: OutboxMessage) -> None:
         if parcel.kind == "transcript":
             transcript = self._services.transcript(parcel.owner)
             if request_id := parcel.payload.get("delete"):
@@ -128,7 +128,7 @@ class Delivery:
             return
         await self._tell_riskgate(parcel)
 
-    async def _tell_riskgate(self, parcel: Parcel) -> None:
+    async def _tell_riskgate(self, parcel: OutboxMessage) -> None:
         gate = self._services.gate(parcel.owner)
         if parcel.kind == "withdrawal":
             await self._services.approvals(parcel.owner).withdraw([parcel.run_id], reason=_WITHDRAWN)
@@ -150,7 +150,7 @@ class Delivery:
                 raise
         reach("agent.11")
 
-    async def _remember(self, parcel: Parcel) -> None:
+    async def _remember(self, parcel: OutboxMessage) -> None:
         """Give the write policy the person's words: after the transcript, whose message it looks them up in.
 
         Their time goes along, so that words delivered twice do not retire what was said since.

@@ -105,7 +105,7 @@ _ADD = RowInsert(
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class OutboxMessage:
     """One thing to deliver; once names it, for SQLite gives the number of a row that is gone to another."""
 
     outbox_id: int
@@ -197,8 +197,8 @@ def _parcel(  # noqa: PLR0917 - a row's columns in their order
     traceparent: str,
     refusal: str,
     payload: str,
-) -> Parcel:
-    return Parcel(
+) -> OutboxMessage:
+    return OutboxMessage(
         outbox_id=outbox_id,
         once=once,
         kind=kind,
@@ -212,7 +212,7 @@ def _parcel(  # noqa: PLR0917 - a row's columns in their order
     )
 
 
-def _is_known_full(connection: Connection, parcel: Parcel) -> bool:
+def _is_known_full(connection: Connection, parcel: OutboxMessage) -> bool:
     """Return whether memory refused a message of the thread for this before."""
     refused = sa.select(OUTBOX.c.outbox_id).where(
         OUTBOX.c.state == "refused",
@@ -223,7 +223,7 @@ def _is_known_full(connection: Connection, parcel: Parcel) -> bool:
     return connection.execute(refused.limit(1)).first() is not None
 
 
-def _tell_full(connection: Connection, parcel: Parcel, now_us: int) -> None:
+def _tell_full(connection: Connection, parcel: OutboxMessage, now_us: int) -> None:
     """Tell, in the thread itself, that what is said in it from this turn on is not kept by memory any more."""
     turn_id = parcel.once.removeprefix(f"{parcel.kind}:")
     lease = Lease(parcel.run_id, turn_id, parcel.thread_id, parcel.owner, holder="", fence=0)
@@ -237,7 +237,7 @@ class OutboxStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
-    async def waiting(self, kind: OutboxKind, thread_key: str, run_id: str = "") -> Sequence[Parcel]:
+    async def waiting(self, kind: OutboxKind, thread_key: str, run_id: str = "") -> Sequence[OutboxMessage]:
         """Return what waits for one thread and destination, oldest first, a bounded page; or one run's."""
         query = _WAITING_OF_RUN if run_id else _WAITING
         values = {"kind": kind, "thread_key": thread_key, **({"run_id": run_id} if run_id else {})}
@@ -258,7 +258,7 @@ class OutboxStore:
             lambda connection: [(kind, thread_key) for kind, thread_key in _LANES.all(connection, {})], one=True
         )
 
-    async def note_not_redeemed(self, parcel: Parcel) -> bool:
+    async def note_not_redeemed(self, parcel: OutboxMessage) -> bool:
         """Take RiskGate's word that it never saw the execution a report is about; say whether that settles it.
 
         It does for an effect that was given up because its run ended, was cancelled or met no RiskGate, and of which no
@@ -290,7 +290,7 @@ class OutboxStore:
         await self._database.write(work)
         return True
 
-    async def settle(self, parcel: Parcel, *, refusal: str = "") -> None:
+    async def settle(self, parcel: OutboxMessage, *, refusal: str = "") -> None:
         """Write that it was delivered, which drops its payload, or refused for good, which keeps it for a person.
 
         What a tool answered is not kept even then: it stands in the ledger, or in memory.

@@ -14,7 +14,7 @@ _WORD: Final = expression(r"\pL+")
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Classification:
     """The classification of a message."""
 
     language: Language
@@ -22,7 +22,7 @@ class Heard:
     pathway: str
 
 
-def listen(claim: Claim) -> Heard:
+def listen(claim: Claim) -> Classification:
     """Classify a claimed message; the client's language takes precedence over the message's own.
 
     An approval reply consists of two words of grammar and has no language of its own, and a single word is too little
@@ -30,22 +30,22 @@ def listen(claim: Claim) -> Heard:
     """
     asked, before = _language(claim.turn.language), _language(claim.run.language)
     if claim.turn.kind == "approval_decided":
-        return Heard(asked or before or "es", APPROVAL_DECIDED, "standby")
+        return Classification(asked or before or "es", APPROVAL_DECIDED, "standby")
     return _heard(asked_in(claim), asked, before)
 
 
-def hear(incoming: Incoming) -> Heard:
+def classify_incoming(incoming: Incoming) -> Classification:
     """Classify a message before it is claimed, assuming that it opens a run, which then has the message's language."""
     asked = _language(incoming.language)
     return _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), asked, asked)
 
 
-def _heard(text: str, asked: Language | None, before: Language | None) -> Heard:
+def _heard(text: str, asked: Language | None, before: Language | None) -> Classification:
     intent = classify(text, before or "es")
-    return Heard(asked or _own(text, intent.language, intent.intent, before), intent.intent, intent.pathway)
+    return Classification(asked or _own(text, intent.language, intent.intent, before), intent.intent, intent.pathway)
 
 
-def in_language(heard: Heard, claim: Claim) -> Heard:
+def in_language(heard: Classification, claim: Claim) -> Classification:
     """Return the classification of a message made before its claim, with the language of its conversation."""
     asked, before = _language(claim.turn.language), _language(claim.run.language)
     text = asked_in(claim)

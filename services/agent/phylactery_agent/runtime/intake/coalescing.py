@@ -33,7 +33,7 @@ _BEHIND = Query(
 )
 
 
-def together(connection: Connection, turn: StoredTurn, run_id: str, *, again: bool) -> StoredTurn:
+def coalesce(connection: Connection, turn: StoredTurn, run_id: str, *, again: bool) -> StoredTurn:
     """Return the turn with the words of all turns answered with it, which its first claim selects."""
     behind_it = {"of_thread": turn.thread_key, "after": turn.position}
     waiting = [turn_of(row) for row in _BEHIND.all(connection, behind_it)]

@@ -161,7 +161,7 @@ class InboxStore:
         for _ in range(_TRIES):
             with contextlib.suppress(IntegrityError):  # another process accepted the same message; a retry sees it
                 return await self._database.write(work)
-        raise Unavailable("STORE_UNAVAILABLE", "other processes write to this thread faster; try again in a moment")
+        raise Unavailable("STORE_UNAVAILABLE", "write conflict on this thread; retry in a moment")
 
     async def threads_with_work(self) -> Sequence[str]:
         """Return every thread in which a turn waits to be handled."""
@@ -190,7 +190,7 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
             metadata={"limit": str(MAX_QUEUED)},
         )
     served = next((run for run in active if run.status in SERVED), None)
-    _heed_busy(connection, incoming, served, waiting=waiting > 0, now=now)
+    _apply_on_busy(connection, incoming, served, waiting=waiting > 0, now=now)
     # next to a run that waits for the person, the claim decides whether this message opens another
     run_id = "" if waiting or active else insert_run(connection, incoming, now)
     return insert_turn(
@@ -238,7 +238,9 @@ def next_position(connection: Connection, thread_key: str, now: int) -> int:
     return int(there.last_position)
 
 
-def _heed_busy(connection: Connection, incoming: Incoming, served: Record | None, *, waiting: bool, now: int) -> None:
+def _apply_on_busy(
+    connection: Connection, incoming: Incoming, served: Record | None, *, waiting: bool, now: int
+) -> None:
     """Apply on_busy if a turn waits or runs; a suspended run does not count as busy. Raise THREAD_BUSY.
 
     Which messages are coalesced is decided when they are claimed; see the coalescing module.

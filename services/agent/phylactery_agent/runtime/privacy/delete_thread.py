@@ -20,8 +20,8 @@ from phylactery_chassis.util.clock import Clock, pause
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.runtime.dispatch.dispatcher import Runner
-from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.outbox import queue_deletion, queue_task_end
 from phylactery_agent.runtime.intake.changes import MAX_CHANGE_US
@@ -125,9 +125,9 @@ class DeletionTools:
     """Dependencies of Deletions, created once per process."""
 
     store: DeletionStore
-    runner: Runner
+    runner: Dispatcher
     delivery: Delivery
-    news: ThreadNews
+    news: ThreadNotifier
     forget_effects: Callable[[Iterable[str]], None]
     """Drops what tools recorded about effects, by their keys. May raise OSError."""
 

@@ -24,9 +24,9 @@ from phylactery_chassis.util.ids import new_id
 
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.ports.services import Services
-from phylactery_agent.runtime.dispatch.dispatcher import Runner
-from phylactery_agent.runtime.dispatch.named_leases import Duties
-from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
+from phylactery_agent.runtime.dispatch.named_leases import NamedLeases
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.privacy.erasure_store import (
@@ -48,17 +48,17 @@ _log = get_logger("privacy")
 
 
 @dataclass(frozen=True, slots=True)
-class PrivacyTools:
+class PrivacyDeps:
     """Dependencies of Privacy, created once per process."""
 
     store: ErasureStore
     log: ErasureLog[Erasure]
     clock: Clock
-    runner: Runner
+    runner: Dispatcher
     inbox: InboxStore
     delivery: Delivery
     services: Services
-    news: ThreadNews
+    news: ThreadNotifier
     forget_effects: Callable[[Iterable[str]], None]
     """Drops what tools recorded about effects, by their keys. May raise OSError."""
     forget_files: Callable[[str, str], None]
@@ -66,7 +66,7 @@ class PrivacyTools:
     kept_files: Callable[[], Sequence[tuple[str, str]]]
     """Returns the tenants and users that have such versions."""
     retry_seconds: float
-    duties: Duties
+    duties: NamedLeases
     look_seconds: float | None = None
     """Interval, in seconds, of the search for erasures another process left unfinished; None if there is no other."""
 
@@ -74,7 +74,7 @@ class PrivacyTools:
 class Privacy:
     """Erasure of users, one at a time across all processes that share the database."""
 
-    def __init__(self, tools: PrivacyTools) -> None:
+    def __init__(self, tools: PrivacyDeps) -> None:
         self._t = tools
         self._at_once = asyncio.Lock()
         self._news = asyncio.Event()
@@ -128,7 +128,7 @@ class Privacy:
         try:
             await self._forget()
         except STORE_FAILED as error:  # a backup may be reading, or the disk is full; run() tries again
-            _log.warning("old pages are still held", reason=error.reason)
+            _log.warning("old database pages are still in use", reason=error.reason)
 
     async def run(self) -> None:
         """Finish outstanding erasures, retrying as needed, until cancelled."""
@@ -138,7 +138,7 @@ class Privacy:
                 complete = await self.finish()
             except Exception as error:  # noqa: BLE001 - the next round may work; without one nothing would be finished
                 complete = False
-                _log.warning("erasures wait", error=type(error).__name__)
+                _log.warning("erasure failed; will retry", error=type(error).__name__)
             await pause(self._news, self._t.look_seconds if complete else self._t.retry_seconds)
 
     async def finish(self, *, keep_held: bool = False) -> bool:
@@ -161,7 +161,7 @@ class Privacy:
                     await self._erase(owner, replace(intent, replayed=True), keep_held=keep_held)
                 except STORE_FAILED as error:
                     failures += 1
-                    _log.warning("an erasure waits", erasure_id=intent.erasure_id, reason=error.reason)
+                    _log.warning("erasure failed; will retry", erasure_id=intent.erasure_id, reason=error.reason)
                     continue
                 _log.warning("an erasure was carried out again", erasure_id=intent.erasure_id)
         if missing and not failures and not keep_held:
@@ -171,7 +171,7 @@ class Privacy:
     async def _forget(self) -> None:
         """Leave nothing of erased users in the files; after a failure run() tries again. Raise Unavailable."""
         self._forgotten = False
-        await self._t.store.forget_removed()
+        await self._t.store.scrub_removed()
         self._forgotten = True
 
     async def _missing(self) -> Sequence[Erasure]:
@@ -258,7 +258,7 @@ class Privacy:
                 if key in held:
                     await self._t.delivery.flush("outcome", key)
         except (GateUnavailableError, GateRefusedError) as error:
-            _log.warning("RiskGate was not told what was open", error=type(error).__name__)
+            _log.warning("open approvals were not withdrawn at RiskGate", error=type(error).__name__)
             raise Unavailable(
                 "RISKGATE_UNAVAILABLE",
                 "RiskGate has to be told what was open and does not take it, so nothing was removed yet; this goes on "

@@ -185,7 +185,7 @@ class ErasureStore:
 
         return await self._database.write(work)
 
-    async def forget_removed(self) -> None:
+    async def scrub_removed(self) -> None:
         """Leave nothing of removed rows in SQLite's files. Raise Unavailable while its log is being read."""
         await forget_erased(self._database)
 

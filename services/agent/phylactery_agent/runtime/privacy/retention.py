@@ -43,10 +43,10 @@ class Retention:
                 parcels = await self.prune()
                 events = await self.sweep()
             except Exception as error:  # noqa: BLE001 - the next round may work; else nothing would be removed
-                _log.warning("old events and parcels wait", error=type(error).__name__)
+                _log.warning("retention failed; will retry", error=type(error).__name__)
             else:
                 if events or parcels:
-                    _log.info("old events and parcels were removed", events=events, parcels=parcels)
+                    _log.info("old events and outbox messages removed", events=events, parcels=parcels)
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def prune(self) -> int:

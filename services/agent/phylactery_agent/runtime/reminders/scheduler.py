@@ -26,7 +26,7 @@ from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.ports import Language
 from phylactery_agent.runtime.dispatch.leases import lease_now
-from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.outbox import queue_transcript
 from phylactery_agent.runtime.storage.events import append_event
@@ -64,14 +64,14 @@ def database_now(connection: Connection, now_us: int) -> int:
     return int(connection.execute(sa.select(lease_now(connection, now_us))).scalar_one())
 
 
-class Firing:
+class ReminderScheduler:
     """The background delivery of due reminders."""
 
     def __init__(
         self,
         database: Database,
         clock: Clock,
-        news: ThreadNews,
+        news: ThreadNotifier,
         delivery: Delivery,
         *,
         poll_seconds: float,
@@ -98,10 +98,10 @@ class Firing:
                 await self.fire_due()
                 seconds = await self._until_next()
             except STORE_FAILED:
-                _log.warning("reminders wait for the store")
+                _log.warning("reminders wait: database unavailable")
                 seconds = self._poll_seconds
             except Exception as error:  # noqa: BLE001 - a bug in one reminder must not end them all
-                _log.error("reminders were not told", error=type(error).__name__)
+                _log.error("reminder delivery failed", error=type(error).__name__)
                 seconds = self._poll_seconds
             await pause(self._asked, seconds)
 
@@ -130,7 +130,7 @@ class Firing:
                 lambda connection: _tell(connection, schedule_id, self._now(connection))
             )
         except RuleError as error:
-            _log.error("a reminder cannot be told", schedule_id=schedule_id, problem=str(error))
+            _log.error("reminder cannot be delivered", schedule_id=schedule_id, problem=str(error))
             return False
         if thread_key is None:
             return False

@@ -147,7 +147,7 @@ class ThreadStore:
 
 def no_thread(thread_id: str) -> NotFound:
     """Return what is wrong with a thread that is not there, or is another's."""
-    return NotFound("THREAD_NOT_FOUND", f"there is no thread '{thread_id}' of yours", metadata={"thread_id": thread_id})
+    return NotFound("THREAD_NOT_FOUND", f"thread '{thread_id}' not found", metadata={"thread_id": thread_id})
 
 
 def _newest(connection: Connection, owner: Owner, thread_id: str) -> StoredRun | None:

@@ -138,7 +138,7 @@ def _checked(
         raise _refusal("NOT_FAILED", f"the run '{run_id}' is {old.status}; only one that failed begins once more")
     newer = connection.execute(sa.select(RUNS.c.run_id).where(RUNS.c.retry_of == run_id)).scalar()
     if newer is not None:
-        raise _refusal("RETRIED", f"the run '{run_id}' was begun once more already, as '{newer}'", run_id=newer)
+        raise _refusal("RETRIED", f"the run '{run_id}' was already retried as '{newer}'", run_id=newer)
     words = _words(connection, run_id)
     if words is None or not words.text.strip():
         raise _refusal("WORDS_GONE", f"the words of the run '{run_id}' are not kept any more; say them again")

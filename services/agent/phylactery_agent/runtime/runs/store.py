@@ -71,7 +71,7 @@ class RunStore:
             writes.drop(lambda slot: isinstance(slot, Place))  # where the run stood goes with its end
 
         def work(connection: Connection, now: int) -> Ending:
-            told = _taken_back(ending) if writes.cancelled else ending
+            told = _apply_cancellation(ending) if writes.cancelled else ending
             if told.status == RunStatus.CANCELLED:
                 told = _with_reason(connection, writes.lease, told)
             keep = self._change_seconds if told.status in {RunStatus.DONE, RunStatus.FAILED} else 0
@@ -138,7 +138,7 @@ def owned_run(connection: Connection, owner: Owner, run_id: str, *, lock: bool =
     query = _RUN_LOCKED if lock else _RUN
     row = query.one(connection, {"tenant": owner.tenant, "user_id": owner.user_id, "of_run": run_id})
     if row is None:
-        raise NotFound("RUN_NOT_FOUND", f"there is no run '{run_id}' of yours", metadata={"run_id": run_id})
+        raise NotFound("RUN_NOT_FOUND", f"run '{run_id}' not found", metadata={"run_id": run_id})
     return row
 
 
@@ -153,7 +153,7 @@ def of_owner(owner: Owner) -> sa.Select[Any]:
     return sa.select(RUNS).where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
 
 
-def _taken_back(ending: Ending) -> Ending:
+def _apply_cancellation(ending: Ending) -> Ending:
     """Return how a run ends that was cancelled: as that, where it would have ended well or suspended itself."""
     if ending.status not in {RunStatus.DONE, RunStatus.SUSPENDED}:
         return ending

@@ -192,7 +192,7 @@ _gauge(
 _gauge(
     semconv.AGENT_EFFECTS_IN_DOUBT,
     "{call}",
-    "effects nobody can say the end of: each waits for a person",
+    "effects with unknown outcome: each waits for a person",
     _count(TOOL_CALLS.c.state == EffectState.IN_DOUBT),
 )
 _gauge(

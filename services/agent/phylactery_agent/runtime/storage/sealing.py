@@ -41,7 +41,7 @@ class Sealer:
             raise SealError(f"{path} can be read by others; run: chmod 600 {path}")
         secret = path.read_bytes()
         if len(secret) != _KEY_BYTES:
-            raise SealError(f"{path} is no key file of ours: it must hold exactly {_KEY_BYTES} bytes")
+            raise SealError(f"{path} is not a valid key file: it must hold exactly {_KEY_BYTES} bytes")
         return cls(secret)
 
     @property

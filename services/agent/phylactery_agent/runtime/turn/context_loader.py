@@ -18,7 +18,7 @@ from phylactery_agent.ports.services import Services
 from phylactery_agent.rules.intents import APPROVAL_DECIDED, APPROVAL_REPLY
 from phylactery_agent.rules.planner import SHORT_CHARACTERS, read_aside
 from phylactery_agent.runtime.effects.delivery import Delivery
-from phylactery_agent.runtime.intake.classification import Heard, hear, in_language, listen
+from phylactery_agent.runtime.intake.classification import Classification, classify_incoming, in_language, listen
 from phylactery_agent.runtime.runs.lifecycle import message_id, said_in
 from phylactery_agent.runtime.storage.records import Claim, Incoming, Lease, OfThread, StoredTurn
 from phylactery_agent.runtime.turn import canned_replies
@@ -40,7 +40,7 @@ _log = get_logger("hydrating")
 class _Begun:
     """A context read that was started for a message, and the message's classification."""
 
-    heard: Heard
+    heard: Classification
     reading: asyncio.Task[Hydration]
 
 
@@ -51,7 +51,7 @@ class Hydrating:
         """Take the services, and the delivery that must inform memory of earlier turns first."""
         self._services, self._delivery = services, delivery
         self._begun: dict[str, _Begun] = {}
-        self._prepared: dict[str, Heard] = {}
+        self._prepared: dict[str, Classification] = {}
         self._context = contextvars.copy_context()
         """The context at construction: a caller's deadline and identity must not leak into a turn."""
 
@@ -60,7 +60,7 @@ class Hydrating:
         if len(incoming.text) <= SHORT_CHARACTERS:
             return
         owner = incoming.owner
-        heard = await read_aside((owner.tenant, owner.user_id), incoming.text, partial(hear, incoming))
+        heard = await read_aside((owner.tenant, owner.user_id), incoming.text, partial(classify_incoming, incoming))
         while len(self._prepared) >= _MOST_PREPARED:  # left by messages that opened no run
             del self._prepared[next(iter(self._prepared))]
         self._prepared[incoming.turn_id] = heard
@@ -71,7 +71,7 @@ class Hydrating:
         The thread must have no turn in progress, and no other process may serve it: the read must see everything that
         earlier turns said.
         """
-        heard = self._prepared.pop(incoming.turn_id, None) or hear(incoming)
+        heard = self._prepared.pop(incoming.turn_id, None) or classify_incoming(incoming)
         if heard.intent not in _ANSWERS_TO_APPROVALS:
             reading = asyncio.get_running_loop().create_task(
                 self._traced(incoming, heard), context=self._context.copy()
@@ -84,7 +84,7 @@ class Hydrating:
         if begun is not None:
             drop(begun.reading)
 
-    async def heard(self, claim: Claim) -> Heard:
+    async def heard(self, claim: Claim) -> Classification:
         """Return the classification of a claimed message."""
         begun = self._begun.get(claim.lease.turn_id)
         if begun is not None:
@@ -92,7 +92,7 @@ class Hydrating:
         owner = claim.run.owner
         return await read_aside((owner.tenant, owner.user_id), claim.turn.text, partial(listen, claim))
 
-    async def of(self, claim: Claim, heard: Heard) -> Hydration | None:
+    async def of(self, claim: Claim, heard: Classification) -> Hydration | None:
         """Return the context the pathway needs, after memory has received every earlier turn of the thread.
 
         Return None where nothing is read: an answer to an approval continues with the run's state. If memory is
@@ -106,13 +106,13 @@ class Hydrating:
             return None
         return await self._read(claim.lease, claim.turn.text, heard)
 
-    async def _traced(self, incoming: Incoming, heard: Heard) -> Hydration:
+    async def _traced(self, incoming: Incoming, heard: Classification) -> Hydration:
         """Read within the message's trace, because its turn has no span yet."""
         parent = telemetry.extract({"traceparent": incoming.traceparent}) if incoming.traceparent else None
         with telemetry.span("hydrate", parent=parent):
             return await self._read(incoming, incoming.text, heard)
 
-    async def _read(self, of: OfThread, text: str, heard: Heard) -> Hydration:
+    async def _read(self, of: OfThread, text: str, heard: Classification) -> Hydration:
         thread_key = of.thread_key
         try:
             await self._delivery.flush("transcript", thread_key)

@@ -196,7 +196,7 @@ class ReportingGate:
         try:
             await self._task.current()
         except GateRefusedError as error:
-            _log.info("nothing is left to take back", reason=error.reason)
+            _log.info("nothing left to withdraw", reason=error.reason)
 
     def close(self) -> None:
         """End the gate's use of the task at the end of the turn."""

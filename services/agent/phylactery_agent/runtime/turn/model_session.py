@@ -62,7 +62,7 @@ class ShownInspection:
                 self._looked.update(await self._look(new))
             except (GateUnavailableError, GateRefusedError) as error:
                 reason = error.reason if isinstance(error, GateRefusedError) else "RISKGATE_UNAVAILABLE"
-                _log.warning("a model is not asked, for nobody inspected what it would be shown", reason=reason)
+                _log.warning("model not called: its input was not inspected", reason=reason)
                 raise ModelUnavailableError(NOT_INSPECTED, "RiskGate did not look at what is to be shown") from None
         return Question([self._message(message) for message in question.messages], question.tools)
 

@@ -36,11 +36,11 @@ from phylactery_agent.ports import (
 from phylactery_agent.ports.services import Services
 from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply
 from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
-from phylactery_agent.runtime.dispatch.notifier import ThreadNews
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.ledger import SqlLedger
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
-from phylactery_agent.runtime.intake.classification import Heard, asked_in
+from phylactery_agent.runtime.intake.classification import Classification, asked_in
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.interpretation import Interpreter
 from phylactery_agent.runtime.intake.redaction import Sanitizing, kinds_found
@@ -101,7 +101,7 @@ _log = get_logger("turns")
 
 
 @dataclass(frozen=True, slots=True)
-class TurnTools:
+class TurnDeps:
     """Dependencies of TurnServer, created once per process."""
 
     database: Database
@@ -110,7 +110,7 @@ class TurnTools:
     leases: Leases
     services: Services
     delivery: Delivery
-    news: ThreadNews
+    news: ThreadNotifier
     sealer: Sealer
     sanitizing: Sanitizing
     graphs: Graphs
@@ -138,7 +138,7 @@ class GraphChangedError(Exception):
 class TurnServer:
     """Server of claimed turns, each to its end."""
 
-    def __init__(self, tools: TurnTools, *, heartbeat_seconds: float | None = None) -> None:
+    def __init__(self, tools: TurnDeps, *, heartbeat_seconds: float | None = None) -> None:
         self._t = tools
         self.hydrating = Hydrating(tools.services, tools.delivery)
         self._tasks = TaskStore(tools.database, tools.clock)
@@ -248,7 +248,7 @@ class TurnServer:
         return ending
 
     async def _invoke(
-        self, claim: Claim, heard: Heard, writes: TurnWrites, times: TurnTimes, active: ActiveTime
+        self, claim: Claim, heard: Classification, writes: TurnWrites, times: TurnTimes, active: ActiveTime
     ) -> TurnState:
         """Return the state after the turn.
 
@@ -294,7 +294,7 @@ class TurnServer:
             raise GraphChangedError
         self._t.runs.note_version(writes, spec.version)
 
-    def _turn(self, claim: Claim, heard: Heard, hydration: Hydration | None, change: ThreadChange) -> Turn:
+    def _turn(self, claim: Claim, heard: Classification, hydration: Hydration | None, change: ThreadChange) -> Turn:
         lease = claim.lease
         return Turn(
             turn_id=lease.turn_id,
@@ -319,7 +319,7 @@ class TurnServer:
     def _context(
         self,
         claim: Claim,
-        heard: Heard,
+        heard: Classification,
         writes: TurnWrites,
         trail: RunTrail,
         gate: ReportingGate,
@@ -352,7 +352,7 @@ class TurnServer:
             reminders=self._reminders(claim, heard, request_turn),
         )
 
-    def _reminders(self, claim: Claim, heard: Heard, request_turn: str) -> TurnReminders | None:
+    def _reminders(self, claim: Claim, heard: Classification, request_turn: str) -> TurnReminders | None:
         shared = self._t.reminding
         return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
 

@@ -86,7 +86,7 @@ class Sandbox:
                 descriptor = stack.enter_context(self._walked(folders))
             except ToolFailedError as error:
                 if error.code == "NOT_A_FILE":
-                    raise ToolFailedError("NOT_A_FOLDER", "the path is no folder") from error
+                    raise ToolFailedError("NOT_A_FOLDER", "not a directory") from error
                 raise
             yield descriptor
 
