@@ -75,7 +75,7 @@ def test_what_cannot_be_done_is_said_in_one_sentence(runs):
         "Nada está en duda.\n",
     )
     for arguments, said in (
-        (("show", "ru_none"), "there is no run 'ru_none' of yours"),
+        (("show", "ru_none"), "run 'ru_none' not found"),
         (("list", "--status", "asleep"), "ASLEEP"),
         (("resolve", "ru_none", "c1"), "--happened"),
         (("resolve", "ru_none", "c1", "--happened"), "ru_none"),
@@ -115,7 +115,7 @@ def test_a_retry_says_what_is_wrong_in_the_persons_language_and_shows_the_new_ru
         f"runs: solo se repite una ejecución que falló: {run_id} no falló",
     )
     missing = runs("retry", "run_none")
-    assert (missing.exit_code, "there is no run 'run_none' of yours" in missing.stderr) == (1, True)
+    assert (missing.exit_code, "run 'run_none' not found" in missing.stderr) == (1, True)
 
 
 def test_what_a_run_did_is_told_before_it_begins_once_more(runs, target, folder):

@@ -69,8 +69,8 @@ def test_conversations_are_listed_shown_watched_and_deleted(threads, target):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("show", "none"), "there is no thread 'none' of yours"),
-        (("watch", "none"), "there is no thread 'none' of yours"),
+        (("show", "none"), "thread 'none' not found"),
+        (("watch", "none"), "thread 'none' not found"),
         (("delete", "not a name", "--yes"), "thread_id"),
         (("list", "--page", "WzFd"), "page_token"),
     ],

@@ -96,7 +96,7 @@ def test_a_wheel_carries_every_file_of_its_package(wheels: dict[str, Path], name
         ("phylactery-riskgate", "migrations/versions/0001_records.py"),
         ("phylactery-memory", "migrations/versions/0001_outputs_and_window.py"),
         ("phylactery-agent", "migrations/versions/0001_first.py"),
-        ("phylactery-chassis", "migrations/env.py"),
+        ("phylactery-chassis", "db/migrations/env.py"),
         ("phylactery-cli", "welcome.txt"),
     ],
 )
