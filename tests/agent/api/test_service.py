@@ -40,7 +40,7 @@ async def test_small_talk_is_answered_in_the_language_it_came_in(ana: Person) ->
     ("before", "words", "told"),
     [
         ("read notas.txt please", "?", "I didn't get"),
-        ("read notas.txt please", "nevermind", "I didn't get"),
+        ("read notas.txt please", "nevermind", "All right"),
         ("read notas.txt please", "hola", "Hello!"),
         ("read notas.txt please", "REJECT ap_aaaaaaaaaaaaaaaaaaaaaaaaaa", "Nothing waits"),
         ("lee notas.txt, por favor", "?", "No he entendido"),
