@@ -17,7 +17,7 @@ from phylactery_agent.api.chat import ChatEdge
 from phylactery_agent.connections import open_database, open_outside
 from phylactery_agent.edges import make_edges
 from phylactery_agent.graph.core.registry import GRAPH_NAMES
-from phylactery_agent.llm_client.router import open_models, tell_models
+from phylactery_agent.llm_client.factory import open_models, tell_models
 from phylactery_agent.parts import make_privacy, make_runner, make_shared, make_turns
 from phylactery_agent.ports.services import Services
 from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher

@@ -20,13 +20,12 @@ from phylactery_chassis.util.clock import Clock, SystemClock
 from phylactery_agent.llm_client import errors as faults
 from phylactery_agent.llm_client.breaker import Breaker, Ticket
 from phylactery_agent.llm_client.client import EndpointClient, OnText
-from phylactery_agent.llm_client.config import Endpoint, ModelConfig, model_config
+from phylactery_agent.llm_client.config import Endpoint, ModelConfig
 from phylactery_agent.llm_client.errors import ModelFault
 from phylactery_agent.llm_client.metrics import PROVIDER, measured
 from phylactery_agent.llm_client.request import Answered, Question, Spent
 from phylactery_agent.llm_client.response import Heard, estimated_tokens
 from phylactery_agent.llm_client.retry import RetryPolicy
-from phylactery_agent.llm_client.settings import ModelSettings
 from phylactery_agent.ports import ModelUnavailableError
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -242,21 +241,3 @@ def _describe(span: Span, heard: Heard, endpoint: Endpoint) -> None:
     for name, word in words:
         if word and word.isprintable() and not (endpoint.api_key and endpoint.api_key in word):
             span.set_attribute(name, [word] if name == semconv.GEN_AI_FINISH_REASONS else word)
-
-
-def open_models(settings: ModelSettings, clock: Clock) -> Models | None:
-    """Return the models without connecting, or None for static mode. Raise StartError."""
-    config = model_config(settings)
-    if config is None:
-        return None
-
-    return Models(config, clock=clock)
-
-
-async def tell_models(models: Models | None) -> None:
-    """Log the configured models when the agent starts."""
-    if models is None:
-        _log.info("static mode: no model is configured")
-        return
-    for place, endpoint in enumerate(models.config.endpoints):
-        _log.info("fallback model" if place else "model", model=endpoint.model, endpoint=endpoint.base_url)

@@ -267,7 +267,7 @@ async def test_a_hold_waits_for_a_claim_that_another_process_is_making(
 ) -> None:
     await replicated.accepted()
     runner, gate = runner_of(replicated, Served(replicated)), Gate()
-    monkeypatch.setattr(claims, "together", gate.wrap(claims.together))
+    monkeypatch.setattr(claims, "coalesce", gate.wrap(claims.coalesce))
     theirs = ClaimStore(elsewhere, replicated.clock)
     claiming_there = asyncio.create_task(theirs.claim_next(T1, "another"))
     await gate.until_reached()

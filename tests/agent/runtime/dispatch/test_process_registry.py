@@ -31,7 +31,7 @@ ENDS_SECONDS = 120
 LEASE_SECONDS = "600"
 """Far more than any test takes: nothing here goes on because a lease ran out."""
 LIVE = "import sys, signal, pathlib; from phylactery_agent.runtime.dispatch.process_registry import ProcessLock; "
-LIVE += "print(Life(pathlib.Path(sys.argv[1])).holder, flush=True); signal.pause()"
+LIVE += "print(ProcessLock(pathlib.Path(sys.argv[1])).holder, flush=True); signal.pause()"
 
 
 def buried(folder: Path, mine: ProcessLock | None = None) -> list[str]:
