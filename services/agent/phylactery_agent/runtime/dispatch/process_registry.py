@@ -155,7 +155,7 @@ class FolderLock:
         self._held.append(descriptor)
 
     def reap_dead(self, free: Callable[[Collection[str]], None]) -> None:
-        """Pass the names under which dead processes held leases to ``free``, if the folder is shared; see ProcessLock.reap_dead.
+        """Pass the names of dead holders of leases to ``free``, if the folder is shared; see ProcessLock.reap_dead.
 
         Raise whatever ``free`` raises. An unreadable folder costs only time: the leases run out.
         """
