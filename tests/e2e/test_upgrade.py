@@ -6,9 +6,9 @@ was approved, and one that waits for its approval. The clocks are set back to th
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
-import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,8 +30,7 @@ SERVICES = ("agent", "riskgate", "memory")
 
 @pytest.fixture
 def upgraded(tmp_path: Path) -> Iterator[Stack]:
-    with tarfile.open(OLD) as kept:
-        kept.extractall(tmp_path / "data", filter="data")
+    shutil.unpack_archive(OLD, tmp_path / "data")
     shift = tmp_path / "shift"
     shift.write_text(str(int(WRITTEN_SECONDS + 60 - time.time())))
     clocks = {name: {"CLOCK_SERVICE": name, "CLOCK_SHIFT_FILE": str(shift)} for name in SERVICES}
