@@ -198,7 +198,7 @@ class Life(RuleBasedStateMachine):
 @pytest.mark.timeout(400)  # a thousand steps over a real gate; a timeout in the middle reads as flaky data
 def test_whatever_people_time_and_calls_do_an_approval_lives_by_its_table_and_the_log_tells_it(tmp_path: Path) -> None:
     write_bundle(tmp_path / "bundle", approval_ttl_seconds=TTL_SECONDS)
-    with asyncio.Dispatcher() as runner:
+    with asyncio.Runner() as runner:
 
         class Here(Life):
             folder = tmp_path
@@ -209,7 +209,7 @@ def test_whatever_people_time_and_calls_do_an_approval_lives_by_its_table_and_th
         run_state_machine_as_test(
             Here,
             settings=settings(
-                max_examples=25, stateful_step_count=14, deadline=None, derandomize=True, suppress_health_check=checks
+                max_examples=30, stateful_step_count=18, deadline=None, derandomize=True, suppress_health_check=checks
             ),
         )
     assert len(Here.ended) >= 25, "every life was lived to its end, and its log verified"

@@ -22,10 +22,12 @@ ANA = Principal("ana", "acme", frozenset({"caller"}))
 OFTEN = {name: one for name, one in vars(rows).items() if isinstance(one, Query | Update)}
 SELDOM = {
     "find_over": lambda c: rows.find_over(c, 50, 10),
-    "of a user": lambda c: rows.find_unended(c, "acme", 9, subject="ana", thread_id="", start_us=0, end_us=0),
-    "of a thread": lambda c: rows.find_unended(c, "acme", 9, subject="", thread_id="t1", start_us=0, end_us=0),
+    "of a user": lambda c: rows.find_unended(c, "acme", 9, subject="ana", thread_id="", start_us=0, end_us=0, now_us=0),
+    "of a thread": lambda c: rows.find_unended(
+        c, "acme", 9, subject="", thread_id="t1", start_us=0, end_us=0, now_us=0
+    ),
 }
-NUMBERS = {"now_us", "since", "now_pieces", "now_size", "end_us_1"}
+NUMBERS = {"now_us", "since", "now_pieces", "now_size", "end_us_1", "last_us", "until_us"}
 
 
 @pytest.fixture

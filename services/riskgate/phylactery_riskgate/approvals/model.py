@@ -346,6 +346,10 @@ _REFUSALS = {
         ),
     ),
     Factor.TOOL_VERSION: ("ARGS_MISMATCH", "the tool's contract has changed since; propose the call again"),
+    Factor.RECORD: (
+        "ARGS_MISMATCH",
+        "the stored decision is not the one in the audit log; propose the call again, and tell RiskGate's operator",
+    ),
 }
 
 

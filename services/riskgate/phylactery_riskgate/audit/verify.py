@@ -350,7 +350,7 @@ def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[b
     """
     value = _parsed(line, expected)
     record, kind = value.get("record"), value.get("type")
-    bare = kind in _BARE
+    bare = isinstance(kind, str) and kind in _BARE
     if not bare and (kind != "entry" or not isinstance(record, dict)):
         raise _Fault(f"the line where entry {expected} belongs is no entry", expected)
     index = value.get("index")

@@ -265,7 +265,11 @@ class DecisionContext:
         bound = values.get(ARGS_HASH, "") if isinstance(values, dict) else ""
         # records of earlier versions lack some of these fields
         same = all(told.get(name, value) == value for name in _ON_RECORD for value in (getattr(record, name),))
-        return same and bound == record.args_commitment and told.get("policy_ids") == list(record.policy_ids)
+        if not same or told.get("policy_ids") != list(record.policy_ids):
+            return False
+        if not record.args_commitment:  # a row of an earlier version: the values sealed beside the entry prove its call
+            return self.bound_of(connection, record) is not None
+        return bool(bound == record.args_commitment)
 
     def same_call(self, record: DecisionRecord, bound: BoundCall | None) -> bool:
         """Return True if a call is the one a decision is about, compared by the hash that outlives its values."""
