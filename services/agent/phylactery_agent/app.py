@@ -148,7 +148,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     database = await open_database(settings, outside, stack)
     shared = make_shared(settings, clock, database, outside, models)
     runner = make_runner(shared, make_turns(shared))
-    replicas = Replicas(settings.url, shared.holder, runner=runner, news=shared.news, duties=shared.duties)
+    replicas = Replicas(settings.url, shared.holder, runner=runner, news=shared.news, named_leases=shared.named_leases)
     stack.push_async_callback(replicas.stop)
     catalog = CatalogCheck(outside.services.catalog, clock, poll_seconds=settings.catalog_poll_seconds)
     stack.callback(catalog.forget)
@@ -162,7 +162,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
             shared.inbox,
             outside.services,
             runner.wake,
-            shared.duties,
+            shared.named_leases,
             interval_seconds=settings.approval_poll_seconds,
         ),
         delivery=shared.delivery,

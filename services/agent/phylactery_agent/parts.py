@@ -52,7 +52,7 @@ class Shared:
     inbox: InboxStore
     runs: RunStore
     news: ThreadNotifier
-    duties: NamedLeases
+    named_leases: NamedLeases
     delivery: Delivery
     firing: ReminderScheduler
     sanitizing: Sanitizing
@@ -63,11 +63,11 @@ def make_shared(
 ) -> Shared:
     """Return the shared parts."""
     holder, look_seconds, news = outside.folder.holder, LOOK_SECONDS if settings.shared else None, ThreadNotifier()
-    duties = NamedLeases(database, clock, holder, seconds=settings.lease_seconds)
+    named_leases = NamedLeases(database, clock, holder, seconds=settings.lease_seconds)
     delivery = Delivery(
         OutboxStore(database, clock),
         outside.services,
-        duties,
+        named_leases,
         retry_seconds=settings.retry_seconds,
         look_seconds=look_seconds,
     )
@@ -82,7 +82,7 @@ def make_shared(
         inbox=InboxStore(database, clock),
         runs=RunStore(database, clock, change_seconds=settings.change_seconds),
         news=news,
-        duties=duties,
+        named_leases=named_leases,
         delivery=delivery,
         firing=ReminderScheduler(database, clock, news, delivery, poll_seconds=settings.reminder_poll_seconds),
         sanitizing=Sanitizing(outside.services, outside.sealer),
@@ -123,7 +123,7 @@ def make_runner(shared: Shared, turns: TurnServer) -> Dispatcher:
         shared.inbox,
         ClaimStore(shared.database, shared.clock, lease_seconds=settings.lease_seconds),
         turns.serve,
-        shared.duties,
+        shared.named_leases,
         holder=shared.holder,
         max_concurrent=settings.max_concurrent_turns,
         retry_seconds=settings.retry_seconds,
@@ -152,7 +152,7 @@ def make_privacy(shared: Shared, runner: Dispatcher, log: ErasureLog[Erasure]) -
             forget_files=shared.outside.executor.forget_user,
             kept_files=shared.outside.executor.kept_users,
             retry_seconds=shared.settings.retry_seconds,
-            duties=shared.duties,
+            named_leases=shared.named_leases,
             look_seconds=shared.look_seconds,
         )
     )

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from phylactery_agent.llm_client import errors as faults
+from phylactery_agent.llm_client import errors
 from phylactery_agent.llm_client.breaker import Breaker
 from phylactery_agent.llm_client.errors import ModelFault, of_status
 from phylactery_agent.llm_client.retry import LONGEST_HOLD, RetryPolicy, moment, retry_after
@@ -51,33 +51,33 @@ def policy(attempts: int = 4, longest_wait: float = 20.0) -> RetryPolicy:
 
 
 def test_pauses_double_with_chance_in_them_and_end() -> None:
-    pauses = [policy(20).pause(made, ModelFault(faults.SERVER_ERROR)) for made in range(1, 8)]
+    pauses = [policy(20).pause(made, ModelFault(errors.SERVER_ERROR)) for made in range(1, 8)]
     for pause, wanted in zip(pauses, (1, 2, 4, 8, 8, 8, 8), strict=True):
         assert pause is not None
         assert wanted / 2 <= pause <= wanted
-    assert policy(3).pause(3, ModelFault(faults.SERVER_ERROR)) is None
+    assert policy(3).pause(3, ModelFault(errors.SERVER_ERROR)) is None
 
 
 def test_two_processes_do_not_come_back_at_the_same_moment() -> None:
     first, second = (
         RetryPolicy(attempts=3, backoff_seconds=1.0, longest_wait=20.0, random=Random(seed)) for seed in (1, 2)
     )
-    fault = ModelFault(faults.SERVER_ERROR)
+    fault = ModelFault(errors.SERVER_ERROR)
     assert first.pause(1, fault) != second.pause(1, fault)
 
 
 def test_an_endpoint_that_says_how_long_is_given_that_time() -> None:
-    pause = policy().pause(1, ModelFault(faults.RATE_LIMITED, retry_after=7.0))
+    pause = policy().pause(1, ModelFault(errors.RATE_LIMITED, retry_after=7.0))
     assert pause is not None
     assert 7.0 <= pause <= 7.1
-    assert policy().hold(ModelFault(faults.RATE_LIMITED, retry_after=7.0)) == 0.0
+    assert policy().hold(ModelFault(errors.RATE_LIMITED, retry_after=7.0)) == 0.0
 
 
 def test_nobody_waits_longer_than_the_setting_and_the_endpoint_is_left_alone_for_a_bounded_time() -> None:
-    day = ModelFault(faults.RATE_LIMITED, retry_after=86_400.0)
+    day = ModelFault(errors.RATE_LIMITED, retry_after=86_400.0)
     assert policy().pause(1, day) is None
     assert policy().hold(day) == LONGEST_HOLD
-    assert policy().hold(ModelFault(faults.RATE_LIMITED, retry_after=21.0)) == 21.0
+    assert policy().hold(ModelFault(errors.RATE_LIMITED, retry_after=21.0)) == 21.0
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ class Bench:
     def __init__(self, stores: Stores, executor: Executor | None = None) -> None:
         self.stores, self.services, self.graph = stores, StandInServices(), StandInGraph()
         self.sealer, self.active_seconds = Sealer(b"\x07" * 32), 900.0
-        self.delivery = Delivery(stores.outbox, self.services, stores.duties(), retry_seconds=0.01)
+        self.delivery = Delivery(stores.outbox, self.services, stores.named_leases(), retry_seconds=0.01)
         self.executor = executor
 
     def gate(self, lease: Lease, words: str = "", *, opens_run: bool = True) -> ReportingGate:

@@ -94,7 +94,7 @@ class Stores:
     async def accepted(self, message_id: str = "request-1", text: str = "hola", **changes: Any) -> StoredTurn:
         return await self.inbox.accept(incoming(message_id, text, **changes))
 
-    def duties(self, holder: str = "me") -> NamedLeases:
+    def named_leases(self, holder: str = "me") -> NamedLeases:
         return NamedLeases(self.database, self.clock, holder)
 
     def pass_time(self, seconds: float) -> None:
@@ -138,7 +138,7 @@ def runner_of(
         stores.inbox,
         stores.claims,
         serve,
-        stores.duties(holder),
+        stores.named_leases(holder),
         holder=holder,
         max_concurrent=max_concurrent,
         retry_seconds=retry_seconds,

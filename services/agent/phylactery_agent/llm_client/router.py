@@ -17,7 +17,7 @@ from phylactery_chassis.telemetry import semconv, telemetry
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import Clock, SystemClock
 
-from phylactery_agent.llm_client import errors as faults
+from phylactery_agent.llm_client import errors
 from phylactery_agent.llm_client.breaker import Breaker, Ticket
 from phylactery_agent.llm_client.client import EndpointClient, OnText
 from phylactery_agent.llm_client.config import Endpoint, ModelConfig
@@ -122,7 +122,7 @@ class Models:
         while True:
             ticket = place.breaker.admit()
             if ticket is None:
-                raise ModelFault(faults.CIRCUIT_OPEN)
+                raise ModelFault(errors.CIRCUIT_OPEN)
             made += 1
             try:
                 attempt = _Attempt(made, until - self._monotonic(), ticket, turn)
@@ -178,7 +178,7 @@ def _log_fault(endpoint: Endpoint, fault: ModelFault, question: Question) -> Non
         reason=fault.reason,
         status=fault.status,
         code=fault.code,
-        said=faults.said_of(fault, secret=endpoint.api_key, shown=shown),
+        said=errors.said_of(fault, secret=endpoint.api_key, shown=shown),
     )
 
 

@@ -23,7 +23,7 @@ _MAX_NOTE = 2**31 - 1
 
 
 def note_removed(connection: Connection) -> None:
-    """Record, in the transaction that removes something, that forget_removed must rewrite the file."""
+    """Record, in the transaction that removes something, that scrub_removed must rewrite the file."""
     if connection.dialect.name == "sqlite":
         _set_note(connection, _note(connection) % _MAX_NOTE + 1)
 
@@ -41,7 +41,7 @@ async def scrub_removed(database: Database) -> bool:
 
 
 async def forget_erased(database: Database) -> None:
-    """Remove all traces of an erased user from the files; see forget_removed. Raise Unavailable if it cannot."""
+    """Remove all traces of an erased user from the files; see scrub_removed. Raise Unavailable if it cannot."""
     if not await scrub_removed(database):
         raise Unavailable(
             "STORE_UNAVAILABLE",

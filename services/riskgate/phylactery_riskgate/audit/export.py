@@ -38,11 +38,10 @@ from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.keys.permits import encode
 from phylactery_riskgate.keys.ring import PublicKey
 from phylactery_riskgate.store import audit as log_rows
-from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store import audit_search
 from phylactery_riskgate.store.audit_search import find_checkpoint, newest_checkpoint
 
-ShownValues = Callable[[Connection, str, rows.StoredEntry], dict[str, Any]]
+ShownValues = Callable[[Connection, str, log_rows.StoredEntry], dict[str, Any]]
 """Function that returns the values of an entry that may be shown, each with its salt, by JSON Pointer."""
 
 
@@ -81,7 +80,8 @@ class Exporter:
         """
         with self.heads.all_opened() as files:
             found = {
-                name: self._signed(connection, name, files.get(name)) for name in names or rows.log_names(connection)
+                name: self._signed(connection, name, files.get(name))
+                for name in names or log_rows.log_names(connection)
             }
         if len(found) != 1:
             sizes = {name: log.size for name, log in found.items()}
@@ -119,8 +119,8 @@ class Exporter:
         return _Exported(frontier.size, (note,))
 
     def _log(self, connection: Connection, name: str, log: _Exported) -> Iterator[bytes]:
-        yield from log_lines(name, self.keys, (*rows.checkpoints(connection, name), *log.notes))
-        for entry in rows.entries(connection, name, log.cut):
+        yield from log_lines(name, self.keys, (*log_rows.checkpoints(connection, name), *log.notes))
+        for entry in log_rows.entries(connection, name, log.cut):
             if not entry.record:
                 yield emptied_line(entry.index, entry.leaf)
                 continue
@@ -171,10 +171,10 @@ def verify_export(path: Path, trusted: Trusted | None = None, kept: Sequence[str
         return Report((), f"the file cannot be read ({error.strerror})")
 
 
-def _head(connection: Connection, name: str) -> rows.Head:
-    head = rows.find_head(connection, name)
+def _head(connection: Connection, name: str) -> log_rows.Head:
+    head = log_rows.find_head(connection, name)
     if head is None:
-        raise ExportError(f"there is no log '{name}'; there are: {', '.join(rows.log_names(connection)) or 'none'}")
+        raise ExportError(f"there is no log '{name}'; there are: {', '.join(log_rows.log_names(connection)) or 'none'}")
     return head
 
 
@@ -203,7 +203,7 @@ def emptied_line(index: int, leaf: bytes) -> bytes:
     return b'{"type":"emptied","index":%d,"leaf_hash":"%s"}\n' % (index, leaf.hex().encode())
 
 
-def entry_line(entry: rows.StoredEntry, values: dict[str, Any]) -> bytes:
+def entry_line(entry: log_rows.StoredEntry, values: dict[str, Any]) -> bytes:
     """Return the line of an entry, with the record's own bytes last, so that they can be hashed unchanged."""
     record = entry.record if leaf_hash(entry.record) == entry.leaf else _of_another_leaf(entry.record)
     shown = b',"values":' + _line(values)[:-1] if values else b""

@@ -36,7 +36,6 @@ from phylactery_riskgate.audit.requests import (
 from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.privacy.erasure import Erasure
 from phylactery_riskgate.privacy.retention_store import is_emptied
-from phylactery_riskgate.store import audit as audit_tree
 from phylactery_riskgate.store import audit as log_rows
 from phylactery_riskgate.store import audit_search as rows
 from phylactery_riskgate.store.audit import Place
@@ -310,7 +309,7 @@ class AuditReader:
         while behind := await self._core.database.read(lambda connection: Tree(connection, log).behind()):
             tier, heads = behind
             try:
-                await self._core.database.write(partial(audit_tree.keep, log=log, tier=tier, heads=heads))
+                await self._core.database.write(partial(log_rows.keep, log=log, tier=tier, heads=heads))
             except IntegrityError:
                 return  # another process computes the same heads
 

@@ -16,7 +16,7 @@ from phylactery_riskgate.store.tables import audit_checkpoints, audit_entries, a
 GLOBAL_KINDS = frozenset(
     {"bundle_activated", "bundle_refused", "policies_changed", "key_changed", "heads_adopted", "frozen", "unfrozen"}
 )
-"""Kinds of RiskGate's own records (tenant NOBODYS) that every auditor sees: they concern all tenants."""
+"""Kinds of RiskGate's own records (SYSTEM_TENANT) that every auditor sees: they concern all tenants."""
 SYSTEM_TENANT = ""
 
 _BATCH = 250

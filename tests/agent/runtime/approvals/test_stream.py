@@ -37,7 +37,12 @@ class Watching:
 
         monkeypatch.setattr(stores.runs, "awaiting_approval", awaiting)
         watcher = ApprovalWatcher(
-            stores.runs, stores.inbox, services, lambda _key: self.woken.set(), stores.duties(), interval_seconds=OFTEN
+            stores.runs,
+            stores.inbox,
+            services,
+            lambda _key: self.woken.set(),
+            stores.named_leases(),
+            interval_seconds=OFTEN,
         )
         self._task = asyncio.create_task(watcher.run())
 

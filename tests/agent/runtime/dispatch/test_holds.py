@@ -229,9 +229,9 @@ async def test_what_was_being_claimed_here_when_its_thread_was_held_is_given_bac
     at_taking: list[Any] = []
     real = NamedLeases.take_patiently
 
-    async def take(duties: NamedLeases, name: str) -> None:
+    async def take(named_leases: NamedLeases, name: str) -> None:
         at_taking.extend(replicated.rows("agent_runs", "lease_owner, attempt"))
-        await real(duties, name)
+        await real(named_leases, name)
 
     monkeypatch.setattr(NamedLeases, "take_patiently", take)
     holding = asyncio.create_task(runner.hold([T1], by="erasures"))
@@ -253,7 +253,7 @@ async def test_what_was_found_for_a_thread_that_stops_being_served_at_that_momen
     await asyncio.wait_for(slow.claimed.wait(), ENDS_SECONDS)
     runner.wake(T1)
     await asyncio.sleep(0)  # its task begins, and waits for what is being looked for
-    assert await replicated.duties("another").take(hold_of(T1))
+    assert await replicated.named_leases("another").take(hold_of(T1))
     slow.before = lambda: runner.preempt(T1)
     slow.go.set()
     await asyncio.wait_for(runner.idle(), ENDS_SECONDS)

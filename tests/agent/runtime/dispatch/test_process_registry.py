@@ -119,16 +119,16 @@ async def test_only_what_the_dead_held_is_freed(stores: Stores) -> None:
         await stores.accepted(f"request-{thread}", thread_id=thread)
         await stores.claimed(thread, holder=holder)
     if stores.database.dialect == "postgresql":
-        assert await stores.duties("dead").take("approvals")
-        assert await stores.duties("alive").take("erasures")
+        assert await stores.named_leases("dead").take("approvals")
+        assert await stores.named_leases("alive").take("erasures")
     await asyncio.to_thread(free_leases, stores.database, ["dead", "long gone"])
     claim = await stores.claimed("t1", holder="next")
     assert claim.lease.fence == 2
     with pytest.raises(HeldError):
         await stores.claimed("t2", holder="next")
     if stores.database.dialect == "postgresql":
-        assert await stores.duties("next").take("approvals")
-        assert not await stores.duties("next").take("erasures")
+        assert await stores.named_leases("next").take("approvals")
+        assert not await stores.named_leases("next").take("erasures")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.support.agent.stores import BOUND, T1, Stores, call
 
 def watcher_of(stores: Stores, bench: Bench, wake: Callable[[str], None], interval_seconds: float) -> ApprovalWatcher:
     return ApprovalWatcher(
-        stores.runs, stores.inbox, bench.services, wake, stores.duties(), interval_seconds=interval_seconds
+        stores.runs, stores.inbox, bench.services, wake, stores.named_leases(), interval_seconds=interval_seconds
     )
 
 

@@ -28,7 +28,7 @@ _AT_ONCE = 8
 _LISTENERS = 64
 """Maximum number of users streamed at once; runs of other users are polled in every round."""
 _LONGEST_PAUSE_SECONDS = 60.0
-_DUTY = "approvals"
+_LEASE = "approvals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class ApprovalWatcher:
         inbox: InboxStore,
         services: Services,
         wake: Callable[[str], None],
-        duties: NamedLeases,
+        named_leases: NamedLeases,
         *,
         interval_seconds: float,
     ) -> None:
         self._runs, self._inbox, self._services, self._wake = runs, inbox, services, wake
-        self._duties = duties
+        self._named_leases = named_leases
         self._interval_seconds = interval_seconds
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._woken: dict[str, _Woken] = {}
@@ -74,7 +74,7 @@ class ApprovalWatcher:
                 await pause(self._news, self._interval_seconds)
                 self._news.clear()
                 try:
-                    if not self._duties.has(_DUTY) and not await self._duties.take(_DUTY):
+                    if not self._named_leases.has(_LEASE) and not await self._named_leases.take(_LEASE):
                         await self._listen(())
                         continue
                     suspended = await self._runs.awaiting_approval()
@@ -84,7 +84,7 @@ class ApprovalWatcher:
                     _log.warning("approval polling failed", error=type(error).__name__)
         finally:
             await self._listen(())
-            await self._duties.drop(_DUTY)
+            await self._named_leases.drop(_LEASE)
 
     async def _ask_about(self, suspended: Sequence[StoredRun]) -> int:
         waiting = {run.run_id for run in suspended}

@@ -36,7 +36,7 @@ from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
 from phylactery_agent.runtime.runs.store import run_of
 from phylactery_agent.runtime.storage.events import append_event
 from phylactery_agent.runtime.storage.records import Claim, Lease, StoredRun, StoredTurn
-from phylactery_agent.runtime.storage.schema import DUTIES, INBOX, IS_ACTIVE, RUNS, THREADS
+from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, NAMED_LEASES, RUNS, THREADS
 
 _BUSY_SECONDS = 0.05
 """Pause, in seconds, before retrying a row locked by another process: a transaction takes less."""
@@ -321,7 +321,7 @@ def _head_of(connection: Connection, thread_key: str) -> Record | None:
 
 def _any_head(now: sa.ColumnElement[int], but: Collection[str]) -> sa.Select[Any]:
     """Return the query for one turn to claim, the oldest of its thread, which it locks."""
-    older, theirs, held = INBOX.alias(), RUNS.alias(), DUTIES.alias()
+    older, theirs, held = INBOX.alias(), RUNS.alias(), NAMED_LEASES.alias()
     first = sa.select(sa.func.min(older.c.position)).where(
         older.c.thread_key == INBOX.c.thread_key, older.c.state == "waiting"
     )

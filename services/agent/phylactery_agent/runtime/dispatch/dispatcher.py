@@ -44,7 +44,7 @@ class Dispatcher:
         inbox: InboxStore,
         claims: ClaimStore,
         serve: ServeTurn,
-        duties: NamedLeases,
+        named_leases: NamedLeases,
         *,
         holder: str,
         max_concurrent: int,
@@ -64,7 +64,7 @@ class Dispatcher:
         """Called with a message about to be accepted whose thread could be served at once."""
         self.on_unclaimed: Callable[[str], None] = lambda _turn_id: None
         """Called with the turn of such a message if it was not accepted, or could not be claimed in the same commit."""
-        self._inbox, self._claims, self._serve, self._duties = inbox, claims, serve, duties
+        self._inbox, self._claims, self._serve, self._named_leases = inbox, claims, serve, named_leases
         self._holder, self._retry_seconds = holder, retry_seconds
         self._slots = asyncio.Semaphore(max_concurrent)
         self._working: dict[str, asyncio.Task[None]] = {}
@@ -199,7 +199,7 @@ class Dispatcher:
             if not holders:
                 self._held.pop(key, None)
                 free.append(key)
-        await self._duties.drop(*map(hold_of, free))
+        await self._named_leases.drop(*map(hold_of, free))
 
     def preempt(self, thread_key: str) -> None:
         """Stop serving a thread that another process holds; a turn in progress resumes later."""
@@ -221,7 +221,7 @@ class Dispatcher:
         await self._found.wait()  # claims found meanwhile are given back by then
         if self.shared:
             for key in thread_keys:
-                await self._duties.take_patiently(hold_of(key))
+                await self._named_leases.take_patiently(hold_of(key))
                 self.on_hold(key)
             await self._claims.settle(thread_keys)
             while await self._claims.served(thread_keys, self._holder):  # noqa: ASYNC110 - only the database knows

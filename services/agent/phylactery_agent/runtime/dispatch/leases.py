@@ -19,7 +19,7 @@ from sqlalchemy.ext.compiler import compiles
 from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.storage.records import Lease
-from phylactery_agent.runtime.storage.schema import DUTIES, RUNS
+from phylactery_agent.runtime.storage.schema import NAMED_LEASES, RUNS
 
 LEASE_SECONDS = 30.0
 HEARTBEATS = 3
@@ -63,7 +63,9 @@ _AUTHORITY = Query(
     .with_for_update()
 )
 _CANCELLED = Query(sa.select(RUNS.c.cancel_us).where(RUNS.c.run_id == sa.bindparam("of_run")))
-_KEPT_BY_ANOTHER = sa.select(DUTIES.c.name).where(DUTIES.c.name == sa.bindparam("hold"), DUTIES.c.until_us > LEASE_NOW)
+_KEPT_BY_ANOTHER = sa.select(NAMED_LEASES.c.name).where(
+    NAMED_LEASES.c.name == sa.bindparam("hold"), NAMED_LEASES.c.until_us > LEASE_NOW
+)
 _HELD = Query(_KEPT_BY_ANOTHER)
 _SERVED_US = sa.bindparam("served_us", type_=sa.BigInteger)
 _RENEW = Update(
@@ -97,7 +99,7 @@ def shared(connection: Connection) -> bool:
 
 
 def hold_of(thread_key: str) -> str:
-    """Return the name of the duty under which one process prevents all others from serving a thread."""
+    """Return the name of the lease under which one process prevents all others from serving a thread."""
     return f"hold:{thread_key}"
 
 
@@ -170,7 +172,7 @@ class Leases:
 
 
 def free_leases(database: Database, holders: Collection[str]) -> None:
-    """Free all runs and duties of holders known to be dead, so that other processes can resume them at once.
+    """Free all runs and named leases of holders known to be dead, so that other processes can resume them at once.
 
     Raise Unavailable STORE_UNAVAILABLE.
     """
@@ -178,7 +180,7 @@ def free_leases(database: Database, holders: Collection[str]) -> None:
     def work(connection: Connection) -> None:
         runs = sa.update(RUNS).where(RUNS.c.lease_owner.in_(holders), RUNS.c.status == RunStatus.RUNNING)
         connection.execute(runs.values(lease_owner="", lease_until_us=0))
-        connection.execute(sa.delete(DUTIES).where(DUTIES.c.holder.in_(holders)))
+        connection.execute(sa.delete(NAMED_LEASES).where(NAMED_LEASES.c.holder.in_(holders)))
 
     if holders:
         database.write_sync(work)

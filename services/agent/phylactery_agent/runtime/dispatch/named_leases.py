@@ -1,6 +1,6 @@
-"""Cluster-wide singleton jobs ("duties"), each under a named lease.
+"""Cluster-wide singleton jobs , each under a named lease.
 
-Over SQLite a single process owns the folder, so every duty belongs to it.
+Over SQLite a single process owns the folder, so every lease belongs to it.
 """
 
 from __future__ import annotations
@@ -21,49 +21,51 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.dispatch.leases import HEARTBEATS, LEASE_NOW, LEASE_SECONDS, lease_now, lease_until
-from phylactery_agent.runtime.storage.schema import DUTIES
+from phylactery_agent.runtime.storage.schema import NAMED_LEASES
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 0.5
 
-_new = insert(DUTIES).values(
+_new = insert(NAMED_LEASES).values(
     name=sa.bindparam("the_name"),
     holder=sa.bindparam("the_holder"),
     until_us=LEASE_NOW + sa.bindparam("lease_for_us", type_=sa.BigInteger),
 )
 _TAKE = Change(
     _new.on_conflict_do_update(
-        index_elements=[DUTIES.c.name],
+        index_elements=[NAMED_LEASES.c.name],
         set_={"holder": _new.excluded.holder, "until_us": _new.excluded.until_us},
-        where=sa.or_(DUTIES.c.holder == _new.excluded.holder, DUTIES.c.until_us <= LEASE_NOW),
-    ).returning(DUTIES.c.name)
+        where=sa.or_(NAMED_LEASES.c.holder == _new.excluded.holder, NAMED_LEASES.c.until_us <= LEASE_NOW),
+    ).returning(NAMED_LEASES.c.name)
 )
 _DROP = Update(
-    sa.delete(DUTIES).where(DUTIES.c.name == sa.bindparam("the_name"), DUTIES.c.holder == sa.bindparam("the_holder"))
+    sa.delete(NAMED_LEASES).where(
+        NAMED_LEASES.c.name == sa.bindparam("the_name"), NAMED_LEASES.c.holder == sa.bindparam("the_holder")
+    )
 )
 
-_log = get_logger("duties")
+_log = get_logger("named_leases")
 
 
 class LeaseTakenError(Exception):
-    """Another process holds the duty at this moment."""
+    """Another process holds the lease at this moment."""
 
 
 class NamedLeases:
-    """The duties of one process: acquisition, renewal and release."""
+    """The named leases of one process: acquisition, renewal and release."""
 
     def __init__(self, database: Database, clock: Clock, holder: str, *, seconds: float = LEASE_SECONDS) -> None:
-        """Take the process's name and the lease time; a dead process's duty is free after that many seconds."""
+        """Take the process's name and the lease time; a dead process's lease is free after that many seconds."""
         self._database, self._clock, self._holder, self._seconds = database, clock, holder, seconds
         self.alone = database.dialect == "sqlite"
         """Whether no other process can serve the database."""
         self._until: dict[str, float] = {}
 
     def has(self, name: str) -> bool:
-        """Return True if this process certainly holds the duty, judged by local state alone."""
+        """Return True if this process certainly holds the lease, judged by local state alone."""
         return self.alone or self._until.get(name, 0.0) > time.monotonic()
 
     async def take(self, name: str) -> bool:
-        """Acquire or renew a duty; return False if another process holds it. Raise Unavailable."""
+        """Acquire or renew a lease; return False if another process holds it. Raise Unavailable."""
         if self.alone:
             return True
         until = time.monotonic() + self._seconds  # before the query: the lease in the database ends later than this
@@ -80,14 +82,14 @@ class NamedLeases:
         return True
 
     async def take_patiently(self, name: str) -> None:
-        """Acquire a duty as soon as no other process holds it. Raise Unavailable."""
+        """Acquire a lease as soon as no other process holds it. Raise Unavailable."""
         pause = _FIRST_PAUSE_SECONDS
         while not await self.take(name):
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     async def drop(self, *names: str) -> None:
-        """Release duties; if the database is unavailable their leases run out."""
+        """Release leases; if the database is unavailable they run out."""
         mine = [name for name in names if self._until.pop(name, None) is not None]
         if not mine:
             return
@@ -101,7 +103,7 @@ class NamedLeases:
 
     @asynccontextmanager
     async def doing(self, name: str, *, patient: bool = True) -> AsyncIterator[None]:
-        """Hold the duty for the block: wait for it, or raise DutyTakenError if not patient."""
+        """Hold the lease for the block: wait for it, or raise LeaseTakenError if not patient."""
         if patient:
             await self.take_patiently(name)
         elif not await self.take(name):
@@ -112,7 +114,7 @@ class NamedLeases:
             await self.drop(name)
 
     async def run(self) -> None:
-        """Renew this process's duties and remove those that dead processes left, until cancelled."""
+        """Renew this process's leases and remove those that dead processes left, until cancelled."""
         while not self.alone:
             await asyncio.sleep(self._seconds / HEARTBEATS)
             try:
@@ -127,14 +129,14 @@ class NamedLeases:
         def work(connection: Connection) -> set[str]:
             now = clock.now_us()
             kept = (
-                sa.update(DUTIES)
-                .where(DUTIES.c.name.in_(wanted), DUTIES.c.holder == self._holder)
+                sa.update(NAMED_LEASES)
+                .where(NAMED_LEASES.c.name.in_(wanted), NAMED_LEASES.c.holder == self._holder)
                 .values(until_us=lease_until(connection, now, seconds))
-                .returning(DUTIES.c.name)
+                .returning(NAMED_LEASES.c.name)
             )
             names = set(connection.scalars(kept))
             old = lease_now(connection, now) - round(HEARTBEATS * seconds * MICROSECONDS)
-            connection.execute(sa.delete(DUTIES).where(DUTIES.c.until_us < old))
+            connection.execute(sa.delete(NAMED_LEASES).where(NAMED_LEASES.c.until_us < old))
             return names
 
         kept = await self._database.write_beside(work)

@@ -23,9 +23,11 @@ _NEWS, _WORK, _HOLD = "news", "work", "hold"
 class Replicas:
     """The connection of one agent to the others. Over SQLite there are none, and it does nothing."""
 
-    def __init__(self, url: str, holder: str, *, runner: Dispatcher, news: ThreadNotifier, duties: NamedLeases) -> None:
+    def __init__(
+        self, url: str, holder: str, *, runner: Dispatcher, news: ThreadNotifier, named_leases: NamedLeases
+    ) -> None:
         """Take the database's URL and the parts of this agent that react to notifications."""
-        self._runner, self._news, self._duties = runner, news, duties
+        self._runner, self._news, self._named_leases = runner, news, named_leases
         self._notices = None
         self._tasks: list[asyncio.Task[None]] = []
         if runner.shared:
@@ -39,7 +41,7 @@ class Replicas:
         """Start listening and polling."""
         if self._notices is not None:
             self._notices.start()
-            self._tasks = [asyncio.create_task(self._duties.run()), asyncio.create_task(self._look_again())]
+            self._tasks = [asyncio.create_task(self._named_leases.run()), asyncio.create_task(self._look_again())]
 
     async def stop(self) -> None:
         """Send the outstanding notifications and stop."""

@@ -29,13 +29,13 @@ class Delivery:
         self,
         store: OutboxStore,
         services: Services,
-        duties: NamedLeases,
+        named_leases: NamedLeases,
         *,
         retry_seconds: float,
         look_seconds: float | None = None,
     ) -> None:
         """look_seconds is how often to look for what another process left; None where there is no other."""
-        self._store, self._services, self._duties = store, services, duties
+        self._store, self._services, self._named_leases = store, services, named_leases
         self._retry_seconds, self._look_seconds = retry_seconds, look_seconds
         self._lanes: WeakValueDictionary[tuple[OutboxKind, str], asyncio.Lock] = WeakValueDictionary()
         self._news = asyncio.Event()
@@ -48,15 +48,15 @@ class Delivery:
         """Deliver all that waits for one thread and destination, in order; of one run where it is named.
 
         Raise GateUnavailableError or MemoryUnavailableError; what was delivered until then stay delivered. Where
-        another process delivers it waits for that one, or raises DutyTakenError where it is not patient.
+        another process delivers it waits for that one, or raises LeaseTakenError if not patient.
         """
         lane = self._lanes.setdefault((kind, thread_key), asyncio.Lock())
         async with lane:
             parcels = await self._store.waiting(kind, thread_key, run_id)
             if not parcels:
                 return
-            async with self._duties.doing(_duty(kind, thread_key), patient=patient):
-                if not self._duties.alone:  # whoever was at it meanwhile delivered some
+            async with self._named_leases.doing(_lease_name(kind, thread_key), patient=patient):
+                if not self._named_leases.alone:  # whoever was at it meanwhile delivered some
                     parcels = await self._store.waiting(kind, thread_key, run_id)
                 while parcels:
                     for parcel in parcels:
@@ -76,7 +76,7 @@ class Delivery:
         """Wait until nothing of a thread is on its way; what was taken from the outbox before may still be."""
         for kind in get_args(OutboxKind):
             lane = self._lanes.setdefault((kind, thread_key), asyncio.Lock())
-            async with lane, self._duties.doing(_duty(kind, thread_key)):
+            async with lane, self._named_leases.doing(_lease_name(kind, thread_key)):
                 continue
 
     async def flush_all(self) -> bool:
@@ -166,6 +166,6 @@ class Delivery:
         )
 
 
-def _duty(kind: OutboxKind, thread_key: str) -> str:
-    """Return the name of the duty to deliver one lane."""
+def _lease_name(kind: OutboxKind, thread_key: str) -> str:
+    """Return the name of the lease to deliver one lane."""
     return f"outbox:{kind}:{thread_key}"

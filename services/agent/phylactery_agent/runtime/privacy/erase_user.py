@@ -40,7 +40,7 @@ from phylactery_agent.runtime.privacy.erasure_store import (
 from phylactery_agent.runtime.storage.records import Owner
 
 _REASON: Final = "the user was erased"
-_DUTY: Final = "erasures"
+_LEASE: Final = "erasures"
 _NEW_THREADS: Final = 100
 """Maximum number of restarts of an erasure because its user opened another thread meanwhile."""
 
@@ -66,7 +66,7 @@ class PrivacyDeps:
     kept_files: Callable[[], Sequence[tuple[str, str]]]
     """Returns the tenants and users that have such versions."""
     retry_seconds: float
-    duties: NamedLeases
+    named_leases: NamedLeases
     look_seconds: float | None = None
     """Interval, in seconds, of the search for erasures another process left unfinished; None if there is no other."""
 
@@ -91,7 +91,7 @@ class Privacy:
         user = whom(caller, subject)
         owner = Owner(user.tenant, user.subject)
         key = request_hash(owner.tenant, owner.user_id, request_id)
-        async with self._at_once, self._t.duties.doing(_DUTY):
+        async with self._at_once, self._t.named_leases.doing(_LEASE):
             erasure = await self._t.store.find(key)
             if erasure is None:
                 intent = await self._written_down(owner, key, by_operator=user.subject != caller.subject)
@@ -150,7 +150,7 @@ class Privacy:
             if not self._forgotten:
                 await self._forget()
             return True
-        async with self._at_once, self._t.duties.doing(_DUTY):
+        async with self._at_once, self._t.named_leases.doing(_LEASE):
             missing = await self._missing()
             users = await self._users() if missing else ()
             by_hash = {subject_hash(self._t.log.salt, user.tenant, user.user_id): user for user in users}
@@ -209,7 +209,7 @@ class Privacy:
         try:
             for _ in range(_NEW_THREADS):
                 held |= await self._t.store.threads(owner)
-                fresh |= await self._t.runner.hold(held, by=_DUTY, keep=keep_held)
+                fresh |= await self._t.runner.hold(held, by=_LEASE, keep=keep_held)
                 removed = await self._attempt(owner, intent, held)
                 if removed is not None:
                     break
@@ -268,7 +268,7 @@ class Privacy:
 
     async def _release(self, held: Collection[str]) -> None:
         """Serve the threads again; if the user was erased there is nothing to serve."""
-        await self._t.runner.release(held, by=_DUTY)
+        await self._t.runner.release(held, by=_LEASE)
         for key in await self._t.inbox.threads_with_work():
             if key in held:
                 self._t.runner.wake(key)

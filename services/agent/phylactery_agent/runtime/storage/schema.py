@@ -261,7 +261,7 @@ ERASURES = sa.Table(
 )
 sa.Index("agent_erasures_by_request", ERASURES.c.request_hash)
 
-DUTIES = sa.Table(
+NAMED_LEASES = sa.Table(
     "agent_duties",
     METADATA,
     sa.Column("name", _NAME, primary_key=True),
