@@ -1,7 +1,8 @@
 """Offline verification of receipts, which an executor performs before it runs a call.
 
 A receipt is a JWS (RFC 7515 compact, alg Ed25519 of RFC 9864) whose header is one fixed byte string per key. It does
-not expire: it names one execution, which may present it again after a crash.
+not expire: it names one execution, which may present it again after a crash. What follows of JWS is also in
+phylactery_chassis.auth, which an executor cannot be asked to install: it brings a server and a database.
 """
 
 from __future__ import annotations

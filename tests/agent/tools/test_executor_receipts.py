@@ -20,7 +20,6 @@ from phylactery_agent.tools.executor import (
     Executor,
     ReceiptRefusedError,
     ToolSettings,
-    expected_header,
 )
 from phylactery_agent.tools.registry import ToolRegistrationError
 from phylactery_chassis.auth.signatures import SMALL_ORDER
@@ -101,12 +100,6 @@ async def refusal(executor: Executor, receipt: str, **how: Any) -> str:
 async def test_a_genuine_receipt_runs_exactly_the_bound_arguments(executor: Executor) -> None:
     assert await run(executor, SIGNER.sign(CLAIMS)) == "counted one"
     assert counter.counted == ["one"]
-
-
-def test_the_expected_header_is_the_one_riskgate_writes() -> None:
-    from phylactery_riskgate.keys.permits import TokenType, header
-
-    assert expected_header(SIGNER.kid) == header(SIGNER.kid, TokenType.RECEIPT) == compact(SIGNER.header())
 
 
 @pytest.mark.parametrize("claim", sorted(CLAIMS))

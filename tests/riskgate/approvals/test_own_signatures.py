@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from phylactery_chassis.auth.jws import TokenError, TokenType, verify
 from phylactery_riskgate.keys import live as live_keys
 from phylactery_riskgate.keys import rotation
 from phylactery_riskgate.keys.live import LiveKeys
-from phylactery_riskgate.keys.permits import TokenError, TokenType, verify
 from phylactery_riskgate.keys.ring import KeyRing
 
 NOW = 1_790_000_000_000_000

@@ -8,6 +8,7 @@ import json
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2, explain_pb2
+from phylactery_chassis.auth.jws import decode
 from phylactery_riskgate.audit import log as audit
 from phylactery_riskgate.audit.commitments import ARGS_HASH, KeyedHashes
 from phylactery_riskgate.audit.export import Exporter
@@ -16,7 +17,6 @@ from phylactery_riskgate.audit.verify import check_lines
 from phylactery_riskgate.cli.audit.commands import _shown
 from phylactery_riskgate.decisions import evaluate
 from phylactery_riskgate.domain.model import Verdict
-from phylactery_riskgate.keys.permits import decode
 from phylactery_riskgate.store.tables import METADATA
 
 CODE = '{"text":"4711"}'

@@ -9,8 +9,8 @@ import threading
 
 import grpc
 from phylactery.riskgate.v1 import types_pb2
+from phylactery_chassis.auth.jws import TokenType, verify
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
-from phylactery_riskgate.keys.permits import TokenType, verify
 
 READ = '{"path":"a.txt"}'
 

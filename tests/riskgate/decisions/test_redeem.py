@@ -6,7 +6,7 @@ import asyncio
 
 import grpc
 import pytest
-from phylactery_riskgate.keys.permits import TokenType, sign, verify
+from phylactery_chassis.auth.jws import TokenType, sign, verify
 
 READ = ("read_file", '{"path":"a.txt"}')
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from phylactery_chassis.auth.jws import TokenError, TokenType, encode, public_jwk, sign, thumbprint, verify
 from phylactery_chassis.rpc.server import StartError
 from phylactery_riskgate.app import build
-from phylactery_riskgate.keys.permits import TokenError, TokenType, encode, public_jwk, sign, thumbprint, verify
 from phylactery_riskgate.keys.ring import KeysError, KeyState, load_keys, read_signing
 from phylactery_riskgate.settings import RiskGateSettings
 

@@ -10,11 +10,11 @@ import pytest
 from joserfc import jws
 from joserfc.jwk import KeySet
 from phylactery.riskgate.v1 import key_pb2
+from phylactery_chassis.auth.jws import TokenError, TokenType
 from phylactery_riskgate.audit.export import export_log, verify_export
 from phylactery_riskgate.cli import app
 from phylactery_riskgate.keys import rotation
 from phylactery_riskgate.keys.live import LiveKeys
-from phylactery_riskgate.keys.permits import TokenError, TokenType
 from phylactery_riskgate.keys.ring import KeysError, KeyState, load_keys, read_signing
 from phylactery_riskgate.settings import RiskGateSettings
 from typer.testing import CliRunner

@@ -6,8 +6,8 @@ import json
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_riskgate.keys import permits
-from phylactery_riskgate.keys.permits import TokenError, TokenType, sign, thumbprint, verify
+from phylactery_chassis.auth import jws
+from phylactery_chassis.auth.jws import TokenError, TokenType, sign, thumbprint, verify
 
 ORDER = 2**252 + 27742317777372353535851937790883648493
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -17,10 +17,10 @@ KID = thumbprint(RAW)
 
 def test_a_token_with_a_shifted_signature_is_refused():
     head, body, signature = sign({"iat": 1}, TokenType.RECEIPT, KID, KEY).split(".")
-    raw = permits.decode(signature)
+    raw = jws.decode(signature)
     shifted = raw[:32] + (int.from_bytes(raw[32:], "little") + ORDER).to_bytes(32, "little")
     with pytest.raises(TokenError):
-        verify(f"{head}.{body}.{permits.encode(shifted)}", TokenType.RECEIPT, {KID: RAW})
+        verify(f"{head}.{body}.{jws.encode(shifted)}", TokenType.RECEIPT, {KID: RAW})
 
 
 async def test_at_redeem_a_receipt_a_truncated_or_a_padded_permit_is_no_permit_and_the_real_one_still_works(
@@ -32,7 +32,7 @@ async def test_at_redeem_a_receipt_a_truncated_or_a_padded_permit_is_no_permit_a
     as_receipt = sign(claims, TokenType.RECEIPT, gate.keys.kid, gate.keys.signer)
     head, body, signature = permit.split(".")
     twice = json.dumps(claims)[:-1] + ', "sub": "eve"}'
-    doubled = f"{head}.{permits.encode(twice.encode())}"
+    doubled = f"{head}.{jws.encode(twice.encode())}"
     attacks = [
         as_receipt,
         permit[:-1],
@@ -42,11 +42,12 @@ async def test_at_redeem_a_receipt_a_truncated_or_a_padded_permit_is_no_permit_a
         f"{head}..{signature}",
         f".{body}.{signature}",
         f"{permit}.{signature}",
-        f"{doubled}.{permits.encode(gate.keys.signer.sign(doubled.encode()))}",
+        f"{doubled}.{jws.encode(gate.keys.signer.sign(doubled.encode()))}",
     ]
     for attack in attacks:
         refusal = await refused(ana.redeem(attack))
-        assert refusal.reason == "PERMIT_INVALID", attack
+        factor = "claims" if attack is attacks[-1] else "signature"
+        assert (refusal.reason, refusal.metadata["factor"]) == ("PERMIT_INVALID", factor), attack
     redeemed = await ana.redeem(permit)
     assert (await refused(ana.redeem(redeemed.receipt))).reason == "PERMIT_INVALID"
     assert (await refused(ana.redeem(permit, execution="execution-2"))).reason == "ALREADY_REDEEMED"

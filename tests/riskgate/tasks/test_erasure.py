@@ -10,9 +10,9 @@ import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2
 from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.auth.jws import decode
 from phylactery_chassis.errors import NotFound
 from phylactery_riskgate.audit.sealing import commitment
-from phylactery_riskgate.keys.permits import decode
 
 ANA = Principal("ana", "acme", frozenset({"caller"}))
 

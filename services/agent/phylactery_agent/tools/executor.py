@@ -37,7 +37,6 @@ from phylactery_agent.tools.receipts import (
     ReceiptKeys,
     ReceiptRefusedError,
     canonical_arguments,
-    expected_header,
     verify_receipt,
 )
 from phylactery_agent.tools.registry import (
@@ -60,7 +59,6 @@ __all__ = [
     "ReceiptKeys",
     "ReceiptRefusedError",
     "ToolSettings",
-    "expected_header",
     "verify_receipt",
 ]
 

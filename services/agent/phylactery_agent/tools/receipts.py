@@ -5,8 +5,6 @@ A receipt is verified offline: its signature, its header byte for byte, and ever
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
 from collections.abc import Mapping
@@ -14,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import rfc8785
-from phylactery_chassis.auth.signatures import is_safe_key, verify_signature
+from phylactery_chassis.auth.jws import TokenError, TokenType, claimed_kid, decode, verify
+from phylactery_chassis.auth.signatures import is_safe_key
 
 from phylactery_agent.ports import BoundCall
 
 AUDIENCE: Final = "executor"
-RECEIPT_TYPE: Final = "phylactery-receipt+jwt"
-_PARTS: Final = 3
 
 
 class ReceiptRefusedError(Exception):
@@ -65,17 +62,12 @@ async def verify_receipt(receipt: str, bound: BoundCall, execution: Execution, k
     Raises:
         ReceiptRefusedError: Verification failed; the error holds the factor that failed.
     """
-    parts = receipt.split(".")
-    if len(parts) != _PARTS:
-        raise ReceiptRefusedError("format")
-    header, payload, signature = parts
-    kid = _kid_of(header)
-    key = await _key(kid, keys)
-    if header != expected_header(kid):
-        raise ReceiptRefusedError("header")
-    if not payload.isascii() or not verify_signature(key, f"{header}.{payload}".encode(), _decode(signature)):
-        raise ReceiptRefusedError("signature")
-    claims = _json_object(payload)
+    try:
+        kid = claimed_kid(receipt)
+        key = await _key(kid, keys)
+        claims = verify(receipt, TokenType.RECEIPT, {kid: key}).values
+    except TokenError as error:
+        raise ReceiptRefusedError(error.factor) from None
     expected = {
         "iss": await keys.issuer(),
         "aud": AUDIENCE,
@@ -92,12 +84,6 @@ async def verify_receipt(receipt: str, bound: BoundCall, execution: Execution, k
     for name, value in expected.items():
         if claims.get(name) != value:
             raise ReceiptRefusedError(name)
-
-
-def expected_header(kid: str) -> str:
-    """Return the only valid header segment for a receipt of this key: RFC 8785 JSON, base64url without padding."""
-    header = {"alg": "Ed25519", "kid": kid, "typ": RECEIPT_TYPE}
-    return base64.urlsafe_b64encode(rfc8785.dumps(header)).rstrip(b"=").decode()
 
 
 def canonical_arguments(bound: BoundCall) -> dict[str, Any]:
@@ -119,39 +105,11 @@ def canonical_arguments(bound: BoundCall) -> dict[str, Any]:
     return arguments
 
 
-def _kid_of(header: str) -> str:
-    kid = _json_object(header).get("kid")
-    if not isinstance(kid, str) or not kid:
-        raise ReceiptRefusedError("kid")
-    return kid
-
-
 async def _key(kid: str, keys: ReceiptKeys) -> bytes:
     jwk = (await keys.public_keys()).get(kid) or (await keys.public_keys(fresh=True)).get(kid)
     if jwk is None or jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519":
         raise ReceiptRefusedError("kid")
-    key = _decode(jwk.get("x", ""))
+    key = decode(jwk.get("x", ""))
     if not is_safe_key(key):
         raise ReceiptRefusedError("kid")
     return key
-
-
-def _json_object(segment: str) -> dict[str, Any]:
-    try:
-        value = json.loads(_decode(segment))
-    except (ValueError, RecursionError):
-        raise ReceiptRefusedError("format") from None
-    if not isinstance(value, dict):
-        raise ReceiptRefusedError("format")
-    return value
-
-
-def _decode(segment: str) -> bytes:
-    """Decode base64url strictly: no padding, no other alphabet, no unused bits, so each value has one encoding."""
-    try:
-        raw = base64.b64decode(segment + "=" * (-len(segment) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        raise ReceiptRefusedError("format") from None
-    if base64.urlsafe_b64encode(raw).rstrip(b"=").decode() != segment:
-        raise ReceiptRefusedError("format")
-    return raw

@@ -1,1 +1,1 @@
-"""Caller identity, tokens and Ed25519 signature checks."""
+"""Caller identity, bearer tokens, and signed permits and receipts."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from phylactery_chassis.auth.jws import SKEW_SECONDS
 from phylactery_chassis.errors import DomainError, FailedPrecondition, ResourceExhausted
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.ids import new_id
@@ -12,7 +13,6 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.approvals.model import Approval, ApprovalState
 from phylactery_riskgate.domain.bundle.bundle import Bundle
 from phylactery_riskgate.domain.model import BoundCall, Verdict
-from phylactery_riskgate.keys.permits import SKEW_SECONDS
 from phylactery_riskgate.store import approvals as rows
 
 HOUR_SECONDS = 3_600

@@ -18,6 +18,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.auth.jws import encode
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.checkpoint import Checkpoint, NoteError, Verifier, sign_note, signed_by
@@ -35,7 +36,6 @@ from phylactery_riskgate.audit.merkle import leaf_hash
 from phylactery_riskgate.audit.requests import ExportInput, FilterInput
 from phylactery_riskgate.audit.verify import FORMAT, Report, Trusted, check_lines, index_text, unique_names
 from phylactery_riskgate.decisions.context import DecisionContext
-from phylactery_riskgate.keys.permits import encode
 from phylactery_riskgate.keys.ring import PublicKey
 from phylactery_riskgate.store import audit as log_rows
 from phylactery_riskgate.store import audit_search

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.auth.jws import decode, encode
 from phylactery_chassis.db.unit import unit_of
 from phylactery_chassis.errors import DataLoss, DomainError
 from phylactery_chassis.telemetry.logs import get_logger
@@ -36,7 +37,6 @@ from phylactery_riskgate.audit.heads import (
 from phylactery_riskgate.audit.merkle import Frontier, leaf_hash
 from phylactery_riskgate.audit.sealing import Vault, commitment, committed
 from phylactery_riskgate.domain.canonical import canonical_bytes
-from phylactery_riskgate.keys.permits import decode, encode
 from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store.audit_append import PendingEntries
 from phylactery_riskgate.store.audit_search import find_entry

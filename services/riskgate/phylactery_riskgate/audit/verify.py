@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import rfc8785
+from phylactery_chassis.auth.jws import TokenError, decode
 
 from phylactery_riskgate.audit.checkpoint import Checkpoint, NoteError, UnknownKeyError, Verifier, open_note, signed_by
 from phylactery_riskgate.audit.commitments import ARGS_HASH, ARGUMENTS, bound_arguments, hash_of
 from phylactery_riskgate.audit.log import Kind
 from phylactery_riskgate.audit.merkle import Frontier, leaf_hash
 from phylactery_riskgate.audit.sealing import commitment
-from phylactery_riskgate.keys.permits import TokenError, decode
 from phylactery_riskgate.keys.ring import KeyState, PublicKey
 
 FORMAT = 1
@@ -399,7 +399,7 @@ def _check_values(values: Any, record: dict[str, Any], index: int) -> None:
     for path, shown in given.items():
         try:
             fits = known.get(path) == commitment(decode(shown["salt"]), shown["value"])
-        except (TokenError, TypeError, KeyError, ValueError, rfc8785.CanonicalizationError, RecursionError):
+        except (TypeError, KeyError, ValueError, rfc8785.CanonicalizationError, RecursionError):
             fits = False
         if not fits:
             raise _Fault(f"entry {index} was altered: its value at {path!r} does not fit its commitment", index)

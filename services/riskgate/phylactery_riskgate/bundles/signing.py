@@ -16,10 +16,10 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+from phylactery_chassis.auth.jws import decode, encode, public_jwk, thumbprint
 
 from phylactery_riskgate.audit.checkpoint import NoteError, UnknownKeyError, Verifier, open_note, sign_note
 from phylactery_riskgate.domain.bundle.files import SIGNATURE_FILE, BundleFiles
-from phylactery_riskgate.keys.permits import TokenError, decode, encode, public_jwk, thumbprint
 
 SIGNER_NAME = "riskgate-policy"
 """The name in every bundle's signature line; keys are distinguished by their key id."""
@@ -101,7 +101,7 @@ def load_policy_keys(path: Path | None) -> PolicyKeys:
         found = list(_public_keys(text))
     except OSError as error:
         raise PolicyKeyError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, AttributeError, NoteError, TokenError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         found = []
     if not found:
         raise PolicyKeyError(f"{path}: holds no Ed25519 public key as JWK, JWK set, PEM or vkey")
@@ -118,7 +118,7 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
         if data.lstrip().startswith(b"{"):
             return Ed25519PrivateKey.from_private_bytes(decode(json.loads(data)["d"]))
         key = load_pem_private_key(data, None)
-    except (ValueError, KeyError, TypeError, TokenError):
+    except (ValueError, KeyError, TypeError):
         key = None
     if not isinstance(key, Ed25519PrivateKey):
         raise PolicyKeyError(f"{path}: holds no Ed25519 private key as JWK or PEM without a passphrase")

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc, types_pb2
+from phylactery_chassis.auth.jws import decode
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError
 from sqlalchemy.engine import Connection
@@ -34,7 +35,6 @@ from phylactery_riskgate.domain.bundle.bundle import Bundle
 from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.bundle.files import SIGNATURE_FILE
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
-from phylactery_riskgate.keys.permits import decode
 from phylactery_riskgate.keys.ring import KeysError, load_keys
 from phylactery_riskgate.store.decisions import tenants_with_decisions
 

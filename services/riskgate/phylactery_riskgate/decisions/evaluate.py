@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.auth.jws import SKEW_SECONDS, TokenType
 from phylactery_chassis.db.jobs import Work
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.crashpoints import reach
@@ -52,7 +53,6 @@ from phylactery_riskgate.domain.intent.understood import task_of
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, reason
-from phylactery_riskgate.keys.permits import SKEW_SECONDS, TokenType
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import decisions as decision_rows

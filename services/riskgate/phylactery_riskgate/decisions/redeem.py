@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.auth.jws import SKEW_SECONDS, Claims, TokenError, TokenType, check_times
 from phylactery_chassis.errors import DomainError, FailedPrecondition, NotFound
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.crashpoints import reach
@@ -36,7 +37,6 @@ from phylactery_riskgate.decisions.usage import usage_values
 from phylactery_riskgate.domain.intent.facts import uses_ask, without_ask
 from phylactery_riskgate.domain.intent.understood import task_of
 from phylactery_riskgate.domain.model import BoundCall, CallSite, CatalogTool, Decision, Verdict
-from phylactery_riskgate.keys.permits import SKEW_SECONDS, Claims, TokenError, TokenType, check_times
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import redemptions as rows
@@ -171,7 +171,8 @@ class Redemptions:
                 if claims.text(claim) != value:
                     raise _refuse(reason, factor, f"the permit is for another {factor}")
         except TokenError as error:
-            raise _refuse("PERMIT_INVALID", error.factor, f"the permit cannot be used: {error.message}") from None
+            factor = "claims" if error.factor == "claims" else "signature"  # one name for every forgery on record
+            raise _refuse("PERMIT_INVALID", factor, f"the permit cannot be used: {error.message}") from None
         return claims
 
     async def _prepare(self, who: Principal, asked: RedeemInput, claims: Claims) -> _Attempt:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from phylactery_chassis.auth.jws import MAX_TOKEN_CHARACTERS
 from phylactery_chassis.rpc.validation import (
     EdgeModel,
     Identifier,
@@ -18,7 +19,6 @@ from phylactery_chassis.rpc.validation import (
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
 from phylactery_riskgate.domain.model import Pathway
-from phylactery_riskgate.keys.permits import MAX_TOKEN_CHARACTERS
 from phylactery_riskgate.store.stops import Scope
 
 MAX_BATCH = 100

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from phylactery_chassis.auth.jws import TokenError, decode, encode, public_jwk, thumbprint
 from phylactery_chassis.util.clock import SystemClock
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
-
-from phylactery_riskgate.keys.permits import TokenError, decode, encode, public_jwk, thumbprint
 
 SIGNING_FILE, CODE_FILE, DATA_FILE = "signing.json", "code.key", "data.key"
 _SECRET_BYTES = 32

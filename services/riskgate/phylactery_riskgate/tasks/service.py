@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.auth.jws import encode
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, ResourceExhausted
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS
@@ -31,7 +32,6 @@ from phylactery_riskgate.domain.intent.facts import IndexReader
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.packing import packed
 from phylactery_riskgate.domain.intent.reading import Reading, read_result, read_words
-from phylactery_riskgate.keys.permits import encode
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store import tasks as rows
 from phylactery_riskgate.store.tasks import PieceRow, Task

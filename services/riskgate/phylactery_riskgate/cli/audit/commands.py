@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+from phylactery_chassis.auth.jws import decode, encode, thumbprint
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError
 from sqlalchemy.engine import Connection
@@ -27,7 +28,6 @@ from phylactery_riskgate.cli.audit import stream as audit_stream
 from phylactery_riskgate.cli.audit import witness as audit_witness
 from phylactery_riskgate.cli.common import FAILED, UNPROVEN, AsJson, DataDir, settings_of, tell, unusable, warn
 from phylactery_riskgate.cli.remote import TokenFile
-from phylactery_riskgate.keys.permits import TokenError, decode, encode, thumbprint
 from phylactery_riskgate.keys.ring import KeyRing, KeysError, KeyState, PublicKey, load_keys
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store import audit as rows
@@ -296,7 +296,7 @@ def _public_keys(given: str) -> list[PublicKey | Verifier]:
             return [Verifier.parse(text)]
         read = json.loads(text)
         found: list[PublicKey | Verifier] = [_of_jwk(one) for one in read.get("keys", [read])]
-    except (NoteError, TokenError, ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         found = []
     if not found:
         raise unusable("--key is no Ed25519 JWK, no JWK Set of such keys and no vkey")
@@ -306,7 +306,7 @@ def _public_keys(given: str) -> list[PublicKey | Verifier]:
 def _of_jwk(jwk: dict[str, Any]) -> PublicKey:
     raw = decode(jwk["x"])
     if len(raw) != _PUBLIC_KEY_BYTES:
-        raise TokenError("signature", "no Ed25519 key")
+        raise ValueError("no Ed25519 key")
     return PublicKey(thumbprint(raw), raw, KeyState.REVOKED if "revoked" in jwk else KeyState.ACTIVE)
 
 

@@ -1,9 +1,8 @@
 """Permits and receipts: JWS compact (RFC 7515) with Ed25519 (RFC 8037, named by RFC 9864).
 
 The header of a key and a type is one fixed byte string: the RFC 8785 form of alg, kid and typ, in that order. A token
-with any other header segment is refused before it is parsed, so a wrong alg, kid or typ, an embedded key, b64 or crit,
-a duplicate name or a padded segment never reaches a parser. The module depends on nothing of RiskGate, and only on
-chassis signature verification: an executor may copy it.
+with any other header segment is refused, so a wrong alg, kid or typ, an embedded key, b64 or crit, a duplicate name or
+a padded segment has no effect. RiskGate signs and verifies with this module; the agent's executor verifies with it.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from phylactery_chassis.auth.signatures import verify_signature
 
 MAX_TOKEN_CHARACTERS = 8_192
@@ -33,6 +32,7 @@ Noted = Callable[[bytes, bytes], None]
 """Callback with a signed message and its signature."""
 
 _PARTS = 3
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 class TokenType(StrEnum):
@@ -43,7 +43,10 @@ class TokenType(StrEnum):
 
 
 class TokenError(ValueError):
-    """The token was not issued here or is not valid for this use; factor names the failed check."""
+    """The token is not genuine or not valid now.
+
+    factor names the failed check: "format", "header", "signature", "claims" or "expiry".
+    """
 
     def __init__(self, factor: str, message: str) -> None:
         super().__init__(message)
@@ -103,19 +106,30 @@ def sign(
 def verify(token: str, kind: TokenType, keys: Mapping[str, bytes], *, genuine: Genuine = verify_signature) -> Claims:
     """Return the claims of a token of this type that one of the keys (raw public key by kid) signed.
 
-    Raise TokenError with factor "signature". Time, issuer, audience and binding are left to check_times and the caller.
-    The issuer passes its own ``genuine``, which recognizes its signatures without verifying them again.
+    Raise TokenError. Time, issuer, audience and binding are left to check_times and the caller. The issuer passes its
+    own ``genuine``, which recognizes its signatures without verifying them again.
     """
-    parts = token.split(".") if len(token) <= MAX_TOKEN_CHARACTERS else []
-    if len(parts) != _PARTS:
-        raise TokenError("signature", "this is no token of ours")
-    key = next((key for kid, key in keys.items() if header(kid, kind) == parts[0]), None)
+    head, payload, signature = _segments(token)
+    key = next((key for kid, key in keys.items() if header(kid, kind) == head), None)
     if key is None:
-        raise TokenError("signature", f"this is no {kind} of a key in use")
-    signature = decode(parts[2])
-    if not genuine(key, f"{parts[0]}.{parts[1]}".encode(), signature):
+        raise TokenError("header", f"this is no {kind} of a key in use")
+    if not genuine(key, f"{head}.{payload}".encode(), decode(signature)):
         raise TokenError("signature", "the signature is wrong")
-    return Claims(_object(decode(parts[1])))
+    return Claims(_object(decode(payload)))
+
+
+def claimed_kid(token: str) -> str:
+    """Return the key id in a token's header, unverified: it only selects the key for verify().
+
+    Raise TokenError with factor "format".
+    """
+    try:
+        kid = json.loads(decode(_segments(token)[0]))["kid"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        kid = None
+    if not isinstance(kid, str):
+        raise TokenError("format", "this token names no key")
+    return kid
 
 
 def check_times(claims: Claims, now_us: int) -> None:
@@ -135,26 +149,33 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
-    """Decode base64url without padding, in canonical form only. Raise TokenError with factor "signature"."""
+    """Decode base64url without padding, in canonical form only. Raise TokenError with factor "format"."""
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        raise TokenError("signature", "a segment is not base64url") from None
+        raise TokenError("format", "a segment is not base64url") from None
     if encode(data) != text:
-        raise TokenError("signature", "a segment is not base64url in its one spelling")
+        raise TokenError("format", "a segment is not base64url in its one spelling")
     return data
+
+
+def _segments(token: str) -> tuple[str, str, str]:
+    parts = token.split(".") if len(token) <= MAX_TOKEN_CHARACTERS and token.isascii() else []
+    if len(parts) != _PARTS:
+        raise TokenError("format", "this is no token of ours")
+    return parts[0], parts[1], parts[2]
 
 
 def _compact(value: Mapping[str, Any]) -> bytes:
     """Return JSON with sorted names and no space: for the names and values used here, the RFC 8785 form."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return _JSON.encode(value).encode()
 
 
 def _object(data: bytes) -> Mapping[str, Any]:
     try:
         value = json.loads(data, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
-        raise TokenError("claims", "the claims are not one JSON object") from None
+        value = None
     if not isinstance(value, dict):
         raise TokenError("claims", "the claims are not one JSON object")
     return value
