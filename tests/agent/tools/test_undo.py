@@ -378,7 +378,7 @@ async def test_where_no_version_can_be_kept_nothing_is_replaced_and_nothing_is_l
         raise OSError(errno.ENOSPC, "no space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(versions, "write_durably", full)
+        patched.setattr(versions, "write_whole", full)
         with pytest.raises(ToolFailedError, match="ENOSPC"):
             await files.write_file(writing("two", "w2"))
     assert await files.reconcile_write(writing("two", "w2")) == Reconciled("not_done")

@@ -20,7 +20,7 @@ from tests.support.processes.forks import Forked
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from phylactery_riskgate.keys import ring
+from phylactery_riskgate.keys.ring import load_keys
 calls = 0
 real = {name: getattr(os, name) for name in ("open", "fsync", "link")}
 def counted(name):
@@ -32,8 +32,8 @@ def counted(name):
         return real[name](*arguments, **options)
     return call
 for name in real:
-    setattr(ring.os, name, counted(name))
-ring.load_keys(Path(sys.argv[1]))
+    setattr(os, name, counted(name))
+load_keys(Path(sys.argv[1]))
 """
 
 

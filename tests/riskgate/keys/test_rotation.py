@@ -34,7 +34,7 @@ for _ in range(int(sys.argv[2])):
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from phylactery_riskgate.keys import ring, rotation
+from phylactery_riskgate.keys import rotation
 calls = 0
 def counted(real):
     def call(*arguments, **options):
@@ -45,8 +45,8 @@ def counted(real):
         return real(*arguments, **options)
     return call
 for name in ("open", "fsync", "close"):
-    setattr(ring.os, name, counted(getattr(os, name)))
-Path.rename = counted(Path.rename)
+    setattr(os, name, counted(getattr(os, name)))
+Path.replace = counted(Path.replace)
 rotation.rotate(Path(sys.argv[1]), 1)
 """
 

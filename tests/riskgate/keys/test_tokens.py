@@ -13,7 +13,8 @@ from joserfc import jws as jose
 from joserfc.jwk import OKPKey
 from phylactery_chassis.auth import jws
 from phylactery_chassis.auth.jws import TokenError, TokenType, header, sign, thumbprint, verify
-from phylactery_riskgate.approvals.codes import approval_code, hmac_sha256, same_code
+from phylactery_chassis.util.crypto import hmac_sha256
+from phylactery_riskgate.approvals.codes import approval_code, same_code
 from phylactery_riskgate.audit.checkpoint import Checkpoint, NoteError, Verifier, open_note, sign_note
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

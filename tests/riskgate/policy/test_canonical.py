@@ -8,7 +8,8 @@ import pytest
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.canonical import canonical_bytes, hash_json, sha256
+from phylactery_chassis.util.crypto import sha256
+from phylactery_riskgate.domain.canonical import canonical_bytes, hash_json
 
 VECTORS = ("arrays", "french", "structures", "unicode", "values", "weird")
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, BinaryIO
 
 import typer
+from phylactery_chassis.util.durable_files import whole_file
 from phylactery_client import MemoryClient, PhylacteryError
 from phylactery_client.memory_results import Memory, MemoryMatch, Profile, ProfileField
 from phylactery_client.results import Output
@@ -223,8 +222,8 @@ def export(
         count, whole = caller.ask(lambda client: write(client, lambda line: typer.echo(line, nl=False)))
     else:
         try:
-            with _whole_file(out) as file:
-                count, whole = caller.ask(lambda client: write(client, file.write))
+            with _new_file(out) as file:
+                count, whole = caller.ask(lambda client: write(client, lambda line: file.write(line.encode())))
                 if not whole:
                     raise caller.fail(caller.texts("memory_no_file", file=out))
         except FileExistsError:
@@ -238,21 +237,14 @@ def export(
 
 
 @contextmanager
-def _whole_file(path: Path) -> Iterator[TextIO]:
+def _new_file(path: Path) -> Iterator[BinaryIO]:
     """Give a new file to write, which nobody else may read: it is there after the block, whole, or not at all.
 
     Raise FileExistsError, OSError.
     """
     if path.exists():
         raise FileExistsError(path)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+    with whole_file(path) as file:
+        yield file
         if path.exists():
             raise FileExistsError(path)
-        part.rename(path)
-    finally:
-        part.unlink(missing_ok=True)

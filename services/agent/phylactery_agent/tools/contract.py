@@ -6,12 +6,12 @@ imports.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar
 
 import rfc8785
+from phylactery_chassis.util.crypto import sha256
 from pydantic import BaseModel
 
 from phylactery_agent.ports import Language, Memories, Outputs, Reminders
@@ -150,7 +150,7 @@ class ToolSpec:
     @property
     def schema_hash(self) -> str:
         """Return the SHA-256 over the RFC 8785 form of the schema, as RiskGate's catalog computes it."""
-        return "sha256:" + hashlib.sha256(rfc8785.dumps(_plain(self.schema))).hexdigest()
+        return sha256(rfc8785.dumps(_plain(self.schema)))
 
 
 def _plain(value: Any) -> Any:

@@ -5,7 +5,6 @@ A receipt is verified offline: its signature, its header byte for byte, and ever
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, Final, Protocol
 import rfc8785
 from phylactery_chassis.auth.jws import TokenError, TokenType, claimed_kid, decode, verify
 from phylactery_chassis.auth.signatures import is_safe_key
+from phylactery_chassis.util.crypto import sha256
 
 from phylactery_agent.ports import BoundCall
 
@@ -93,7 +93,7 @@ def canonical_arguments(bound: BoundCall) -> dict[str, Any]:
         ReceiptRefusedError: The text is not canonical or does not match.
     """
     raw = bound.arguments_json.encode()
-    if "sha256:" + hashlib.sha256(raw).hexdigest() != bound.args_hash:
+    if sha256(raw) != bound.args_hash:
         raise ReceiptRefusedError("args_hash")
     try:
         arguments = json.loads(raw)

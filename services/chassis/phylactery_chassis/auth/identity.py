@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 from collections import Counter
@@ -20,6 +19,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from phylactery_chassis.errors import PermissionDenied, Unauthenticated
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock, MonotoneClock, SystemClock
+from phylactery_chassis.util.crypto import sha256
 
 AUTHORIZATION = "authorization"
 SUBJECT_HEADER = "x-phylactery-subject"
@@ -222,17 +222,23 @@ class TokensFileError(ValueError):
 
 def token_hash(token: str) -> str:
     """Return the stored form of a token. Tokens are random, so a plain SHA-256 is enough."""
-    return "sha256:" + hashlib.sha256(token.encode()).hexdigest()
+    return sha256(token)
 
 
 def read_tokens(path: Path) -> list[TokenEntry]:
     """Return the validated entries of a tokens file. Raise TokensFileError."""
     try:
-        parsed = _TokensFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return parse_tokens(path, path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TokensFileError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise TokensFileError(f"{path}: is not UTF-8 text") from None
+
+
+def parse_tokens(path: Path, text: str) -> list[TokenEntry]:
+    """Return the validated entries in the text of a tokens file. Raise TokensFileError, which names the path."""
+    try:
+        parsed = _TokensFile.model_validate(yaml.safe_load(text))
     except (yaml.YAMLError, ValueError) as error:
         if isinstance(error, ValidationError):
             first = error.errors(include_input=False)[0]

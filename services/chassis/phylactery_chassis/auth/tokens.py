@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from phylactery_chassis.auth.identity import Role, TokenEntry, TokensFileError, read_tokens, token_hash
+from phylactery_chassis.auth.identity import Role, TokenEntry, TokensFileError, parse_tokens, read_tokens, token_hash
+from phylactery_chassis.util.durable_files import whole_file
 
 _RANDOM_BYTES = 32
 _ID_CHARACTERS = 12
@@ -104,31 +105,14 @@ def _change(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, 
             entries = yaml.safe_load(path.read_text(encoding="utf-8"))["tokens"]
         else:
             entries = []
-        changed = change(entries)
-        part = path.with_name(path.name + ".part")
-        try:
-            _write(part, yaml.safe_dump({"tokens": changed}, sort_keys=False), like=path)
-            read_tokens(part)  # validate with the reader that services use
-            part.replace(path)
-        except TokensFileError as error:
-            raise TokensFileError(str(error).replace(str(part), str(path))) from None
-        finally:
-            part.unlink(missing_ok=True)
-        _sync_folder(path.parent)
-
-
-def _write(part: Path, text: str, *, like: Path) -> None:
-    """Write a file with mode 0600, or with the owner and mode of the file it replaces."""
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-        if like.exists():
-            seen = like.stat()
-            os.fchmod(descriptor, seen.st_mode & 0o777)
-            with contextlib.suppress(PermissionError):
-                os.fchown(descriptor, seen.st_uid, seen.st_gid)
-        out.write(text)
-        out.flush()
-        os.fsync(descriptor)
+        text = yaml.safe_dump({"tokens": change(entries)}, sort_keys=False)
+        parse_tokens(path, text)  # validate with the reader that services use
+        with whole_file(path) as file:
+            with contextlib.suppress(FileNotFoundError, PermissionError):  # the owner and mode of the file it replaces
+                seen = path.stat()
+                os.fchmod(file.fileno(), seen.st_mode & 0o777)
+                os.fchown(file.fileno(), seen.st_uid, seen.st_gid)
+            file.write(text.encode())
 
 
 @contextlib.contextmanager
@@ -138,15 +122,6 @@ def _alone(folder: Path) -> Iterator[None]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable: a revoked token must not return after a power failure."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

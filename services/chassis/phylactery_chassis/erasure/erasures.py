@@ -5,7 +5,6 @@ Every service that erases users keeps the same record, with its own counts. Time
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 from abc import ABC, abstractmethod
@@ -15,6 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import NotFound
+from phylactery_chassis.util.crypto import sha256
 
 Counts = TypeVar("Counts")
 """A dataclass of integers: how many items of each kind were removed."""
@@ -65,7 +65,7 @@ class ErasureRecord(ABC, Generic[Counts]):
     @property
     def receipt_hash(self) -> str:
         """Return the hash of the receipt in the form used by every contract."""
-        return _sha256(self.receipt)
+        return sha256(self.receipt)
 
     def to_json(self) -> str:
         """Return the whole record as one line of JSON."""
@@ -91,12 +91,12 @@ def unfinished(written: Iterable[Record], known: Container[str]) -> list[Record]
 
 def subject_hash(salt: str, tenant: str, subject: str) -> str:
     """Return the salted hash that identifies a user where no name may be stored."""
-    return _sha256(f"{salt}\0{tenant}\0{subject}")
+    return sha256(f"{salt}\0{tenant}\0{subject}")
 
 
 def request_hash(tenant: str, subject: str, request_id: str) -> str:
     """Return the hash that identifies a repeated request."""
-    return _sha256(f"{tenant}\0{subject}\0{request_id}")
+    return sha256(f"{tenant}\0{subject}\0{request_id}")
 
 
 def whom(caller: Principal, subject: str) -> Principal:
@@ -124,7 +124,3 @@ def not_found(erasure_id: str) -> NotFound:
 
 def _canonical(fields: dict[str, Any]) -> str:
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
-def _sha256(text: str) -> str:
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

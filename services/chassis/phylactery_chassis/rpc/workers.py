@@ -27,14 +27,13 @@ from phylactery_chassis.errors import StartError
 from phylactery_chassis.rpc.listeners import reserve
 from phylactery_chassis.settings import ServiceSettings
 from phylactery_chassis.telemetry import logs
+from phylactery_chassis.util.durable_files import write_whole
 
 
 def write_ready(path: Path, content: dict[str, Any]) -> None:
     """Write the file atomically, so that a reader never sees a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(content))
-    part.replace(path)
+    write_whole(path, json.dumps(content).encode(), mode=0o666)
 
 
 _START_SECONDS = 60.0

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def append_line(descriptor: int, line: str) -> None:
@@ -28,15 +31,28 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file atomically and durably. Raise OSError."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+@contextmanager
+def whole_file(path: Path, *, mode: int = 0o600, replace: bool = True) -> Iterator[BinaryIO]:
+    """Give a file to write: after the block it is at path, complete and durable, or nothing has changed.
+
+    Without replace raise FileExistsError if there is one by then. Raise OSError.
+    """
+    part = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
     try:
-        with part.open("wb") as file:
-            file.write(content)
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
+        if replace:
+            part.replace(path)
+        else:
+            os.link(part, path)
     finally:
         part.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def write_whole(path: Path, content: bytes, *, mode: int = 0o600, replace: bool = True) -> None:
+    """Write a whole_file with this content. Raise FileExistsError, OSError."""
+    with whole_file(path, mode=mode, replace=replace) as file:
+        file.write(content)

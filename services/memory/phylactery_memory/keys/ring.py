@@ -9,11 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
 import hashlib
-import os
-import secrets
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,15 +17,21 @@ from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import StartError, Unavailable
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.crypto import (
+    KEY_BYTES,
+    OTHERS_WRITE,
+    Box,
+    ExposedKeyError,
+    create_key_file,
+    read_key_file,
+)
 from phylactery_chassis.util.ids import new_id, random_bytes
 
 from phylactery_memory.keys.store import KeyStore, UserKey
-from phylactery_memory.outputs.sealing import KEY_BYTES, Box, Opener, Unsealed, Vault
+from phylactery_memory.outputs.sealing import Opener, Unsealed, Vault
 
 _log = get_logger("keys")
 MASTER_FILE = "master.key"
-_FOREIGN = 0o077
-_FOREIGN_WRITE = 0o022
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,11 @@ def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
         if file is None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = folder / MASTER_FILE
-            if not file.exists():
-                _create(file)
-            return _parse(file, _read(file, _FOREIGN))
-        return _parse(file, _read(file, _FOREIGN_WRITE))  # the operator decides who may read a mounted secret
+            create_key_file(file, lambda: base64.urlsafe_b64encode(random_bytes(KEY_BYTES)).rstrip(b"=") + b"\n")
+            return _parse(file, read_key_file(file))
+        return _parse(file, read_key_file(file, forbidden=OTHERS_WRITE))
+    except ExposedKeyError as error:
+        raise StartError(str(error)) from None
     except OSError as error:
         raise StartError(
             f"{file or folder}: the master key cannot be used ({error.strerror}); "
@@ -148,34 +151,6 @@ def master_key_id(key: bytes) -> str:
 
 def _place(owner: Principal, key_id: str) -> bytes:
     return f"user key\0{owner.tenant}\0{owner.subject}\0{key_id}".encode()
-
-
-def _create(file: Path) -> None:
-    """Create a file with a new key atomically and durably, unless it exists."""
-    part = file.with_name(f".{file.name}.{secrets.token_hex(8)}.part")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as out:
-            out.write(base64.urlsafe_b64encode(random_bytes(KEY_BYTES)).rstrip(b"=") + b"\n")
-            out.flush()
-            os.fsync(out.fileno())
-        with contextlib.suppress(FileExistsError):  # another process was first: its key is used
-            os.link(part, file)
-    finally:
-        part.unlink(missing_ok=True)
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _read(file: Path, forbidden: int) -> bytes:
-    with file.open("rb") as source:
-        mode = stat.S_IMODE(os.fstat(source.fileno()).st_mode)
-        if mode & forbidden:
-            raise StartError(f"{file}: mode {mode:04o} lets others at the master key; run: chmod 600 {file}")
-        return source.read()
 
 
 def _parse(file: Path, content: bytes) -> MasterKeys:

@@ -5,13 +5,13 @@ Times are microseconds since the epoch; a current memory ends at NEVER.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
 from phylactery_chassis.errors import Aborted, FailedPrecondition, NotFound
+from phylactery_chassis.util.crypto import sha256
 
 from phylactery_memory.retrieval.dates import day_words
 from phylactery_memory.retrieval.index import label
@@ -104,7 +104,7 @@ class Memory:
     @property
     def content_hash(self) -> str:
         """The hash of its text."""
-        return content_hash(self.text)
+        return sha256(self.text)
 
     @property
     def etag(self) -> str:
@@ -139,11 +139,6 @@ class Memory:
     def changed(self, now_us: int, **changes: object) -> Memory:
         """Return its next revision with changes applied."""
         return replace(self, **changes, revision=self.revision + 1, update_us=now_us)  # type: ignore[arg-type]
-
-
-def content_hash(text: str) -> str:
-    """Return the hash of a text in the form used by every contract."""
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def not_found(memory_id: str) -> NotFound:

@@ -10,6 +10,7 @@ import numpy as np
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import Aborted, FailedPrecondition, InvalidArgument, ResourceExhausted, Violation
 from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.crypto import sha256
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 
@@ -25,7 +26,6 @@ from phylactery_memory.memories.model import (
     Source,
     Trust,
     check_etag,
-    content_hash,
     not_found,
     repeated,
     succeed,
@@ -320,7 +320,7 @@ class Memories:
                 owner.require(Role.OPERATOR)
             check_etag(standing, etag)
             after = changed(shelf, standing, change, now_us)
-            if change.text is None or content_hash(change.text) == standing.content_hash:
+            if change.text is None or sha256(change.text) == standing.content_hash:
                 shelf.put(after)
                 if after.invalid_us != NEVER:
                     self._drop(shelf, memory_id)

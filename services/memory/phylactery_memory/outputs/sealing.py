@@ -14,16 +14,12 @@ from dataclasses import astuple, dataclass
 from typing import Protocol
 
 import zstandard
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from phylactery_chassis.auth.identity import Principal
-from phylactery_chassis.util.ids import random_bytes
+from phylactery_chassis.util.crypto import Box
 
 from phylactery_memory.outputs.chunks import MAX_CHUNK_BYTES, Chunk, Place
 from phylactery_memory.outputs.model import OutputRecord, corrupt
 
-KEY_BYTES = 32
-_NONCE_BYTES = 12
 _LEVEL = 1
 """zstd level 3 takes half again as long and saves 5% of the space (measured on log lines)."""
 
@@ -59,26 +55,6 @@ class Opener(Protocol):
     def open(self, pointer: str, chunk: SealedChunk) -> Chunk:
         """Return the plain chunk. Raise DataLoss OUTPUT_CORRUPT if it was altered."""
         ...
-
-
-class Box:
-    """Seals small values such as keys: nonce, ciphertext and tag."""
-
-    def __init__(self, key: bytes) -> None:
-        """``key`` has 32 bytes."""
-        self._cipher = AESGCM(key)
-
-    def seal(self, plain: bytes, place: bytes) -> bytes:
-        """Return the sealed bytes, bound to place."""
-        nonce = random_bytes(_NONCE_BYTES)
-        return nonce + self._cipher.encrypt(nonce, plain, place)
-
-    def open(self, sealed: bytes, place: bytes) -> bytes | None:
-        """Return the plain bytes, None if they were altered, moved, or sealed under another key."""
-        try:
-            return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place)
-        except (InvalidTag, ValueError):
-            return None
 
 
 class Vault:

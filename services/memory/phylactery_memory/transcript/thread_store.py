@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.scrub import forget_log, note_removed
 from phylactery_chassis.errors import STORE_FAILED, AlreadyExists
+from phylactery_chassis.util.crypto import sha256
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
@@ -96,7 +96,7 @@ def _delete(connection: Connection, owner: Principal, thread_id: str, request_id
 def _hash(owner: Principal, thread_id: str, request_id: str) -> str:
     """Return a hash that identifies the thread. It depends on the request, so that it does not reveal the thread id."""
     named = json.dumps([owner.tenant, owner.subject, request_id, thread_id])
-    return "sha256:" + hashlib.sha256(named.encode()).hexdigest()
+    return sha256(named)
 
 
 def _of(table: sa.Table, owner: Principal, thread_id: str) -> sa.ColumnElement[bool]:

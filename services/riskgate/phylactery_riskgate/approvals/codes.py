@@ -11,16 +11,12 @@ import hmac
 import unicodedata
 
 import rfc8785
+from phylactery_chassis.util.crypto import hmac_sha256
 
 CODE_CHARACTERS = 10
 """Length of a code: 50 bits in base32, so with five tries a guess succeeds once in 2e14."""
 
 _PURPOSE = "phylactery-approval-code-v1"
-
-
-def hmac_sha256(key: bytes, message: bytes) -> bytes:
-    """Return the MAC (RFC 2104 with SHA-256)."""
-    return hmac.digest(key, message, "sha256")
 
 
 def approval_code(

@@ -10,9 +10,9 @@ import hmac
 import json
 from dataclasses import replace
 
+from phylactery_chassis.util.crypto import hmac_sha256, keyed_hash
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.approvals.codes import hmac_sha256
 from phylactery_riskgate.approvals.model import Approval, Vote
 from phylactery_riskgate.audit.log import Kind
 from phylactery_riskgate.store import approvals as rows
@@ -65,7 +65,7 @@ class VoteProofs:
             vote.level,
             sorted(vote.groups),
         ]
-        return "hmac-sha256:" + hmac_sha256(self._key, json.dumps(bound).encode()).hex()
+        return keyed_hash(self._key, json.dumps(bound).encode())
 
 
 def adopt_votes(connection: Connection, proofs: VoteProofs) -> int:

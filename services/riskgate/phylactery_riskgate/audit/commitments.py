@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from phylactery_riskgate.approvals.codes import hmac_sha256
+from phylactery_chassis.util.crypto import hmac_sha256, keyed_hash
+
 from phylactery_riskgate.audit.log import pointer_of
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.model import BoundCall, Verdict
@@ -39,11 +39,6 @@ def hash_values(verdict: Verdict) -> dict[str, str]:
     return {pointer: plain for pointer, plain in ((ARGS_HASH, bound), (RAW_ARGS_HASH, raw)) if plain}
 
 
-def hash_of(data: bytes) -> str:
-    """Return the SHA-256 hash in the notation of all contracts."""
-    return "sha256:" + hashlib.sha256(data).hexdigest()
-
-
 def name_of(pointer: str) -> str:
     """Return the name of the argument at a pointer of a record."""
     return pointer.removeprefix(ARGUMENTS + "/").replace("~1", "/").replace("~0", "~")
@@ -64,7 +59,7 @@ class KeyedHashes:
         """Return the stored form of a plain hash; empty for an empty one."""
         if not plain:
             return ""
-        return "hmac-sha256:" + hmac_sha256(self._key, canonical_bytes([tenant, subject, tool, plain])).hex()
+        return keyed_hash(self._key, canonical_bytes([tenant, subject, tool, plain]))
 
     def same(self, kept: str, tenant: str, subject: str, tool: str, plain: str) -> bool:
         """Return True if the stored hash is that of ``plain``."""

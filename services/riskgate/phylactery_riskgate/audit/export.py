@@ -7,9 +7,7 @@ with their signed list, so that none can be left out.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +17,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.auth.jws import encode
+from phylactery_chassis.util.durable_files import whole_file
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.checkpoint import Checkpoint, NoteError, Verifier, sign_note, signed_by
@@ -145,20 +144,11 @@ def write_export(out: Path, lines: Iterable[bytes]) -> int:
 
     Within one transaction it reads one snapshot, so it works while the service writes.
     """
-    part = out.with_name(f"{out.name}.{os.getpid()}.part")
     count = 0
-    try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            for line in lines:
-                file.write(line)
-                count += line.startswith(b'{"type":"entry"')
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(out)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
+    with whole_file(out) as file:
+        for line in lines:
+            file.write(line)
+            count += line.startswith(b'{"type":"entry"')
     return count
 
 

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from phylactery_chassis.errors import DataLoss
+from phylactery_chassis.util.crypto import Box, keyed_hash
 from phylactery_chassis.util.ids import random_bytes
 
-from phylactery_riskgate.approvals.codes import hmac_sha256
 from phylactery_riskgate.domain.canonical import canonical_bytes
 
-KEY_BYTES = 32
 SALT_BYTES = 32
-_NONCE_BYTES = 12
 
 
 class Vault:
@@ -26,21 +22,20 @@ class Vault:
 
     def __init__(self, key: bytes) -> None:
         """Set up the cipher with the data key of 32 bytes."""
-        self._cipher = AESGCM(key)
+        self._box = Box(key)
 
     def seal(self, plain: bytes, place: str) -> bytes:
         """Return nonce, ciphertext and tag."""
-        nonce = random_bytes(_NONCE_BYTES)
-        return nonce + self._cipher.encrypt(nonce, plain, place.encode())
+        return self._box.seal(plain, place.encode())
 
     def open(self, sealed: bytes, place: str) -> bytes:
         """Return the plain bytes. Raise DataLoss if they were altered, moved, or sealed under another key."""
-        try:
-            return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
-        except (InvalidTag, ValueError):
+        plain = self._box.open(sealed, place.encode())
+        if plain is None:
             raise DataLoss(
                 "INTERNAL", "a stored argument cannot be opened: it was altered, or the data key is another one"
-            ) from None
+            )
+        return plain
 
 
 def new_salt() -> bytes:
@@ -56,4 +51,4 @@ def committed(value: Any) -> tuple[bytes, str]:
 
 def commitment(salt: bytes, value: Any) -> str:
     """Return "hmac-sha256:" and 64 hex digits over the RFC 8785 form of a JSON value, keyed with the salt."""
-    return "hmac-sha256:" + hmac_sha256(salt, canonical_bytes(value)).hex()
+    return keyed_hash(salt, canonical_bytes(value))

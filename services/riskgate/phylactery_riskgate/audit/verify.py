@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 
 import rfc8785
 from phylactery_chassis.auth.jws import TokenError, decode
+from phylactery_chassis.util.crypto import sha256
 
 from phylactery_riskgate.audit.checkpoint import Checkpoint, NoteError, UnknownKeyError, Verifier, open_note, signed_by
-from phylactery_riskgate.audit.commitments import ARGS_HASH, ARGUMENTS, bound_arguments, hash_of
+from phylactery_riskgate.audit.commitments import ARGS_HASH, ARGUMENTS, bound_arguments
 from phylactery_riskgate.audit.log import Kind
 from phylactery_riskgate.audit.merkle import Frontier, leaf_hash
 from phylactery_riskgate.audit.sealing import commitment
@@ -406,7 +407,7 @@ def _check_values(values: Any, record: dict[str, Any], index: int) -> None:
     whole = record.get("kind") in _TELL_ARGUMENTS and ARGS_HASH in given
     if whole and all(path in given for path in known if path.startswith(ARGUMENTS + "/")):
         arguments = bound_arguments({path: shown["value"] for path, shown in given.items()})
-        if hash_of(rfc8785.dumps(arguments)) != given[ARGS_HASH]["value"]:
+        if sha256(rfc8785.dumps(arguments)) != given[ARGS_HASH]["value"]:
             raise _Fault(f"entry {index} tells other arguments than its hash at {ARGS_HASH!r} is of", index)
 
 

@@ -7,8 +7,6 @@ exactly these files and this revision, and standard tools for signed notes can c
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 from phylactery_chassis.auth.jws import decode, encode, public_jwk, thumbprint
+from phylactery_chassis.util.durable_files import write_whole
 
 from phylactery_riskgate.audit.checkpoint import NoteError, UnknownKeyError, Verifier, open_note, sign_note
 from phylactery_riskgate.domain.bundle.files import SIGNATURE_FILE, BundleFiles
@@ -136,10 +135,7 @@ def create_key(path: Path) -> Mapping[str, Any]:
     private = {**public, "d": encode(key.private_bytes_raw())}
     for name, content, mode in ((path, private, 0o600), (path.with_name(path.name + ".pub"), public, 0o644)):
         try:
-            with os.fdopen(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
-                file.write(json.dumps(content, indent=1) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            write_whole(name, json.dumps(content, indent=1).encode() + b"\n", mode=mode, replace=False)
         except OSError as error:
             raise PolicyKeyError(f"{name}: cannot be written ({error.strerror})") from None
     return public
@@ -147,12 +143,7 @@ def create_key(path: Path) -> Mapping[str, Any]:
 
 def write_signature(folder: Path, text: str) -> None:
     """Write the signature atomically into the bundle's folder. Raise OSError."""
-    part = folder / f".{SIGNATURE_FILE}.{secrets.token_hex(8)}.part"
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(folder / SIGNATURE_FILE)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(folder / SIGNATURE_FILE, text.encode(), mode=0o666)
 
 
 def vkey_of(raw: bytes) -> str:

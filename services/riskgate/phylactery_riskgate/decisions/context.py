@@ -13,6 +13,7 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.jobs import Work
 from phylactery_chassis.errors import DomainError, Unavailable
 from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.crypto import sha256
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
@@ -26,7 +27,6 @@ from phylactery_riskgate.audit.commitments import (
     PLAN_STEP,
     KeyedHashes,
     bound_arguments,
-    hash_of,
 )
 from phylactery_riskgate.audit.entries import record_of
 from phylactery_riskgate.audit.log import AuditLog, Entry, Kind
@@ -289,7 +289,7 @@ class DecisionContext:
             return None
         arguments = bound_arguments(values)
         text = canonical_bytes(arguments)
-        bound = BoundCall(record.tool, record.tool_version, arguments, text.decode(), hash_of(text))
+        bound = BoundCall(record.tool, record.tool_version, arguments, text.decode(), sha256(text))
         return bound if self.same_call(record, bound) else None
 
     def snapshot_of(self, connection: Connection, record: DecisionRecord) -> TaskSnapshot:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.util.crypto import sha256
 
-from phylactery_riskgate.audit.commitments import hash_of
 from phylactery_riskgate.decisions.requests import CallInput
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.model import Caller, RawCall, Reason, Verdict
@@ -44,9 +44,9 @@ def fingerprint(call: RawCall, verdict: Verdict) -> str:
     Arguments without a canonical form are distinguished by their bytes. A claimed hash that does not match changes the
     fingerprint: it must not find the answer that the correct hash got.
     """
-    raw = verdict.raw_args_hash or hash_of((call.arguments_json or "").encode("utf-8", "surrogatepass"))
+    raw = verdict.raw_args_hash or sha256((call.arguments_json or "").encode("utf-8", "surrogatepass"))
     honest = call.raw_args_hash in ("", raw)
-    return hash_of(canonical_bytes([call.tool, raw, honest]))
+    return sha256(canonical_bytes([call.tool, raw, honest]))
 
 
 def is_frozen(reasons: Sequence[Reason]) -> bool:

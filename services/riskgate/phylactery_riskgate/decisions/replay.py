@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.util.crypto import sha256
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.commitments import (
@@ -18,7 +19,6 @@ from phylactery_riskgate.audit.commitments import (
     PLAN_STEP,
     RAW_ARGUMENTS,
     bound_arguments,
-    hash_of,
 )
 from phylactery_riskgate.audit.log import AuditLog, Kind
 from phylactery_riskgate.bundles.acceptance import invalid
@@ -129,7 +129,7 @@ def _call_of(record: Mapping[str, Any], values: Mapping[str, Any]) -> RawCall | 
     told = values.get(ARGS_HASH) or record.get("args_hash")  # records of version 1 held the hash themselves
     if told:
         text = canonical_bytes(bound_arguments(values))
-        return RawCall(tool, call_id, arguments_json=text.decode()) if hash_of(text) == told else None
+        return RawCall(tool, call_id, arguments_json=text.decode()) if sha256(text) == told else None
     if RAW_ARGUMENTS not in values:
         return None
     raw = values[RAW_ARGUMENTS]

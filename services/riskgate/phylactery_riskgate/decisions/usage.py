@@ -11,9 +11,9 @@ from typing import Any
 
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_chassis.util.crypto import hmac_sha256
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.approvals.codes import hmac_sha256
 from phylactery_riskgate.domain.canonical import canonical_bytes, hash_json
 from phylactery_riskgate.domain.model import BoundCall, Budget, CallSite, CatalogTool, Counters
 from phylactery_riskgate.domain.policy.usage import Charge, UsageReader, amount_text, charge_of, read_amount

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from typing import Any
 
 import orjson
 import rfc8785
+from phylactery_chassis.util.crypto import sha256
 
 _MAX_INTEGER = 2**53 - 1
 _LEAVES = frozenset({str, bool, type(None)})
@@ -63,11 +63,6 @@ def _all_plain(values: Iterable[Any]) -> bool:
         if not _is_plain(value):
             return False
     return True
-
-
-def sha256(data: bytes) -> str:
-    """Return the SHA-256 of bytes as "sha256:" and 64 hex digits."""
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def hash_json(value: Any) -> str:

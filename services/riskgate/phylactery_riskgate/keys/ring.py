@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import secrets
-import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -22,13 +20,19 @@ from typing import Annotated, Literal
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.auth.jws import TokenError, decode, encode, public_jwk, thumbprint
 from phylactery_chassis.util.clock import SystemClock
+from phylactery_chassis.util.crypto import (
+    KEY_BYTES,
+    OTHERS,
+    OTHERS_WRITE,
+    ExposedKeyError,
+    create_key_file,
+    read_key_file,
+)
+from phylactery_chassis.util.durable_files import write_whole
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 SIGNING_FILE, CODE_FILE, DATA_FILE = "signing.json", "code.key", "data.key"
-_SECRET_BYTES = 32
 _ACTIVE_NOT_ONE = "exactly one key is ACTIVE, and it holds its private half"
-_FOREIGN = 0o077
-_FOREIGN_WRITE = 0o022
 
 
 class KeysError(RuntimeError):
@@ -133,6 +137,11 @@ class SigningFile(BaseModel):
 
     keys: list[SigningKey]
 
+    @classmethod
+    def fresh(cls, now_us: int) -> SigningFile:
+        """Create a file with one new key, active from now on."""
+        return cls(keys=[SigningKey.fresh(now_us)])
+
     @property
     def content(self) -> bytes:
         """Return the file's bytes."""
@@ -148,18 +157,16 @@ def load_keys(folder: Path, signing_file: Path | None = None) -> KeyRing:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise KeysError(f"{folder}: the key folder cannot be made ({error.strerror})") from None
-    if folder.stat().st_mode & _FOREIGN_WRITE:
+    if folder.stat().st_mode & OTHERS_WRITE:
         raise KeysError(f"{folder}: others may write here; run: chmod 700 {folder}")
     if signing_file is None:
-        _create_missing(folder / SIGNING_FILE, _new_signing_file)
+        create_missing(folder / SIGNING_FILE, lambda: SigningFile.fresh(SystemClock().now_us()).content)
     public, signer = read_signing(signing_file or folder / SIGNING_FILE, mounted=signing_file is not None)
-    code = _read_or_create(folder / CODE_FILE, _new_secret)
-    data = _read_or_create(folder / DATA_FILE, _new_secret)
     return KeyRing(
         public=public,
         signer=signer,
-        code_key=_parse_secret(folder / CODE_FILE, code),
-        data_key=_parse_secret(folder / DATA_FILE, data),
+        code_key=_read_or_create(folder / CODE_FILE),
+        data_key=_read_or_create(folder / DATA_FILE),
     )
 
 
@@ -173,7 +180,7 @@ def read_signing(path: Path, *, mounted: bool = False) -> tuple[tuple[PublicKey,
 
 def read_signing_file(path: Path, *, mounted: bool = False) -> SigningFile:
     """Read a signing file without creating one. Raise KeysError."""
-    content = read_key_file(path, forbidden=_FOREIGN_WRITE if mounted else _FOREIGN)
+    content = _read(path, forbidden=OTHERS_WRITE if mounted else OTHERS)
     try:
         return SigningFile.model_validate_json(content)
     except ValidationError as error:
@@ -182,73 +189,44 @@ def read_signing_file(path: Path, *, mounted: bool = False) -> SigningFile:
         raise KeysError(f"{path}: damaged at {where} ({first['msg']}); restore it from a backup") from None
 
 
-def _new_signing_file() -> bytes:
-    return SigningFile(keys=[SigningKey.fresh(SystemClock().now_us())]).content
+def create_missing(path: Path, make: Callable[[], bytes]) -> None:
+    """Create a key file durably unless it exists. Raise KeysError."""
+    with _described_faults(path, "written"):
+        create_key_file(path, make)
 
 
-def _new_secret() -> bytes:
-    return encode(secrets.token_bytes(_SECRET_BYTES)).encode() + b"\n"
+def write_signing_file(path: Path, keys: list[SigningKey]) -> None:
+    """Replace the signing file atomically and durably. Raise KeysError."""
+    with _described_faults(path, "written"):
+        write_whole(path, SigningFile(keys=keys).content)
 
 
-def _read_or_create(path: Path, make: Callable[[], bytes]) -> bytes:
-    _create_missing(path, make)
-    return read_key_file(path)
-
-
-def _create_missing(path: Path, make: Callable[[], bytes]) -> None:
-    if not path.exists():
-        write_key_file(path, make(), replace=False)
-
-
-def write_key_file(path: Path, content: bytes, *, replace: bool) -> None:
-    """Write the file atomically and durably; without replace, only if it does not exist. Raise KeysError."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+def _read_or_create(path: Path) -> bytes:
+    create_missing(path, lambda: encode(secrets.token_bytes(KEY_BYTES)).encode() + b"\n")
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            if replace:
-                part.rename(path)
-            else:
-                with contextlib.suppress(FileExistsError):  # another process was faster: its file is used
-                    os.link(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise KeysError(f"{path}: cannot be written ({error.strerror})") from None
-
-
-def read_key_file(path: Path, *, forbidden: int = _FOREIGN) -> bytes:
-    """Return the bytes of a file whose mode grants others none of the forbidden rights. Raise KeysError."""
-    if not path.exists():
-        raise KeysError(f"{path}: there is no key yet; start the service once, or run: riskgate keys create")
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-        with os.fdopen(descriptor, "rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            if mode & forbidden:
-                raise KeysError(f"{path}: mode {mode:04o} lets others at the key; run: chmod 600 {path}")
-            return file.read()
-    except OSError as error:
-        raise KeysError(f"{path}: cannot be read ({error.strerror})") from None
-
-
-def _parse_secret(path: Path, content: bytes) -> bytes:
-    try:
-        key = decode(content.decode("ascii").strip())
+        key = decode(_read(path).decode("ascii").strip())
     except (TokenError, UnicodeDecodeError):
         key = b""
-    if len(key) != _SECRET_BYTES:
-        raise KeysError(f"{path}: damaged, not {_SECRET_BYTES} bytes in base64url; restore it from a backup")
+    if len(key) != KEY_BYTES:
+        raise KeysError(f"{path}: damaged, not {KEY_BYTES} bytes in base64url; restore it from a backup")
     return key
+
+
+def _read(path: Path, *, forbidden: int = OTHERS) -> bytes:
+    if not path.exists():
+        raise KeysError(f"{path}: there is no key yet; start the service once, or run: riskgate keys create")
+    with _described_faults(path, "read"):
+        return read_key_file(path, forbidden=forbidden)
+
+
+@contextlib.contextmanager
+def _described_faults(path: Path, what: str) -> Iterator[None]:
+    try:
+        yield
+    except ExposedKeyError as error:
+        raise KeysError(str(error)) from None
+    except OSError as error:
+        raise KeysError(f"{path}: cannot be {what} ({error.strerror})") from None
 
 
 def _described(path: Path, parsed: SigningFile) -> tuple[tuple[PublicKey, ...], Ed25519PrivateKey]:

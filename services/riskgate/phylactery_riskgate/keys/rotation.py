@@ -19,9 +19,10 @@ from phylactery_riskgate.keys.ring import (
     KeyState,
     SigningFile,
     SigningKey,
+    create_missing,
     read_signing,
     read_signing_file,
-    write_key_file,
+    write_signing_file,
 )
 
 
@@ -38,7 +39,7 @@ def create(path: Path, now_us: int) -> KeyChange:
     with _locked(path):
         missing = not path.exists()
         if missing:
-            write_key_file(path, SigningFile(keys=[SigningKey.fresh(now_us)]).content, replace=False)
+            create_missing(path, lambda: SigningFile.fresh(now_us).content)
         return KeyChange(_active(path), missing)
 
 
@@ -46,7 +47,7 @@ def rotate(path: Path, now_us: int) -> KeyChange:
     """Create a new active key; the former one becomes RETIRING and still verifies. Raise KeysError."""
     with _locked(path):
         keys = _with_new_active(_read(path), KeyState.RETIRING, now_us)
-        write_key_file(path, SigningFile(keys=keys).content, replace=True)
+        write_signing_file(path, keys)
         return KeyChange(_active(path), changed=True)
 
 
@@ -66,7 +67,7 @@ def revoke(path: Path, kid: str, now_us: int) -> KeyChange:
             keys = _with_new_active(keys, KeyState.REVOKED, now_us)
         else:
             keys = [_ended(key, KeyState.REVOKED, now_us) if key is found else key for key in keys]
-        write_key_file(path, SigningFile(keys=keys).content, replace=True)
+        write_signing_file(path, keys)
         return KeyChange(_active(path), changed=True)
 
 

@@ -16,9 +16,9 @@ from functools import partial, reduce
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import DataLoss, NotFound
 from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_chassis.util.crypto import hmac_sha256, keyed_hash
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.approvals.codes import hmac_sha256
 from phylactery_riskgate.audit.sealing import Vault
 from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.domain.intent.facts import IndexReader
@@ -59,7 +59,7 @@ class TaskVault:
         written = [part.encode() for part in parts]
         # so that different lists of texts never have the same encoding
         sizes = ",".join(str(len(part)) for part in written)
-        return "hmac-sha256:" + hmac_sha256(self._key, b"\n".join([sizes.encode(), *written])).hex()
+        return keyed_hash(self._key, b"\n".join([sizes.encode(), *written]))
 
 
 def unreadable(task: Task) -> DataLoss:

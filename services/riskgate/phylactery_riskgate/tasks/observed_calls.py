@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import FailedPrecondition
+from phylactery_chassis.util.crypto import sha256
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.audit.commitments import hash_of
 from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.decisions.proposals import key_of
 from phylactery_riskgate.domain.canonical import canonical_bytes
@@ -56,7 +56,7 @@ class ObservedCalls:
         """Return True if a decision of the same tool is about these arguments, raw or bound."""
         if not asked.arguments_json or not decision.args_hash:
             return True
-        if self._core.same_hash(decision, decision.args_hash, hash_of(canonical_bytes(shown))):
+        if self._core.same_hash(decision, decision.args_hash, sha256(canonical_bytes(shown))):
             return True
         return self._core.same_call(decision, self._core.engine.bind(decision.tool, shown))
 

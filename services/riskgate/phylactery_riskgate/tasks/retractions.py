@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.util.crypto import sha256
 from phylactery_understanding.proposal import plain_values
 from phylactery_understanding.retraction import Forbidden, Retraction, forbids, targets_in
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals.model import ApprovalEvent, ClosedReason, advance
-from phylactery_riskgate.audit.commitments import KeyedHashes, hash_of
+from phylactery_riskgate.audit.commitments import KeyedHashes
 from phylactery_riskgate.audit.log import Kind
 from phylactery_riskgate.decisions.context import DecisionContext, about
 from phylactery_riskgate.domain.intent.understood import kind_of
@@ -131,7 +132,7 @@ def _close(  # noqa: PLR0917 - its only caller passes all of it
 
 def _hashed(hashes: KeyedHashes, who: Principal, kind: str, texts: Iterable[str]) -> frozenset[str]:
     return frozenset(
-        hashes.keep(who.tenant, who.subject, kind, hash_of(text.encode("utf-8", "surrogatepass"))) for text in texts
+        hashes.keep(who.tenant, who.subject, kind, sha256(text.encode("utf-8", "surrogatepass"))) for text in texts
     )
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import rfc8785
+from phylactery_chassis.util.crypto import sha256
 from phylactery_understanding.answers import read_answer
 
 from phylactery_agent.graph.core.state import (
@@ -66,11 +67,6 @@ def reply_id(run_id: str, turn_id: str) -> str:
     return stable_id("msg", run_id, turn_id)
 
 
-def sha256_text(text: str) -> str:
-    """Return "sha256:" followed by 64 hex digits, computed over the UTF-8 text."""
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-
-
 def canonical(args: dict[str, Any]) -> str:
     """Return the RFC 8785 form.
 
@@ -81,7 +77,7 @@ def canonical(args: dict[str, Any]) -> str:
 
 def fingerprint(tool: str, args: dict[str, Any]) -> str:
     """Return a hash that identifies a call by tool and arguments, independent of its step."""
-    return sha256_text(f"{tool}\x1f{canonical(args)}")
+    return sha256(f"{tool}\x1f{canonical(args)}")
 
 
 def effect_key(tenant: str, run_id: str, step_id: str, tool: str, arguments_json: str) -> str:

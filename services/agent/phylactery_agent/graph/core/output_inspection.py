@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
-from phylactery_agent.graph.core.events import sha256_text
+from phylactery_chassis.util.crypto import sha256
+
 from phylactery_agent.graph.core.state import AgentState
 from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError, Inspected, Told, TurnContext
@@ -133,7 +134,7 @@ class Deltas:
         grown = text[offset:]
         delta = {"message_id": self._message_id, "offset": offset, "text": grown}
         self._told = text
-        key = f"delta:{self._number}:{offset}:{sha256_text(grown)}"
+        key = f"delta:{self._number}:{offset}:{sha256(grown)}"
         self._number += 1
         await self._context.events.emit(Told("message_delta", delta, key=key))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.statements import Query, Record, RowUpdate, Update
+from phylactery_chassis.util.crypto import sha256
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import BoundCall, EffectState, LedgerRow, ProposedCall
@@ -283,7 +283,7 @@ def _report(execution_id: str, outcome: str, values: dict[str, Any]) -> dict[str
     return {
         "execution_id": execution_id,
         "outcome": outcome,
-        "result_hash": "" if output is None else "sha256:" + hashlib.sha256(output).hexdigest(),
+        "result_hash": "" if output is None else sha256(output),
         "result_size": values.get("size_chars", 0),
         "error_code": values.get("error_code", ""),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.statements import Record
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, Unavailable
 from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.crypto import sha256
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
@@ -226,4 +226,4 @@ def _only_reads(tool: str) -> bool:
 def _body_hash(run_id: str) -> str:
     """Return what tells this request from a message with the same request_id."""
     body = json.dumps(["retry", run_id])
-    return "sha256:" + hashlib.sha256(body.encode()).hexdigest()
+    return sha256(body)

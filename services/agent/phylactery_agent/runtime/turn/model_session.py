@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.util import crashpoints
 from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.crypto import sha256
 
 from phylactery_agent.llm_client.request import Answered, Question, Spent
 from phylactery_agent.llm_client.response import arguments_of, clean
@@ -274,7 +275,7 @@ def wire_question(messages: Sequence[ModelMessage], tools: Sequence[ModelTool]) 
 def hash_of(question: Question) -> str:
     """Return the identity of a request: a hash of the conversation and the tools, independent of the model."""
     body = json.dumps([question.messages, question.tools], sort_keys=True, separators=(",", ":"))
-    return "sha256:" + hashlib.sha256(body.encode()).hexdigest()
+    return sha256(body)
 
 
 def _message(message: ModelMessage) -> Mapping[str, Any]:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from phylactery_chassis.util.durable_files import sync_folder, write_whole
+
 
 @dataclass(frozen=True, slots=True)
 class JournalNote:
@@ -61,7 +63,7 @@ class EffectJournal:
     def write(self, effect_key: str, note: JournalNote) -> None:
         """Write the note durably, atomically replacing the previous one."""
         with _journal_faults():
-            write_durably(self._folder / self.name_of(effect_key), json.dumps(asdict(note)).encode())
+            write_whole(self._folder / self.name_of(effect_key), json.dumps(asdict(note)).encode())
 
     def remove(self, effect_key: str) -> None:
         """Remove a note durably, if there is one."""
@@ -91,24 +93,3 @@ def _journal_faults() -> Iterator[None]:
         yield
     except OSError as error:
         raise JournalUnavailableError(error.errno, error.strerror) from error
-
-
-def write_durably(target: Path, data: bytes) -> None:
-    """Replace a file atomically and durably."""
-    draft = target.with_suffix(".tmp")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(descriptor)
-    draft.replace(target)
-    sync_folder(target.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make files created, renamed and removed in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from phylactery_agent.tools.builtin.journal import sync_folder, write_durably
+from phylactery_chassis.util.durable_files import sync_folder, write_whole
+
 from phylactery_agent.tools.builtin.sandbox import named_folder
 
 MAX_CHANGES: Final = 1_000
@@ -77,7 +78,7 @@ class FileVersions:
             sync_folder(self._folder.parent)
             sync_folder(self._folder.parent.parent)
         if before is not None and self.content(change.before) is None:
-            write_durably(self._folder / change.before, before)
+            write_whole(self._folder / change.before, before)
         self._store([*self.changes(), change])
 
     def drop(self, effect_key: str) -> None:
@@ -91,7 +92,7 @@ class FileVersions:
         """Write the changes first, then remove unreferenced contents: a crash leaves too much, never too little."""
         kept = list(self._within_limits(changes))
         kept.reverse()
-        write_durably(self._folder / _INDEX, json.dumps([asdict(change) for change in kept]).encode())
+        write_whole(self._folder / _INDEX, json.dumps([asdict(change) for change in kept]).encode())
         needed = {_INDEX, *(change.before for change in kept)}
         for path in self._folder.iterdir():
             if path.name not in needed:

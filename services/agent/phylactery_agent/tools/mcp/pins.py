@@ -7,16 +7,15 @@ If any of these differs, it is a different tool, which has not been accepted.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import rfc8785
+from phylactery_chassis.util.crypto import sha256
+from phylactery_chassis.util.durable_files import write_whole
 
 VERSION: Final = 1
 MAX_PINS_BYTES: Final = 32 * 1024 * 1024
@@ -74,7 +73,7 @@ def known_by(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 def definition_hash(definition: Mapping[str, Any]) -> str:
     """Return the SHA-256 over the RFC 8785 form of a definition."""
-    return "sha256:" + hashlib.sha256(rfc8785.dumps(dict(definition))).hexdigest()
+    return sha256(rfc8785.dumps(dict(definition)))
 
 
 def load_pins(path: Path) -> Pins:
@@ -127,17 +126,8 @@ def save_pins(path: Path, pins: Pins) -> None:
         for server, tools in sorted(pins.servers.items())
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump({"version": VERSION, "servers": servers}, file, ensure_ascii=False, indent=1)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    text = json.dumps({"version": VERSION, "servers": servers}, ensure_ascii=False, indent=1)
+    write_whole(path, text.encode() + b"\n")
 
 
 @dataclass(frozen=True, slots=True)

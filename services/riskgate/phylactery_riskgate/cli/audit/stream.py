@@ -22,10 +22,11 @@ from enum import StrEnum
 from http import HTTPStatus
 from ipaddress import ip_address
 from pathlib import Path
-from typing import IO, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import typer
+from phylactery_chassis.util.durable_files import write_whole
 
 from phylactery_riskgate.cli.audit.ocsf import ocsf_event
 from phylactery_riskgate.cli.audit.remote import (
@@ -312,25 +313,13 @@ class _Cursor:
 
     def save(self, positions: Positions) -> None:
         """Make durable how far it is; where that fails, the same entries are delivered again by the next run."""
-        made = self.path.with_name(f"{self.path.name}.new")
         try:
-            with made.open("w", encoding="utf-8") as file:
-                _save(file, positions)
-            made.replace(self.path)
-            folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            write_whole(
+                self.path, json.dumps({"version": 1, "positions": positions}, sort_keys=True).encode(), mode=0o666
+            )
         except OSError as error:
             typer.echo(f"riskgate: {self.path}: the cursor could not be written: {error.strerror}", err=True)
         self.positions = positions
-
-
-def _save(file: IO[str], positions: Positions) -> None:
-    json.dump({"version": 1, "positions": positions}, file, sort_keys=True)
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _read_positions(path: Path) -> Positions:

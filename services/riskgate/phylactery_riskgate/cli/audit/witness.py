@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import typer
 from phylactery.riskgate.v1 import audit_pb2, audit_pb2_grpc
-from phylactery_chassis.util.durable_files import replace_file
+from phylactery_chassis.util.durable_files import write_whole
 
 from phylactery_riskgate.audit.checkpoint import Checkpoint, Cosigner, NoteError, Verifier, open_note
 from phylactery_riskgate.cli.audit.cosigning import Witness, WitnessError, WitnessRefusal
@@ -97,7 +97,7 @@ def _cosigned(remote: Remote, asked: Witness, trusted: Sequence[Verifier], path:
             return ()  # entries are missing: the witness, which saw them, refuses what is shown instead
 
     note = asked.cosign(answer.note, _last_size(path), prove)
-    replace_file(path, note.encode())
+    write_whole(path, note.encode(), mode=0o666)
     return {"log": name, "size": answer.size, "witness": asked.key.name, "file": str(path), "note": note}
 
 

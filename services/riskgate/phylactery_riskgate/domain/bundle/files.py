@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from phylactery_riskgate.domain.canonical import hash_json, sha256
+from phylactery_chassis.util.crypto import sha256
+
+from phylactery_riskgate.domain.canonical import hash_json
 from phylactery_riskgate.domain.documents import BundleError, Faults
 
 SIGNATURE_FILE = "bundle.sig"
@@ -126,7 +128,7 @@ def read_parts(parts: Iterable[tuple[str, bytes]]) -> BundleFiles:
         texts[name] = text or ""
     faults.check()
     signature = texts.pop(SIGNATURE_FILE, "")
-    return BundleFiles(texts, hash_json({name: sha256(text.encode()) for name, text in texts.items()}), signature)
+    return BundleFiles(texts, hash_json({name: sha256(text) for name, text in texts.items()}), signature)
 
 
 def _walk(folder: Path, below: str, root: Path, depth: int) -> Iterator[tuple[str, Path]]:

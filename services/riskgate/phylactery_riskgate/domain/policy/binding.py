@@ -9,8 +9,9 @@ from itertools import islice
 from typing import Any
 
 import jsonschema_rs
+from phylactery_chassis.util.crypto import sha256
 
-from phylactery_riskgate.domain.canonical import canonical_bytes, sha256
+from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.catalog.catalog import compile_validator
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Reason
 from phylactery_riskgate.domain.pointers import MAX_POINTER, declared_names, declared_pointer

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import cedarpy
+from phylactery_chassis.util.crypto import sha256
 
 from phylactery_riskgate.domain.bundle.bundle import Bundle
-from phylactery_riskgate.domain.canonical import canonical_bytes, sha256
+from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.facts.facts import ContextBuilder, approved_value, without_values
 from phylactery_riskgate.domain.facts.types import NotRepresentableError
 from phylactery_riskgate.domain.intent.model import UNSHOWN, TaskFacts

@@ -13,12 +13,12 @@ import rfc8785
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_chassis.util.crashpoints import reach
+from phylactery_chassis.util.crypto import sha256
 
 from phylactery_agent.graph.core.events import (
     blocked_result,
     canonical,
     proposed_call,
-    sha256_text,
     stable_id,
     tool_result,
 )
@@ -147,7 +147,7 @@ def _proposed(state: AgentState, planned: PlannedStep, name: str, args: dict[str
         text = canonical(args)
     except (rfc8785.CanonicalizationError, RecursionError):
         text = ""
-    args_hash = sha256_text(text)
+    args_hash = sha256(text)
     parts = (state["run_id"], step["id"], str(step["tries"] + 1), *([place, name, args_hash] if place else []))
     return ProposedTool(
         name=name,

@@ -1,0 +1,83 @@
+"""Hashes in the notation of the contracts, authenticated encryption, and key files that only their owner can read."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from phylactery_chassis.util.durable_files import write_whole
+from phylactery_chassis.util.ids import random_bytes
+
+KEY_BYTES: Final = 32
+_NONCE_BYTES = 12
+OTHERS: Final = 0o077
+"""The rights of everyone but the owner."""
+OTHERS_WRITE: Final = 0o022
+"""The rights that a mounted secret must not grant; the operator decides who may read it."""
+
+
+class ExposedKeyError(Exception):
+    """The mode of a key file grants others rights; the message names the remedy."""
+
+
+def sha256(data: bytes | str) -> str:
+    """Return the SHA-256 of bytes, or of a text in UTF-8, as "sha256:" and 64 hex digits."""
+    return "sha256:" + hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
+
+
+def hmac_sha256(key: bytes, message: bytes) -> bytes:
+    """Return the MAC (RFC 2104 with SHA-256)."""
+    return hmac.digest(key, message, "sha256")
+
+
+def keyed_hash(key: bytes, message: bytes) -> str:
+    """Return the MAC as "hmac-sha256:" and 64 hex digits."""
+    return "hmac-sha256:" + hmac_sha256(key, message).hex()
+
+
+class Box:
+    """AES-256-GCM under one key: nonce, ciphertext and tag."""
+
+    def __init__(self, key: bytes) -> None:
+        """``key`` has 32 bytes."""
+        self._cipher = AESGCM(key)
+
+    def seal(self, plain: bytes, place: bytes) -> bytes:
+        """Return the sealed bytes, bound to place."""
+        nonce = random_bytes(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, plain, place)
+
+    def open(self, sealed: bytes, place: bytes) -> bytes | None:
+        """Return the plain bytes, None if they were altered, moved, or sealed under another key."""
+        try:
+            return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place)
+        except (InvalidTag, ValueError):
+            return None
+
+
+def create_key_file(path: Path, make: Callable[[], bytes]) -> None:
+    """Create a key file durably with mode 0600 if it is missing; of several processes, the first one's stays.
+
+    Raise OSError.
+    """
+    if not path.exists():
+        with contextlib.suppress(FileExistsError):
+            write_whole(path, make(), replace=False)
+
+
+def read_key_file(path: Path, *, forbidden: int = OTHERS) -> bytes:
+    """Return a file's bytes. Raise ExposedKeyError if its mode grants a forbidden right, and OSError."""
+    with path.open("rb") as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        if mode & forbidden:
+            raise ExposedKeyError(f"{path}: mode {mode:04o} lets others at the key; run: chmod 600 {path}")
+        return file.read()
