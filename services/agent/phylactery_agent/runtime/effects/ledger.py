@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import Columns, Form
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.statements import Query, Record, RowUpdate, Update
 from phylactery_chassis.util.crypto import sha256
@@ -22,6 +23,11 @@ from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 
 _MAX_WORD = 64
 
+_LEDGER_ROW = Columns(
+    LedgerRow,
+    TOOL_CALLS,
+    forms={"state": Form(EffectState), "output": Form(lambda data: None if data is None else to_text(data))},
+)
 _OF_RUN = TOOL_CALLS.c.run_id == sa.bindparam("of_run")
 _ROW = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.tool_call_id == sa.bindparam("of_call")))
 _STARTED = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.state == EffectState.STARTED))
@@ -92,7 +98,7 @@ class SqlLedger:
 
         def work(connection: Connection) -> LedgerRow | None:
             row = _select(connection, lease.run_id, tool_call_id)
-            return None if row is None else _ledger_row(row)
+            return None if row is None else _LEDGER_ROW.read(row)
 
         return await self._database.read_quickly(work, one=True)
 
@@ -291,17 +297,3 @@ def _report(execution_id: str, outcome: str, values: dict[str, Any]) -> dict[str
 
 def _select(connection: Connection, run_id: str, tool_call_id: str) -> Record | None:
     return _ROW.one(connection, {"of_run": run_id, "of_call": tool_call_id})
-
-
-def _ledger_row(row: Record) -> LedgerRow:
-    return LedgerRow(
-        tool_call_id=row.tool_call_id,
-        tool=row.tool,
-        state=EffectState(row.state),
-        execution_id=row.execution_id,
-        effect_key=row.effect_key,
-        args_hash=row.args_hash,
-        status=row.status,
-        error_code=row.error_code,
-        output=None if row.output is None else to_text(row.output),
-    )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import BOOLEAN, JSON_TUPLE, Columns, Form, field_names
 from phylactery_chassis.db.statements import Query, Record, RowInsert, Update
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.runtime.runs.status import OPENED, RunStatus
-from phylactery_agent.runtime.storage.records import APPROVALS_SOURCE, Incoming, Owner, StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, RUNS, THREADS, to_bytes, to_text
+from phylactery_agent.runtime.storage.records import APPROVALS_SOURCE, Incoming, Message, Owner, StoredTurn
+from phylactery_agent.runtime.storage.schema import INBOX, RUNS, TEXT, THREADS
 
 _BY_NAME = Query(
     sa.select(INBOX).where(
@@ -49,7 +49,21 @@ _ADD_RUN = Update(
         updated_us=sa.bindparam("now_us"),
     )
 )
-_ADD_TURN = RowInsert(INBOX, *(column.name for column in INBOX.columns if column.name != "task_id"))
+_OF_MESSAGE = field_names(Message)
+_TURN = Columns(
+    StoredTurn,
+    INBOX,
+    forms={
+        "text": TEXT,
+        "reply_text": TEXT,
+        "resumed": BOOLEAN,
+        "do_not_store": BOOLEAN,
+        "allowed_tools": JSON_TUPLE,
+        "run_status": Form(lambda status: RunStatus(status) if status else ""),
+    },
+    besides=("owner", "handled", "joined", "parts"),
+)
+_ADD_TURN = RowInsert(INBOX, "message_id", "tenant", "user_id", "thread_key", "state", *_TURN.names)
 
 
 def insert_run(connection: Connection, opening: Incoming | StoredTurn, now: int) -> str:
@@ -74,77 +88,18 @@ def insert_turn(
 ) -> StoredTurn:
     """Insert a turn at its position in its thread, and return it."""
     turn = StoredTurn(
-        turn_id=incoming.turn_id,
-        owner=incoming.owner,
+        **{name: getattr(incoming, name) for name in _OF_MESSAGE},
         source=source,
-        body_hash=incoming.body_hash,
-        thread_id=incoming.thread_id,
         position=position,
-        handled=False,
         kind="approval_decided" if source == APPROVALS_SOURCE else "message",
-        text=incoming.text,
-        language=incoming.language,
-        level=incoming.level,
-        credential_hash=incoming.credential_hash,
-        traceparent=incoming.traceparent,
         run_id=run_id,
-        resumed=False,
-        created_us=now,
-        handled_us=0,
-        run_status="",
-        run_reason="",
         approval_id=approval_id,
-        reply_id="",
-        reply_text="",
-        last_sequence=0,
-        on_busy=incoming.on_busy,
-        findings=incoming.findings,
-        do_not_store=incoming.do_not_store,
-        allowed_tools=tuple(incoming.allowed_tools),
-        sealed_code=incoming.sealed_code,
-        sealed_words=incoming.sealed_words,
+        created_us=now,
     )
-    _ADD_TURN.later(connection, [_row(turn, incoming.message_id)])
+    owner = turn.owner
+    more = (incoming.message_id, owner.tenant, owner.user_id, turn.thread_key, "waiting")
+    _ADD_TURN.later(connection, [(*more, *_TURN.values(turn))])
     return turn
-
-
-def _row(turn: StoredTurn, message_id: str) -> tuple[Any, ...]:
-    """Return a waiting turn as an inbox row, in the column order of _ADD_TURN."""
-    return (
-        turn.turn_id,
-        turn.owner.tenant,
-        turn.source,
-        message_id,
-        turn.body_hash,
-        turn.owner.user_id,
-        turn.thread_key,
-        turn.thread_id,
-        turn.position,
-        "waiting",
-        turn.kind,
-        to_bytes(turn.text),
-        turn.language,
-        turn.sealed_code,
-        turn.sealed_words,
-        turn.findings,
-        turn.do_not_store,
-        json.dumps(turn.allowed_tools),
-        turn.level,
-        turn.credential_hash,
-        turn.traceparent,
-        turn.run_id,
-        turn.resumed,
-        turn.created_us,
-        turn.handled_us,
-        turn.run_status,
-        turn.run_reason,
-        turn.approval_id,
-        turn.reply_id,
-        to_bytes(turn.reply_text),
-        turn.last_sequence,
-        turn.on_busy,
-        turn.lead_turn,
-    )
 
 
 def find_turn(connection: Connection, tenant: str, source: str, message_id: str) -> Record | None:
@@ -154,35 +109,4 @@ def find_turn(connection: Connection, tenant: str, source: str, message_id: str)
 
 def turn_of(row: Row[Any] | Record) -> StoredTurn:
     """Convert an inbox row to a StoredTurn."""
-    return StoredTurn(
-        turn_id=row.turn_id,
-        owner=Owner(row.tenant, row.user_id),
-        source=row.source,
-        body_hash=row.body_hash,
-        thread_id=row.thread_id,
-        position=row.position,
-        handled=row.state == "handled",
-        kind=row.kind,
-        text=to_text(row.text),
-        language=row.language,
-        level=row.level,
-        credential_hash=row.credential_hash,
-        traceparent=row.traceparent,
-        run_id=row.run_id,
-        resumed=bool(row.resumed),
-        created_us=row.created_us,
-        handled_us=row.handled_us,
-        run_status=RunStatus(row.run_status) if row.run_status else "",
-        run_reason=row.run_reason,
-        approval_id=row.approval_id,
-        reply_id=row.reply_id,
-        reply_text=to_text(row.reply_text),
-        last_sequence=row.last_sequence,
-        on_busy=row.on_busy,
-        lead_turn=row.lead_turn,
-        findings=row.findings,
-        do_not_store=bool(row.do_not_store),
-        allowed_tools=tuple(json.loads(row.allowed_tools)),
-        sealed_code=row.sealed_code,
-        sealed_words=row.sealed_words,
-    )
+    return _TURN.read(row, owner=Owner(row.tenant, row.user_id), handled=row.state == "handled")

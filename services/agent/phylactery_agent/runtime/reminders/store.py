@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import Columns
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.ids import new_id
@@ -16,13 +17,14 @@ from phylactery_agent.ports import Reminder, ReminderRefusedError, WantedReminde
 from phylactery_agent.rules.intents import parse_reply
 from phylactery_agent.runtime.dispatch.leases import require_lease
 from phylactery_agent.runtime.storage.records import Lease, Owner, StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, SCHEDULES, THREADS, to_bytes, to_text
+from phylactery_agent.runtime.storage.schema import INBOX, SCHEDULES, TEXT, THREADS, to_bytes
 from phylactery_agent.timeparse.vocabulary import fold
 
 MAX_PER_USER: Final = 100
 """Default limit of active reminders per person."""
 _MAX_LOOKED_AT: Final = 1_000
 """Active reminders read in one lookup: the maximum that the setting allows."""
+_REMINDER = Columns(Reminder, SCHEDULES, forms={"text": TEXT}, besides=("reminder_id",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class TurnReminders:
         def work(connection: Connection) -> Reminder:
             there = connection.execute(sa.select(SCHEDULES).where(SCHEDULES.c.effect_key == key)).one_or_none()
             if there is not None:
-                return reminder_of(there)
+                return _reminder(there)
             now, schedule_id = shared.clock.now_us(), new_id("rem")
             require_lease(connection, lease, now)
             _require_room(connection, lease.owner, shared.max_per_user)
@@ -114,7 +116,7 @@ class TurnReminders:
             before = sa.select(SCHEDULES).where(mine, SCHEDULES.c.cancel_key == key)
             there = connection.execute(before).one_or_none()
             if there is not None:
-                return reminder_of(there)
+                return _reminder(there)
             now = shared.clock.now_us()
             require_lease(connection, lease, now)
             meant = _meant(_active(connection, owner, _MAX_LOOKED_AT), name)
@@ -170,20 +172,12 @@ def _active(connection: Connection, owner: Owner, limit: int) -> Sequence[Remind
         SCHEDULES.c.tenant == owner.tenant, SCHEDULES.c.user_id == owner.user_id, SCHEDULES.c.state == "active"
     )
     rows = connection.execute(query.order_by(SCHEDULES.c.due_us, SCHEDULES.c.schedule_id).limit(limit))
-    return [reminder_of(row) for row in rows]
+    return [_reminder(row) for row in rows]
 
 
 def _get(connection: Connection, schedule_id: str) -> Reminder:
-    return reminder_of(connection.execute(sa.select(SCHEDULES).where(SCHEDULES.c.schedule_id == schedule_id)).one())
+    return _reminder(connection.execute(sa.select(SCHEDULES).where(SCHEDULES.c.schedule_id == schedule_id)).one())
 
 
-def reminder_of(row: Row[Any]) -> Reminder:
-    """Convert a row to a Reminder."""
-    return Reminder(
-        reminder_id=row.schedule_id,
-        text=to_text(row.text),
-        due_us=row.due_us,
-        repeat=row.repeat,
-        time_zone=row.time_zone,
-        state=row.state,
-    )
+def _reminder(row: Row[Any]) -> Reminder:
+    return _REMINDER.read(row, reminder_id=row.schedule_id)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import JSON_TUPLE, Columns
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import NotFound
 from phylactery_chassis.rpc.paging import decode_token, encode_token
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.runs.store import newest_run, of_owner, owned_run, run_of, tool_call_of, with_thread
 from phylactery_agent.runtime.storage.records import Owner, Page, StoredRun, StoredStep, StoredThread, StoredToolCall
 from phylactery_agent.runtime.storage.schema import RUNS, STEPS, THREADS, TOOL_CALLS
 
 T = TypeVar("T")
+_STEP = Columns(StoredStep, STEPS, forms={"next_nodes": JSON_TUPLE})
+_THREAD = Columns(StoredThread, THREADS, besides=("owner",))
 
 
 class RunLists:
@@ -69,24 +71,10 @@ class RunLists:
 
         def work(connection: Connection) -> Page[StoredStep]:
             owned_run(connection, owner, run_id)
-            found = [_step_of(row) for row in connection.execute(query)]
+            found = [_STEP.read(row) for row in connection.execute(query)]
             return page_of(found, size, lambda step: (step.superstep, step.position))
 
         return await self._database.read(work)
-
-
-def _step_of(row: Row[Any]) -> StoredStep:
-    return StoredStep(
-        superstep=row.superstep,
-        position=row.position,
-        turn_id=row.turn_id,
-        node=row.node,
-        started_us=row.started_us,
-        duration_us=row.duration_us,
-        next_nodes=tuple(json.loads(row.next_nodes)),
-        tool_call_id=row.tool_call_id,
-        finish_reason=row.finish_reason,
-    )
 
 
 def before(token: str, *columns: sa.Column[Any]) -> sa.ColumnElement[bool]:
@@ -125,7 +113,7 @@ class ThreadStore:
             ).one_or_none()
             if row is None:
                 raise no_thread(thread_id)
-            return _thread(row, owner)
+            return _THREAD.read(row, owner=owner)
 
         return await self._database.read(work)
 
@@ -137,7 +125,7 @@ class ThreadStore:
         query = query.order_by(THREADS.c.created_us.desc(), THREADS.c.thread_key.desc()).limit(size + 1)
 
         def work(connection: Connection) -> Page[ListedThread]:
-            threads = [_thread(row, owner) for row in connection.execute(query)]
+            threads = [_THREAD.read(row, owner=owner) for row in connection.execute(query)]
             page = page_of(threads, size, lambda thread: (thread.created_us, owner.thread_key(thread.thread_id)))
             listed = [ListedThread(thread, _newest(connection, owner, thread.thread_id)) for thread in page.rows]
             return Page(listed, page.next_page_token)
@@ -153,15 +141,3 @@ def no_thread(thread_id: str) -> NotFound:
 def _newest(connection: Connection, owner: Owner, thread_id: str) -> StoredRun | None:
     row = connection.execute(sa.select(RUNS).where(RUNS.c.run_id == newest_run(owner, thread_id))).one_or_none()
     return None if row is None else run_of(row)
-
-
-def _thread(row: Row[Any], owner: Owner) -> StoredThread:
-    return StoredThread(
-        thread_id=row.thread_id,
-        owner=owner,
-        graph=row.graph,
-        first_sequence=row.first_sequence,
-        last_sequence=row.last_sequence,
-        created_us=row.created_us,
-        updated_us=row.updated_us,
-    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import JSON_TUPLE, Columns, Form
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.statements import Query, Record, RowUpdate
 from phylactery_chassis.errors import NotFound
@@ -45,6 +45,10 @@ _OWNED = sa.select(RUNS).where(
 _RUN, _RUN_LOCKED = Query(_OWNED), Query(_OWNED.with_for_update())
 _WITH_THREAD = sa.select(TOOL_CALLS, RUNS.c.thread_id).join(RUNS, RUNS.c.run_id == TOOL_CALLS.c.run_id)
 _CALLS = Query(_WITH_THREAD.where(TOOL_CALLS.c.run_id == sa.bindparam("of_run")).order_by(TOOL_CALLS.c.ordinal))
+_STORED_RUN = Columns(
+    StoredRun, RUNS, forms={"status": Form(RunStatus), "steps": JSON_TUPLE}, besides=("owner", "card")
+)
+_STORED_CALL = Columns(StoredToolCall, TOOL_CALLS, forms={"state": Form(EffectState)}, besides=("thread_id",))
 _AWAITING = Query(
     sa.select(RUNS).where(RUNS.c.status == RunStatus.SUSPENDED, RUNS.c.approval_id != "").order_by(RUNS.c.updated_us)
 )
@@ -170,32 +174,7 @@ def _with_reason(connection: Connection, lease: Lease, ending: Ending) -> Ending
 
 def run_of(row: Row[Any] | Record) -> StoredRun:
     """Return a run as its row says."""
-    return StoredRun(
-        run_id=row.run_id,
-        thread_id=row.thread_id,
-        owner=Owner(row.tenant, row.user_id),
-        graph=row.graph,
-        graph_version=row.graph_version,
-        language=row.language,
-        status=RunStatus(row.status),
-        reason=row.reason,
-        approval_id=row.approval_id,
-        turn_id=row.turn_id,
-        trace_id=row.trace_id,
-        pathway=row.pathway,
-        steps=tuple(json.loads(row.steps)),
-        fence=row.fence,
-        created_us=row.created_us,
-        updated_us=row.updated_us,
-        retry_of=row.retry_of,
-        supersteps=row.supersteps,
-        active_us=row.active_us,
-        tool_calls=row.tool_calls,
-        model_calls=row.model_calls,
-        tokens=row.tokens,
-        cost_micros=row.cost_micros,
-        card=card_of(row),
-    )
+    return _STORED_RUN.read(row, owner=Owner(row.tenant, row.user_id), card=card_of(row))
 
 
 def with_thread() -> sa.Select[Any]:
@@ -205,18 +184,4 @@ def with_thread() -> sa.Select[Any]:
 
 def tool_call_of(row: Row[Any] | Record) -> StoredToolCall:
     """Return a row of with_thread."""
-    return StoredToolCall(
-        tool_call_id=row.tool_call_id,
-        tool=row.tool,
-        state=EffectState(row.state),
-        execution_id=row.execution_id,
-        args_hash=row.args_hash,
-        status=row.status,
-        size_chars=row.size_chars,
-        pointer=row.pointer,
-        error_code=row.error_code,
-        run_id=row.run_id,
-        thread_id=row.thread_id,
-        resolution=row.resolution,
-        created_us=row.created_us,
-    )
+    return _STORED_CALL.read(row, thread_id=row.thread_id)

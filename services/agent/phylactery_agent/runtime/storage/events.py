@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import Columns, Form
 from phylactery_chassis.db.database import Database
-from phylactery_chassis.db.statements import Change, Query, Record, RowInsert
-from sqlalchemy.engine import Connection, Row
+from phylactery_chassis.db.statements import Change, Query, RowInsert
+from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import LeaseLostError, Told
 from phylactery_agent.runtime.storage.records import Lease, StoredEvent, ThreadTail
@@ -24,6 +25,7 @@ _NEVER_STORED = frozenset({"code", "arguments"})
 """Fields of approval_required that are fetched when the event is sent and never stored."""
 
 
+_EVENT = Columns(StoredEvent, EVENTS, forms={"payload": Form(json.loads)})
 _TOLD = Query(
     sa.select(EVENTS.c.sequence).where(
         EVENTS.c.run_id == sa.bindparam("run_id"),
@@ -128,7 +130,7 @@ class EventLog:
                 .order_by(EVENTS.c.sequence.desc())
                 .limit(1)
             ).one_or_none()
-            return None if row is None else _event(row)
+            return None if row is None else _EVENT.read(row)
 
         return await self._database.read(work)
 
@@ -142,17 +144,5 @@ def _page(query: Query, connection: Connection, values: Mapping[str, Any]) -> Se
             left -= len(row.payload)
             if events and left < 0:
                 break
-            events.append(_event(row))
+            events.append(_EVENT.read(row))
     return events
-
-
-def _event(row: Row[Any] | Record) -> StoredEvent:
-    return StoredEvent(
-        thread_id=row.thread_id,
-        run_id=row.run_id,
-        turn_id=row.turn_id,
-        sequence=row.sequence,
-        kind=row.kind,
-        payload=json.loads(row.payload),
-        created_us=row.created_us,
-    )

@@ -52,23 +52,17 @@ class OfThread:
         return self.owner.thread_key(self.thread_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming(OfThread):
-    """A checked message on its way into the inbox; body_hash covers the words as received, codes included.
-
-    graph is the one the caller requests, or empty for the thread's own; a new thread then gets opens_graph.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message(OfThread):
+    """What a turn is made of, before it is stored and after; body_hash covers the words as received, with codes."""
 
     owner: Owner
-    message_id: str
     thread_id: str
+    turn_id: str
     body_hash: str
     text: str
     language: str
-    turn_id: str
     on_busy: OnBusy = "enqueue"
-    graph: str = ""
-    opens_graph: str = "secured"
     findings: str = ""
     """A JSON list of the kinds Inspect found in it; empty if it was not inspected."""
     do_not_store: bool = False
@@ -80,47 +74,44 @@ class Incoming(OfThread):
     traceparent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTurn(OfThread):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming(Message):
+    """A checked message on its way into the inbox.
+
+    graph is the one the caller requests, or empty for the thread's own; a new thread then gets opens_graph.
+    """
+
+    message_id: str
+    graph: str = ""
+    opens_graph: str = "secured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTurn(Message):
     """One inbox row: a message, or an approval decided elsewhere, and the reply once it was handled.
 
     lead_turn is the turn this message is answered with, or empty if it is answered alone; joined are the turns answered
     with this one, whose words its text includes once it is claimed.
     """
 
-    turn_id: str
-    owner: Owner
     source: str
-    body_hash: str
-    thread_id: str
     position: int
-    handled: bool
     kind: TurnKind
-    text: str
-    language: str
-    level: str
-    credential_hash: str = field(repr=False)
-    traceparent: str
     run_id: str
-    resumed: bool
-    created_us: int
-    handled_us: int
-    run_status: RunStatus | Literal[""]
-    run_reason: str
     approval_id: str
-    reply_id: str
-    reply_text: str
-    last_sequence: int
-    on_busy: OnBusy = "enqueue"
+    created_us: int
+    handled: bool = False
+    resumed: bool = False
+    handled_us: int = 0
+    run_status: RunStatus | Literal[""] = ""
+    run_reason: str = ""
+    reply_id: str = ""
+    reply_text: str = ""
+    last_sequence: int = 0
     lead_turn: str = ""
     joined: tuple[str, ...] = ()
     parts: tuple[StoredTurn, ...] = ()
     """The messages the text is composed of, if there are several."""
-    findings: str = ""
-    do_not_store: bool = False
-    allowed_tools: tuple[str, ...] = ()
-    sealed_code: bytes | None = field(default=None, repr=False)
-    sealed_words: bytes | None = field(default=None, repr=False)
 
     @property
     def served_as(self) -> str:

@@ -6,6 +6,7 @@ They are bytes because PostgreSQL's text type cannot hold NUL, which both may co
 from __future__ import annotations
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import Form
 
 from phylactery_agent.ports import EffectState
 from phylactery_agent.runtime.runs.status import ACTIVE, SERVED
@@ -285,3 +286,7 @@ def to_bytes(text: str) -> bytes:
 def to_text(data: bytes) -> str:
     """Decode a stored value."""
     return data.decode("utf-8", "surrogatepass")
+
+
+TEXT = Form(to_text, to_bytes)
+"""A text that a person or a tool wrote."""
