@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from operator import attrgetter
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import Columns, Form
 from phylactery_chassis.db.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_riskgate.approvals.model import Approval, ApprovalState, Vote
 from phylactery_riskgate.store import locks
-from phylactery_riskgate.store.tables import approval_changes, approval_votes, approvals, from_json, to_json
+from phylactery_riskgate.store.tables import JSON_TUPLE, approval_changes, approval_votes, approvals, from_json, to_json
 
 _OPEN = (ApprovalState.PENDING, ApprovalState.APPROVED)
 _MAX_DUE = 100
 
-_COLUMNS = tuple(one.name for one in fields(Approval) if one.name != "votes")
-_STATE, _POLICIES = _COLUMNS.index("state"), _COLUMNS.index("policy_ids")
-_values_of = attrgetter(*_COLUMNS)
-_ALL = sa.select(*(approvals.c[name] for name in _COLUMNS))
+_APPROVAL = Columns(
+    Approval, approvals, forms={"state": Form(ApprovalState, str), "policy_ids": JSON_TUPLE}, besides=("votes",)
+)
+_ALL = sa.select(*_APPROVAL.columns)
 _OF_USER = sa.and_(approvals.c.tenant == sa.bindparam("tenant"), approvals.c.requester == sa.bindparam("requester"))
 _OF_CALL = (
     _ALL.where(_OF_USER, approvals.c.tool == sa.bindparam("tool"))
@@ -74,7 +74,7 @@ _CHANGED = ("state", "decide_us", "decided_by", "closed_reason", "attempts", "ve
 _ONE = sa.and_(approvals.c.tenant == sa.bindparam("of_tenant"), approvals.c.id == sa.bindparam("of_id"))
 _CHANGE = Update(sa.update(approvals).where(_ONE).values({name: sa.bindparam(name) for name in _CHANGED}))
 _SAVE_ATTEMPTS = Update(sa.update(approvals).where(_ONE).values(attempts=sa.bindparam("attempts")))
-_INSERT = RowInsert(approvals, *_COLUMNS)
+_INSERT = RowInsert(approvals, *_APPROVAL.names)
 _INSERT_VOTE = RowInsert(
     approval_votes, "tenant", "approval_id", "subject", "vote_us", "approver", "level", "groups", "proof"
 )
@@ -101,7 +101,7 @@ _INSERT_CHANGE = RowInsert(
 def insert_approval(connection: Connection, approval: Approval) -> Approval:
     """Insert an approval, which is its first change, and return it as stored."""
     first = replace(approval, version=1)
-    _INSERT.run(connection, [_row(first)])
+    _INSERT.run(connection, [_APPROVAL.values(first)])
     _note_change(connection, first, first.create_us)
     return first
 
@@ -117,7 +117,7 @@ def find_approval(connection: Connection, tenant: str, approval_id: str, *, lock
         if lock and _FIND.one(connection, place) is not None:
             raise locks.BusyError
         return None
-    return _approval(row, tuple(_vote(one) for one in _VOTES.all(connection, place)))
+    return _APPROVAL.load(row, votes=tuple(_vote(one) for one in _VOTES.all(connection, place)))
 
 
 def change_approval(connection: Connection, approval: Approval, now_us: int) -> Approval:
@@ -267,11 +267,11 @@ def list_approvals(
 def with_votes(connection: Connection, tenant: str, rows: Sequence[Row[Any]]) -> list[Approval]:
     """Return the approvals of rows that contain at least an approval's columns, with their votes."""
     votes = _votes(connection, tenant, [row.id for row in rows])
-    return [_approval(_values_of(row), votes.get(row.id, ())) for row in rows]
+    return [_APPROVAL.read(row, votes=votes.get(row.id, ())) for row in rows]
 
 
 def _without_votes(row: Sequence[Any] | None) -> Approval | None:
-    return None if row is None else _approval(row, ())
+    return None if row is None else _APPROVAL.load(row)
 
 
 def _place(approval: Approval) -> dict[str, Any]:
@@ -319,20 +319,6 @@ def _vote(row: Sequence[Any]) -> Vote:
     subject, vote_us, approver, level, groups, proof = row
     known = frozenset(from_json(groups)) if groups else frozenset()
     return Vote(subject, vote_us, approver=bool(approver), level=level, groups=known, proof=proof)
-
-
-def _row(approval: Approval) -> tuple[Any, ...]:
-    row = list(_values_of(approval))
-    row[_STATE] = str(approval.state)
-    row[_POLICIES] = to_json(approval.policy_ids)
-    return tuple(row)
-
-
-def _approval(row: Sequence[Any], votes: tuple[Vote, ...]) -> Approval:
-    values = list(row)
-    values[_STATE] = ApprovalState(values[_STATE])
-    values[_POLICIES] = tuple(from_json(values[_POLICIES]))
-    return Approval(**dict(zip(_COLUMNS, values, strict=True)), votes=votes)
 
 
 _AT_ONCE = 1_000

@@ -8,13 +8,14 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import Columns, Form
 from phylactery_chassis.db.statements import Query, RowInsert
 from phylactery_chassis.db.unit import unit_of
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.domain.model import Decision, Pathway, Reason
 from phylactery_riskgate.store.pending import Gathered, Keys
-from phylactery_riskgate.store.tables import decisions, from_json, to_json
+from phylactery_riskgate.store.tables import JSON_TUPLE, decisions, from_json, to_json
 
 
 class CallKey(NamedTuple):
@@ -66,9 +67,14 @@ class DecisionRecord(NamedTuple):
     revoke_us: int = 0
 
 
-_COLUMNS = DecisionRecord._fields
-_DECISION, _REASONS, _POLICIES = (_COLUMNS.index(name) for name in ("decision", "reasons", "policy_ids"))
-_ALL = sa.select(*(decisions.c[name] for name in _COLUMNS))
+_REASONS = Form(
+    lambda data: tuple(Reason(*parts) for parts in from_json(data)),
+    lambda reasons: to_json([[r.code, r.message, r.message_es, r.path, r.policy_id] for r in reasons]),
+)
+_RECORD = Columns(
+    DecisionRecord, decisions, forms={"decision": Form(Decision, str), "reasons": _REASONS, "policy_ids": JSON_TUPLE}
+)
+_ALL = sa.select(*_RECORD.columns)
 _BY_CALL = Query(
     _ALL.where(
         decisions.c.tenant == sa.bindparam("tenant"),
@@ -93,7 +99,7 @@ _OF_THREAD_CALL = (
 _BY_THREAD_CALL = Query(_OF_THREAD_CALL)
 _BY_RUN_CALL = Query(_OF_THREAD_CALL.where(decisions.c.run_id == sa.bindparam("run_id")))
 _BY_ID = Query(_ALL.where(decisions.c.tenant == sa.bindparam("tenant"), decisions.c.id == sa.bindparam("id")))
-_INSERT = RowInsert(decisions, *_COLUMNS)
+_INSERT = RowInsert(decisions, *_RECORD.names)
 _FREE = "decisions' free places"
 
 
@@ -102,7 +108,7 @@ def _keys(record: DecisionRecord) -> Keys:
 
 
 def _write(connection: Connection, records: Sequence[DecisionRecord]) -> None:
-    _INSERT.run(connection, [_row(record) for record in records])
+    _INSERT.run(connection, [_RECORD.values(record) for record in records])
 
 
 _gathered = Gathered(_keys, _write)
@@ -136,7 +142,7 @@ def decisions_of_call(connection: Connection, key: CallKey, thread_id: str) -> l
         rows = _BY_RUN_CALL.all(connection, {**place, "run_id": key.run_id})
     else:
         rows = _BY_THREAD_CALL.all(connection, place)
-    return [_read(row) for row in rows]
+    return [_RECORD.load(row) for row in rows]
 
 
 def look_ahead(connection: Connection, keys: Sequence[CallKey]) -> None:
@@ -256,21 +262,5 @@ def _key_of(record: DecisionRecord) -> CallKey:
     return CallKey(record.tenant, record.subject, record.run_id, record.tool_call_id)
 
 
-def _row(record: DecisionRecord) -> tuple[Any, ...]:
-    row: list[Any] = list(record)
-    row[_DECISION] = str(record.decision)
-    row[_REASONS] = to_json([[r.code, r.message, r.message_es, r.path, r.policy_id] for r in record.reasons])
-    row[_POLICIES] = to_json(record.policy_ids)
-    return tuple(row)
-
-
 def _found(row: Sequence[Any] | None) -> DecisionRecord | None:
-    return None if row is None else _read(row)
-
-
-def _read(row: Sequence[Any]) -> DecisionRecord:
-    values = list(row)
-    values[_DECISION] = Decision(values[_DECISION])
-    values[_REASONS] = tuple(Reason(*parts) for parts in from_json(values[_REASONS]))
-    values[_POLICIES] = tuple(from_json(values[_POLICIES]))
-    return DecisionRecord(*values)
+    return None if row is None else _RECORD.load(row)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import Columns, Form
 from phylactery_chassis.db.statements import Query, RowInsert
 from sqlalchemy.engine import Connection
 
@@ -43,10 +43,8 @@ class OutcomeReport:
     error_code: str
 
 
-_COLUMNS = tuple(one.name for one in fields(Redemption))
-_CLAIMS = _COLUMNS.index("receipt_claims")
-_values_of = attrgetter(*_COLUMNS)
-_OF_USER = sa.select(*(redemptions.c[name] for name in _COLUMNS)).where(
+_REDEMPTION = Columns(Redemption, redemptions, forms={"receipt_claims": Form(from_json, to_json)})
+_OF_USER = sa.select(*_REDEMPTION.columns).where(
     redemptions.c.tenant == sa.bindparam("tenant"), redemptions.c.subject == sa.bindparam("subject")
 )
 _BY_CALL = Query(
@@ -56,7 +54,7 @@ _BY_CALL = Query(
 )
 _OF_EXECUTION = _OF_USER.where(redemptions.c.execution_id == sa.bindparam("execution_id"))
 _BY_EXECUTION, _BY_EXECUTION_LOCKED = Query(_OF_EXECUTION), Query(_OF_EXECUTION.with_for_update())
-_INSERT = RowInsert(redemptions, *_COLUMNS)
+_INSERT = RowInsert(redemptions, *_REDEMPTION.names)
 _REPORTS = Query(
     sa.select(outcomes)
     .where(
@@ -88,7 +86,7 @@ def _keys(redemption: Redemption) -> Keys:
 
 
 def _write(connection: Connection, made: Sequence[Redemption]) -> None:
-    _INSERT.run(connection, [_row(redemption) for redemption in made])
+    _INSERT.run(connection, [_REDEMPTION.values(redemption) for redemption in made])
 
 
 _gathered = Gathered(_keys, _write)
@@ -126,12 +124,12 @@ def without_outcome(connection: Connection, tenant: str, *, before_us: int, limi
         outcomes.c.execution_id == redemptions.c.execution_id,
     )
     query = (
-        sa.select(*(redemptions.c[name] for name in _COLUMNS))
+        sa.select(*_REDEMPTION.columns)
         .where(redemptions.c.tenant == tenant, redemptions.c.redeem_us < before_us, ~reported)
         .order_by(redemptions.c.redeem_us, redemptions.c.execution_id)
         .limit(limit)
     )
-    return [_redemption(row) for row in connection.execute(query)]
+    return [_REDEMPTION.load(row) for row in connection.execute(query)]
 
 
 def outcome_reports(
@@ -168,17 +166,5 @@ def insert_outcome(
     _INSERT_OUTCOME.run(connection, [row])
 
 
-def _row(redemption: Redemption) -> tuple[Any, ...]:
-    row = list(_values_of(redemption))
-    row[_CLAIMS] = to_json(redemption.receipt_claims)
-    return tuple(row)
-
-
 def _found(row: Sequence[Any] | None) -> Redemption | None:
-    return None if row is None else _redemption(row)
-
-
-def _redemption(row: Sequence[Any]) -> Redemption:
-    values = list(row)
-    values[_CLAIMS] = from_json(values[_CLAIMS])
-    return Redemption(*values)
+    return None if row is None else _REDEMPTION.load(row)

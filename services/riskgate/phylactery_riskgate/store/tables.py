@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import Form
 
 METADATA = sa.MetaData()
 _NAME = sa.String(128)
@@ -359,3 +360,7 @@ def to_json(value: Any) -> bytes:
 def from_json(data: bytes) -> Any:
     """Parse a JSON column's bytes."""
     return json.loads(data)
+
+
+JSON_TUPLE = Form(lambda data: tuple(from_json(data)), to_json)
+"""A tuple of texts, as a JSON column's bytes."""

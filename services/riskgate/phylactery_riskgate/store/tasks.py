@@ -5,10 +5,10 @@ A task is looked up by its tenant and its user, never by its id alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from operator import attrgetter
+from dataclasses import dataclass
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import Columns
 from phylactery_chassis.db.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
 
@@ -70,12 +70,8 @@ class PieceRow:
     sealed: bytes
 
 
-_TASK_COLUMNS = tuple(one.name for one in fields(Task))
-_PIECE_COLUMNS = tuple(one.name for one in fields(PieceRow))
-_task_values, _piece_values = attrgetter(*_TASK_COLUMNS), attrgetter(*_PIECE_COLUMNS)
-_OF_USER = sa.select(*(_T[name] for name in _TASK_COLUMNS)).where(
-    _T.tenant == sa.bindparam("tenant"), _T.subject == sa.bindparam("subject")
-)
+_TASK, _PIECE_ROW = Columns(Task, tasks), Columns(PieceRow, task_pieces)
+_OF_USER = sa.select(*_TASK.columns).where(_T.tenant == sa.bindparam("tenant"), _T.subject == sa.bindparam("subject"))
 _BY_ID = _OF_USER.where(_T.id == sa.bindparam("id"))
 _FIND, _FIND_LOCKED = Query(_BY_ID), Query(_BY_ID.with_for_update(skip_locked=True))
 _BY_REQUEST = Query(_OF_USER.where(_T.request_id == sa.bindparam("request_id")))
@@ -104,7 +100,7 @@ _GOES_ON = Query(
 # cast, because SQLite returns text, or fails, if a row was altered by hand
 _BYTES = sa.cast(_P.sealed, sa.LargeBinary)
 _PIECE = Query(
-    sa.select(*(_BYTES if name == "sealed" else _P[name] for name in _PIECE_COLUMNS)).where(
+    sa.select(*(_BYTES if column is _P.sealed else column for column in _PIECE_ROW.columns)).where(
         _P.task_id == sa.bindparam("task_id"), _P.tool_call_id == sa.bindparam("tool_call_id")
     )
 )
@@ -114,7 +110,7 @@ _SEALED = Query(
     .order_by(_P.number)
 )
 _UNPROVEN = Query(sa.select(sa.func.count()).where(_P.task_id == sa.bindparam("task_id"), _P.unproven == sa.true()))
-_ADD_TASK, _ADD_PIECE = RowInsert(tasks, *_TASK_COLUMNS), RowInsert(task_pieces, *_PIECE_COLUMNS)
+_ADD_TASK, _ADD_PIECE = RowInsert(tasks, *_TASK.names), RowInsert(task_pieces, *_PIECE_ROW.names)
 _GROW = Update(
     sa.update(tasks)
     .where(_T.id == sa.bindparam("at_id"))
@@ -132,13 +128,13 @@ _DROP = Update(sa.delete(tasks).where(_T.id == sa.bindparam("at_id")))
 
 def insert_task(connection: Connection, task: Task, words: PieceRow) -> None:
     """Insert a task and its words. Raise IntegrityError if another process began the same request first."""
-    _ADD_TASK.run(connection, [_task_values(task)])
-    _ADD_PIECE.run(connection, [_piece_values(words)])
+    _ADD_TASK.run(connection, [_TASK.values(task)])
+    _ADD_PIECE.run(connection, [_PIECE_ROW.values(words)])
 
 
 def insert_piece(connection: Connection, task: Task, piece: PieceRow, size: int) -> None:
     """Insert a piece of ``size`` bytes into a task that find_task has locked."""
-    _ADD_PIECE.run(connection, [_piece_values(piece)])
+    _ADD_PIECE.run(connection, [_PIECE_ROW.values(piece)])
     _GROW.run(connection, {"at_id": task.id, "now_pieces": piece.number + 1, "now_size": task.size + size})
 
 
@@ -217,7 +213,7 @@ def last_going_on(connection: Connection, task: Task) -> int:
 def find_kept_over(connection: Connection, now_us: int, limit: int) -> list[Task]:
     """Return ended tasks of any tenant that still have pieces but cannot be continued any more."""
     query = (
-        sa.select(*(_T[name] for name in _TASK_COLUMNS))
+        sa.select(*_TASK.columns)
         .select_from(task_pieces.join(tasks, _P.task_id == _T.id))
         .where(_P.number == 0, _T.end_us > 0, _T.end_us <= now_us)
         .limit(limit)
