@@ -12,10 +12,11 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.columns import JSON_TUPLE, Columns, Form
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.scrub import note_removed
 from phylactery_chassis.db.statements import Query, Record
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_memory.memories import index
@@ -26,6 +27,22 @@ from phylactery_memory.tables import memory_owners, memory_postings, memory_reco
 T = TypeVar("T")
 
 _REBUILD_AT_ONCE = 500
+_MEMORY = Columns(
+    Memory,
+    user_memory,
+    forms={
+        "text": Form(lambda data: bytes(data).decode(), str.encode),
+        "layer": Form(Layer, int),
+        "kind": Form(Kind, int),
+        "source": Form(Source, int),
+        "trust": Form(Trust, int),
+        "lineage": Form(
+            lambda text: tuple(Origin(*origin) for origin in json.loads(text)),
+            lambda lineage: json.dumps([[o.thread_id, o.message_id, o.pointer] for o in lineage]),
+        ),
+        "supersedes": JSON_TUPLE,
+    },
+)
 
 _owner = sa.select(memory_owners).where(
     memory_owners.c.tenant == sa.bindparam("of_tenant"), memory_owners.c.subject == sa.bindparam("of_subject")
@@ -83,7 +100,7 @@ class MemoryRepository:
             .order_by(user_memory.c.number.desc())
             .limit(limit)
         )
-        return [_memory(row) for row in rows]
+        return [_MEMORY.read(row) for row in rows]
 
     def add(self, new: Sequence[Memory]) -> list[Memory]:
         """Add memories and their words; return them with their numbers."""
@@ -143,7 +160,7 @@ class MemoryRepository:
             .order_by(user_memory.c.number)
             .limit(limit)
         )
-        return [_memory(row) for row in rows]
+        return [_MEMORY.read(row) for row in rows]
 
 
 class MemoryStore:
@@ -215,53 +232,4 @@ def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
 
 
 def _row(owner_id: int, memory: Memory) -> dict[str, object]:
-    return {
-        "owner_id": owner_id,
-        "number": memory.number,
-        "memory_id": memory.memory_id,
-        "text": memory.text.encode(),
-        "layer": int(memory.layer),
-        "kind": int(memory.kind),
-        "source": int(memory.source),
-        "trust": int(memory.trust),
-        "lineage": json.dumps([[o.thread_id, o.message_id, o.pointer] for o in memory.lineage]),
-        "importance": memory.importance,
-        "thread_id": memory.thread_id,
-        "sequence": memory.sequence,
-        "about": memory.about,
-        "attribute": memory.attribute,
-        "valid_us": memory.valid_us,
-        "invalid_us": memory.invalid_us,
-        "supersedes": json.dumps(memory.supersedes),
-        "superseded_by": memory.superseded_by,
-        "content_hash": memory.content_hash,
-        "revision": memory.revision,
-        "create_us": memory.create_us,
-        "update_us": memory.update_us,
-    }
-
-
-def _memory(row: Row[tuple[object, ...]]) -> Memory:
-    columns = row._mapping  # noqa: SLF001 - the documented way to read a row by name
-    return Memory(
-        memory_id=columns["memory_id"],
-        text=bytes(columns["text"]).decode(),
-        layer=Layer(columns["layer"]),
-        kind=Kind(columns["kind"]),
-        source=Source(columns["source"]),
-        trust=Trust(columns["trust"]),
-        lineage=tuple(Origin(*origin) for origin in json.loads(columns["lineage"])),
-        importance=columns["importance"],
-        thread_id=columns["thread_id"],
-        sequence=columns["sequence"],
-        about=columns["about"],
-        attribute=columns["attribute"],
-        valid_us=columns["valid_us"],
-        invalid_us=columns["invalid_us"],
-        supersedes=tuple(json.loads(columns["supersedes"])),
-        superseded_by=columns["superseded_by"],
-        revision=columns["revision"],
-        create_us=columns["create_us"],
-        update_us=columns["update_us"],
-        number=columns["number"],
-    )
+    return {"owner_id": owner_id, "content_hash": memory.content_hash, **_MEMORY.named(memory)}

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.db.columns import Columns
 from phylactery_chassis.errors import Aborted, AlreadyExists
 from sqlalchemy.engine import Connection, Row
 
@@ -20,6 +21,7 @@ from phylactery_memory.outputs.sealing import SealedChunk, Span
 from phylactery_memory.tables import output_chunks, outputs, user_keys
 
 _NO_SPAN = Span(0, 0)
+_SPEC, _RECORD = Columns(OutputSpec, outputs), Columns(OutputRecord, outputs, besides=("spec",))
 
 # The statements of every call are built once, because building one takes longer than running it.
 _OF_THE_CALL = sa.select(outputs).where(
@@ -100,21 +102,10 @@ def own(owner: Principal) -> tuple[sa.ColumnElement[bool], ...]:
     return outputs.c.tenant == owner.tenant, outputs.c.subject == owner.subject
 
 
-def sealed_of(row: Row[tuple[object, ...]], key: UserKey | None) -> SealedOutput:
+def sealed_of(row: Row[Any], key: UserKey | None) -> SealedOutput:
     """Return the output of a row; key is its owner's."""
-    columns = row._mapping  # noqa: SLF001 - the documented way to read a row by name
-    record = OutputRecord(
-        spec=OutputSpec(columns["thread_id"], columns["run_id"], columns["tool_call_id"], columns["tool_name"]),
-        size_chars=columns["size_chars"],
-        size_bytes=columns["size_bytes"],
-        size_lines=columns["size_lines"],
-        sha256=columns["sha256"],
-        pointer=columns["pointer"],
-        create_us=columns["create_us"],
-        expire_us=columns["expire_us"],
-        stored=columns["stored"],
-    )
-    return SealedOutput(record, bytes(columns["seal"] or b""), columns["key_id"], key)
+    record = _RECORD.read(row, spec=_SPEC.read(row))
+    return SealedOutput(record, bytes(row.seal or b""), row.key_id, key)
 
 
 def chunk_of(row: Row[Any]) -> SealedChunk:
@@ -167,20 +158,10 @@ def _take_room(connection: Connection, owner: Principal, output: SealedOutput, q
 def _output_row(owner: Principal, output: SealedOutput) -> dict[str, object]:
     record = output.record
     return {
-        "pointer": record.pointer,
         "tenant": owner.tenant,
         "subject": owner.subject,
-        "thread_id": record.spec.thread_id,
-        "run_id": record.spec.run_id,
-        "tool_call_id": record.spec.tool_call_id,
-        "tool_name": record.spec.tool_name,
-        "size_chars": record.size_chars,
-        "size_bytes": record.size_bytes,
-        "size_lines": record.size_lines,
-        "sha256": record.sha256,
-        "create_us": record.create_us,
-        "expire_us": record.expire_us,
-        "stored": record.stored,
+        **_SPEC.named(record.spec),
+        **_RECORD.named(record),
         "key_id": output.key_id,
         "seal": output.seal,
     }
