@@ -137,11 +137,11 @@ async def test_where_riskgate_takes_no_more_questions_the_rest_is_asked_later(tm
     chat = Chat(tmp_path)
     evaluate = chat.gate.evaluate
 
-    async def full(call, **place):
-        if len(chat.gate.approvals) == 2 and not place.get("approval_id"):
+    async def full(call, where):
+        if len(chat.gate.approvals) == 2 and not where.approval_id:
             chat.gate.refusals["evaluate"] = "TOO_MANY_PENDING"
         try:
-            return await evaluate(call, **place)
+            return await evaluate(call, where)
         finally:
             chat.gate.refusals.clear()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_agent.ports import BoundCall, GateRefusedError, GateUnavailableError
+from phylactery_agent.ports import BoundCall, CallContext, GateRefusedError, GateUnavailableError
 from phylactery_agent.ports import ProposedCall as Proposed
 from phylactery_agent.runtime.privacy.erasure_store import ErasureStore
 from phylactery_agent.runtime.storage.records import Claim
@@ -22,7 +22,9 @@ from tests.support.agent.gate import FakeGate, Task
 from tests.support.agent.graph import Died, dies_at
 from tests.support.agent.stores import ANA, T1, Stores, sha
 
-WHERE = {"thread_id": "t1", "plan_step": "s1", "pathway": "tool_intent"}
+
+def where(run_id: str) -> CallContext:
+    return CallContext("t1", run_id, "s1", "tool_intent")
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ async def test_the_words_open_one_task_named_by_the_run_and_every_call_of_the_tu
     lease = (await stores.claimed()).lease
     turn = bench.gate(lease, "repite hola")
     for number in (1, 2):
-        await turn.evaluate(proposed(f"c{number}"), run_id=lease.run_id, **WHERE)
+        await turn.evaluate(proposed(f"c{number}"), where(lease.run_id))
     assert [what for method, what in gate.calls if method == "begin_task"] == [lease.run_id]
     [(task_id, task)] = gate.tasks.items()
     assert (task.words, task.thread_id, task.continues) == ("repite hola", "t1", "")
@@ -79,10 +81,10 @@ async def test_killed_once_the_task_is_open_the_next_attempt_opens_the_same_one(
     await stores.accepted(text="repite hola")
     lease = (await stores.claimed()).lease
     with dies_at("agent.0"), pytest.raises(Died):
-        await bench.gate(lease, "repite hola").evaluate(proposed(), run_id=lease.run_id, **WHERE)
+        await bench.gate(lease, "repite hola").evaluate(proposed(), where(lease.run_id))
     assert gate.asked_in == []
     again = (await stores.claimed()).lease
-    await bench.gate(again, "repite hola").evaluate(proposed(), run_id=lease.run_id, **WHERE)
+    await bench.gate(again, "repite hola").evaluate(proposed(), where(lease.run_id))
     assert gate.asked_in == [("c1", "task_0")]
     assert list(gate.tasks) == ["task_0"]
 
@@ -118,9 +120,9 @@ async def test_a_turn_on_another_replica_finds_the_task_and_asks_for_none(
 ) -> None:
     await stores.accepted(text="repite hola")
     lease = (await stores.claimed()).lease
-    await bench.gate(lease, "repite hola").evaluate(proposed(), run_id=lease.run_id, **WHERE)
+    await bench.gate(lease, "repite hola").evaluate(proposed(), where(lease.run_id))
     other = (await stores.claimed(holder="me")).lease
-    await bench.gate(other, "repite hola").evaluate(proposed("c2"), run_id=lease.run_id, **WHERE)
+    await bench.gate(other, "repite hola").evaluate(proposed("c2"), where(lease.run_id))
     assert len([call for call in gate.calls if call[0] == "begin_task"]) == 1
     assert gate.asked_in == [("c1", "task_0"), ("c2", "task_0")]
 
@@ -129,7 +131,7 @@ async def test_an_answer_to_an_approval_opens_no_task_and_small_talk_neither(
     stores: Stores, bench: Bench, gate: FakeGate
 ) -> None:
     async def ask(_given: Any, context: Any) -> dict[str, Any]:
-        await context.gate.evaluate(proposed(f"c{bench.graph.calls}"), run_id="r", **WHERE)
+        await context.gate.evaluate(proposed(f"c{bench.graph.calls}"), where("r"))
         return {**STATE, "run_status": "suspended", "approval_id": "ap_waiting0"}
 
     await stores.accepted("request-1", text="gracias")
@@ -150,11 +152,11 @@ async def test_every_result_is_shown_once_and_before_the_next_question(
     await stores.accepted(text="repite hola")
     claim = await stores.claimed()
     run_id, turn = claim.lease.run_id, bench.gate(claim.lease, "repite hola")
-    await turn.evaluate(proposed("c1"), run_id=run_id, **WHERE)
+    await turn.evaluate(proposed("c1"), where(run_id))
     await ran(stores, claim, "c1", "hola")
-    await turn.evaluate(proposed("c2"), run_id=run_id, **WHERE)
+    await turn.evaluate(proposed("c2"), where(run_id))
     await ran(stores, claim, "c2", "no se puede", "error")
-    await turn.evaluate(proposed("c3"), run_id=run_id, **WHERE)
+    await turn.evaluate(proposed("c3"), where(run_id))
     assert asked(gate) == [
         ("begin_task", run_id),
         ("evaluate", "c1"),
@@ -179,14 +181,14 @@ async def test_a_result_riskgate_cannot_be_told_of_stops_the_next_question_until
     await stores.accepted(text="repite hola")
     claim = await stores.claimed()
     turn = bench.gate(claim.lease, "repite hola")
-    await turn.evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await turn.evaluate(proposed("c1"), where(claim.lease.run_id))
     await ran(stores, claim)
     gate.down = {"observe"}
     with pytest.raises(GateUnavailableError):
-        await turn.evaluate(proposed("c2"), run_id=claim.lease.run_id, **WHERE)
+        await turn.evaluate(proposed("c2"), where(claim.lease.run_id))
     assert [call for call, _ in gate.asked_in] == ["c1"]
     gate.down = set()
-    await turn.evaluate(proposed("c2"), run_id=claim.lease.run_id, **WHERE)
+    await turn.evaluate(proposed("c2"), where(claim.lease.run_id))
     assert [call for call, _ in gate.asked_in] == ["c1", "c2"]
     assert list(gate.tasks["task_0"].shown) == ["c1"]
 
@@ -197,19 +199,19 @@ async def test_a_result_riskgate_refuses_for_good_stops_its_run_and_no_other(
     await stores.accepted("request-1", text="repite hola")
     claim = await stores.claimed()
     turn = bench.gate(claim.lease, "repite hola")
-    await turn.evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await turn.evaluate(proposed("c1"), where(claim.lease.run_id))
     await ran(stores, claim)
     gate.refusals = {"observe": "TASK_FULL"}
     for _ in range(2):
         with pytest.raises(GateRefusedError) as caught:
-            await turn.evaluate(proposed("c2"), run_id=claim.lease.run_id, **WHERE)
+            await turn.evaluate(proposed("c2"), where(claim.lease.run_id))
         assert caught.value.reason == "RESULT_NOT_SHOWN"
     assert [call for call, _ in gate.asked_in] == ["c1"]
     gate.refusals = {}
     await stores.end(claim)
     await stores.accepted("request-2", text="repite adiós")
     later = await stores.claimed()
-    await bench.gate(later.lease, "repite adiós").evaluate(proposed("c9"), run_id=later.lease.run_id, **WHERE)
+    await bench.gate(later.lease, "repite adiós").evaluate(proposed("c9"), where(later.lease.run_id))
     assert gate.asked_in[-1] == ("c9", "task_1")
 
 
@@ -218,7 +220,7 @@ async def test_without_a_task_nothing_is_asked(stores: Stores, bench: Bench, gat
     lease = (await stores.claimed()).lease
     gate.down = {"begin_task"}
     with pytest.raises(GateUnavailableError):
-        await bench.gate(lease, "repite hola").evaluate(proposed(), run_id=lease.run_id, **WHERE)
+        await bench.gate(lease, "repite hola").evaluate(proposed(), where(lease.run_id))
     assert gate.asked_in == []
 
 
@@ -227,12 +229,12 @@ async def test_killed_between_the_result_and_telling_it_the_result_is_shown_at_r
 ) -> None:
     await stores.accepted(text="repite hola")
     claim = await stores.claimed()
-    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), where(claim.lease.run_id))
     await ran(stores, claim)
     with dies_at("agent.11.observe"), pytest.raises(Died):  # RiskGate has it, and the agent does not know that
         await bench.delivery.flush("observation", T1)
     again = await stores.claimed()
-    await bench.gate(again.lease, "repite hola").evaluate(proposed("c2"), run_id=claim.lease.run_id, **WHERE)
+    await bench.gate(again.lease, "repite hola").evaluate(proposed("c2"), where(claim.lease.run_id))
     assert [what for method, what in gate.calls if method == "observe"] == ["c1", "c1"]
     assert list(gate.tasks["task_0"].shown) == ["c1"]
     assert gate.asked_in == [("c1", "task_0"), ("c2", "task_0")]
@@ -243,7 +245,7 @@ async def test_the_end_of_the_run_ends_its_task_after_everything_it_had_to_tell(
 ) -> None:
     await stores.accepted(text="repite hola")
     claim = await stores.claimed()
-    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), where(claim.lease.run_id))
     await ran(stores, claim)
     await stores.end(claim)
     gate.down = {"report_outcome"}
@@ -263,7 +265,7 @@ async def test_a_suspended_run_keeps_its_task_and_what_the_person_answers_contin
 ) -> None:
     await stores.accepted("request-1", text="lee a.txt")
     claim = await stores.claimed()
-    await bench.gate(claim.lease, "lee a.txt").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await bench.gate(claim.lease, "lee a.txt").evaluate(proposed("c1"), where(claim.lease.run_id))
     await stores.end(claim, "suspended", reason="AWAITING_USER_INPUT")
     assert await bench.delivery.flush_all()
     assert not gate.tasks["task_0"].ended
@@ -271,7 +273,7 @@ async def test_a_suspended_run_keeps_its_task_and_what_the_person_answers_contin
     later = await stores.claimed()
     assert later.turn.resumed
     turn = bench.gate(later.lease, "sí, hazlo", opens_run=False)
-    await turn.evaluate(proposed("c2"), run_id=later.lease.run_id, **WHERE)
+    await turn.evaluate(proposed("c2"), where(later.lease.run_id))
     assert (gate.tasks["task_1"].words, gate.tasks["task_1"].continues) == ("sí, hazlo", "task_0")
     assert gate.asked_in == [("c1", "task_0"), ("c2", "task_1")]
     await ran(stores, later, "c2")
@@ -288,7 +290,7 @@ async def test_so_many_answers_continue_one_task_and_the_next_stands_alone(
         await stores.accepted(f"request-{number}", text=f"palabra {number}")
         claim = await stores.claimed()
         turn = bench.gate(claim.lease, claim.turn.text, opens_run=not claim.turn.resumed)
-        await turn.evaluate(proposed(f"c{number}"), run_id=claim.lease.run_id, **WHERE)
+        await turn.evaluate(proposed(f"c{number}"), where(claim.lease.run_id))
         await stores.end(claim, "suspended", reason="AWAITING_USER_INPUT")
     continued = [task.continues for task in gate.tasks.values()]
     assert continued == ["", *(f"task_{n}" for n in range(MAX_CONTINUED - 1)), "", f"task_{MAX_CONTINUED}"]
@@ -299,13 +301,13 @@ async def test_an_answer_that_comes_after_the_time_of_the_task_stands_alone(
 ) -> None:
     await stores.accepted("request-1", text="lee a.txt")
     claim = await stores.claimed()
-    await bench.gate(claim.lease, "lee a.txt").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await bench.gate(claim.lease, "lee a.txt").evaluate(proposed("c1"), where(claim.lease.run_id))
     await stores.end(claim, "suspended", reason="AWAITING_USER_INPUT")
     gate.tasks["task_0"].ended = True
     await stores.accepted("request-2", text="lee b.txt")
     later = await stores.claimed()
     turn = bench.gate(later.lease, "lee b.txt", opens_run=False)
-    await turn.evaluate(proposed("c2"), run_id=later.lease.run_id, **WHERE)
+    await turn.evaluate(proposed("c2"), where(later.lease.run_id))
     assert (gate.tasks["task_1"].words, gate.tasks["task_1"].continues) == ("lee b.txt", "")
 
 
@@ -314,7 +316,7 @@ async def test_an_effect_in_doubt_and_a_call_that_was_denied_show_nothing(
 ) -> None:
     await stores.accepted(text="repite hola")
     claim = await stores.claimed()
-    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), where(claim.lease.run_id))
     ledger, call = stores.ledger(claim.lease), proposed("c1")
     await ledger.propose(call, plan_step="s1")
     bound = BoundCall("echo", "v1", call.canonical_args, call.args_hash)
@@ -330,7 +332,7 @@ async def test_a_run_from_before_there_were_tasks_goes_on_without_one(
 ) -> None:
     await stores.accepted(text="repite hola")
     claim = await stores.claimed()
-    await bench.gate(claim.lease).evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await bench.gate(claim.lease).evaluate(proposed("c1"), where(claim.lease.run_id))
     await ran(stores, claim)
     await stores.end(claim)
     assert await bench.delivery.flush_all()
@@ -341,7 +343,7 @@ async def test_a_run_from_before_there_were_tasks_goes_on_without_one(
 async def test_an_erased_user_leaves_nothing_that_waits_to_be_shown(stores: Stores, bench: Bench) -> None:
     await stores.accepted(text="repite hola")
     claim = await stores.claimed()
-    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), run_id=claim.lease.run_id, **WHERE)
+    await bench.gate(claim.lease, "repite hola").evaluate(proposed("c1"), where(claim.lease.run_id))
     await ran(stores, claim)
     await stores.end(claim)
     await ErasureStore(stores.database, stores.clock).give_up(ANA)
@@ -354,7 +356,7 @@ async def test_a_call_whose_arguments_claim_a_task_and_origins_is_asked_about_in
     await stores.accepted(text="repite hola")
     lease = (await stores.claimed()).lease
     lying = {"text": "x", "task_id": "task_9", "origin": {"worst": 0}, "intent": 2}
-    await bench.gate(lease, "repite hola").evaluate(proposed(args=lying), run_id=lease.run_id, **WHERE)
+    await bench.gate(lease, "repite hola").evaluate(proposed(args=lying), where(lease.run_id))
     assert gate.asked_in == [("c1", "task_0")]
 
 
@@ -368,7 +370,7 @@ async def test_a_task_that_is_expected_is_opened_before_anybody_asks_and_once(
     async with asyncio.timeout(60):
         while not gate.tasks:  # noqa: ASYNC110 - the stand-in tells nobody
             await asyncio.sleep(0.01)
-    await turn.evaluate(proposed(), run_id=lease.run_id, **WHERE)
+    await turn.evaluate(proposed(), where(lease.run_id))
     turn.close()
     assert [call[0] for call in asked(gate)] == ["begin_task", "evaluate"]
     assert gate.asked_in == [("c1", "task_0")]
@@ -390,7 +392,7 @@ async def test_a_task_that_could_not_be_opened_fails_who_asks_and_nobody_else(
     await asyncio.sleep(0)
     silent.close()
     with pytest.raises(GateUnavailableError):
-        await asking.evaluate(proposed(), run_id=lease.run_id, **WHERE)
+        await asking.evaluate(proposed(), where(lease.run_id))
     asking.close()
 
 
@@ -400,7 +402,7 @@ async def test_a_turn_that_was_given_back_and_counts_no_attempt_keeps_the_task_i
     asked_about, served = asyncio.Event(), bench.server()
 
     async def asks(_given: Any, context: Any) -> dict[str, Any]:
-        await context.gate.evaluate(proposed(), run_id="r", **WHERE)
+        await context.gate.evaluate(proposed(), where("r"))
         if not asked_about.is_set():
             asked_about.set()
             await asyncio.Event().wait()
@@ -449,7 +451,7 @@ async def test_a_file_that_a_call_would_replace_is_shown_once_before_the_first_q
     lease = (await stores.claimed()).lease
     turn = bench.gate(lease, "escribe x en a.txt")
     for _ in range(3):  # as it is asked about again with its approval
-        await turn.evaluate(replacing, run_id=lease.run_id, **WHERE)
+        await turn.evaluate(replacing, where(lease.run_id))
     assert [method for method, _ in asked(gate)] == ["begin_task", "observe", "evaluate", "evaluate", "evaluate"]
     found = looked(gate)["c1.info"]
     assert (found["path"], found["exists"], found["size"]) == ("a.txt", True, 4)
@@ -463,9 +465,9 @@ async def test_the_look_stays_what_it_was_when_the_file_changes_before_the_next_
     await stores.accepted(text="escribe x en a.txt")
     lease = (await stores.claimed()).lease
     turn = bench.gate(lease, "escribe x en a.txt")
-    await turn.evaluate(replacing, run_id=lease.run_id, **WHERE)
+    await turn.evaluate(replacing, where(lease.run_id))
     (tmp_path / "sandbox" / ANA.tenant / "a.txt").write_text("much longer than before")
-    await turn.evaluate(replacing, run_id=lease.run_id, **WHERE)
+    await turn.evaluate(replacing, where(lease.run_id))
     assert looked(gate)["c1.info"]["size"] == 4
 
 
@@ -487,7 +489,7 @@ async def test_nothing_is_shown_of_a_call_that_replaces_nothing(
 ) -> None:
     await stores.accepted(text="algo")
     lease = (await stores.claimed()).lease
-    await bench.gate(lease, "algo").evaluate(proposed("c1", *call), run_id=lease.run_id, **WHERE)
+    await bench.gate(lease, "algo").evaluate(proposed("c1", *call), where(lease.run_id))
     assert [method for method, _ in asked(gate)] == ["begin_task", "evaluate"]
 
 
@@ -498,10 +500,10 @@ async def test_killed_around_the_look_the_next_attempt_shows_it_all_the_same_and
     await stores.accepted(text="escribe x en a.txt")
     lease = (await stores.claimed()).lease
     with dies_at(point), pytest.raises(Died):
-        await bench.gate(lease, "escribe x en a.txt").evaluate(replacing, run_id=lease.run_id, **WHERE)
+        await bench.gate(lease, "escribe x en a.txt").evaluate(replacing, where(lease.run_id))
     assert gate.asked_in == []
     again = (await stores.claimed()).lease
-    await bench.gate(again, "escribe x en a.txt").evaluate(replacing, run_id=lease.run_id, **WHERE)
+    await bench.gate(again, "escribe x en a.txt").evaluate(replacing, where(lease.run_id))
     assert list(looked(gate)) == ["c1.info"]
     assert gate.asked_in == [("c1", "task_0")]
 
@@ -515,7 +517,7 @@ async def test_what_a_call_that_has_begun_wrote_itself_is_not_shown_as_what_it_r
     await ledger.propose(replacing, plan_step="s1")
     bound = BoundCall("write_file", "v1", replacing.canonical_args, replacing.args_hash)
     await ledger.start("c1", execution_id="ex_c1", effect_key="k", bound=bound)
-    await bench.gate(lease, "escribe x en a.txt").evaluate(replacing, run_id=lease.run_id, **WHERE)
+    await bench.gate(lease, "escribe x en a.txt").evaluate(replacing, where(lease.run_id))
     assert looked(gate) == {}
 
 
@@ -527,8 +529,8 @@ async def test_a_look_riskgate_does_not_take_stops_the_call_it_belongs_to(
     turn = bench.gate(lease, "escribe x en a.txt")
     gate.down.add("observe")
     with pytest.raises(GateUnavailableError):
-        await turn.evaluate(replacing, run_id=lease.run_id, **WHERE)
+        await turn.evaluate(replacing, where(lease.run_id))
     gate.down.clear()
     assert gate.asked_in == []
-    await turn.evaluate(replacing, run_id=lease.run_id, **WHERE)
+    await turn.evaluate(replacing, where(lease.run_id))
     assert list(looked(gate)) == ["c1.info"]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import rfc8785
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
-from phylactery_agent.ports import GateRefusedError, GateUnavailableError, ProposedCall
+from phylactery_agent.ports import CallContext, ExecutionReport, GateRefusedError, GateUnavailableError, ProposedCall
 from phylactery_agent.runtime.storage.records import Owner
 from phylactery_agent.runtime.turn.tasks import Result, observation
 
@@ -66,14 +66,14 @@ class WatchedGate:
         self._wire.enter("end_task", task_id)
         await self._gate.end_task(task_id, keep_seconds=keep_seconds)
 
-    async def report_outcome(self, execution_id: str, **report: Any) -> None:
-        self._wire.enter("report_outcome", report["outcome"])
-        await self._gate.report_outcome(execution_id, **report)
+    async def report_outcome(self, report: ExecutionReport) -> None:
+        self._wire.enter("report_outcome", report.outcome)
+        await self._gate.report_outcome(report)
 
-    async def evaluate(self, call: Any, **where: Any) -> Any:
+    async def evaluate(self, call: Any, where: CallContext, *, task_id: str = "") -> Any:
         self._wire.enter("evaluate", call.tool)
-        self._wire.asked_in.append((call.tool, where["task_id"]))
-        return await self._gate.evaluate(call, **where)
+        self._wire.asked_in.append((call.tool, task_id))
+        return await self._gate.evaluate(call, where, task_id=task_id)
 
 
 @pytest.fixture
@@ -369,9 +369,8 @@ async def test_a_look_at_a_file_vouches_for_no_name(tmp_path: Path, path: str) -
                 found = json.dumps({"path": path, "exists": True, "size": 5, "modified": "2026-11-22T10:00:00Z"})
                 result = Result(json.dumps({"path": path}), found, failed=False)
                 await gate.observe(observation(task_id, "r1", "file_info", "c1.info", result))
-            decision = await gate.evaluate(
-                proposed, thread_id="t1", run_id=run_id, plan_step="1", pathway="tool_intent", task_id=task_id
-            )
+            where = CallContext("t1", run_id, plan_step="1", pathway="tool_intent")
+            decision = await gate.evaluate(proposed, where, task_id=task_id)
             decisions.append((decision.decision, [reason.code for reason in decision.reasons]))
         # A file that is there is not replaced without a word; a name the person did not say is asked about as before.
         assert [decision for decision, _ in decisions] == (

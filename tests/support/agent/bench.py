@@ -10,6 +10,7 @@ from typing import Any, cast
 from phylactery_agent.graph.core.registry import SPECS, ServedGraph
 from phylactery_agent.ports import (
     ApprovalInfo,
+    ExecutionReport,
     GateRefusedError,
     GateUnavailableError,
     Hydration,
@@ -109,15 +110,17 @@ class StandInServices:
         self.remembered.append((text, about["message_ids"][0], about["keep"]))
         return Remembered("mem_1")
 
-    async def report_outcome(self, execution_id: str, **report: Any) -> None:
+    async def report_outcome(self, report: ExecutionReport) -> None:
         if self.gate_down:
             raise GateUnavailableError("down")
         if self.refusal is not None:
             raise self.refusal
-        self.told.append((execution_id, report["outcome"]))
+        self.told.append((report.execution_id, report.outcome))
 
-    async def evaluate(self, asked: Any, **_where: Any) -> str:
-        self.told.append(("evaluate", asked.tool_call_id))
+    redeem = approve = reject = public_keys = issuer = None
+
+    async def evaluate(self, call: Any, _where: Any, **_of: Any) -> str:
+        self.told.append(("evaluate", call.tool_call_id))
         return "decision"
 
     async def get_approval(self, approval_id: str) -> ApprovalInfo:

@@ -18,6 +18,8 @@ from phylactery.riskgate.v1 import types_pb2
 from phylactery_agent.ports import (
     ApprovalInfo,
     BoundCall,
+    CallContext,
+    ExecutionReport,
     GateDecision,
     GateReason,
     GateRefusedError,
@@ -158,23 +160,14 @@ class FakeGate:
             raise GateRefusedError("TASK_ENDED", "it was ended", {"task_id": task_id})
         return task
 
-    async def evaluate(
-        self,
-        call: ProposedCall,
-        *,
-        thread_id: str,
-        run_id: str,
-        plan_step: str,
-        pathway: str,
-        approval_id: str = "",
-        task_id: str = "",
-    ) -> GateDecision:
+    async def evaluate(self, call: ProposedCall, where: CallContext, *, task_id: str = "") -> GateDecision:
+        thread_id, run_id, approval_id = where.thread_id, where.run_id, where.approval_id
         self._enter("evaluate", call.tool_call_id)
         if task_id and self._task(task_id).thread_id != thread_id:
             raise GateRefusedError("TASK_NOT_FOUND", "another thread's", {"task_id": task_id})
         self.asked_in.append((call.tool_call_id, task_id))
-        types_pb2.Pathway.Value(f"PATHWAY_{pathway.upper()}")
-        self.pathways.append(pathway)
+        types_pb2.Pathway.Value(f"PATHWAY_{where.pathway.upper()}")
+        self.pathways.append(where.pathway)
         key = (run_id, call.tool_call_id, approval_id)
         if approval_id:
             self._check_usable(approval_id, known=key in self.records)
@@ -247,9 +240,8 @@ class FakeGate:
         self.approvals[approval_id] = approval
         return approval
 
-    async def redeem(
-        self, permit: str, call: ProposedCall, *, execution_id: str, thread_id: str, run_id: str
-    ) -> Redeemed:
+    async def redeem(self, permit: str, call: ProposedCall, where: CallContext, *, execution_id: str) -> Redeemed:
+        thread_id, run_id = where.thread_id, where.run_id
         self._enter("redeem", execution_id)
         tool_call_id, bound, approval_id = self.permits.get(permit, ("", None, ""))
         if bound is None or tool_call_id != call.tool_call_id or permit in self.revoked_permits:
@@ -286,17 +278,9 @@ class FakeGate:
             "execution_id": execution_id,
         }
 
-    async def report_outcome(
-        self,
-        execution_id: str,
-        *,
-        outcome: Literal["SUCCEEDED", "FAILED", "IN_DOUBT"],
-        result_hash: str,
-        result_size: int,
-        error_code: str,
-    ) -> None:
-        self._enter("report_outcome", execution_id)
-        self.outcomes.append((execution_id, outcome))
+    async def report_outcome(self, report: ExecutionReport) -> None:
+        self._enter("report_outcome", report.execution_id)
+        self.outcomes.append((report.execution_id, report.outcome))
 
     def _find(self, approval_id: str) -> ApprovalInfo:
         if approval_id not in self.approvals:

@@ -34,8 +34,10 @@ from phylactery_agent.adapters.errors import refusal_of
 from phylactery_agent.ports import (
     ApprovalInfo,
     BoundCall,
+    CallContext,
     CatalogEntry,
     CatalogView,
+    ExecutionReport,
     GateArgument,
     GateDecision,
     GateReason,
@@ -195,28 +197,18 @@ class RiskGateAdapter:
             if error.reason != "TASK_NOT_FOUND":
                 raise
 
-    async def evaluate(
-        self,
-        call: ProposedCall,
-        *,
-        thread_id: str,
-        run_id: str,
-        plan_step: str,
-        pathway: str,
-        approval_id: str = "",
-        task_id: str = "",
-    ) -> GateDecision:
+    async def evaluate(self, call: ProposedCall, where: CallContext, *, task_id: str = "") -> GateDecision:
         """Request a decision about a call of a task; idempotent by run, tool_call_id and arguments."""
         request = riskgate_pb2.EvaluateRequest(
             call=_call(call),
-            thread_id=thread_id,
-            run_id=run_id,
-            plan_step=plan_step,
-            approval_id=approval_id,
-            pathway=types_pb2.Pathway.Value(f"PATHWAY_{pathway.upper()}"),
+            thread_id=where.thread_id,
+            run_id=where.run_id,
+            plan_step=where.plan_step,
+            approval_id=where.approval_id,
+            pathway=types_pb2.Pathway.Value(f"PATHWAY_{where.pathway.upper()}"),
             task_id=task_id,
         )
-        answer = await answered(self._connection.decisions.Evaluate(request, metadata=self._metadata))
+        answer = await self._answer(self._connection.decisions.Evaluate, request)
         decision = _DECISIONS.get(answer.decision)
         if decision is None:
             raise GateUnavailableError("RiskGate answered a decision this agent does not know")
@@ -231,34 +223,28 @@ class RiskGateAdapter:
             approval=_approval(answer.approval) if answer.HasField("approval") else None,
         )
 
-    async def redeem(
-        self, permit: str, call: ProposedCall, *, execution_id: str, thread_id: str, run_id: str
-    ) -> Redeemed:
+    async def redeem(self, permit: str, call: ProposedCall, where: CallContext, *, execution_id: str) -> Redeemed:
         """Consume the permit. Raise GateRefusedError."""
         request = riskgate_pb2.RedeemRequest(
-            permit=permit, call=_call(call), execution_id=execution_id, thread_id=thread_id, run_id=run_id
+            permit=permit,
+            call=_call(call),
+            execution_id=execution_id,
+            thread_id=where.thread_id,
+            run_id=where.run_id,
         )
-        answer = await answered(self._connection.decisions.Redeem(request, metadata=self._metadata))
+        answer = await self._answer(self._connection.decisions.Redeem, request)
         return Redeemed(answer.receipt, _bound(answer.bound_call), answer.repeated_redeem)
 
-    async def report_outcome(
-        self,
-        execution_id: str,
-        *,
-        outcome: Literal["SUCCEEDED", "FAILED", "IN_DOUBT"],
-        result_hash: str,
-        result_size: int,
-        error_code: str,
-    ) -> None:
-        """Record how the execution ended; idempotent. Raise GateRefusedError."""
+    async def report_outcome(self, report: ExecutionReport) -> None:
+        """Record how an execution ended; idempotent. Raise GateRefusedError."""
         request = riskgate_pb2.ReportOutcomeRequest(
-            execution_id=execution_id,
-            outcome=riskgate_pb2.Outcome.Value(f"OUTCOME_{outcome}"),
-            result_hash=result_hash,
-            result_size=result_size,
-            error_code=error_code,
+            execution_id=report.execution_id,
+            outcome=riskgate_pb2.Outcome.Value(f"OUTCOME_{report.outcome}"),
+            result_hash=report.result_hash,
+            result_size=report.result_size,
+            error_code=report.error_code,
         )
-        await answered(self._connection.decisions.ReportOutcome(request, metadata=self._metadata))
+        await self._answer(self._connection.decisions.ReportOutcome, request)
 
     async def get_approval(self, approval_id: str) -> ApprovalInfo:
         """Return the approval. Raise GateRefusedError with APPROVAL_NOT_FOUND."""

@@ -17,6 +17,7 @@ from phylactery_agent.graph.core.events import (
     EFFECT_IN_DOUBT,
     GATE_UNAVAILABLE,
     blocked_result,
+    call_context,
     effect_key,
     emit_decision,
     proposal,
@@ -54,6 +55,7 @@ class Effect:
         self._context = context
         self._tool = proposal(state)
         self._call = proposed_call(self._tool)
+        self._where = call_context(state, self._tool, approval_id=state["approval_id"] or "")
         self._executor: Executor = context.executor
         self._row: LedgerRow | None = None
         self._key = ""
@@ -127,15 +129,8 @@ class Effect:
         return "unsafe" if spec is None else spec.contract.idempotency
 
     async def _evaluate(self) -> GateDecision:
-        approval_id = self._state["approval_id"] or ""
-        decision = await self._context.gate.evaluate(
-            self._call,
-            thread_id=self._state["thread_id"],
-            run_id=self._state["run_id"],
-            plan_step=self._tool["step_id"],
-            pathway=self._state["request_pathway"],
-            approval_id=approval_id,
-        )
+        approval_id = self._where.approval_id
+        decision = await self._context.gate.evaluate(self._call, self._where)
         self.decision_id = decision.decision_id
         if approval_id:
             key = f"risk:{self._call.tool_call_id}:{approval_id}"
@@ -174,11 +169,8 @@ class Effect:
 
     async def _redeem(self, permit: str, execution_id: str) -> Redeemed:
         """Redeem the permit; if it expired or its key was revoked meanwhile, request a new one once."""
-        thread_id, run_id = self._state["thread_id"], self._state["run_id"]
         try:
-            return await self._context.gate.redeem(
-                permit, self._call, execution_id=execution_id, thread_id=thread_id, run_id=run_id
-            )
+            return await self._context.gate.redeem(permit, self._call, self._where, execution_id=execution_id)
         except GateRefusedError as error:
             if not _stale(error):
                 raise
@@ -188,9 +180,7 @@ class Effect:
         if again.bound is None:
             code = again.reasons[0].code if again.reasons else "POLICY_CHANGED"
             raise GateRefusedError(code, "the call gets no permit any more")
-        return await self._context.gate.redeem(
-            again.permit, self._call, execution_id=execution_id, thread_id=thread_id, run_id=run_id
-        )
+        return await self._context.gate.redeem(again.permit, self._call, self._where, execution_id=execution_id)
 
     async def _run(self, redeemed: Redeemed, execution_id: str) -> ToolResult:
         # Only a row found as started can have run before. A redeem retried by the transport within this attempt is also

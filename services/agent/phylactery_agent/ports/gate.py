@@ -52,6 +52,31 @@ class BoundCall:
 
 
 @dataclass(frozen=True, slots=True)
+class CallContext:
+    """What a proposed call belongs to: its conversation, its run, its step of the plan, the approval it uses.
+
+    pathway is how the message behind the call is served: text_fast_path, tool_intent, rich_input or standby.
+    """
+
+    thread_id: str
+    run_id: str
+    plan_step: str
+    pathway: str
+    approval_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionReport:
+    """How an execution ended."""
+
+    execution_id: str
+    outcome: Literal["SUCCEEDED", "FAILED", "IN_DOUBT"]
+    result_hash: str
+    result_size: int
+    error_code: str
+
+
+@dataclass(frozen=True, slots=True)
 class GateReason:
     """One reason of a decision, in both languages."""
 
@@ -121,31 +146,12 @@ class Redeemed:
 class Gate(Protocol):
     """RiskGate on behalf of one end user. Raises GateUnavailableError and, where stated, GateRefusedError."""
 
-    async def evaluate(
-        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
-    ) -> GateDecision:
-        """Request a decision; idempotent by run, tool_call_id and arguments.
-
-        pathway is how the message behind the call is served: text_fast_path, tool_intent, rich_input or standby.
-        """
+    async def evaluate(self, call: ProposedCall, where: CallContext) -> GateDecision:
+        """Request a decision; idempotent by run, tool_call_id and arguments."""
         ...
 
-    async def redeem(
-        self, permit: str, call: ProposedCall, *, execution_id: str, thread_id: str, run_id: str
-    ) -> Redeemed:
+    async def redeem(self, permit: str, call: ProposedCall, where: CallContext, *, execution_id: str) -> Redeemed:
         """Consume the permit. Raise GateRefusedError."""
-        ...
-
-    async def report_outcome(
-        self,
-        execution_id: str,
-        *,
-        outcome: Literal["SUCCEEDED", "FAILED", "IN_DOUBT"],
-        result_hash: str,
-        result_size: int,
-        error_code: str,
-    ) -> None:
-        """Record how the execution ended; idempotent. Raise GateRefusedError."""
         ...
 
     async def get_approval(self, approval_id: str) -> ApprovalInfo:

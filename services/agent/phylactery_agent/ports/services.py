@@ -8,7 +8,18 @@ from typing import Any, Protocol
 
 from phylactery_understanding.interpretation import Interpretation
 
-from phylactery_agent.ports import Gate, GateDecision, Hydration, Inspector, Outputs, ProposedCall, Recalled, Remembered
+from phylactery_agent.ports import (
+    CallContext,
+    ExecutionReport,
+    Gate,
+    GateDecision,
+    Hydration,
+    Inspector,
+    Outputs,
+    ProposedCall,
+    Recalled,
+    Remembered,
+)
 from phylactery_agent.runtime.storage.records import Owner
 
 
@@ -109,18 +120,12 @@ class TaskGate(Gate, Protocol):
         """
         ...
 
-    async def evaluate(
-        self,
-        call: ProposedCall,
-        *,
-        thread_id: str,
-        run_id: str,
-        plan_step: str,
-        pathway: str,
-        approval_id: str = "",
-        task_id: str = "",
-    ) -> GateDecision:
+    async def evaluate(self, call: ProposedCall, where: CallContext, *, task_id: str = "") -> GateDecision:
         """Request a decision about a call of a task."""
+        ...
+
+    async def report_outcome(self, report: ExecutionReport) -> None:
+        """Record how an execution ended; idempotent. Raise GateUnavailableError, GateRefusedError."""
         ...
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from phylactery_agent.ports import ApprovalInfo, GateRefusedError, GateUnavailableError
+from phylactery_agent.ports import ApprovalInfo, CallContext, GateRefusedError, GateUnavailableError
 from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher
 
 from tests.support.agent.bench import STATE, Bench
@@ -32,9 +32,9 @@ async def test_reports_go_out_before_the_next_question_and_without_them_nothing_
     gate = bench.gate(lease)
     bench.services.gate_down = True
     with pytest.raises(GateUnavailableError):
-        await gate.evaluate(call("c2"), thread_id="t1", run_id=lease.run_id, plan_step="s1", pathway="tool_intent")
+        await gate.evaluate(call("c2"), CallContext("t1", lease.run_id, "s1", "tool_intent"))
     bench.services.gate_down = False
-    await gate.evaluate(call("c2"), thread_id="t1", run_id=lease.run_id, plan_step="s1", pathway="tool_intent")
+    await gate.evaluate(call("c2"), CallContext("t1", lease.run_id, "s1", "tool_intent"))
     assert bench.services.told == [("ex_1", "FAILED"), ("evaluate", "c2")]
 
 

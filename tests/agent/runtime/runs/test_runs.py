@@ -16,7 +16,7 @@ from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter
 from phylactery_agent.adapters.riskgate import RiskGateAdapter
-from phylactery_agent.ports import GateUnavailableError, ProposedCall
+from phylactery_agent.ports import CallContext, GateUnavailableError, ProposedCall
 from phylactery_agent.runtime.dispatch.leases import RunCancelledError
 from phylactery_agent.runtime.runs.cancellation import Cancellations
 from phylactery_agent.runtime.storage.records import Owner
@@ -150,10 +150,9 @@ async def redeem(system: System, person: Person, asked: chat_pb2.SendMessageResp
     args = {"path": "notas.txt", "content": "hola"}
     text = rfc8785.dumps(args).decode()
     wanted = ProposedCall("write_file", tool_call_id, args, text, sha(text))
-    decision = await gate.evaluate(
-        wanted, thread_id="t1", run_id=run_id, plan_step=plan_step, pathway="tool_intent", approval_id=approval_id
-    )
-    await gate.redeem(decision.permit, wanted, execution_id=execution_id, thread_id="t1", run_id=run_id)
+    where = CallContext("t1", run_id, plan_step, "tool_intent", approval_id)
+    decision = await gate.evaluate(wanted, where)
+    await gate.redeem(decision.permit, wanted, where, execution_id=execution_id)
 
 
 async def test_a_run_that_is_served_ends_at_its_next_step_and_begins_no_effect(

@@ -25,6 +25,7 @@ from phylactery_agent.graph.core.state import (
 from phylactery_agent.i18n.texts import say, shortened, tool_title, waiting_line
 from phylactery_agent.ports import (
     Asked,
+    CallContext,
     GateDecision,
     GateRefusedError,
     GateUnavailableError,
@@ -92,6 +93,11 @@ def proposal(state: AgentState) -> ProposedTool:
     if tool is None:
         raise RuntimeError("no tool call is proposed")
     return tool
+
+
+def call_context(state: AgentState, tool: ProposedTool, *, approval_id: str = "") -> CallContext:
+    """Return what a proposal belongs to, in the form sent to RiskGate."""
+    return CallContext(state["thread_id"], state["run_id"], tool["step_id"], state["request_pathway"], approval_id)
 
 
 def proposed_call(tool: ProposedTool) -> ProposedCall:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, get_args
+from typing import get_args
 from weakref import WeakValueDictionary
 
 from phylactery_chassis.errors import STORE_FAILED
@@ -12,7 +12,7 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import pause
 from phylactery_chassis.util.crashpoints import reach
 
-from phylactery_agent.ports import GateRefusedError, MemoryRefusedError
+from phylactery_agent.ports import ExecutionReport, GateRefusedError, MemoryRefusedError
 from phylactery_agent.ports.services import Services
 from phylactery_agent.runtime.dispatch.named_leases import LeaseTakenError, NamedLeases
 from phylactery_agent.runtime.effects.outbox import PAGE, OutboxKind, OutboxMessage, OutboxStore
@@ -142,9 +142,8 @@ class Delivery:
                 await self.flush(first, parcel.thread_key)
             await gate.end_task(parcel.payload["task_id"], keep_seconds=parcel.payload.get("keep_seconds", 0))
             return
-        report: dict[str, Any] = dict(parcel.payload)
         try:
-            await gate.report_outcome(report.pop("execution_id"), **report)
+            await gate.report_outcome(ExecutionReport(**parcel.payload))
         except GateRefusedError as error:
             if error.reason != _NEVER_SEEN or not await self._store.note_not_redeemed(parcel):
                 raise

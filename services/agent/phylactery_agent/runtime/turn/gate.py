@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 import rfc8785
 from phylactery_chassis.telemetry.logs import get_logger
@@ -13,7 +13,7 @@ from phylactery_chassis.util.crashpoints import reach
 from phylactery_understanding.interpretation import MAX_BACK, Interpretation
 from pydantic import ValidationError
 
-from phylactery_agent.ports import ApprovalInfo, GateDecision, GateRefusedError, ProposedCall, Redeemed
+from phylactery_agent.ports import CallContext, GateDecision, GateRefusedError, ProposedCall
 from phylactery_agent.ports.services import TaskGate
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.intake.interpretation import Interpreter
@@ -182,6 +182,10 @@ class ReportingGate:
         """Take the gate and its helpers; changed_run is the earlier run whose request the turn changes, or empty."""
         self._gate, self._delivery, self._lease, self._task = gate, delivery, lease, task
         self._replaced, self._changed_run = replaced, changed_run
+        # Everything but evaluate goes to RiskGate unchanged.
+        self.redeem = gate.redeem
+        self.get_approval, self.approve, self.reject = gate.get_approval, gate.approve, gate.reject
+        self.public_keys, self.issuer = gate.public_keys, gate.issuer
 
     def expect(self) -> None:
         """Open the task in the background because a call is likely to be evaluated in this turn."""
@@ -202,9 +206,7 @@ class ReportingGate:
         """End the gate's use of the task at the end of the turn."""
         self._task.close()
 
-    async def evaluate(
-        self, call: ProposedCall, *, thread_id: str, run_id: str, plan_step: str, pathway: str, approval_id: str = ""
-    ) -> GateDecision:
+    async def evaluate(self, call: ProposedCall, where: CallContext) -> GateDecision:
         """Deliver outstanding reports and results, then evaluate a call of the turn's task.
 
         Raise GateUnavailableError if any of these fails, GateRefusedError RESULT_NOT_SHOWN if RiskGate rejected a
@@ -218,52 +220,4 @@ class ReportingGate:
             await self._delivery.flush("observation", key, self._lease.run_id)
         if await self._delivery.refused("observation", key, self._lease.run_id):
             raise GateRefusedError(_NOT_SHOWN, "RiskGate did not take the result of an earlier call of this run")
-        return await self._gate.evaluate(
-            call,
-            thread_id=thread_id,
-            run_id=run_id,
-            plan_step=plan_step,
-            pathway=pathway,
-            approval_id=approval_id,
-            task_id=await self._task.current(),
-        )
-
-    async def redeem(
-        self, permit: str, call: ProposedCall, *, execution_id: str, thread_id: str, run_id: str
-    ) -> Redeemed:
-        """Redeem the permit."""
-        return await self._gate.redeem(permit, call, execution_id=execution_id, thread_id=thread_id, run_id=run_id)
-
-    async def report_outcome(
-        self,
-        execution_id: str,
-        *,
-        outcome: Literal["SUCCEEDED", "FAILED", "IN_DOUBT"],
-        result_hash: str,
-        result_size: int,
-        error_code: str,
-    ) -> None:
-        """Report the outcome of an execution."""
-        await self._gate.report_outcome(
-            execution_id, outcome=outcome, result_hash=result_hash, result_size=result_size, error_code=error_code
-        )
-
-    async def get_approval(self, approval_id: str) -> ApprovalInfo:
-        """Return the approval."""
-        return await self._gate.get_approval(approval_id)
-
-    async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
-        """Approve on behalf of the person."""
-        return await self._gate.approve(approval_id, args_hash=args_hash, code=code, thread_id=thread_id)
-
-    async def reject(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
-        """Reject on behalf of the person."""
-        return await self._gate.reject(approval_id, reason=reason, thread_id=thread_id)
-
-    async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
-        """Return the public keys that verify receipts."""
-        return await self._gate.public_keys(fresh=fresh)
-
-    async def issuer(self) -> str:
-        """Return the ``iss`` claim every receipt must carry."""
-        return await self._gate.issuer()
+        return await self._gate.evaluate(call, where, task_id=await self._task.current())

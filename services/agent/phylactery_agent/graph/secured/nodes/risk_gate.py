@@ -12,6 +12,7 @@ from phylactery_agent.graph.core.events import (
     SELF_CLASS,
     approval_update,
     blocked_result,
+    call_context,
     emit_decision,
     proposal,
     proposed_call,
@@ -65,13 +66,7 @@ async def risk_gate(
 
 
 async def _evaluate(state: AgentState, context: TurnContext, tool: ProposedTool) -> GateDecision:
-    return await context.gate.evaluate(
-        proposed_call(tool),
-        thread_id=state["thread_id"],
-        run_id=state["run_id"],
-        plan_step=tool["step_id"],
-        pathway=state["request_pathway"],
-    )
+    return await context.gate.evaluate(proposed_call(tool), call_context(state, tool))
 
 
 async def _asked(state: AgentState, context: TurnContext, decision: GateDecision, audit: dict[str, Any]) -> Outcome:
