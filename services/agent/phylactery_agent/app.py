@@ -22,6 +22,7 @@ from phylactery_agent.parts import make_privacy, make_runner, make_shared, make_
 from phylactery_agent.ports.services import Services
 from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher
 from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.dispatch.replicas import Replicas
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.privacy.erase_user import Privacy
@@ -102,6 +103,7 @@ class Agent:
     executor: Executor
     models: Models | None
     replicas: Replicas
+    news: ThreadNotifier
     firing: ReminderScheduler
 
 
@@ -126,7 +128,7 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
         agent.service,
         on_start=[
             lambda: tell_models(agent.models),
-            agent.replicas.start,
+            lambda: agent.replicas.start(agent.runner, agent.news),
             agent.privacy.replay,
             agent.executor.begin,
             agent.catalog.first_look,
@@ -148,8 +150,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
     database = await open_database(settings, outside, stack)
     shared = make_shared(settings, clock, database, outside, models)
     runner = make_runner(shared, make_turns(shared))
-    replicas = Replicas(settings.url, shared.holder, runner=runner, news=shared.news, named_leases=shared.named_leases)
-    stack.push_async_callback(replicas.stop)
+    stack.push_async_callback(shared.replicas.stop)
     catalog = CatalogCheck(outside.services.catalog, clock, poll_seconds=settings.catalog_poll_seconds)
     stack.callback(catalog.forget)
     edges, privacy = make_edges(shared, runner, catalog), make_privacy(shared, runner, erasure_log)
@@ -173,7 +174,8 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.Asy
         catalog=catalog,
         executor=outside.executor,
         models=models,
-        replicas=replicas,
+        replicas=shared.replicas,
+        news=shared.news,
         firing=shared.firing,
     )
 

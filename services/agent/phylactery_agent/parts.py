@@ -18,7 +18,7 @@ from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
 from phylactery_agent.runtime.dispatch.leases import Leases
 from phylactery_agent.runtime.dispatch.named_leases import NamedLeases
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
-from phylactery_agent.runtime.dispatch.replicas import LOOK_SECONDS
+from phylactery_agent.runtime.dispatch.replicas import LOOK_SECONDS, Replicas
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.outbox import OutboxStore
 from phylactery_agent.runtime.intake.changes import ThreadChanges
@@ -51,6 +51,7 @@ class Shared:
     """Interval, in seconds, of the search for what another process left; None if there is no other process."""
     inbox: InboxStore
     runs: RunStore
+    replicas: Replicas
     news: ThreadNotifier
     named_leases: NamedLeases
     delivery: Delivery
@@ -62,8 +63,10 @@ def make_shared(
     settings: AgentSettings, clock: Clock, database: Database, outside: Outside, models: Models | None
 ) -> Shared:
     """Return the shared parts."""
-    holder, look_seconds, news = outside.folder.holder, LOOK_SECONDS if settings.shared else None, ThreadNotifier()
+    holder, look_seconds = outside.folder.holder, LOOK_SECONDS if settings.shared else None
     named_leases = NamedLeases(database, clock, holder, seconds=settings.lease_seconds)
+    replicas = Replicas(settings.url, holder, shared=settings.shared, named_leases=named_leases)
+    news = ThreadNotifier(replicas.forward)
     delivery = Delivery(
         OutboxStore(database, clock),
         outside.services,
@@ -81,6 +84,7 @@ def make_shared(
         look_seconds=look_seconds,
         inbox=InboxStore(database, clock),
         runs=RunStore(database, clock, change_seconds=settings.change_seconds),
+        replicas=replicas,
         news=news,
         named_leases=named_leases,
         delivery=delivery,
@@ -119,7 +123,7 @@ def make_turns(shared: Shared) -> TurnServer:
 def make_runner(shared: Shared, turns: TurnServer) -> Dispatcher:
     """Return the dispatcher, which claims turns and has them served."""
     settings = shared.settings
-    runner = Dispatcher(
+    return Dispatcher(
         shared.inbox,
         ClaimStore(shared.database, shared.clock, lease_seconds=settings.lease_seconds),
         turns.serve,
@@ -128,12 +132,11 @@ def make_runner(shared: Shared, turns: TurnServer) -> Dispatcher:
         max_concurrent=settings.max_concurrent_turns,
         retry_seconds=settings.retry_seconds,
         shared=settings.shared,
+        hydrating=None if settings.shared else turns.hydrating,
+        on_return=turns.tell,
+        on_overflow=shared.replicas.offer_work,
+        on_hold=shared.replicas.hold,
     )
-    runner.on_return = turns.tell
-    if not settings.shared:
-        runner.before_taking = turns.hydrating.prepare
-        runner.on_taking, runner.on_unclaimed = turns.hydrating.begin, turns.hydrating.forget
-    return runner
 
 
 def make_privacy(shared: Shared, runner: Dispatcher, log: ErasureLog[Erasure]) -> Privacy:

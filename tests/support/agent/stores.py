@@ -131,7 +131,13 @@ class Stores:
 
 
 def runner_of(
-    stores: Stores, serve: ServeTurn, *, holder: str = "me", max_concurrent: int = 2, retry_seconds: float = 0.01
+    stores: Stores,
+    serve: ServeTurn,
+    *,
+    holder: str = "me",
+    max_concurrent: int = 2,
+    retry_seconds: float = 0.01,
+    **more: Any,
 ) -> Dispatcher:
     """Return a runner over the stores, configured as in the agent."""
     return Dispatcher(
@@ -143,6 +149,7 @@ def runner_of(
         max_concurrent=max_concurrent,
         retry_seconds=retry_seconds,
         shared=stores.database.dialect == "postgresql",
+        **more,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -28,17 +29,14 @@ _log = get_logger("notices")
 class Notices:
     """Sends notices to the other processes and receives theirs, but not its own."""
 
-    def __init__(
-        self, url: str, channel: str, *, origin: str, heard: Callable[[str], None], missed: Callable[[], None]
-    ) -> None:
+    def __init__(self, url: str, channel: str, *, origin: str) -> None:
         """``url`` is a PostgreSQL database; no connection is opened yet.
 
-        ``origin`` is this process's own name, without blanks. ``heard`` is called with every notice of another process,
-        ``missed`` whenever some may have been lost; both on the event loop.
+        ``origin`` is this process's own name, without blanks.
         """
         address = sa.make_url(url)
         self._options = dict(address.get_dialect()().create_connect_args(address)[1])
-        self._channel, self._origin, self._heard, self._missed = channel, origin, heard, missed
+        self._channel, self._origin = channel, origin
         self._waiting: dict[str, None] = {}
         self._sending = False
         self._news = asyncio.Event()
@@ -50,9 +48,14 @@ class Notices:
             self._waiting[notice] = None
             self._news.set()
 
-    def start(self) -> None:
-        """Begin to listen and to send."""
-        self._tasks = [asyncio.create_task(self._again(self._listen)), asyncio.create_task(self._again(self._send))]
+    def start(self, *, heard: Callable[[str], None], missed: Callable[[], None]) -> None:
+        """Begin to listen and to send.
+
+        ``heard`` is called with every notice of another process, ``missed`` whenever some may have been lost; both on
+        the event loop.
+        """
+        listen = partial(self._listen, heard, missed)
+        self._tasks = [asyncio.create_task(self._again(listen)), asyncio.create_task(self._again(self._send))]
 
     async def stop(self) -> None:
         """Send what is queued if possible at once, then stop."""
@@ -84,17 +87,17 @@ class Notices:
 
         return await psycopg.AsyncConnection.connect(**self._options, autocommit=True)
 
-    async def _listen(self) -> None:
+    async def _listen(self, heard: Callable[[str], None], missed: Callable[[], None]) -> None:
         from psycopg import sql
 
         async with await self._connect() as connection:
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
-            self._missed()
+            missed()
             async for told in connection.notifies():
                 origin, _, lines = told.payload.partition("\n")
                 if origin != self._origin:
                     for line in lines.splitlines():
-                        self._heard(line)
+                        heard(line)
 
     async def _send(self) -> None:
         async with await self._connect() as connection:

@@ -12,7 +12,7 @@ import pytest
 from phylactery_agent.ports.services import Services
 from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
 from phylactery_agent.runtime.intake.classification import classify_incoming, listen
-from phylactery_agent.runtime.storage.records import Claim
+from phylactery_agent.runtime.storage.records import Claim, Incoming
 from phylactery_agent.runtime.turn.context_loader import Hydrating
 from phylactery_chassis.errors import CommitUnknown, FailedPrecondition
 from phylactery_chassis.util import crashpoints
@@ -106,16 +106,22 @@ async def test_a_message_that_is_refused_is_told_to_its_caller_and_leaves_room_f
     await runner.stop()
 
 
+class FailsOnce(Hydrating):
+    failed = False
+
+    def begin(self, incoming: Incoming) -> None:
+        if not self.failed:
+            self.failed = True
+            raise ValueError("a fault of ours")
+        super().begin(incoming)
+
+
 async def test_a_message_nothing_can_be_begun_for_leaves_room_for_the_next(stores: Stores) -> None:
-    runner = runner_of(stores, served := Served(stores), max_concurrent=1)
-
-    def fails(_incoming: object) -> None:
-        raise ValueError("a fault of ours")
-
-    told, runner.on_taking = runner.on_taking, fails
+    bench = Bench(stores)
+    hydrating = FailsOnce(cast("Services", bench.services), bench.delivery)
+    runner = runner_of(stores, served := Served(stores), max_concurrent=1, hydrating=hydrating)
     with pytest.raises(ValueError, match="a fault of ours"):
         await runner.accept(incoming())
-    runner.on_taking = told
     turn = await runner.accept(incoming())
     async with asyncio.timeout(ENDS_SECONDS):
         await runner.idle()
@@ -188,9 +194,9 @@ async def busy_writer(stores: Stores) -> AsyncIterator[None]:
 async def test_a_claim_whose_giving_back_is_itself_interrupted_is_given_back_and_told_all_the_same(
     stores: Stores,
 ) -> None:
-    runner = runner_of(stores, served := Served(stores))
     returned: list[str] = []
-    runner.on_return = lambda claim: returned.append(claim.lease.turn_id)
+    served = Served(stores)
+    runner = runner_of(stores, served, on_return=lambda claim: returned.append(claim.lease.turn_id))
     served.go_on.clear()
     turn = await runner.accept(incoming())
     async with asyncio.timeout(ENDS_SECONDS):
@@ -271,8 +277,7 @@ async def test_what_is_read_while_a_message_is_taken_in_is_what_its_turn_goes_on
         read.append(await hydrating.of(claim, hydrating.heard(claim)))
         await stores.end(claim)
 
-    runner = runner_of(stores, serve)
-    runner.on_taking, runner.on_unclaimed = hydrating.begin, hydrating.forget
+    runner = runner_of(stores, serve, hydrating=hydrating)
     await runner.accept(incoming())
     await runner.idle()
     assert bench.services.hydrated == [("t1", "text_fast_path")]

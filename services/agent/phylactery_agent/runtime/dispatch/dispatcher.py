@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 
 from phylactery_chassis.errors import STORE_FAILED, CommitUnknown
 from phylactery_chassis.telemetry.logs import get_logger
@@ -16,6 +16,7 @@ from phylactery_agent.runtime.dispatch.leases import hold_of
 from phylactery_agent.runtime.dispatch.named_leases import NamedLeases
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.storage.records import Claim, Incoming, StoredTurn
+from phylactery_agent.runtime.turn.context_loader import Hydrating
 from phylactery_agent.runtime.turn.server import ServeTurn
 
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -26,10 +27,6 @@ Taking = asyncio.Task[tuple[StoredTurn, Claim | None]]
 """A message being accepted into the inbox, with the claim made in the same commit if it opens a run."""
 
 _log = get_logger("runner")
-
-
-async def _nothing(_incoming: Incoming) -> None:
-    """Do nothing before a message is accepted."""
 
 
 class Dispatcher:
@@ -50,20 +47,21 @@ class Dispatcher:
         max_concurrent: int,
         retry_seconds: float,
         shared: bool,
+        hydrating: Hydrating | None = None,
+        on_return: Callable[[Claim], None] = lambda _claim: None,
+        on_overflow: Callable[[], None] = lambda: None,
+        on_hold: Callable[[str], None] = lambda _thread_key: None,
     ) -> None:
-        """Take the stores and limits; shared means that other processes may serve the same database."""
+        """Take the stores and limits; shared means that other processes may serve the same database.
+
+        hydrating reads the context of a message whose thread can be served at once, while it is accepted. on_return is
+        called with a claim that was given back: its turn may have ended in a commit whose outcome is unknown.
+        on_overflow is called when there is work beyond this process's capacity, on_hold with a thread that this process
+        has just held: other processes look for the one, and stop serving the other.
+        """
         self.shared = shared
-        self.on_overflow: Callable[[], None] = lambda: None
-        """Called when there is work beyond this process's capacity."""
-        self.on_hold: Callable[[str], None] = lambda _key: None
-        """Called with a thread that this process has just held, so that other processes stop serving it."""
-        self.on_return: Callable[[Claim], None] = lambda _claim: None
-        """Called with a claim that was given back: its turn may have ended in a commit whose outcome is unknown."""
-        self.before_taking: Callable[[Incoming], Awaitable[None]] = _nothing
-        self.on_taking: Callable[[Incoming], None] = lambda _incoming: None
-        """Called with a message about to be accepted whose thread could be served at once."""
-        self.on_unclaimed: Callable[[str], None] = lambda _turn_id: None
-        """Called with the turn of such a message if it was not accepted, or could not be claimed in the same commit."""
+        self._hydrating, self._on_return = hydrating, on_return
+        self._on_overflow, self._on_hold = on_overflow, on_hold
         self._inbox, self._claims, self._serve, self._named_leases = inbox, claims, serve, named_leases
         self._holder, self._retry_seconds = holder, retry_seconds
         self._slots = asyncio.Semaphore(max_concurrent)
@@ -107,7 +105,9 @@ class Dispatcher:
 
         If this process can serve its thread at once, a single commit accepts it and claims the run it opens.
         """
-        await self.before_taking(incoming)
+        hydrating = self._hydrating
+        if hydrating is not None:
+            await hydrating.prepare(incoming)
         thread_key = incoming.thread_key
         if self._stopped or self._slots.locked() or thread_key in self._working or thread_key in self._held:
             try:
@@ -119,7 +119,8 @@ class Dispatcher:
             if not turn.handled:
                 self.wake(thread_key)
             return turn
-        self.on_taking(incoming)  # before a slot is taken: on an error here it would never be released
+        if hydrating is not None:
+            hydrating.begin(incoming)  # before a slot is taken: on an error here it would never be released
         await self._slots.acquire()
         taking = asyncio.get_running_loop().create_task(self._take_in(incoming))
         self._begin(thread_key, taking)
@@ -132,8 +133,8 @@ class Dispatcher:
                 incoming, lambda connection, turn, now: self._claims.claim_opened(connection, turn, self._holder, now)
             )
         finally:
-            if claim is None:
-                self.on_unclaimed(incoming.turn_id)
+            if claim is None and self._hydrating is not None:
+                self._hydrating.forget(incoming.turn_id)
         reach("agent.5")
         if claim is not None:
             reach("agent.claim")
@@ -167,7 +168,7 @@ class Dispatcher:
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*self._returning, return_exceptions=True)
         if tasks:
-            self.on_overflow()
+            self._on_overflow()
 
     async def hold(self, thread_keys: Collection[str], *, by: str, keep: bool = False) -> frozenset[str]:
         """Stop serving these threads, in every process, until they are released.
@@ -222,7 +223,7 @@ class Dispatcher:
         if self.shared:
             for key in thread_keys:
                 await self._named_leases.take_patiently(hold_of(key))
-                self.on_hold(key)
+                self._on_hold(key)
             await self._claims.settle(thread_keys)
             while await self._claims.served(thread_keys, self._holder):  # noqa: ASYNC110 - only the database knows
                 await asyncio.sleep(_UNSERVED_SECONDS)
@@ -280,7 +281,7 @@ class Dispatcher:
             with contextlib.suppress(*STORE_FAILED):  # otherwise its lease runs out
                 await self._claims.give_back(claim, pause_seconds=pause, counted=counted)
         finally:
-            self.on_return(claim)  # data read for the turn is stale by its next claim, given back or not
+            self._on_return(claim)  # data read for the turn is stale by its next claim, given back or not
 
     async def _find(self) -> None:
         """Claim turns that no process serves, while there is capacity."""
@@ -367,7 +368,7 @@ class Dispatcher:
 
     async def _serve_next(self, thread_key: str) -> bool:
         if self._slots.locked():
-            self.on_overflow()
+            self._on_overflow()
         async with self._slots:
             waited = thread_key in self._waited
             self._waited.discard(thread_key)

@@ -13,15 +13,15 @@ class ThreadNotifier:
     They carry no data, so a missed one loses nothing that the next does not bring.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, forward: Callable[[str], None] = lambda _key: None) -> None:
+        """Take what forwards a key to the other processes that serve the same database, if there are any."""
         self._listeners: dict[str, set[asyncio.Event]] = {}
-        self.relay: Callable[[str], None] = lambda _key: None
-        """Forwards a key to the other processes that serve the same database, if there are any."""
+        self._forward = forward
 
     def tell(self, key: str) -> None:
         """Wake all listeners of the thread or turn, in every process."""
         self.tell_here(key)
-        self.relay(key)
+        self._forward(key)
 
     def tell_here(self, key: str) -> None:
         """Wake the listeners in this process."""

@@ -23,25 +23,49 @@ _NEWS, _WORK, _HOLD = "news", "work", "hold"
 class Replicas:
     """The connection of one agent to the others. Over SQLite there are none, and it does nothing."""
 
-    def __init__(
-        self, url: str, holder: str, *, runner: Dispatcher, news: ThreadNotifier, named_leases: NamedLeases
-    ) -> None:
-        """Take the database's URL and the parts of this agent that react to notifications."""
-        self._runner, self._news, self._named_leases = runner, news, named_leases
-        self._notices = None
+    def __init__(self, url: str, holder: str, *, shared: bool, named_leases: NamedLeases) -> None:
+        """Take the database's URL; shared means that other processes may use it."""
+        self._notices = Notices(url, _CHANNEL, origin=holder) if shared else None
+        self._named_leases = named_leases
         self._tasks: list[asyncio.Task[None]] = []
-        if runner.shared:
-            self._notices = Notices(url, _CHANNEL, origin=holder, heard=self._hear, missed=self._look)
-            notices = self._notices
-            news.relay = lambda key: notices.send(f"{_NEWS} {key}")
-            runner.on_overflow = lambda: notices.send(_WORK)
-            runner.on_hold = lambda key: notices.send(f"{_HOLD} {key}")
 
-    async def start(self) -> None:
-        """Start listening and polling."""
-        if self._notices is not None:
-            self._notices.start()
-            self._tasks = [asyncio.create_task(self._named_leases.run()), asyncio.create_task(self._look_again())]
+    def forward(self, key: str) -> None:
+        """Notify the others that something of a thread or turn was committed."""
+        self._send(f"{_NEWS} {key}")
+
+    def offer_work(self) -> None:
+        """Notify the others that there is work beyond this process's capacity."""
+        self._send(_WORK)
+
+    def hold(self, thread_key: str) -> None:
+        """Notify the others that this process holds a thread, so that they stop serving it."""
+        self._send(f"{_HOLD} {thread_key}")
+
+    async def start(self, runner: Dispatcher, news: ThreadNotifier) -> None:
+        """Start polling, and listening on behalf of this agent's dispatcher and notifier."""
+        if self._notices is None:
+            return
+
+        def look() -> None:
+            news.tell_all_here()
+            runner.look()
+
+        async def look_again() -> None:
+            while True:
+                await asyncio.sleep(LOOK_SECONDS)
+                look()
+
+        def hear(notice: str) -> None:
+            kind, _, key = notice.partition(" ")
+            if kind == _NEWS:
+                news.tell_here(key)
+            elif kind == _WORK:
+                runner.look()
+            elif kind == _HOLD:
+                runner.preempt(key)
+
+        self._notices.start(heard=hear, missed=look)
+        self._tasks = [asyncio.create_task(self._named_leases.run()), asyncio.create_task(look_again())]
 
     async def stop(self) -> None:
         """Send the outstanding notifications and stop."""
@@ -51,20 +75,6 @@ class Replicas:
         if self._notices is not None:
             await self._notices.stop()
 
-    def _hear(self, notice: str) -> None:
-        kind, _, key = notice.partition(" ")
-        if kind == _NEWS:
-            self._news.tell_here(key)
-        elif kind == _WORK:
-            self._runner.look()
-        elif kind == _HOLD:
-            self._runner.preempt(key)
-
-    def _look(self) -> None:
-        self._news.tell_all_here()
-        self._runner.look()
-
-    async def _look_again(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            self._look()
+    def _send(self, notice: str) -> None:
+        if self._notices is not None:
+            self._notices.send(notice)
