@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.dialect import dialect_named
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.rpc.channel import open_channel
 from sqlalchemy.engine import make_url
@@ -76,7 +77,7 @@ async def open_database(settings: AgentSettings, outside: Outside, stack: AsyncE
     database = Database(settings.url)
     stack.callback(database.close)
     stack.callback(watch(database))
-    await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
+    await asyncio.to_thread(database.migrate_at_start, PACKAGE)
     await asyncio.to_thread(require_same_folder, database, settings.data_dir, outside.sealer)
     await asyncio.to_thread(outside.folder.reap_dead, partial(free_leases, database))
     return database
@@ -86,7 +87,7 @@ def _hold_database_file(url: str, folder: FolderLock) -> None:
     """Lock the database file, if the database is a file. Raise StartError."""
     parts = make_url(url)
     name = (parts.database or "").removeprefix("file:")
-    if parts.get_backend_name() != "sqlite" or not name or name.startswith(":memory:"):
+    if dialect_named(parts.get_backend_name()).is_server or not name or name.startswith(":memory:"):
         return
     try:
         folder.hold_database(Path(name))

@@ -60,9 +60,13 @@ class ServiceSettings(BaseSettings):
         if value:
             import sqlalchemy as sa  # late: a command that only needs a token has no database
 
+            from phylactery_chassis.db.dialect import dialect_named
+
             try:
-                sa.make_url(value).get_dialect().import_dbapi()
-            except (sa.exc.ArgumentError, ImportError, ValueError) as error:
+                url = sa.make_url(value)
+                url.get_dialect().import_dbapi()
+                dialect_named(url.get_backend_name())
+            except (sa.exc.ArgumentError, ImportError, KeyError, ValueError) as error:
                 missing = f" ({error})" if isinstance(error, ModuleNotFoundError) else ""
                 raise ValueError(
                     "is no URL of a database this installation can reach"

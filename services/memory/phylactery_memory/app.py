@@ -58,7 +58,7 @@ async def build(settings: MemorySettings, *, clock: Clock | None = None) -> Serv
     settings.prepare()
     database = Database(settings.url)
     try:
-        await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
+        await asyncio.to_thread(database.migrate_at_start, PACKAGE)
     except StartError:
         await asyncio.to_thread(database.close)
         raise

@@ -68,7 +68,7 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
     # nearly every RPC of RiskGate writes a record of about a dozen pages
     database = Database(settings.url, company=running_calls, log_pages=_LOG_PAGES)
     try:
-        await asyncio.to_thread(database.migrate, PACKAGE, apply=database.dialect == "sqlite")
+        await asyncio.to_thread(database.migrate_at_start, PACKAGE)
         riskgate = RiskGate(database, live, keys, settings, clock or SystemClock())
         await riskgate.open(fault)
     except (StartError, LogError, DomainError) as error:

@@ -104,7 +104,7 @@ async def test_a_new_master_key_takes_over_from_the_old_one_which_may_then_go(ke
     load_master_keys(tmp_path / "new" / "keys", None)
     new = (tmp_path / "new" / "keys" / "master.key").read_text()
     options = {"data_dir": kept.path.parent, "gc_seconds": 1_000}
-    if kept.database.dialect == "postgresql":
+    if kept.database.dialect.is_server:
         options["database_url"] = kept.database.engine.url.render_as_string(hide_password=False)
     kept.database.write_sync(lambda connection: connection.execute(sa.text("UPDATE master_keys SET create_us = 1")))
     with pytest.raises(StartError, match="MEMORY_MASTER_KEY_FILE"):

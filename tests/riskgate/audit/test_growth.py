@@ -30,7 +30,7 @@ def said(effect: str) -> float:
 
 def stored(gate) -> int:
     """Return the bytes of the database: of the file, or of the tables that only grow."""
-    if gate.database.dialect == "sqlite":
+    if not gate.database.dialect.is_server:
         pages = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
         return int(gate.database.read_sync(lambda c: c.execute(sa.text(pages)).scalar_one()))
     size = "SELECT sum(pg_total_relation_size(name::regclass)) FROM unnest(CAST(:names AS text[])) AS name"

@@ -81,10 +81,10 @@ def heard(connection: Connection) -> Iterator[list[tuple[str, Any]]]:
 
 def plans(database: Database, question: Callable[[Connection], Any]) -> str:
     """Return how the store goes about every statement of a question; nothing it changes is kept."""
-    explain = "EXPLAIN QUERY PLAN " if database.dialect == "sqlite" else "EXPLAIN "
+    explain = "EXPLAIN " if database.dialect.is_server else "EXPLAIN QUERY PLAN "
 
     def work(connection: Connection) -> str:
-        if database.dialect == "postgresql":  # a table this small is read whole where that is allowed
+        if database.dialect.is_server:  # a table this small is read whole where that is allowed
             connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
         with heard(connection) as said:
             question(connection)

@@ -100,7 +100,7 @@ class Stores:
     def pass_time(self, seconds: float) -> None:
         """Advance time, also for leases judged by the database's own clock."""
         self.clock.advance(seconds)
-        if self.database.dialect == "sqlite":
+        if not self.database.dialect.is_server:
             return
         moved = (sa.text(f"UPDATE {t} SET {c} = {c} - {round(seconds * 1e6)} WHERE {c} > 0") for t, c in _TIMED)
 
@@ -148,7 +148,7 @@ def runner_of(
         holder=holder,
         max_concurrent=max_concurrent,
         retry_seconds=retry_seconds,
-        shared=stores.database.dialect == "postgresql",
+        shared=stores.database.dialect.is_server,
         **more,
     )
 

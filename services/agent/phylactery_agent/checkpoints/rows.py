@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
+from phylactery_chassis.db.dialect import dialect_of
 from phylactery_chassis.db.pending_statements import run_text
 from phylactery_chassis.db.statements import Query, RowInsert, Update
 from sqlalchemy.engine import Connection
@@ -154,7 +155,7 @@ def writes_of(connection: Connection, place: Place, checkpoint_id: str) -> list[
 def blobs_of(connection: Connection, place: Place, wanted: Mapping[str, str]) -> dict[str, bytes]:
     """Return the values of channels at the given versions, as far as they are stored."""
     pairs = list(wanted.items())
-    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    mark = dialect_of(connection).mark
     found: dict[str, bytes] = {}
     for at in range(0, len(pairs), _PAGE):
         some = pairs[at : at + _PAGE]

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from phylactery_chassis.db.dialect import dialect_of
 from phylactery_chassis.db.pending_statements import run_each
 from phylactery_chassis.db.statements import ManyInsert
 from phylactery_chassis.db.unit import ConflictError, Unit, unit_of
@@ -113,7 +114,7 @@ def require_written(connection: Connection, thread_ids: Collection[str] | None) 
 
 def put_heads(connection: Connection, heads: list[Head]) -> None:
     """Store checkpoints, each as the newest of its line; the same id again replaces the stored one."""
-    if connection.dialect.name != "postgresql":
+    if not dialect_of(connection).is_server:
         _put_each(connection, heads)
         return
     rest = heads
@@ -137,5 +138,5 @@ def _put_each(connection: Connection, heads: list[Head]) -> None:
     unit = unit_of(connection)
     if unit is not None and heads:
         unit.protect()
-    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    mark = dialect_of(connection).mark
     run_each(connection, _PUT_HEAD_BY_MARK[mark], [(*head, *head[:2]) for head in heads])

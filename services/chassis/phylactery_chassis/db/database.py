@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,61 +18,23 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Engine, ExceptionContext
+from sqlalchemy.engine import Connection, Engine
 
+from phylactery_chassis.db.dialect import LOG_PAGES, dialect_of
 from phylactery_chassis.db.errors import faults_told, unavailable, why
 from phylactery_chassis.db.groups import Groups
 from phylactery_chassis.db.jobs import Job, JobQueue, Outcome, Together, Waiting, Work, tell_all
 from phylactery_chassis.db.migrations import upgrade
-from phylactery_chassis.db.pending_statements import old_libpq, run_text
-from phylactery_chassis.db.transactions import LOG_PAGES, Transactions, flush_before_commit, set_up_sqlite
+from phylactery_chassis.db.pending_statements import run_text
+from phylactery_chassis.db.transactions import Transactions, flush_before_commit
 from phylactery_chassis.db.unit import unit_of
-from phylactery_chassis.errors import DomainError, StartError, Unavailable
+from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.telemetry.logs import get_logger
 
 
 def look(connection: Connection) -> None:
     """Run a statement without effect, to check that the store responds."""
     run_text(connection, "SELECT 1").close()
-
-
-def write_something(connection: Connection) -> None:
-    """Write without changing data: rewrite a number in SQLite's file header, or force a transaction id on a server.
-
-    A transaction that writes nothing would succeed on a full disk too.
-    """
-    if connection.dialect.name == "sqlite":
-        number = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-        connection.exec_driver_sql(f"PRAGMA user_version = {number}").close()
-    else:
-        connection.exec_driver_sql("SELECT txid_current()").close()
-
-
-_FAILED_SYNC = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_IOERR_TRUNCATE})
-
-
-def stop_after_failed_sync(engine: Engine) -> None:
-    """After a failed sync, make every write on an engine Unavailable STORE_UNAVAILABLE; reads continue.
-
-    A write is a transaction with the execution option phylactery_write.
-    """
-    failed: list[int] = []
-
-    @sa.event.listens_for(engine, "handle_error")
-    def _note(context: ExceptionContext) -> None:
-        code = getattr(context.original_exception, "sqlite_errorcode", 0)
-        if code in _FAILED_SYNC and not failed:
-            failed.append(code)
-            _log.error("a sync failed; nothing is written any more until the service starts again", sqlite_code=code)
-
-    @sa.event.listens_for(engine, "begin")
-    def _refuse(connection: Connection) -> None:
-        if failed and connection.get_execution_options().get("phylactery_write"):
-            raise Unavailable(
-                "STORE_UNAVAILABLE",
-                "the disk failed to keep a write, so nothing is written any more; check the disk, then start the "
-                "service again",
-            )
 
 
 T = TypeVar("T")
@@ -117,21 +78,16 @@ class Database:
             max_overflow=0,
             hide_parameters=True,  # an error text never contains a value
         )
-        self.dialect = self._engine.dialect.name
-        if self.dialect == "sqlite":
-            set_up_sqlite(self._engine, log_pages)
-            stop_after_failed_sync(self._engine)
-        self._read_engine = self._engine
-        if self.dialect == "postgresql":
-            # a read of several statements sees one snapshot, as on SQLite: a row and its key, or neither
-            self._read_engine = self._engine.execution_options(isolation_level="REPEATABLE READ")
+        self.dialect = dialect_of(self._engine)
+        self.dialect.set_up(self._engine, log_pages)
+        self._read_engine = self.dialect.reading(self._engine)
         self._write_engine = self._engine.execution_options(phylactery_write=True)
         self._single_engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         sa.event.listen(self._write_engine, "before_cursor_execute", _protect)
-        if self.dialect != "sqlite":
+        if self.dialect.is_server:
             flush_before_commit(self._write_engine)
         self._groups = Groups(self._write_engine, failed=self._note_failure)
-        self._jobs = JobQueue(short=self.dialect != "sqlite")
+        self._jobs = JobQueue(short=self.dialect.is_server)
         self._waiting: dict[asyncio.AbstractEventLoop, Waiting] = {}
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="database-reader")
         self._quick, self._one_quick_read = Transactions(self._read_engine), threading.Lock()
@@ -159,31 +115,22 @@ class Database:
 
         Raise SchemaError, or StartError if the database itself cannot be used.
         """
-        prefix = package.removeprefix("phylactery_").upper()
-        old = old_libpq(self._engine.dialect)
+        place = self.dialect.place(self._engine.url)
+        old = self.dialect.old_driver(self._engine)
         if old:
             raise StartError(
-                f"{self._place} cannot be the database: psycopg runs on libpq {old} here, and statements that go "
+                f"{place} cannot be the database: psycopg runs on libpq {old} here, and statements that go "
                 "together need 14 or later; install psycopg[binary], which brings its own, or a newer libpq"
             )
         try:
             upgrade(self._write_engine, package, apply=apply)
         except sa.exc.SQLAlchemyError as error:
-            raise StartError(f"{self._place} cannot be the database ({why(error)}); {self._advice(prefix)}") from None
+            advice = self.dialect.advice(package.removeprefix("phylactery_").upper())
+            raise StartError(f"{place} cannot be the database ({why(error)}); {advice}") from None
 
-    @property
-    def _place(self) -> str:
-        """The location of the data, without a password."""
-        url = self._engine.url
-        return url.database or ":memory:" if self.dialect == "sqlite" else url.render_as_string(hide_password=True)
-
-    def _advice(self, prefix: str) -> str:
-        if self.dialect == "sqlite":
-            return (
-                "restore a backup of this file, or move it away to start empty, "
-                f"or name another place in {prefix}_DATA_DIR or {prefix}_DATABASE_URL"
-            )
-        return f"check that the server runs and that {prefix}_DATABASE_URL names a user who may create tables"
+    def migrate_at_start(self, package: str) -> None:
+        """Migrate a file as migrate does; on a server, whose schema other processes use, only compare."""
+        self.migrate(package, apply=not self.dialect.is_server)
 
     async def write(self, work: Work[T]) -> T:
         """Run work in the writer and return once it is durable. An exception of work rolls back that work alone."""
@@ -237,7 +184,7 @@ class Database:
         It is for a single statement with a deadline, such as a lease renewal. SQLite has one writer, so there it is an
         ordinary write.
         """
-        if self.dialect == "sqlite":
+        if not self.dialect.is_server:
             return await self.write(work)
         if self._closed:
             raise unavailable("the database is closed")
@@ -260,7 +207,7 @@ class Database:
         Its connection is kept between calls, because the pool would take longer than the rows. The work must return
         rows: an unread result would hold the log. Raise TypeError for one.
         """
-        if self.dialect != "sqlite":
+        if self.dialect.is_server:
             return await self.read(work, one=one)
         with self._one_quick_read, faults_told():
             if self._closed:
@@ -284,7 +231,7 @@ class Database:
         """
         failures = self._failures
         try:
-            await self.write(look if failures == self._mended else write_something)
+            await self.write(look if failures == self._mended else self.dialect.write_something)
         except DomainError:
             return False
         self._mended = max(failures, self._mended)

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from phylactery_chassis.errors import CommitUnknown, StoreFull, Unavailable
 
@@ -15,6 +16,7 @@ STORE_FAULTS = (sa.exc.OperationalError, sa.exc.InternalError, sa.exc.Disconnect
 """What the driver raises if the store itself fails, not the statement."""
 
 _PRIMARY = 0xFF
+"""The bits of SQLite's extended error code that hold the primary code."""
 _SQLITE_FULL = sqlite3.SQLITE_FULL
 _SQLITE_NO_INDEX = sqlite3.SQLITE_IOERR_SHMSIZE
 """SQLite could not extend the index of its log. This happens on a full disk, but is reported as an I/O error."""
@@ -30,6 +32,26 @@ def why(error: sa.exc.SQLAlchemyError) -> str:
     """Return the first line of the driver's error, without the statement and its values."""
     text = str(getattr(error, "orig", None) or type(error).__name__).strip()
     return text.splitlines()[0] if text else type(error).__name__
+
+
+def as_sqlalchemy(connection: Connection, error: Exception) -> Exception:
+    """Return SQLAlchemy's error for one of the driver, any other as it is. A lost connection is marked as such."""
+    dialect = connection.dialect
+    base = dialect.loaded_dbapi.Error
+    if not isinstance(error, base):
+        return error
+    lost = dialect.is_disconnect(error, connection.connection.dbapi_connection, None)
+    if lost:
+        connection.invalidate(error)
+    wrapped = sa.exc.DBAPIError.instance(
+        "", None, error, base, hide_parameters=True, connection_invalidated=lost, dialect=dialect
+    )
+    return wrapped if isinstance(wrapped, Exception) else error
+
+
+def is_busy(error: Exception) -> bool:
+    """Return True if SQLite's driver waited in vain for another process's lock."""
+    return bool(getattr(error, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_BUSY)
 
 
 def lost_a_race(error: sa.exc.DBAPIError) -> bool:

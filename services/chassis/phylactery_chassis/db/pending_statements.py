@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+
+from phylactery_chassis.db.dialect import dialect_of
+from phylactery_chassis.db.errors import as_sqlalchemy
 
 _LINE = "phylactery_line"
 
@@ -27,12 +29,6 @@ class PendingStatements:
 
     later: list[tuple[str, Any]] = field(default_factory=list)
     heard: bool = False
-
-
-def old_libpq(dialect: sa.Dialect) -> str:
-    """Return the version of a libpq too old for pipeline mode, or '' if pipelines are supported."""
-    driver: Any = dialect.loaded_dbapi if dialect.name == "postgresql" else None
-    return "" if driver is None or driver.Pipeline.is_supported() else str(driver.pq.version() // 10_000)
 
 
 @contextlib.contextmanager
@@ -59,14 +55,14 @@ def run_text(connection: Connection, text: str, values: Any = ()) -> Any:
     """
     try:
         cursor = connection.connection.cursor()
-        if connection.dialect.name == "sqlite":  # nothing is queued there, and the lookup costs as much as a statement
+        if not dialect_of(connection).is_server:  # nothing is queued there, and the lookup costs as much as a statement
             cursor.execute(text, values)
             return cursor
         told = line_of(connection)
         with _together(connection, told):
             cursor.execute(text, values)
     except Exception as error:
-        raise _as_sqlalchemy(connection, error) from error
+        raise as_sqlalchemy(connection, error) from error
     if told is not None:
         told.heard = True
     return cursor
@@ -83,7 +79,7 @@ def run_each(connection: Connection, text: str, rows: Sequence[Any]) -> None:
         cursor.executemany(text, rows)
         cursor.close()
     except Exception as error:
-        raise _as_sqlalchemy(connection, error) from error
+        raise as_sqlalchemy(connection, error) from error
 
 
 def run_later(connection: Connection, text: str, values: Any) -> None:
@@ -104,7 +100,7 @@ def say(connection: Connection) -> None:
         with _together(connection, told):
             pass
     except Exception as error:
-        raise _as_sqlalchemy(connection, error) from error
+        raise as_sqlalchemy(connection, error) from error
     told.heard = True
 
 
@@ -131,17 +127,3 @@ def _together(connection: Connection, told: PendingStatements | None) -> Iterato
         for text, values in waiting:
             session.cursor().execute(text, values)
         yield
-
-
-def _as_sqlalchemy(connection: Connection, error: Exception) -> Exception:
-    dialect = connection.dialect
-    base = dialect.loaded_dbapi.Error
-    if not isinstance(error, base):
-        return error
-    lost = dialect.is_disconnect(error, connection.connection.dbapi_connection, None)
-    if lost:
-        connection.invalidate(error)
-    wrapped = sa.exc.DBAPIError.instance(
-        "", None, error, base, hide_parameters=True, connection_invalidated=lost, dialect=dialect
-    )
-    return wrapped if isinstance(wrapped, Exception) else error

@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy.engine import Connection
 
 from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.dialect import dialect_of
 from phylactery_chassis.db.unit import ConflictError, unit_of
 from phylactery_chassis.errors import Unavailable
 
@@ -24,7 +25,7 @@ _MAX_NOTE = 2**31 - 1
 
 def note_removed(connection: Connection) -> None:
     """Record, in the transaction that removes something, that scrub_removed must rewrite the file."""
-    if connection.dialect.name == "sqlite":
+    if not dialect_of(connection).is_server:
         _set_note(connection, _note(connection) % _MAX_NOTE + 1)
 
 
@@ -35,7 +36,7 @@ async def scrub_removed(database: Database) -> bool:
     per few hundred megabytes; other writes wait. What was noted before a process was killed is removed by the next
     call. Raise Unavailable STORE_UNAVAILABLE or StoreFull if the database fails or has no room.
     """
-    if database.dialect == "sqlite":
+    if not database.dialect.is_server:
         await database.write(_write_anew)
     return await forget_log(database)
 
@@ -55,7 +56,7 @@ async def forget_log(database: Database) -> bool:
 
     Raise Unavailable STORE_UNAVAILABLE if the database fails. PostgreSQL has no such log.
     """
-    return database.dialect != "sqlite" or await database.read(_truncate)
+    return database.dialect.is_server or await database.read(_truncate)
 
 
 def _truncate(connection: Connection) -> bool:

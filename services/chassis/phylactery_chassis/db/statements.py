@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from phylactery_chassis.db.dialect import dialect_of
 from phylactery_chassis.db.pending_statements import run_later, run_text
 from phylactery_chassis.db.unit import unit_of
 
@@ -161,7 +162,7 @@ class RowInsert:
         if text is None:
             quote = connection.dialect.identifier_preparer.quote
             columns = ", ".join(quote(name) for name in self._columns)
-            mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+            mark = dialect_of(connection).mark
             row = f"({', '.join([mark] * len(self._columns))})"
             text = f"INSERT INTO {quote(self._table.name)} ({columns}) VALUES {', '.join([row] * size)}"  # noqa: S608 - the names are those of our own tables
             self._texts[key] = text = f"{text} {self._otherwise}".rstrip()
@@ -187,7 +188,7 @@ class ManyInsert(RowInsert):
         self._found = dict(found or {})
 
     def _said(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
-        if connection.dialect.name != "postgresql" or len(rows) == 1:
+        if len(rows) == 1 or not dialect_of(connection).is_server:
             yield from super()._said(connection, rows)
         elif rows:
             _protect(connection)
@@ -239,7 +240,7 @@ class RowUpdate:
         text = self._texts.get(kind)
         if text is None:
             quote = connection.dialect.identifier_preparer.quote
-            mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+            mark = dialect_of(connection).mark
             settings = ", ".join(f"{quote(self._table.columns[name].name)} = {mark}" for name in names)
             where = " AND ".join(f"{quote(name)} = {mark}" for name in self._key)
             text = f"UPDATE {quote(self._table.name)} SET {settings} WHERE {where}"  # noqa: S608 - the names are those of our own columns

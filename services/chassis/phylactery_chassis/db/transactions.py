@@ -1,54 +1,16 @@
-"""How transactions begin: SQLite's settings, and the connection that the writer keeps."""
+"""How transactions begin and end, and the connection that the writer keeps."""
 
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from phylactery_chassis.db.pending_statements import line, line_of, run_text, say, say_and_commit
-
-_BUSY_MS = 5_000
-LOG_PAGES = 4_000
-"""How many pages the write-ahead log grows to (16 MB) before a checkpoint, which writes each changed page once."""
-_PRIMARY = 0xFF
-"""The bits of SQLite's extended error code that hold the primary code."""
-
-
-def set_up_sqlite(engine: Engine, log_pages: int) -> None:
-    """Configure SQLite for durable, explicit transactions: WAL, synchronous=FULL, BEGIN IMMEDIATE for writers.
-
-    ``log_pages`` is how many pages of 4 KiB the log grows to before a checkpoint.
-    """
-
-    @sa.event.listens_for(engine, "connect")
-    def _connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # the driver must not open transactions itself
-        cursor = connection.cursor()
-        for pragma in (
-            f"busy_timeout={_BUSY_MS}",
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "foreign_keys=ON",
-            "secure_delete=ON",
-            f"wal_autocheckpoint={log_pages}",
-        ):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
-
-    @sa.event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        mode = "IMMEDIATE" if connection.get_execution_options().get("phylactery_write") else "DEFERRED"
-        try:
-            run_text(connection, f"BEGIN {mode}").close()
-        except sa.exc.DBAPIError as error:
-            if getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_BUSY:
-                raise
-            connection.exec_driver_sql(f"BEGIN {mode}")  # through SQLAlchemy, so that its error listeners see failures
+from phylactery_chassis.db.dialect import dialect_of
+from phylactery_chassis.db.pending_statements import line, line_of, say, say_and_commit
 
 
 class StaleError(Exception):
@@ -93,7 +55,7 @@ class Transactions:
         """
         try:
             connection = self._connection()
-            if connection.dialect.name == "sqlite":
+            if not dialect_of(connection).is_server:
                 with connection.begin():
                     yield connection
                 return

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
 
+from phylactery_chassis.db.dialect import dialect_of
 from phylactery_chassis.db.pending_statements import line_of, run_text
 
 _KEY = "phylactery_unit"
@@ -110,7 +111,7 @@ class Unit:
         try:
             run_text(self._connection, f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
         except OperationalError as lost:
-            if self._connection.dialect.name != "sqlite":
+            if dialect_of(self._connection).is_server:
                 raise
             # Out of memory, SQLite ends the transaction itself, and the savepoint with it.
             raise ConflictError from lost

@@ -7,14 +7,8 @@ from __future__ import annotations
 
 import hashlib
 
-import sqlalchemy as sa
+from phylactery_chassis.db.dialect import dialect_of
 from sqlalchemy.engine import Connection
-
-# built once: building a statement costs several times what the database takes to run it
-_BY_NUMBER = sa.bindparam("number", type_=sa.BigInteger)
-_TRY_LOCK = sa.select(sa.func.pg_try_advisory_xact_lock(_BY_NUMBER))
-_TRY_SHARED = sa.select(sa.func.pg_try_advisory_xact_lock_shared(_BY_NUMBER))
-_LOCK = sa.select(sa.func.pg_advisory_xact_lock(_BY_NUMBER))
 
 
 class BusyError(Exception):
@@ -29,16 +23,12 @@ def take(connection: Connection, name: str) -> None:
 
 def try_take(connection: Connection, name: str) -> bool:
     """Lock a name until the commit unless another replica holds it; return True on success."""
-    if connection.dialect.name != "postgresql":
-        return True
-    return bool(connection.execute(_TRY_LOCK, {"number": _number(name)}).scalar_one())
+    return dialect_of(connection).try_lock(connection, _number(name))
 
 
 def share(connection: Connection, name: str) -> None:
     """Take a shared lock of a name until the commit. Raise BusyError if it is locked exclusively."""
-    if connection.dialect.name != "postgresql":
-        return
-    if not connection.execute(_TRY_SHARED, {"number": _number(name)}).scalar_one():
+    if not dialect_of(connection).try_lock(connection, _number(name), shared=True):
         raise BusyError
 
 
@@ -48,8 +38,7 @@ def wait_for(connection: Connection, name: str) -> None:
     It waits inside the database, so the caller ensures that only one waits: see ``take``. New shared locks are refused
     meanwhile, so the wait lasts as long as one group of writes.
     """
-    if connection.dialect.name == "postgresql":
-        connection.execute(_LOCK, {"number": _number(name)})
+    dialect_of(connection).lock(connection, _number(name))
 
 
 def _number(name: str) -> int:

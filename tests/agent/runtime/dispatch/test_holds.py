@@ -136,7 +136,7 @@ async def test_what_is_left_of_a_thread_that_is_gone_is_removed_and_stops_nobody
     stores.database.write_sync(lambda connection: connection.execute(gone) and None)
     stores.clock.advance(1)
     theirs = await stores.accepted("request-b", owner=BEN)
-    if stores.database.dialect == "postgresql":
+    if stores.database.dialect.is_server:
         claim = await stores.claims.claim_any("me")
         assert claim is not None
         assert claim.lease.turn_id == theirs.turn_id

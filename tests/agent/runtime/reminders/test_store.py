@@ -168,7 +168,7 @@ async def test_a_clock_set_forward_tells_early_and_set_back_tells_nothing_twice(
 
 
 async def test_over_postgresql_the_databases_clock_decides_and_over_sqlite_the_process(stores: Stores) -> None:
-    shared = stores.database.dialect == "postgresql"
+    shared = stores.database.dialect.is_server
     real = time.time_ns() // 1_000
     stores.clock.advance((real - stores.clock.now_us()) / 1_000_000)
     turn = await reminders(stores)

@@ -74,10 +74,11 @@ def test_the_graph_leaves_a_run_in_a_status_it_can_come_to() -> None:
 
 
 def test_the_indexes_of_the_database_name_the_statuses_of_the_table(stores: Stores) -> None:
-    query = {
-        "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'index'",
-        "postgresql": "SELECT indexname, indexdef FROM pg_indexes",
-    }[stores.database.dialect]
+    query = (
+        "SELECT indexname, indexdef FROM pg_indexes"
+        if stores.database.dialect.is_server
+        else "SELECT name, sql FROM sqlite_master WHERE type = 'index'"
+    )
     made = dict(stores.database.read_sync(lambda c: [tuple(row) for row in c.execute(sa.text(query))]))
     for index, statuses in (("agent_runs_active", ACTIVE), ("agent_runs_one_served", SERVED)):
         where = made[index].split("WHERE")[1]

@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.dialect import dialect_named, dialect_of
 from phylactery_chassis.db.statements import Query, Update
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from sqlalchemy.engine import Connection
@@ -25,8 +26,6 @@ LEASE_SECONDS = 30.0
 HEARTBEATS = 3
 """Number of heartbeats per lease."""
 
-_DATABASE_US = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * MICROSECONDS, sa.BigInteger)
-
 
 class _LeaseNow(sa.ColumnElement[int]):
     """The SQL element behind LEASE_NOW."""
@@ -36,13 +35,9 @@ class _LeaseNow(sa.ColumnElement[int]):
 
 
 @compiles(_LeaseNow)
-def _the_process_own(_element: _LeaseNow, compiler: Any, **options: Any) -> str:
-    return str(compiler.process(sa.bindparam("lease_now_us", type_=sa.BigInteger), **options))
-
-
-@compiles(_LeaseNow, "postgresql")
-def _the_database_own(_element: _LeaseNow, compiler: Any, **options: Any) -> str:
-    return str(compiler.process(_DATABASE_US, **options))
+def _compiled(_element: _LeaseNow, compiler: Any, **options: Any) -> str:
+    own = sa.bindparam("lease_now_us", type_=sa.BigInteger)
+    return str(compiler.process(dialect_named(compiler.dialect.name).now_us(own), **options))
 
 
 LEASE_NOW: sa.ColumnElement[int] = _LeaseNow()
@@ -90,12 +85,12 @@ def lease_now(connection: Connection, now_us: int) -> sa.ColumnElement[int]:
 
     That is the database's clock on PostgreSQL, and on SQLite now_us, from the process's clock.
     """
-    return _DATABASE_US if shared(connection) else sa.literal(now_us, sa.BigInteger)
+    return dialect_of(connection).now_us(sa.literal(now_us, sa.BigInteger))
 
 
 def shared(connection: Connection) -> bool:
     """Return True if other processes may serve this database."""
-    return connection.dialect.name == "postgresql"
+    return dialect_of(connection).is_server
 
 
 def hold_of(thread_key: str) -> str:

@@ -56,7 +56,7 @@ class NamedLeases:
     def __init__(self, database: Database, clock: Clock, holder: str, *, seconds: float = LEASE_SECONDS) -> None:
         """Take the process's name and the lease time; a dead process's lease is free after that many seconds."""
         self._database, self._clock, self._holder, self._seconds = database, clock, holder, seconds
-        self.alone = database.dialect == "sqlite"
+        self.alone = not database.dialect.is_server
         """Whether no other process can serve the database."""
         self._until: dict[str, float] = {}
 

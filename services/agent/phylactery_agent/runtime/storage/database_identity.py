@@ -27,7 +27,7 @@ def require_same_folder(database: Database, folder: Path, sealer: Sealer) -> Non
     unsealed; another journal could not tell whether a write was done. Over SQLite both are stored next to the database.
     Raise StartError.
     """
-    if database.dialect == "sqlite":
+    if not database.dialect.is_server:
         return
     if _noted(database, _KEY, sealer.fingerprint) != sealer.fingerprint:
         raise StartError(_different(folder / KEY_FILE, "the key", _KEY))

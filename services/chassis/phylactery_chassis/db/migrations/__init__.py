@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
+from phylactery_chassis.db.dialect import dialect_of
 from phylactery_chassis.errors import StartError
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ def upgrade(engine: Engine, package: str, *, apply: bool) -> None:
     With apply=False only compare. Raise SchemaError if the schema is newer than the code, or older and apply is False.
     """
     with as_file(files(package) / "migrations" / "versions") as versions, engine.begin() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+        dialect_of(connection).lock(connection, _ADVISORY_LOCK)
         table = f"{package}_version"
         current, newest = _current(connection, table), newest_revision(versions)
         if current == newest:

@@ -199,20 +199,13 @@ def _over_database(settings: RiskGateSettings, work: Callable[[Connection, Expor
         exporter = Exporter(settings.issuer, ring.public, ring.signer, heads, _shown(ring) if values else None)
         database = Database(settings.url)
         try:
-            return database.read_sync(lambda connection: work(_snapshot(connection), exporter))
+            return database.read_sync(lambda connection: work(connection, exporter))
         finally:
             database.close()
     except (KeysError, ExportError) as error:
         raise unusable(str(error)) from None
     except DomainError as error:
         raise unusable(error.message) from None
-
-
-def _snapshot(connection: Connection) -> Connection:
-    """Make all reads of the transaction see one state; SQLite does so by itself."""
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    return connection
 
 
 def _shown(ring: KeyRing) -> ShownValues:
