@@ -31,48 +31,56 @@ class _OnBusyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OnBusy.ValueTy
     ON_BUSY_UNSPECIFIED: _OnBusy.ValueType  # 0
     """ON_BUSY_UNSPECIFIED means ENQUEUE."""
     ON_BUSY_ENQUEUE: _OnBusy.ValueType  # 1
-    """ON_BUSY_ENQUEUE waits: the messages of a thread are served one after the other, in the order they were taken."""
+    """ON_BUSY_ENQUEUE queues the message: the messages of a thread are served one at a time, in the order in which they
+    were accepted.
+    """
     ON_BUSY_REJECT: _OnBusy.ValueType  # 2
-    """ON_BUSY_REJECT is FAILED_PRECONDITION with THREAD_BUSY; nothing is kept, and the request_id is still free."""
+    """ON_BUSY_REJECT fails with FAILED_PRECONDITION and THREAD_BUSY; nothing is stored, and the request_id can be used
+    again.
+    """
     ON_BUSY_INTERRUPT: _OnBusy.ValueType  # 3
-    """ON_BUSY_INTERRUPT cancels the run that is being served, as CancelRun does: an effect that had begun goes on to its
-    end, no other begins. Its caller is told so: the run's reason is INTERRUPTED. Then the message is served. Messages that wait keep their place before it: each was promised
-    an answer, and none is lost because of another. A suspended run is not interrupted; CancelRun ends it.
+    """ON_BUSY_INTERRUPT cancels the running run as CancelRun does: an effect that has started completes, and no other
+    starts. The run's reason is INTERRUPTED. Then the message is served. Messages already queued keep their place
+    before it, because each was promised a reply. A suspended run is not interrupted; CancelRun ends it.
     """
     ON_BUSY_COALESCE: _OnBusy.ValueType  # 4
-    """ON_BUSY_COALESCE answers the message together with the one that waits right before it, if nobody began that one: one
-    run gets both texts, in order, a line for each, and both callers get its answer. They stay apart where either answers
-    an approval, where they came with other credentials, and where both together have more than 20,000 characters; then
-    the message waits as with ENQUEUE.
+    """ON_BUSY_COALESCE merges the message into the one queued directly before it, if that one has not started: one run
+    gets both texts, in order, each on its own line, and both callers get its reply. They are not merged if either
+    answers an approval, if their credentials differ, or if together they exceed 20,000 characters; then the message is
+    queued as with ENQUEUE.
     """
 
 class OnBusy(_OnBusy, metaclass=_OnBusyEnumTypeWrapper):
-    """OnBusy says what a message does to a thread that is busy: one in which a turn waits or runs. A run that is suspended,
-    because it waits for a person, is not busy: a message is what it waits for. In a thread that is not busy all are alike.
+    """OnBusy is what happens to a message for a busy thread: one in which a turn is queued or running. A thread whose run
+    is suspended, waiting for a person, is not busy. In a thread that is not busy, all values behave the same.
     """
 
 ON_BUSY_UNSPECIFIED: OnBusy.ValueType  # 0
 """ON_BUSY_UNSPECIFIED means ENQUEUE."""
 ON_BUSY_ENQUEUE: OnBusy.ValueType  # 1
-"""ON_BUSY_ENQUEUE waits: the messages of a thread are served one after the other, in the order they were taken."""
+"""ON_BUSY_ENQUEUE queues the message: the messages of a thread are served one at a time, in the order in which they
+were accepted.
+"""
 ON_BUSY_REJECT: OnBusy.ValueType  # 2
-"""ON_BUSY_REJECT is FAILED_PRECONDITION with THREAD_BUSY; nothing is kept, and the request_id is still free."""
+"""ON_BUSY_REJECT fails with FAILED_PRECONDITION and THREAD_BUSY; nothing is stored, and the request_id can be used
+again.
+"""
 ON_BUSY_INTERRUPT: OnBusy.ValueType  # 3
-"""ON_BUSY_INTERRUPT cancels the run that is being served, as CancelRun does: an effect that had begun goes on to its
-end, no other begins. Its caller is told so: the run's reason is INTERRUPTED. Then the message is served. Messages that wait keep their place before it: each was promised
-an answer, and none is lost because of another. A suspended run is not interrupted; CancelRun ends it.
+"""ON_BUSY_INTERRUPT cancels the running run as CancelRun does: an effect that has started completes, and no other
+starts. The run's reason is INTERRUPTED. Then the message is served. Messages already queued keep their place
+before it, because each was promised a reply. A suspended run is not interrupted; CancelRun ends it.
 """
 ON_BUSY_COALESCE: OnBusy.ValueType  # 4
-"""ON_BUSY_COALESCE answers the message together with the one that waits right before it, if nobody began that one: one
-run gets both texts, in order, a line for each, and both callers get its answer. They stay apart where either answers
-an approval, where they came with other credentials, and where both together have more than 20,000 characters; then
-the message waits as with ENQUEUE.
+"""ON_BUSY_COALESCE merges the message into the one queued directly before it, if that one has not started: one run
+gets both texts, in order, each on its own line, and both callers get its reply. They are not merged if either
+answers an approval, if their credentials differ, or if together they exceed 20,000 characters; then the message is
+queued as with ENQUEUE.
 """
 Global___OnBusy: _TypeAlias = OnBusy  # noqa: Y015
 
 @_typing.final
 class SendMessageRequest(_message.Message):
-    """SendMessageRequest is one message of a person."""
+    """SendMessageRequest is one message of a user."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -86,29 +94,28 @@ class SendMessageRequest(_message.Message):
     request_id: _builtins.str
     """request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user. Required."""
     thread_id: _builtins.str
-    """thread_id is the caller's own name for the conversation, 1 to 128 characters of [A-Za-z0-9_.:-]. A new name opens a
-    new one; empty opens one under a name the agent chooses.
+    """thread_id is the caller's id for the conversation, 1 to 128 characters of [A-Za-z0-9_.:-]. A new id opens a new
+    thread; empty opens one with a generated id.
     """
     text: _builtins.str
-    """text is what the person says, 1 to 20,000 characters. Required."""
+    """text is the message, 1 to 20,000 characters. Required."""
     language: _builtins.str
-    """language is how the agent answers: "es" or "en". Empty follows the message."""
+    """language is the language of the reply, "es" or "en". Empty means the language of the message."""
     on_busy: Global___OnBusy.ValueType
-    """on_busy says what happens where the thread is busy. Unspecified is ENQUEUE. It is part of the body."""
+    """on_busy is what happens if the thread is busy. Unspecified means ENQUEUE. Part of the body for idempotency."""
     graph: _builtins.str
-    """graph is the graph that serves the thread. Empty is the thread's own, for a new thread the agent's AGENT_GRAPH. A
-    thread keeps the graph it was opened with: another one is FAILED_PRECONDITION with GRAPH_CONFLICT, and one the agent
-    does not know INVALID_ARGUMENT. It is part of the body.
+    """graph is the graph that serves the thread. Empty means the graph of the thread, or AGENT_GRAPH for a new thread. A
+    thread keeps the graph it was opened with: a different one fails with FAILED_PRECONDITION and GRAPH_CONFLICT, and
+    an unknown one with INVALID_ARGUMENT. Part of the body for idempotency.
     """
     @_builtins.property
     def shown_approvals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ShownApproval]:
-        """shown_approvals are the approvals whose card the caller showed the person right before they wrote the text, at most
-        20. A text that is nothing but a clear yes or no ("sí, dale", "ok", "👍", "mejor no") then answers exactly these,
-        each by its id and hash. It does so only where they are all that waits in the thread, are PENDING, of class self, and
-        the newest card, and where nothing else was said in the thread since. Any other text is an ordinary message that
-        answers none of them. A yes or no that answers nothing while something waits changes nothing, and the reply says what
-        waits.
-        It is part of the body.
+        """shown_approvals are the approvals whose card the caller showed the user directly before they wrote the text, at
+        most 20. A text that is only a clear yes or no ("sí, dale", "ok", "👍", "mejor no") then answers exactly these
+        approvals, each by its id and hash. This applies only if they are the only pending approvals of the thread, are
+        PENDING, of class self and on the newest card, and no other message was sent in the thread since. Any other text is
+        an ordinary message and answers none of them. A yes or no that does not apply while approvals are pending changes
+        nothing, and the reply lists the pending approvals. Part of the body for idempotency.
         """
 
     def __init__(
@@ -132,7 +139,7 @@ Global___SendMessageRequest: _TypeAlias = SendMessageRequest  # noqa: Y015
 
 @_typing.final
 class ShownApproval(_message.Message):
-    """ShownApproval names an approval as a person was shown it."""
+    """ShownApproval identifies an approval as it was shown to the user."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -141,7 +148,7 @@ class ShownApproval(_message.Message):
     approval_id: _builtins.str
     """approval_id is the approval. Required."""
     args_hash: _builtins.str
-    """args_hash is the args_hash it was shown with: "sha256:" and 64 hex digits. Required."""
+    """args_hash is the args_hash of the card that was shown: "sha256:" and 64 hex digits. Required."""
     def __init__(
         self,
         *,
@@ -158,7 +165,7 @@ Global___ShownApproval: _TypeAlias = ShownApproval  # noqa: Y015
 
 @_typing.final
 class SendMessageResponse(_message.Message):
-    """SendMessageResponse is the answer of the turn."""
+    """SendMessageResponse is the result of the turn."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -174,12 +181,12 @@ class SendMessageResponse(_message.Message):
 
     @_builtins.property
     def reply(self) -> Global___Message:
-        """reply is what the agent says."""
+        """reply is the agent's message."""
 
     @_builtins.property
     def pending_approval(self) -> _event_pb2.ApprovalRequired:
-        """pending_approval is what this run waits for. Unset where it waits for nothing; other runs of the thread may still
-        wait: the reply says so, and GetThread shows them.
+        """pending_approval is the approval this run waits for. Unset if there is none; other runs of the thread may still
+        have pending approvals, which the reply mentions and GetThread returns.
         """
 
     def __init__(
@@ -200,7 +207,7 @@ Global___SendMessageResponse: _TypeAlias = SendMessageResponse  # noqa: Y015
 
 @_typing.final
 class StreamMessageRequest(_message.Message):
-    """StreamMessageRequest is one message of a person."""
+    """StreamMessageRequest is one message of a user."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -255,7 +262,7 @@ class StreamMessageResponse(_message.Message):
     EVENT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def event(self) -> _event_pb2.Event:
-        """event is what happened."""
+        """event is the event."""
 
     def __init__(
         self,
@@ -272,7 +279,7 @@ Global___StreamMessageResponse: _TypeAlias = StreamMessageResponse  # noqa: Y015
 
 @_typing.final
 class WatchThreadRequest(_message.Message):
-    """WatchThreadRequest names a thread and where to go on."""
+    """WatchThreadRequest identifies a thread and the position to start from."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -281,7 +288,7 @@ class WatchThreadRequest(_message.Message):
     thread_id: _builtins.str
     """thread_id is the conversation. Required."""
     after_sequence: _builtins.int
-    """after_sequence is the sequence of the last event the caller saw, 0 or more. 0 asks for all there ever were."""
+    """after_sequence is the sequence of the last event the caller received, 0 or more. 0 requests all events."""
     def __init__(
         self,
         *,
@@ -305,7 +312,7 @@ class WatchThreadResponse(_message.Message):
     EVENT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def event(self) -> _event_pb2.Event:
-        """event is what happened."""
+        """event is the event."""
 
     def __init__(
         self,
@@ -322,7 +329,7 @@ Global___WatchThreadResponse: _TypeAlias = WatchThreadResponse  # noqa: Y015
 
 @_typing.final
 class GetThreadRequest(_message.Message):
-    """GetThreadRequest names a thread."""
+    """GetThreadRequest identifies a thread."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -344,7 +351,7 @@ Global___GetThreadRequest: _TypeAlias = GetThreadRequest  # noqa: Y015
 
 @_typing.final
 class GetThreadResponse(_message.Message):
-    """GetThreadResponse is where the thread stands."""
+    """GetThreadResponse is the state of the thread."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -386,12 +393,12 @@ class Thread(_message.Message):
     last_sequence: _builtins.int
     """last_sequence is the sequence of its last event."""
     first_sequence: _builtins.int
-    """first_sequence is the sequence of the first event that is kept, last_sequence + 1 where none is."""
+    """first_sequence is the sequence of the oldest retained event, or last_sequence + 1 if none is retained."""
     graph: _builtins.str
     """graph is the graph that serves it."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """create_time is when its first message came."""
+        """create_time is when its first message was accepted."""
 
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:
@@ -399,15 +406,15 @@ class Thread(_message.Message):
 
     @_builtins.property
     def last_run(self) -> _run_pb2.Run:
-        """last_run is its newest run."""
+        """last_run is its most recent run."""
 
     @_builtins.property
     def pending_approval(self) -> _event_pb2.ApprovalRequired:
-        """pending_approval is the first of pending_approvals. Unset where nothing waits, and in ListThreads."""
+        """pending_approval is the first of pending_approvals. Unset if there is none, and in ListThreads."""
 
     @_builtins.property
     def pending_approvals(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.ApprovalRequired]:
-        """pending_approvals are the cards that wait, at most one for each run, the one that was spoken of last first: at most 8
+        """pending_approvals are the pending approval cards, at most one per run, the most recently mentioned first. At most 8
         runs of a thread wait at a time. Empty in ListThreads.
         """
 
@@ -434,16 +441,16 @@ Global___Thread: _TypeAlias = Thread  # noqa: Y015
 
 @_typing.final
 class ListThreadsRequest(_message.Message):
-    """ListThreadsRequest asks for a page of threads."""
+    """ListThreadsRequest requests a page of threads."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """page_size is how many at most, 1 to 100. 0 means 20."""
+    """page_size is the maximum number of results, 1 to 100. 0 means 20."""
     page_token: _builtins.str
-    """page_token is next_page_token of the page before. Empty starts at the newest."""
+    """page_token is the next_page_token of the previous page. Empty starts at the newest."""
     def __init__(
         self,
         *,
@@ -467,10 +474,10 @@ class ListThreadsResponse(_message.Message):
     THREADS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """next_page_token asks for the next page. Empty where this is the last."""
+    """next_page_token retrieves the next page. Empty on the last page."""
     @_builtins.property
     def threads(self) -> _containers.RepeatedCompositeFieldContainer[Global___Thread]:
-        """threads are the threads, the newest opened first."""
+        """threads are the threads, most recently opened first."""
 
     def __init__(
         self,
@@ -488,7 +495,7 @@ Global___ListThreadsResponse: _TypeAlias = ListThreadsResponse  # noqa: Y015
 
 @_typing.final
 class DeleteThreadRequest(_message.Message):
-    """DeleteThreadRequest names a thread."""
+    """DeleteThreadRequest identifies a thread."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -510,7 +517,7 @@ Global___DeleteThreadRequest: _TypeAlias = DeleteThreadRequest  # noqa: Y015
 
 @_typing.final
 class DeleteThreadResponse(_message.Message):
-    """DeleteThreadResponse says that nothing of the thread is left at the agent."""
+    """DeleteThreadResponse confirms that the agent no longer holds data of the thread."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -527,7 +534,7 @@ Global___DeleteThreadResponse: _TypeAlias = DeleteThreadResponse  # noqa: Y015
 
 @_typing.final
 class Message(_message.Message):
-    """Message is one thing said in a thread."""
+    """Message is one message of a thread."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -542,14 +549,14 @@ class Message(_message.Message):
     role: _builtins.str
     """role is user, assistant or tool."""
     text: _builtins.str
-    """text is what was said. Codes are masked."""
+    """text is the content. Approval codes are masked."""
     run_id: _builtins.str
     """run_id is the run it belongs to."""
     sequence: _builtins.int
-    """sequence is its place in the transcript, from 1."""
+    """sequence is its position in the transcript, from 1."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """create_time is when it was said."""
+        """create_time is when it was created."""
 
     def __init__(
         self,
@@ -571,7 +578,7 @@ Global___Message: _TypeAlias = Message  # noqa: Y015
 
 @_typing.final
 class ListMessagesRequest(_message.Message):
-    """ListMessagesRequest asks for a page of the transcript."""
+    """ListMessagesRequest requests a page of the transcript."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -581,9 +588,9 @@ class ListMessagesRequest(_message.Message):
     thread_id: _builtins.str
     """thread_id is the conversation. Required."""
     page_size: _builtins.int
-    """page_size is how many at most, 1 to 500. 0 means 50."""
+    """page_size is the maximum number of results, 1 to 500. 0 means 50."""
     page_token: _builtins.str
-    """page_token is next_page_token of the page before. Empty starts at the newest."""
+    """page_token is the next_page_token of the previous page. Empty starts at the newest."""
     def __init__(
         self,
         *,
@@ -608,7 +615,7 @@ class ListMessagesResponse(_message.Message):
     MESSAGES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """next_page_token asks for older messages. Empty means there are none."""
+    """next_page_token retrieves older messages. Empty if there are none."""
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Message]:
         """messages is the page, newest first."""

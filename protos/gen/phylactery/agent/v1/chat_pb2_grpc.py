@@ -26,8 +26,9 @@ if _version_not_supported:
 
 
 class ChatServiceStub:
-    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
-    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
+    """ChatService accepts messages from a user and replies to them. The user's identity comes from the transport
+    credentials. A thread belongs to the user who opened it: two users may use the same thread_id for two separate
+    threads, and neither can detect that the other's exists.
     """
 
     def __init__(self, channel):
@@ -74,60 +75,64 @@ class ChatServiceStub:
 
 
 class ChatServiceServicer:
-    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
-    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
+    """ChatService accepts messages from a user and replies to them. The user's identity comes from the transport
+    credentials. A thread belongs to the user who opened it: two users may use the same thread_id for two separate
+    threads, and neither can detect that the other's exists.
     """
 
     def SendMessage(self, request, context):
-        """SendMessage gives a message to a thread and waits for the answer of that turn. The same request_id with the same
-        body answers the same run again; with another body it is ALREADY_EXISTS. A caller that hangs up stops nothing.
+        """SendMessage sends a message to a thread and waits for the reply of that turn. Repeating a request_id with the same
+        body returns the same run; with a different body it fails with ALREADY_EXISTS. The turn continues if the caller
+        disconnects.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StreamMessage(self, request, context):
-        """StreamMessage does the same and streams every event of the turn as it happens, ending with run_finished. The same
-        request_id again streams the same events from the first.
+        """StreamMessage sends a message to a thread and streams the events of the turn as they happen, ending with
+        run_finished. Repeating a request_id streams the same events from the beginning.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchThread(self, request, context):
-        """WatchThread streams every stored event of a thread of the caller, in order, from the one after after_sequence, and
-        then each as it is stored, until the caller leaves or the agent stops. Whoever comes back with the last sequence they saw gets exactly
-        the rest. Events older than AGENT_EVENT_DAYS are not kept: a cursor before them is OUT_OF_RANGE with CURSOR_TOO_OLD,
-        which names first_sequence, and GetThread is the snapshot to go on from. A cursor past the last event is OUT_OF_RANGE
-        with CURSOR_AHEAD. A thread that is deleted meanwhile ends the stream with NOT_FOUND. More than 100 watches of one
-        caller at once are RESOURCE_EXHAUSTED with TOO_MANY_WATCHES.
+        """WatchThread streams the stored events of one of the caller's threads, in order, starting after after_sequence, and
+        then each new event as it is stored, until the caller disconnects or the agent stops. A caller that reconnects with
+        the last sequence it received gets exactly the remaining events. Events older than AGENT_EVENT_DAYS are deleted: a
+        cursor before them fails with OUT_OF_RANGE and CURSOR_TOO_OLD, which carries first_sequence; use GetThread as a
+        snapshot and continue from there. A cursor past the last event fails with OUT_OF_RANGE and CURSOR_AHEAD. If the
+        thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
+        with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetThread(self, request, context):
-        """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
-        wrote to is NOT_FOUND.
+        """GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
+        the caller never wrote to is NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListThreads(self, request, context):
-        """ListThreads lists the caller's threads, the newest opened first, without tool calls, steps and what they wait for.
+        """ListThreads lists the caller's threads, most recently opened first, without tool calls, steps and pending
+        approvals.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteThread(self, request, context):
-        """DeleteThread removes a thread of the caller and everything kept of it: its messages, events, runs, their states and
-        tool calls here, its transcript and evicted outputs at the memory service. What runs there is cancelled first: an
-        effect that had begun has 30 seconds to end, after which it is in doubt; messages that wait are not served, and
-        their callers get NOT_FOUND. What waited for a person is withdrawn. RiskGate's audit keeps what it holds, and memory
-        what it learnt about the person. The memory service and RiskGate are told as soon as they answer. A thread that is
-        not there is answered the same, so it may be asked again.
+        """DeleteThread deletes one of the caller's threads and all its data: messages, events, runs, checkpoints and tool
+        calls in the agent, and the transcript and evicted outputs in the memory service. Active runs are cancelled first:
+        an effect that has started has 30 seconds to finish and is in doubt after that; queued messages are not served, and
+        their callers get NOT_FOUND. Pending approvals are withdrawn. RiskGate's audit log and the memories about the user
+        are kept. The memory service and RiskGate are notified as soon as they are reachable. Deleting a thread that does
+        not exist succeeds, so the call can be retried.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -187,8 +192,9 @@ def add_ChatServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ChatService:
-    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
-    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
+    """ChatService accepts messages from a user and replies to them. The user's identity comes from the transport
+    credentials. A thread belongs to the user who opened it: two users may use the same thread_id for two separate
+    threads, and neither can detect that the other's exists.
     """
 
     @staticmethod

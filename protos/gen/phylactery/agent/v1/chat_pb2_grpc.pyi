@@ -27,8 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ChatServiceStub:
-    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
-    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
+    """ChatService accepts messages from a user and replies to them. The user's identity comes from the transport
+    credentials. A thread belongs to the user who opened it: two users may use the same thread_id for two separate
+    threads, and neither can detect that the other's exists.
     """
 
     @_typing.overload
@@ -36,81 +37,91 @@ class ChatServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ChatServiceAsyncStub: ...
     SendMessage: _grpc.UnaryUnaryMultiCallable[_chat_pb2.SendMessageRequest, _chat_pb2.SendMessageResponse]
-    """SendMessage gives a message to a thread and waits for the answer of that turn. The same request_id with the same
-    body answers the same run again; with another body it is ALREADY_EXISTS. A caller that hangs up stops nothing.
+    """SendMessage sends a message to a thread and waits for the reply of that turn. Repeating a request_id with the same
+    body returns the same run; with a different body it fails with ALREADY_EXISTS. The turn continues if the caller
+    disconnects.
     """
     StreamMessage: _grpc.UnaryStreamMultiCallable[_chat_pb2.StreamMessageRequest, _chat_pb2.StreamMessageResponse]
-    """StreamMessage does the same and streams every event of the turn as it happens, ending with run_finished. The same
-    request_id again streams the same events from the first.
+    """StreamMessage sends a message to a thread and streams the events of the turn as they happen, ending with
+    run_finished. Repeating a request_id streams the same events from the beginning.
     """
     WatchThread: _grpc.UnaryStreamMultiCallable[_chat_pb2.WatchThreadRequest, _chat_pb2.WatchThreadResponse]
-    """WatchThread streams every stored event of a thread of the caller, in order, from the one after after_sequence, and
-    then each as it is stored, until the caller leaves or the agent stops. Whoever comes back with the last sequence they saw gets exactly
-    the rest. Events older than AGENT_EVENT_DAYS are not kept: a cursor before them is OUT_OF_RANGE with CURSOR_TOO_OLD,
-    which names first_sequence, and GetThread is the snapshot to go on from. A cursor past the last event is OUT_OF_RANGE
-    with CURSOR_AHEAD. A thread that is deleted meanwhile ends the stream with NOT_FOUND. More than 100 watches of one
-    caller at once are RESOURCE_EXHAUSTED with TOO_MANY_WATCHES.
+    """WatchThread streams the stored events of one of the caller's threads, in order, starting after after_sequence, and
+    then each new event as it is stored, until the caller disconnects or the agent stops. A caller that reconnects with
+    the last sequence it received gets exactly the remaining events. Events older than AGENT_EVENT_DAYS are deleted: a
+    cursor before them fails with OUT_OF_RANGE and CURSOR_TOO_OLD, which carries first_sequence; use GetThread as a
+    snapshot and continue from there. A cursor past the last event fails with OUT_OF_RANGE and CURSOR_AHEAD. If the
+    thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
+    with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
     """
     GetThread: _grpc.UnaryUnaryMultiCallable[_chat_pb2.GetThreadRequest, _chat_pb2.GetThreadResponse]
-    """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
-    wrote to is NOT_FOUND.
+    """GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
+    the caller never wrote to is NOT_FOUND.
     """
     ListThreads: _grpc.UnaryUnaryMultiCallable[_chat_pb2.ListThreadsRequest, _chat_pb2.ListThreadsResponse]
-    """ListThreads lists the caller's threads, the newest opened first, without tool calls, steps and what they wait for."""
+    """ListThreads lists the caller's threads, most recently opened first, without tool calls, steps and pending
+    approvals.
+    """
     DeleteThread: _grpc.UnaryUnaryMultiCallable[_chat_pb2.DeleteThreadRequest, _chat_pb2.DeleteThreadResponse]
-    """DeleteThread removes a thread of the caller and everything kept of it: its messages, events, runs, their states and
-    tool calls here, its transcript and evicted outputs at the memory service. What runs there is cancelled first: an
-    effect that had begun has 30 seconds to end, after which it is in doubt; messages that wait are not served, and
-    their callers get NOT_FOUND. What waited for a person is withdrawn. RiskGate's audit keeps what it holds, and memory
-    what it learnt about the person. The memory service and RiskGate are told as soon as they answer. A thread that is
-    not there is answered the same, so it may be asked again.
+    """DeleteThread deletes one of the caller's threads and all its data: messages, events, runs, checkpoints and tool
+    calls in the agent, and the transcript and evicted outputs in the memory service. Active runs are cancelled first:
+    an effect that has started has 30 seconds to finish and is in doubt after that; queued messages are not served, and
+    their callers get NOT_FOUND. Pending approvals are withdrawn. RiskGate's audit log and the memories about the user
+    are kept. The memory service and RiskGate are notified as soon as they are reachable. Deleting a thread that does
+    not exist succeeds, so the call can be retried.
     """
     ListMessages: _grpc.UnaryUnaryMultiCallable[_chat_pb2.ListMessagesRequest, _chat_pb2.ListMessagesResponse]
     """ListMessages lists what was said in a thread, newest first, from the memory service's transcript."""
 
 @_typing.type_check_only
 class ChatServiceAsyncStub(ChatServiceStub):
-    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
-    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
+    """ChatService accepts messages from a user and replies to them. The user's identity comes from the transport
+    credentials. A thread belongs to the user who opened it: two users may use the same thread_id for two separate
+    threads, and neither can detect that the other's exists.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     SendMessage: _aio.UnaryUnaryMultiCallable[_chat_pb2.SendMessageRequest, _chat_pb2.SendMessageResponse]  # type: ignore[assignment]
-    """SendMessage gives a message to a thread and waits for the answer of that turn. The same request_id with the same
-    body answers the same run again; with another body it is ALREADY_EXISTS. A caller that hangs up stops nothing.
+    """SendMessage sends a message to a thread and waits for the reply of that turn. Repeating a request_id with the same
+    body returns the same run; with a different body it fails with ALREADY_EXISTS. The turn continues if the caller
+    disconnects.
     """
     StreamMessage: _aio.UnaryStreamMultiCallable[_chat_pb2.StreamMessageRequest, _chat_pb2.StreamMessageResponse]  # type: ignore[assignment]
-    """StreamMessage does the same and streams every event of the turn as it happens, ending with run_finished. The same
-    request_id again streams the same events from the first.
+    """StreamMessage sends a message to a thread and streams the events of the turn as they happen, ending with
+    run_finished. Repeating a request_id streams the same events from the beginning.
     """
     WatchThread: _aio.UnaryStreamMultiCallable[_chat_pb2.WatchThreadRequest, _chat_pb2.WatchThreadResponse]  # type: ignore[assignment]
-    """WatchThread streams every stored event of a thread of the caller, in order, from the one after after_sequence, and
-    then each as it is stored, until the caller leaves or the agent stops. Whoever comes back with the last sequence they saw gets exactly
-    the rest. Events older than AGENT_EVENT_DAYS are not kept: a cursor before them is OUT_OF_RANGE with CURSOR_TOO_OLD,
-    which names first_sequence, and GetThread is the snapshot to go on from. A cursor past the last event is OUT_OF_RANGE
-    with CURSOR_AHEAD. A thread that is deleted meanwhile ends the stream with NOT_FOUND. More than 100 watches of one
-    caller at once are RESOURCE_EXHAUSTED with TOO_MANY_WATCHES.
+    """WatchThread streams the stored events of one of the caller's threads, in order, starting after after_sequence, and
+    then each new event as it is stored, until the caller disconnects or the agent stops. A caller that reconnects with
+    the last sequence it received gets exactly the remaining events. Events older than AGENT_EVENT_DAYS are deleted: a
+    cursor before them fails with OUT_OF_RANGE and CURSOR_TOO_OLD, which carries first_sequence; use GetThread as a
+    snapshot and continue from there. A cursor past the last event fails with OUT_OF_RANGE and CURSOR_AHEAD. If the
+    thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
+    with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
     """
     GetThread: _aio.UnaryUnaryMultiCallable[_chat_pb2.GetThreadRequest, _chat_pb2.GetThreadResponse]  # type: ignore[assignment]
-    """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
-    wrote to is NOT_FOUND.
+    """GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
+    the caller never wrote to is NOT_FOUND.
     """
     ListThreads: _aio.UnaryUnaryMultiCallable[_chat_pb2.ListThreadsRequest, _chat_pb2.ListThreadsResponse]  # type: ignore[assignment]
-    """ListThreads lists the caller's threads, the newest opened first, without tool calls, steps and what they wait for."""
+    """ListThreads lists the caller's threads, most recently opened first, without tool calls, steps and pending
+    approvals.
+    """
     DeleteThread: _aio.UnaryUnaryMultiCallable[_chat_pb2.DeleteThreadRequest, _chat_pb2.DeleteThreadResponse]  # type: ignore[assignment]
-    """DeleteThread removes a thread of the caller and everything kept of it: its messages, events, runs, their states and
-    tool calls here, its transcript and evicted outputs at the memory service. What runs there is cancelled first: an
-    effect that had begun has 30 seconds to end, after which it is in doubt; messages that wait are not served, and
-    their callers get NOT_FOUND. What waited for a person is withdrawn. RiskGate's audit keeps what it holds, and memory
-    what it learnt about the person. The memory service and RiskGate are told as soon as they answer. A thread that is
-    not there is answered the same, so it may be asked again.
+    """DeleteThread deletes one of the caller's threads and all its data: messages, events, runs, checkpoints and tool
+    calls in the agent, and the transcript and evicted outputs in the memory service. Active runs are cancelled first:
+    an effect that has started has 30 seconds to finish and is in doubt after that; queued messages are not served, and
+    their callers get NOT_FOUND. Pending approvals are withdrawn. RiskGate's audit log and the memories about the user
+    are kept. The memory service and RiskGate are notified as soon as they are reachable. Deleting a thread that does
+    not exist succeeds, so the call can be retried.
     """
     ListMessages: _aio.UnaryUnaryMultiCallable[_chat_pb2.ListMessagesRequest, _chat_pb2.ListMessagesResponse]  # type: ignore[assignment]
     """ListMessages lists what was said in a thread, newest first, from the memory service's transcript."""
 
 class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
-    """ChatService takes what a person says and answers. Who speaks comes from the transport, and threads belong to who opened
-    them: two users who name a thread the same have one each, and neither can tell that the other's exists.
+    """ChatService accepts messages from a user and replies to them. The user's identity comes from the transport
+    credentials. A thread belongs to the user who opened it: two users may use the same thread_id for two separate
+    threads, and neither can detect that the other's exists.
     """
 
     @_abc_1.abstractmethod
@@ -119,8 +130,9 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _chat_pb2.SendMessageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_chat_pb2.SendMessageResponse, _abc.Awaitable[_chat_pb2.SendMessageResponse]]:
-        """SendMessage gives a message to a thread and waits for the answer of that turn. The same request_id with the same
-        body answers the same run again; with another body it is ALREADY_EXISTS. A caller that hangs up stops nothing.
+        """SendMessage sends a message to a thread and waits for the reply of that turn. Repeating a request_id with the same
+        body returns the same run; with a different body it fails with ALREADY_EXISTS. The turn continues if the caller
+        disconnects.
         """
 
     @_abc_1.abstractmethod
@@ -129,8 +141,8 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _chat_pb2.StreamMessageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_chat_pb2.StreamMessageResponse], _abc.AsyncIterator[_chat_pb2.StreamMessageResponse]]:
-        """StreamMessage does the same and streams every event of the turn as it happens, ending with run_finished. The same
-        request_id again streams the same events from the first.
+        """StreamMessage sends a message to a thread and streams the events of the turn as they happen, ending with
+        run_finished. Repeating a request_id streams the same events from the beginning.
         """
 
     @_abc_1.abstractmethod
@@ -139,12 +151,13 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _chat_pb2.WatchThreadRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_chat_pb2.WatchThreadResponse], _abc.AsyncIterator[_chat_pb2.WatchThreadResponse]]:
-        """WatchThread streams every stored event of a thread of the caller, in order, from the one after after_sequence, and
-        then each as it is stored, until the caller leaves or the agent stops. Whoever comes back with the last sequence they saw gets exactly
-        the rest. Events older than AGENT_EVENT_DAYS are not kept: a cursor before them is OUT_OF_RANGE with CURSOR_TOO_OLD,
-        which names first_sequence, and GetThread is the snapshot to go on from. A cursor past the last event is OUT_OF_RANGE
-        with CURSOR_AHEAD. A thread that is deleted meanwhile ends the stream with NOT_FOUND. More than 100 watches of one
-        caller at once are RESOURCE_EXHAUSTED with TOO_MANY_WATCHES.
+        """WatchThread streams the stored events of one of the caller's threads, in order, starting after after_sequence, and
+        then each new event as it is stored, until the caller disconnects or the agent stops. A caller that reconnects with
+        the last sequence it received gets exactly the remaining events. Events older than AGENT_EVENT_DAYS are deleted: a
+        cursor before them fails with OUT_OF_RANGE and CURSOR_TOO_OLD, which carries first_sequence; use GetThread as a
+        snapshot and continue from there. A cursor past the last event fails with OUT_OF_RANGE and CURSOR_AHEAD. If the
+        thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
+        with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
         """
 
     @_abc_1.abstractmethod
@@ -153,8 +166,8 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _chat_pb2.GetThreadRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_chat_pb2.GetThreadResponse, _abc.Awaitable[_chat_pb2.GetThreadResponse]]:
-        """GetThread answers where a thread of the caller stands: its last run, and what it waits for. A thread the caller never
-        wrote to is NOT_FOUND.
+        """GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
+        the caller never wrote to is NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -163,7 +176,9 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _chat_pb2.ListThreadsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_chat_pb2.ListThreadsResponse, _abc.Awaitable[_chat_pb2.ListThreadsResponse]]:
-        """ListThreads lists the caller's threads, the newest opened first, without tool calls, steps and what they wait for."""
+        """ListThreads lists the caller's threads, most recently opened first, without tool calls, steps and pending
+        approvals.
+        """
 
     @_abc_1.abstractmethod
     def DeleteThread(
@@ -171,12 +186,12 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _chat_pb2.DeleteThreadRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_chat_pb2.DeleteThreadResponse, _abc.Awaitable[_chat_pb2.DeleteThreadResponse]]:
-        """DeleteThread removes a thread of the caller and everything kept of it: its messages, events, runs, their states and
-        tool calls here, its transcript and evicted outputs at the memory service. What runs there is cancelled first: an
-        effect that had begun has 30 seconds to end, after which it is in doubt; messages that wait are not served, and
-        their callers get NOT_FOUND. What waited for a person is withdrawn. RiskGate's audit keeps what it holds, and memory
-        what it learnt about the person. The memory service and RiskGate are told as soon as they answer. A thread that is
-        not there is answered the same, so it may be asked again.
+        """DeleteThread deletes one of the caller's threads and all its data: messages, events, runs, checkpoints and tool
+        calls in the agent, and the transcript and evicted outputs in the memory service. Active runs are cancelled first:
+        an effect that has started has 30 seconds to finish and is in doubt after that; queued messages are not served, and
+        their callers get NOT_FOUND. Pending approvals are withdrawn. RiskGate's audit log and the memories about the user
+        are kept. The memory service and RiskGate are notified as soon as they are reachable. Deleting a thread that does
+        not exist succeeds, so the call can be retried.
         """
 
     @_abc_1.abstractmethod

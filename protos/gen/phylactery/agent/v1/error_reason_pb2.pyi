@@ -29,7 +29,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_INVALID_REQUEST","domain":"agent.phylactery"}
     """
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 2
-    """UNAUTHENTICATED: no identity, or one nobody knows:
+    """UNAUTHENTICATED: missing or unknown credentials:
     {"reason":"ERROR_REASON_UNAUTHENTICATED","domain":"agent.phylactery"}
     """
     ERROR_REASON_ROLE_REQUIRED: _ErrorReason.ValueType  # 3
@@ -45,28 +45,28 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_RUN_NOT_FOUND","domain":"agent.phylactery","metadata":{"run_id":"…"}}
     """
     ERROR_REASON_REQUEST_CONFLICT: _ErrorReason.ValueType  # 6
-    """ALREADY_EXISTS: this request_id came with another body before:
+    """ALREADY_EXISTS: this request_id was used with a different body:
     {"reason":"ERROR_REASON_REQUEST_CONFLICT","domain":"agent.phylactery","metadata":{"request_id":"…"}}
     """
     ERROR_REASON_MEMORY_UNAVAILABLE: _ErrorReason.ValueType  # 7
-    """UNAVAILABLE: the memory service does not answer; try again:
+    """UNAVAILABLE: the memory service is unavailable; retry:
     {"reason":"ERROR_REASON_MEMORY_UNAVAILABLE","domain":"agent.phylactery","metadata":{"service":"memory"}}
     """
     ERROR_REASON_RISKGATE_UNAVAILABLE: _ErrorReason.ValueType  # 8
-    """UNAVAILABLE: RiskGate does not answer; try again:
+    """UNAVAILABLE: RiskGate is unavailable; retry:
     {"reason":"ERROR_REASON_RISKGATE_UNAVAILABLE","domain":"agent.phylactery","metadata":{"service":"riskgate"}}
     """
     ERROR_REASON_TOO_MANY_QUEUED: _ErrorReason.ValueType  # 9
-    """RESOURCE_EXHAUSTED: too many messages wait in this thread:
+    """RESOURCE_EXHAUSTED: too many messages are queued in this thread:
     {"reason":"ERROR_REASON_TOO_MANY_QUEUED","domain":"agent.phylactery","metadata":{"limit":"100"}}
     """
     ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 10
-    """UNAVAILABLE: the database did not take it, so nothing changed, or the answer of its commit was lost, which the
-    message says; try again with the same ids:
+    """UNAVAILABLE: the database rejected the write and nothing changed, or the outcome of the commit is unknown, as the
+    message says; retry with the same ids:
     {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"agent.phylactery"}
     """
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 11
-    """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
+    """INTERNAL: an internal error; error_id identifies it in the service log, and no other detail is given:
     {"reason":"ERROR_REASON_INTERNAL","domain":"agent.phylactery","metadata":{"error_id":"…"}}
     """
     ERROR_REASON_ERASURE_NOT_FOUND: _ErrorReason.ValueType  # 12
@@ -74,15 +74,15 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"agent.phylactery","metadata":{"erasure_id":"…"}}
     """
     ERROR_REASON_STORE_FULL: _ErrorReason.ValueType  # 13
-    """RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
+    """RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; free disk space and retry:
     {"reason":"ERROR_REASON_STORE_FULL","domain":"agent.phylactery"}
     """
     ERROR_REASON_RUN_ENDED: _ErrorReason.ValueType  # 14
-    """FAILED_PRECONDITION: the run has ended otherwise, so there is nothing to cancel:
+    """FAILED_PRECONDITION: the run has already ended with another status and cannot be cancelled:
     {"reason":"ERROR_REASON_RUN_ENDED","domain":"agent.phylactery","metadata":{"status":"done"}}
     """
     ERROR_REASON_NOT_IN_DOUBT: _ErrorReason.ValueType  # 15
-    """FAILED_PRECONDITION: the effect of this call is not in doubt, or somebody has said otherwise:
+    """FAILED_PRECONDITION: the effect of this call is not in doubt, or was already resolved differently:
     {"reason":"ERROR_REASON_NOT_IN_DOUBT","domain":"agent.phylactery","metadata":{"state":"finished"}}
     """
     ERROR_REASON_TOOL_CALL_NOT_FOUND: _ErrorReason.ValueType  # 16
@@ -90,43 +90,43 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_TOOL_CALL_NOT_FOUND","domain":"agent.phylactery","metadata":{"tool_call_id":"…"}}
     """
     ERROR_REASON_GRAPH_CONFLICT: _ErrorReason.ValueType  # 17
-    """FAILED_PRECONDITION: the thread is served by another graph; leave graph empty, or open another thread:
+    """FAILED_PRECONDITION: the thread uses another graph; leave graph empty or open another thread:
     {"reason":"ERROR_REASON_GRAPH_CONFLICT","domain":"agent.phylactery","metadata":{"graph":"secured"}}
     """
     ERROR_REASON_THREAD_BUSY: _ErrorReason.ValueType  # 18
-    """FAILED_PRECONDITION: a turn of the thread waits or runs, and the message was not to wait:
+    """FAILED_PRECONDITION: a turn of the thread is queued or running, and on_busy is ON_BUSY_REJECT:
     {"reason":"ERROR_REASON_THREAD_BUSY","domain":"agent.phylactery","metadata":{"thread_id":"…"}}
     """
     ERROR_REASON_CURSOR_TOO_OLD: _ErrorReason.ValueType  # 19
-    """OUT_OF_RANGE: the events after the cursor are not kept any more; take GetThread's state and go on from there:
+    """OUT_OF_RANGE: the events after the cursor have been deleted; read the state with GetThread and continue from there:
     {"reason":"ERROR_REASON_CURSOR_TOO_OLD","domain":"agent.phylactery","metadata":{"first_sequence":"120"}}
     """
     ERROR_REASON_CURSOR_AHEAD: _ErrorReason.ValueType  # 20
-    """OUT_OF_RANGE: the thread has no event with this sequence yet; it may be another one of the same name:
+    """OUT_OF_RANGE: the thread has no event with this sequence yet; it may be a different thread with the same id:
     {"reason":"ERROR_REASON_CURSOR_AHEAD","domain":"agent.phylactery","metadata":{"last_sequence":"7"}}
     """
     ERROR_REASON_TOO_MANY_WATCHES: _ErrorReason.ValueType  # 21
-    """RESOURCE_EXHAUSTED: the caller watches as much as one caller may; end another watch first:
+    """RESOURCE_EXHAUSTED: the caller has reached the limit of concurrent watches; end another watch first:
     {"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"agent.phylactery","metadata":{"limit":"100"}}
     """
     ERROR_REASON_RUN_NOT_RETRYABLE: _ErrorReason.ValueType  # 22
-    """FAILED_PRECONDITION: the run cannot be begun once more; why is NOT_FAILED, RETRIED, WORDS_GONE, NO_TOOLS,
-    THREAD_BUSY or EFFECTS, the last with the calls that changed something or may have, at most ten of them:
+    """FAILED_PRECONDITION: the run cannot be retried; why is NOT_FAILED, RETRIED, WORDS_GONE, NO_TOOLS, THREAD_BUSY or
+    EFFECTS. EFFECTS lists up to ten calls that changed or may have changed something:
     {"reason":"ERROR_REASON_RUN_NOT_RETRYABLE","domain":"agent.phylactery",
     "metadata":{"why":"EFFECTS","tool_call_ids":"tc_…,tc_…"}}
     """
     ERROR_REASON_GRAPH_NOT_FOUND: _ErrorReason.ValueType  # 25
-    """NOT_FOUND: no graph of this name; ListGraphs lists them:
+    """NOT_FOUND: no graph has this name; ListGraphs lists the graphs:
     {"reason":"ERROR_REASON_GRAPH_NOT_FOUND","domain":"agent.phylactery","metadata":{"graph":"…"}}
     """
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 60
-    """RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
-    service may have; end one, or try again in a moment:
+    """RESOURCE_EXHAUSTED: the limit of concurrent calls, or of streams of this kind, is reached for the caller, the host
+    or the service; end one or retry later:
     {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"agent.phylactery","metadata":{"limit":"500","per":"caller"}}
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
-    """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
+    """ErrorReason lists the error reasons of this service. Each comment shows the ErrorInfo that a client receives."""
 
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0
 """ERROR_REASON_UNSPECIFIED is never sent."""
@@ -135,7 +135,7 @@ ERROR_REASON_INVALID_REQUEST: ErrorReason.ValueType  # 1
 {"reason":"ERROR_REASON_INVALID_REQUEST","domain":"agent.phylactery"}
 """
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 2
-"""UNAUTHENTICATED: no identity, or one nobody knows:
+"""UNAUTHENTICATED: missing or unknown credentials:
 {"reason":"ERROR_REASON_UNAUTHENTICATED","domain":"agent.phylactery"}
 """
 ERROR_REASON_ROLE_REQUIRED: ErrorReason.ValueType  # 3
@@ -151,28 +151,28 @@ ERROR_REASON_RUN_NOT_FOUND: ErrorReason.ValueType  # 5
 {"reason":"ERROR_REASON_RUN_NOT_FOUND","domain":"agent.phylactery","metadata":{"run_id":"…"}}
 """
 ERROR_REASON_REQUEST_CONFLICT: ErrorReason.ValueType  # 6
-"""ALREADY_EXISTS: this request_id came with another body before:
+"""ALREADY_EXISTS: this request_id was used with a different body:
 {"reason":"ERROR_REASON_REQUEST_CONFLICT","domain":"agent.phylactery","metadata":{"request_id":"…"}}
 """
 ERROR_REASON_MEMORY_UNAVAILABLE: ErrorReason.ValueType  # 7
-"""UNAVAILABLE: the memory service does not answer; try again:
+"""UNAVAILABLE: the memory service is unavailable; retry:
 {"reason":"ERROR_REASON_MEMORY_UNAVAILABLE","domain":"agent.phylactery","metadata":{"service":"memory"}}
 """
 ERROR_REASON_RISKGATE_UNAVAILABLE: ErrorReason.ValueType  # 8
-"""UNAVAILABLE: RiskGate does not answer; try again:
+"""UNAVAILABLE: RiskGate is unavailable; retry:
 {"reason":"ERROR_REASON_RISKGATE_UNAVAILABLE","domain":"agent.phylactery","metadata":{"service":"riskgate"}}
 """
 ERROR_REASON_TOO_MANY_QUEUED: ErrorReason.ValueType  # 9
-"""RESOURCE_EXHAUSTED: too many messages wait in this thread:
+"""RESOURCE_EXHAUSTED: too many messages are queued in this thread:
 {"reason":"ERROR_REASON_TOO_MANY_QUEUED","domain":"agent.phylactery","metadata":{"limit":"100"}}
 """
 ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 10
-"""UNAVAILABLE: the database did not take it, so nothing changed, or the answer of its commit was lost, which the
-message says; try again with the same ids:
+"""UNAVAILABLE: the database rejected the write and nothing changed, or the outcome of the commit is unknown, as the
+message says; retry with the same ids:
 {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"agent.phylactery"}
 """
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 11
-"""INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
+"""INTERNAL: an internal error; error_id identifies it in the service log, and no other detail is given:
 {"reason":"ERROR_REASON_INTERNAL","domain":"agent.phylactery","metadata":{"error_id":"…"}}
 """
 ERROR_REASON_ERASURE_NOT_FOUND: ErrorReason.ValueType  # 12
@@ -180,15 +180,15 @@ ERROR_REASON_ERASURE_NOT_FOUND: ErrorReason.ValueType  # 12
 {"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"agent.phylactery","metadata":{"erasure_id":"…"}}
 """
 ERROR_REASON_STORE_FULL: ErrorReason.ValueType  # 13
-"""RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
+"""RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; free disk space and retry:
 {"reason":"ERROR_REASON_STORE_FULL","domain":"agent.phylactery"}
 """
 ERROR_REASON_RUN_ENDED: ErrorReason.ValueType  # 14
-"""FAILED_PRECONDITION: the run has ended otherwise, so there is nothing to cancel:
+"""FAILED_PRECONDITION: the run has already ended with another status and cannot be cancelled:
 {"reason":"ERROR_REASON_RUN_ENDED","domain":"agent.phylactery","metadata":{"status":"done"}}
 """
 ERROR_REASON_NOT_IN_DOUBT: ErrorReason.ValueType  # 15
-"""FAILED_PRECONDITION: the effect of this call is not in doubt, or somebody has said otherwise:
+"""FAILED_PRECONDITION: the effect of this call is not in doubt, or was already resolved differently:
 {"reason":"ERROR_REASON_NOT_IN_DOUBT","domain":"agent.phylactery","metadata":{"state":"finished"}}
 """
 ERROR_REASON_TOOL_CALL_NOT_FOUND: ErrorReason.ValueType  # 16
@@ -196,38 +196,38 @@ ERROR_REASON_TOOL_CALL_NOT_FOUND: ErrorReason.ValueType  # 16
 {"reason":"ERROR_REASON_TOOL_CALL_NOT_FOUND","domain":"agent.phylactery","metadata":{"tool_call_id":"…"}}
 """
 ERROR_REASON_GRAPH_CONFLICT: ErrorReason.ValueType  # 17
-"""FAILED_PRECONDITION: the thread is served by another graph; leave graph empty, or open another thread:
+"""FAILED_PRECONDITION: the thread uses another graph; leave graph empty or open another thread:
 {"reason":"ERROR_REASON_GRAPH_CONFLICT","domain":"agent.phylactery","metadata":{"graph":"secured"}}
 """
 ERROR_REASON_THREAD_BUSY: ErrorReason.ValueType  # 18
-"""FAILED_PRECONDITION: a turn of the thread waits or runs, and the message was not to wait:
+"""FAILED_PRECONDITION: a turn of the thread is queued or running, and on_busy is ON_BUSY_REJECT:
 {"reason":"ERROR_REASON_THREAD_BUSY","domain":"agent.phylactery","metadata":{"thread_id":"…"}}
 """
 ERROR_REASON_CURSOR_TOO_OLD: ErrorReason.ValueType  # 19
-"""OUT_OF_RANGE: the events after the cursor are not kept any more; take GetThread's state and go on from there:
+"""OUT_OF_RANGE: the events after the cursor have been deleted; read the state with GetThread and continue from there:
 {"reason":"ERROR_REASON_CURSOR_TOO_OLD","domain":"agent.phylactery","metadata":{"first_sequence":"120"}}
 """
 ERROR_REASON_CURSOR_AHEAD: ErrorReason.ValueType  # 20
-"""OUT_OF_RANGE: the thread has no event with this sequence yet; it may be another one of the same name:
+"""OUT_OF_RANGE: the thread has no event with this sequence yet; it may be a different thread with the same id:
 {"reason":"ERROR_REASON_CURSOR_AHEAD","domain":"agent.phylactery","metadata":{"last_sequence":"7"}}
 """
 ERROR_REASON_TOO_MANY_WATCHES: ErrorReason.ValueType  # 21
-"""RESOURCE_EXHAUSTED: the caller watches as much as one caller may; end another watch first:
+"""RESOURCE_EXHAUSTED: the caller has reached the limit of concurrent watches; end another watch first:
 {"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"agent.phylactery","metadata":{"limit":"100"}}
 """
 ERROR_REASON_RUN_NOT_RETRYABLE: ErrorReason.ValueType  # 22
-"""FAILED_PRECONDITION: the run cannot be begun once more; why is NOT_FAILED, RETRIED, WORDS_GONE, NO_TOOLS,
-THREAD_BUSY or EFFECTS, the last with the calls that changed something or may have, at most ten of them:
+"""FAILED_PRECONDITION: the run cannot be retried; why is NOT_FAILED, RETRIED, WORDS_GONE, NO_TOOLS, THREAD_BUSY or
+EFFECTS. EFFECTS lists up to ten calls that changed or may have changed something:
 {"reason":"ERROR_REASON_RUN_NOT_RETRYABLE","domain":"agent.phylactery",
 "metadata":{"why":"EFFECTS","tool_call_ids":"tc_…,tc_…"}}
 """
 ERROR_REASON_GRAPH_NOT_FOUND: ErrorReason.ValueType  # 25
-"""NOT_FOUND: no graph of this name; ListGraphs lists them:
+"""NOT_FOUND: no graph has this name; ListGraphs lists the graphs:
 {"reason":"ERROR_REASON_GRAPH_NOT_FOUND","domain":"agent.phylactery","metadata":{"graph":"…"}}
 """
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 60
-"""RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
-service may have; end one, or try again in a moment:
+"""RESOURCE_EXHAUSTED: the limit of concurrent calls, or of streams of this kind, is reached for the caller, the host
+or the service; end one or retry later:
 {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"agent.phylactery","metadata":{"limit":"500","per":"caller"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class GraphServiceStub:
-    """GraphService shows the graphs this agent can serve a thread with. They are the same for every caller.
+    """GraphService describes the graphs that can serve a thread. They are the same for every caller.
     """
 
     def __init__(self, channel):
@@ -48,19 +48,18 @@ class GraphServiceStub:
 
 
 class GraphServiceServicer:
-    """GraphService shows the graphs this agent can serve a thread with. They are the same for every caller.
+    """GraphService describes the graphs that can serve a thread. They are the same for every caller.
     """
 
     def ListGraphs(self, request, context):
-        """ListGraphs lists the graphs, the one that serves threads that name none first.
+        """ListGraphs lists the graphs, the default graph first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetGraph(self, request, context):
-        """GetGraph answers the nodes of one graph, where each may go, and a drawing of it. A name that is none is NOT_FOUND
-        with GRAPH_NOT_FOUND.
+        """GetGraph returns the nodes, edges and drawing of one graph. An unknown name is NOT_FOUND with GRAPH_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -88,7 +87,7 @@ def add_GraphServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class GraphService:
-    """GraphService shows the graphs this agent can serve a thread with. They are the same for every caller.
+    """GraphService describes the graphs that can serve a thread. They are the same for every caller.
     """
 
     @staticmethod

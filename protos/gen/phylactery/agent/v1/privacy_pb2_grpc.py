@@ -26,10 +26,10 @@ if _version_not_supported:
 
 
 class PrivacyServiceStub:
-    """PrivacyService erases everything this service holds about one user: threads, runs, what came in, events, the ledger of
-    effects, what waits to be told to other services, and the state of suspended runs. Files a tool wrote are an effect, not
-    a record, and stay. The memory service and RiskGate erase what they hold themselves; ask this service first, because a
-    turn that is still being served would write to both.
+    """PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
+    effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
+    kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+    being served would write to both.
     """
 
     def __init__(self, channel):
@@ -51,28 +51,27 @@ class PrivacyServiceStub:
 
 
 class PrivacyServiceServicer:
-    """PrivacyService erases everything this service holds about one user: threads, runs, what came in, events, the ledger of
-    effects, what waits to be told to other services, and the state of suspended runs. Files a tool wrote are an effect, not
-    a record, and stay. The memory service and RiskGate erase what they hold themselves; ask this service first, because a
-    turn that is still being served would write to both.
+    """PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
+    effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
+    kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+    being served would write to both.
     """
 
     def EraseUser(self, request, context):
-        """EraseUser removes everything held about a user, and answers once it is gone from the database and the file of states,
-        and from the write-ahead logs of both. Turns being served are stopped first: an effect that had begun is reported to
-        RiskGate as in doubt, and approvals the user's runs wait for are withdrawn there. While RiskGate does not answer and
-        one of those has to be told, the call is UNAVAILABLE RISKGATE_UNAVAILABLE and nothing is removed yet. The request is
-        written down outside the database first, so that what a failure or a crash interrupted is finished by the service
-        itself, and the restore of an older backup is followed by the same erasure at the next start. The same request_id
-        again answers the same erasure. Whoever waits for an erased turn gets NOT_FOUND; what the user sends after the answer
-        is kept.
+        """EraseUser removes all data of a user and returns once it is gone from the database, the checkpoint file and the
+        write-ahead logs of both. Running turns are stopped first: an effect that has started is reported to RiskGate as in
+        doubt, and pending approvals of the user's runs are withdrawn there. If RiskGate has to be notified and is
+        unavailable, the call fails with UNAVAILABLE and RISKGATE_UNAVAILABLE, and nothing is removed. The request is first
+        recorded outside the database, so that the service completes an erasure interrupted by a failure or crash, and
+        repeats it at the next start after an older backup was restored. Repeating a request_id returns the same erasure.
+        Callers waiting for an erased turn get NOT_FOUND; data sent after the response is kept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetErasure(self, request, context):
-        """GetErasure answers the record of an erasure, to the user it erased or an operator of their tenant.
+        """GetErasure returns the record of an erasure. Allowed for the erased user and for operators of their tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -100,10 +99,10 @@ def add_PrivacyServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PrivacyService:
-    """PrivacyService erases everything this service holds about one user: threads, runs, what came in, events, the ledger of
-    effects, what waits to be told to other services, and the state of suspended runs. Files a tool wrote are an effect, not
-    a record, and stay. The memory service and RiskGate erase what they hold themselves; ask this service first, because a
-    turn that is still being served would write to both.
+    """PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
+    effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
+    kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+    being served would write to both.
     """
 
     @staticmethod

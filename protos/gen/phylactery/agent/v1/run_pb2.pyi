@@ -28,26 +28,26 @@ class _Resolution:
 class _ResolutionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Resolution.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     RESOLUTION_UNSPECIFIED: _Resolution.ValueType  # 0
-    """RESOLUTION_UNSPECIFIED stands where nobody had to say."""
+    """RESOLUTION_UNSPECIFIED means that no resolution was needed."""
     RESOLUTION_HAPPENED: _Resolution.ValueType  # 1
     """RESOLUTION_HAPPENED means that the effect took place."""
     RESOLUTION_DID_NOT_HAPPEN: _Resolution.ValueType  # 2
-    """RESOLUTION_DID_NOT_HAPPEN means that nothing took place outside."""
+    """RESOLUTION_DID_NOT_HAPPEN means that the effect did not take place."""
 
 class Resolution(_Resolution, metaclass=_ResolutionEnumTypeWrapper):
-    """Resolution is a person's word on an effect that was in doubt."""
+    """Resolution is a person's statement about an effect that was in doubt."""
 
 RESOLUTION_UNSPECIFIED: Resolution.ValueType  # 0
-"""RESOLUTION_UNSPECIFIED stands where nobody had to say."""
+"""RESOLUTION_UNSPECIFIED means that no resolution was needed."""
 RESOLUTION_HAPPENED: Resolution.ValueType  # 1
 """RESOLUTION_HAPPENED means that the effect took place."""
 RESOLUTION_DID_NOT_HAPPEN: Resolution.ValueType  # 2
-"""RESOLUTION_DID_NOT_HAPPEN means that nothing took place outside."""
+"""RESOLUTION_DID_NOT_HAPPEN means that the effect did not take place."""
 Global___Resolution: _TypeAlias = Resolution  # noqa: Y015
 
 @_typing.final
 class GetRunRequest(_message.Message):
-    """GetRunRequest names a run."""
+    """GetRunRequest identifies a run."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -76,7 +76,7 @@ class GetRunResponse(_message.Message):
     RUN_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def run(self) -> Global___Run:
-        """run is where it stands."""
+        """run is the run."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ Global___GetRunResponse: _TypeAlias = GetRunResponse  # noqa: Y015
 
 @_typing.final
 class ListRunsRequest(_message.Message):
-    """ListRunsRequest asks for a page of runs."""
+    """ListRunsRequest requests a page of runs."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -102,13 +102,13 @@ class ListRunsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
-    """thread_id shows the runs of one thread. Empty shows those of all."""
+    """thread_id restricts the list to one thread. Empty lists all threads."""
     status: _event_pb2.RunStatus.ValueType
-    """status shows runs that stand there. Unspecified shows all."""
+    """status restricts the list to runs with that status. Unspecified lists all."""
     page_size: _builtins.int
-    """page_size is how many at most, 1 to 100. 0 means 20."""
+    """page_size is the maximum number of results, 1 to 100. 0 means 20."""
     page_token: _builtins.str
-    """page_token is next_page_token of the page before. Empty starts at the newest."""
+    """page_token is the next_page_token of the previous page. Empty starts at the newest."""
     def __init__(
         self,
         *,
@@ -134,7 +134,7 @@ class ListRunsResponse(_message.Message):
     RUNS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """next_page_token asks for the next page. Empty where this is the last."""
+    """next_page_token retrieves the next page. Empty on the last page."""
     @_builtins.property
     def runs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Run]:
         """runs are the runs, newest first."""
@@ -155,7 +155,7 @@ Global___ListRunsResponse: _TypeAlias = ListRunsResponse  # noqa: Y015
 
 @_typing.final
 class CancelRunRequest(_message.Message):
-    """CancelRunRequest names a run."""
+    """CancelRunRequest identifies a run."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -184,7 +184,7 @@ class CancelRunResponse(_message.Message):
     RUN_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def run(self) -> Global___Run:
-        """run is where it stands now."""
+        """run is the run after the call."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ Global___CancelRunResponse: _TypeAlias = CancelRunResponse  # noqa: Y015
 
 @_typing.final
 class RetryRunRequest(_message.Message):
-    """RetryRunRequest names a run that failed."""
+    """RetryRunRequest identifies a failed run."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -209,11 +209,11 @@ class RetryRunRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     ACKNOWLEDGE_EFFECTS_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
-    """run_id is the run that failed. Required."""
+    """run_id is the failed run. Required."""
     request_id: _builtins.str
-    """request_id makes it happen once: the same one answers the same new run. Required."""
+    """request_id makes the call idempotent: repeating it returns the same new run. Required."""
     acknowledge_effects: _builtins.bool
-    """acknowledge_effects says that what the old run did, or may have done, may happen a second time."""
+    """acknowledge_effects allows effects that the old run had, or may have had, to happen a second time."""
     def __init__(
         self,
         *,
@@ -239,12 +239,12 @@ class RetryRunResponse(_message.Message):
     EFFECTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def run(self) -> Global___Run:
-        """run is the new run, queued or further."""
+        """run is the new run, which is queued or may already have started."""
 
     @_builtins.property
     def effects(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolCallRecord]:
-        """effects are the calls of the runs before that changed something outside or may have, oldest first: the new run knows
-        nothing of them.
+        """effects are the calls of earlier runs that had or may have had external effects, oldest first. The new run does not
+        know about them.
         """
 
     def __init__(
@@ -263,7 +263,7 @@ Global___RetryRunResponse: _TypeAlias = RetryRunResponse  # noqa: Y015
 
 @_typing.final
 class ListRunStepsRequest(_message.Message):
-    """ListRunStepsRequest asks for a page of the nodes a run executed."""
+    """ListRunStepsRequest requests a page of the nodes a run executed."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -273,9 +273,9 @@ class ListRunStepsRequest(_message.Message):
     run_id: _builtins.str
     """run_id is the run. Required."""
     page_size: _builtins.int
-    """page_size is how many at most, 1 to 500. 0 means 100."""
+    """page_size is the maximum number of results, 1 to 500. 0 means 100."""
     page_token: _builtins.str
-    """page_token is next_page_token of the page before. Empty starts at the oldest."""
+    """page_token is the next_page_token of the previous page. Empty starts at the oldest."""
     def __init__(
         self,
         *,
@@ -300,10 +300,10 @@ class ListRunStepsResponse(_message.Message):
     RUN_STEPS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """next_page_token asks for the next page. Empty where this is the last."""
+    """next_page_token retrieves the next page. Empty on the last page."""
     @_builtins.property
     def run_steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___RunStep]:
-        """run_steps are the nodes executed, oldest first."""
+        """run_steps are the executed nodes, oldest first."""
 
     def __init__(
         self,
@@ -321,7 +321,7 @@ Global___ListRunStepsResponse: _TypeAlias = ListRunStepsResponse  # noqa: Y015
 
 @_typing.final
 class RunStep(_message.Message):
-    """RunStep is one node the graph executed and whose outcome was kept. A step of the plan is a PlanStep."""
+    """RunStep is one executed node of the graph whose outcome was stored. A step of the plan is a PlanStep."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -335,17 +335,17 @@ class RunStep(_message.Message):
     FINISH_REASON_FIELD_NUMBER: _builtins.int
     TURN_ID_FIELD_NUMBER: _builtins.int
     superstep: _builtins.int
-    """superstep counts the graph's supersteps over the whole run, from 1; nodes that ran side by side share one."""
+    """superstep is the number of the graph's superstep within the run, from 1; nodes that ran in parallel share one."""
     position: _builtins.int
-    """position tells nodes of one superstep apart, from 0."""
+    """position is the index of the node within its superstep, from 0."""
     node: _builtins.str
     """node is the node's name."""
     duration_us: _builtins.int
     """duration_us is how long it took, in microseconds."""
     tool_call_id: _builtins.str
-    """tool_call_id is the call it worked on. Empty where there was none."""
+    """tool_call_id is the call it worked on. Empty if there was none."""
     finish_reason: _builtins.str
-    """finish_reason is why the turn stopped there, as in RunFinished. Empty where it went on."""
+    """finish_reason is why the turn stopped at this node, as in RunFinished. Empty if it continued."""
     turn_id: _builtins.str
     """turn_id is the turn of the run it belongs to."""
     @_builtins.property
@@ -354,7 +354,7 @@ class RunStep(_message.Message):
 
     @_builtins.property
     def next_nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """next_nodes is where the graph went from there. Empty where the turn ended."""
+        """next_nodes are the nodes that followed. Empty if the turn ended."""
 
     def __init__(
         self,
@@ -379,7 +379,7 @@ Global___RunStep: _TypeAlias = RunStep  # noqa: Y015
 
 @_typing.final
 class BudgetUse(_message.Message):
-    """BudgetUse is how much of one budget is used."""
+    """BudgetUse is the usage of one budget."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -388,7 +388,7 @@ class BudgetUse(_message.Message):
     used: _builtins.int
     """used is the amount so far."""
     limit: _builtins.int
-    """limit is the amount at which the run stops. 0 means that there is none."""
+    """limit is the amount at which the run stops. 0 means no limit."""
     def __init__(
         self,
         *,
@@ -405,7 +405,7 @@ Global___BudgetUse: _TypeAlias = BudgetUse  # noqa: Y015
 
 @_typing.final
 class RunBudget(_message.Message):
-    """RunBudget is what a run has used of what it may. All of it is kept with the run, so no crash sets it back."""
+    """RunBudget is the usage and limits of a run. It is stored with the run, so a crash does not reset it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -417,27 +417,27 @@ class RunBudget(_message.Message):
     ACTIVE_US_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def supersteps(self) -> Global___BudgetUse:
-        """supersteps is how many supersteps of the graph were kept, over all turns; the limit holds for one turn."""
+        """supersteps is the number of stored supersteps over all turns; the limit applies per turn."""
 
     @_builtins.property
     def tool_calls(self) -> Global___BudgetUse:
-        """tool_calls is how many calls were proposed."""
+        """tool_calls is the number of calls proposed."""
 
     @_builtins.property
     def model_calls(self) -> Global___BudgetUse:
-        """model_calls is how many calls of a model were made; replies that were kept cost nothing a second time."""
+        """model_calls is the number of model calls; a stored reply that is reused does not count again."""
 
     @_builtins.property
     def tokens(self) -> Global___BudgetUse:
-        """tokens is how many tokens models counted, in and out."""
+        """tokens is the number of input and output tokens, as counted by the models."""
 
     @_builtins.property
     def cost_micros(self) -> Global___BudgetUse:
-        """cost_micros is the money they cost, in millionths of the currency prices are configured in."""
+        """cost_micros is the cost of the model calls, in millionths of the configured currency."""
 
     @_builtins.property
     def active_us(self) -> Global___BudgetUse:
-        """active_us is how long the run was being served, in microseconds; waiting does not count."""
+        """active_us is the time spent serving the run, in microseconds, without waiting time."""
 
     def __init__(
         self,
@@ -459,7 +459,7 @@ Global___RunBudget: _TypeAlias = RunBudget  # noqa: Y015
 
 @_typing.final
 class ListToolCallsRequest(_message.Message):
-    """ListToolCallsRequest asks for a page of the ledger of effects."""
+    """ListToolCallsRequest requests a page of the ledger of effects."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -467,11 +467,11 @@ class ListToolCallsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     state: _builtins.str
-    """state shows calls that stand there, such as "in_doubt". Empty shows all."""
+    """state restricts the list to calls in that state, such as "in_doubt". Empty lists all."""
     page_size: _builtins.int
-    """page_size is how many at most, 1 to 100. 0 means 20."""
+    """page_size is the maximum number of results, 1 to 100. 0 means 20."""
     page_token: _builtins.str
-    """page_token is next_page_token of the page before. Empty starts at the newest."""
+    """page_token is the next_page_token of the previous page. Empty starts at the newest."""
     def __init__(
         self,
         *,
@@ -496,7 +496,7 @@ class ListToolCallsResponse(_message.Message):
     TOOL_CALLS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """next_page_token asks for the next page. Empty where this is the last."""
+    """next_page_token retrieves the next page. Empty on the last page."""
     @_builtins.property
     def tool_calls(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolCallRecord]:
         """tool_calls are the calls, newest first."""
@@ -517,7 +517,7 @@ Global___ListToolCallsResponse: _TypeAlias = ListToolCallsResponse  # noqa: Y015
 
 @_typing.final
 class ResolveInDoubtRequest(_message.Message):
-    """ResolveInDoubtRequest says what became of one effect."""
+    """ResolveInDoubtRequest resolves one effect."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -529,7 +529,7 @@ class ResolveInDoubtRequest(_message.Message):
     tool_call_id: _builtins.str
     """tool_call_id is the call. Required."""
     resolution: Global___Resolution.ValueType
-    """resolution is what became of it. Required."""
+    """resolution is the statement about the effect. Required."""
     def __init__(
         self,
         *,
@@ -554,7 +554,7 @@ class ResolveInDoubtResponse(_message.Message):
     TOOL_CALL_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def tool_call(self) -> Global___ToolCallRecord:
-        """tool_call is the call as it stands now."""
+        """tool_call is the call after the change."""
 
     def __init__(
         self,
@@ -571,7 +571,7 @@ Global___ResolveInDoubtResponse: _TypeAlias = ResolveInDoubtResponse  # noqa: Y0
 
 @_typing.final
 class Run(_message.Message):
-    """Run is one execution of a graph, from a person's message to the answer, however often it is suspended between."""
+    """Run is one execution of a graph, from a user's message to the reply, including suspensions."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -596,17 +596,17 @@ class Run(_message.Message):
     graph: _builtins.str
     """graph is the graph that serves it: "secured"."""
     status: _event_pb2.RunStatus.ValueType
-    """status is where it stands."""
+    """status is its status."""
     reason: _builtins.str
-    """reason is a stable word for why it stands there, as in RunFinished."""
+    """reason is a stable code for the reason of the status, as in RunFinished."""
     approval_id: _builtins.str
-    """approval_id is what it waits for. Empty unless it is suspended on an approval."""
+    """approval_id is the approval it waits for. Empty unless the run is suspended on an approval."""
     trace_id: _builtins.str
-    """trace_id is the W3C trace id of its newest turn, 32 hex digits."""
+    """trace_id is the W3C trace id of its most recent turn, 32 hex digits."""
     retry_of: _builtins.str
-    """retry_of is the run that failed and that this one began once more. Empty where it is none."""
+    """retry_of is the failed run that this one retries. Empty if this is not a retry."""
     pathway: _builtins.str
-    """pathway is how its newest turn was served, as in RouteDecided. Empty before that is decided."""
+    """pathway is how its most recent turn was served, as in RouteDecided. Empty until that is decided."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """create_time is when it began."""
@@ -617,15 +617,15 @@ class Run(_message.Message):
 
     @_builtins.property
     def tool_calls(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolCallRecord]:
-        """tool_calls is the ledger of its effects, oldest first."""
+        """tool_calls are its rows of the effect ledger, oldest first."""
 
     @_builtins.property
     def plan_steps(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.PlanStep]:
-        """plan_steps is the plan and how far it came. The nodes executed are RunSteps: ListRunSteps lists them."""
+        """plan_steps are the steps of the plan and their progress. Executed nodes are RunSteps; ListRunSteps lists them."""
 
     @_builtins.property
     def budget(self) -> Global___RunBudget:
-        """budget is what it has used of what it may. RunService alone sets it."""
+        """budget is the usage and limits of the run. Set only by RunService."""
 
     def __init__(
         self,
@@ -687,15 +687,15 @@ class ToolCallRecord(_message.Message):
     size_chars: _builtins.int
     """size_chars is the length of the original output."""
     pointer: _builtins.str
-    """pointer reads an evicted output back. Empty where it is inline."""
+    """pointer identifies an evicted output for reading it. Empty if the output is inline."""
     error_code: _builtins.str
-    """error_code is a stable word for an error. Empty on success."""
+    """error_code is a stable code for the error. Empty on success."""
     run_id: _builtins.str
     """run_id is the run it belongs to."""
     thread_id: _builtins.str
     """thread_id is the conversation."""
     resolution: Global___Resolution.ValueType
-    """resolution is what a person said of it, where it was in doubt."""
+    """resolution is how a person resolved it, if it was in doubt."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """create_time is when it was proposed."""

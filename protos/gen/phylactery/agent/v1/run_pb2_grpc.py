@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class RunServiceStub:
-    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone.
+    """RunService lists, cancels and retries runs, and resolves effects with unknown outcome. Callers can access only their
+    own runs.
     """
 
     def __init__(self, channel):
@@ -73,11 +74,12 @@ class RunServiceStub:
 
 
 class RunServiceServicer:
-    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone.
+    """RunService lists, cancels and retries runs, and resolves effects with unknown outcome. Callers can access only their
+    own runs.
     """
 
     def GetRun(self, request, context):
-        """GetRun answers where a run stands and what its tool calls came to.
+        """GetRun returns a run with its status, plan and tool calls.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -91,45 +93,47 @@ class RunServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CancelRun(self, request, context):
-        """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
-        marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
-        that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+        """CancelRun ends a run permanently and returns it once it has ended. An effect that has started completes or is
+        marked in doubt; no other starts. Pending approvals are withdrawn. Repeating the call returns the same run; a run
+        that already ended with another status is FAILED_PRECONDITION with RUN_ENDED. The cancellation continues if the
+        caller disconnects.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RetryRun(self, request, context):
-        """RetryRun begins a run that failed once more, as a new run of the same thread with the same words, and answers the
-        new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
-        was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
-        until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
-        RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, one
-        begun with tools of which the caller has none, and one whose thread is serving something else. The new run has the
-        tools that both callers may use.
+        """RetryRun retries a failed run as a new run of the same thread with the same message, and returns the new run
+        immediately. Repeating a request_id returns the same new run. If the old run, or one that it was itself a retry of,
+        executed a call with external effects, or its outcome is unknown, the call is refused unless acknowledge_effects is
+        set. FAILED_PRECONDITION with RUN_NOT_RETRYABLE is returned for a run that has not failed, was already retried,
+        whose message was not stored, whose tools are not available to the caller, or whose thread is serving another run.
+        The new run may use the tools available to both callers.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListRunSteps(self, request, context):
-        """ListRunSteps lists the nodes a run executed, oldest first. It shows what happened and is never read to go on with a
-        run; of a very long run it holds the newest 500.
+        """ListRunSteps lists the nodes a run executed, oldest first. The list is informational and is not used to resume a
+        run. For a very long run it holds the newest 500 nodes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListToolCalls(self, request, context):
-        """ListToolCalls lists rows of the ledger of effects over all runs, newest first: those in doubt wait for a person.
+        """ListToolCalls lists rows of the effect ledger across all runs, newest first. Calls in doubt wait for a person to
+        resolve them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResolveInDoubt(self, request, context):
-        """ResolveInDoubt takes a person's word on an effect that is in doubt, and reports it to RiskGate. The same word again
-        changes nothing; another one, or a call that is not in doubt, is FAILED_PRECONDITION with NOT_IN_DOUBT.
+        """ResolveInDoubt records a person's statement about an effect in doubt and reports it to RiskGate. Repeating the same
+        resolution has no effect; a different one, or a call that is not in doubt, is FAILED_PRECONDITION with
+        NOT_IN_DOUBT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -182,7 +186,8 @@ def add_RunServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RunService:
-    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone.
+    """RunService lists, cancels and retries runs, and resolves effects with unknown outcome. Callers can access only their
+    own runs.
     """
 
     @staticmethod

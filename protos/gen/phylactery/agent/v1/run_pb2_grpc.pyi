@@ -27,77 +27,89 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class RunServiceStub:
-    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone."""
+    """RunService lists, cancels and retries runs, and resolves effects with unknown outcome. Callers can access only their
+    own runs.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> RunServiceAsyncStub: ...
     GetRun: _grpc.UnaryUnaryMultiCallable[_run_pb2.GetRunRequest, _run_pb2.GetRunResponse]
-    """GetRun answers where a run stands and what its tool calls came to."""
+    """GetRun returns a run with its status, plan and tool calls."""
     ListRuns: _grpc.UnaryUnaryMultiCallable[_run_pb2.ListRunsRequest, _run_pb2.ListRunsResponse]
     """ListRuns lists runs, newest first, without their tool calls and plan."""
     CancelRun: _grpc.UnaryUnaryMultiCallable[_run_pb2.CancelRunRequest, _run_pb2.CancelRunResponse]
-    """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
-    marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
-    that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+    """CancelRun ends a run permanently and returns it once it has ended. An effect that has started completes or is
+    marked in doubt; no other starts. Pending approvals are withdrawn. Repeating the call returns the same run; a run
+    that already ended with another status is FAILED_PRECONDITION with RUN_ENDED. The cancellation continues if the
+    caller disconnects.
     """
     RetryRun: _grpc.UnaryUnaryMultiCallable[_run_pb2.RetryRunRequest, _run_pb2.RetryRunResponse]
-    """RetryRun begins a run that failed once more, as a new run of the same thread with the same words, and answers the
-    new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
-    was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
-    until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
-    RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, one
-    begun with tools of which the caller has none, and one whose thread is serving something else. The new run has the
-    tools that both callers may use.
+    """RetryRun retries a failed run as a new run of the same thread with the same message, and returns the new run
+    immediately. Repeating a request_id returns the same new run. If the old run, or one that it was itself a retry of,
+    executed a call with external effects, or its outcome is unknown, the call is refused unless acknowledge_effects is
+    set. FAILED_PRECONDITION with RUN_NOT_RETRYABLE is returned for a run that has not failed, was already retried,
+    whose message was not stored, whose tools are not available to the caller, or whose thread is serving another run.
+    The new run may use the tools available to both callers.
     """
     ListRunSteps: _grpc.UnaryUnaryMultiCallable[_run_pb2.ListRunStepsRequest, _run_pb2.ListRunStepsResponse]
-    """ListRunSteps lists the nodes a run executed, oldest first. It shows what happened and is never read to go on with a
-    run; of a very long run it holds the newest 500.
+    """ListRunSteps lists the nodes a run executed, oldest first. The list is informational and is not used to resume a
+    run. For a very long run it holds the newest 500 nodes.
     """
     ListToolCalls: _grpc.UnaryUnaryMultiCallable[_run_pb2.ListToolCallsRequest, _run_pb2.ListToolCallsResponse]
-    """ListToolCalls lists rows of the ledger of effects over all runs, newest first: those in doubt wait for a person."""
+    """ListToolCalls lists rows of the effect ledger across all runs, newest first. Calls in doubt wait for a person to
+    resolve them.
+    """
     ResolveInDoubt: _grpc.UnaryUnaryMultiCallable[_run_pb2.ResolveInDoubtRequest, _run_pb2.ResolveInDoubtResponse]
-    """ResolveInDoubt takes a person's word on an effect that is in doubt, and reports it to RiskGate. The same word again
-    changes nothing; another one, or a call that is not in doubt, is FAILED_PRECONDITION with NOT_IN_DOUBT.
+    """ResolveInDoubt records a person's statement about an effect in doubt and reports it to RiskGate. Repeating the same
+    resolution has no effect; a different one, or a call that is not in doubt, is FAILED_PRECONDITION with
+    NOT_IN_DOUBT.
     """
 
 @_typing.type_check_only
 class RunServiceAsyncStub(RunServiceStub):
-    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone."""
+    """RunService lists, cancels and retries runs, and resolves effects with unknown outcome. Callers can access only their
+    own runs.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetRun: _aio.UnaryUnaryMultiCallable[_run_pb2.GetRunRequest, _run_pb2.GetRunResponse]  # type: ignore[assignment]
-    """GetRun answers where a run stands and what its tool calls came to."""
+    """GetRun returns a run with its status, plan and tool calls."""
     ListRuns: _aio.UnaryUnaryMultiCallable[_run_pb2.ListRunsRequest, _run_pb2.ListRunsResponse]  # type: ignore[assignment]
     """ListRuns lists runs, newest first, without their tool calls and plan."""
     CancelRun: _aio.UnaryUnaryMultiCallable[_run_pb2.CancelRunRequest, _run_pb2.CancelRunResponse]  # type: ignore[assignment]
-    """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
-    marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
-    that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+    """CancelRun ends a run permanently and returns it once it has ended. An effect that has started completes or is
+    marked in doubt; no other starts. Pending approvals are withdrawn. Repeating the call returns the same run; a run
+    that already ended with another status is FAILED_PRECONDITION with RUN_ENDED. The cancellation continues if the
+    caller disconnects.
     """
     RetryRun: _aio.UnaryUnaryMultiCallable[_run_pb2.RetryRunRequest, _run_pb2.RetryRunResponse]  # type: ignore[assignment]
-    """RetryRun begins a run that failed once more, as a new run of the same thread with the same words, and answers the
-    new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
-    was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
-    until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
-    RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, one
-    begun with tools of which the caller has none, and one whose thread is serving something else. The new run has the
-    tools that both callers may use.
+    """RetryRun retries a failed run as a new run of the same thread with the same message, and returns the new run
+    immediately. Repeating a request_id returns the same new run. If the old run, or one that it was itself a retry of,
+    executed a call with external effects, or its outcome is unknown, the call is refused unless acknowledge_effects is
+    set. FAILED_PRECONDITION with RUN_NOT_RETRYABLE is returned for a run that has not failed, was already retried,
+    whose message was not stored, whose tools are not available to the caller, or whose thread is serving another run.
+    The new run may use the tools available to both callers.
     """
     ListRunSteps: _aio.UnaryUnaryMultiCallable[_run_pb2.ListRunStepsRequest, _run_pb2.ListRunStepsResponse]  # type: ignore[assignment]
-    """ListRunSteps lists the nodes a run executed, oldest first. It shows what happened and is never read to go on with a
-    run; of a very long run it holds the newest 500.
+    """ListRunSteps lists the nodes a run executed, oldest first. The list is informational and is not used to resume a
+    run. For a very long run it holds the newest 500 nodes.
     """
     ListToolCalls: _aio.UnaryUnaryMultiCallable[_run_pb2.ListToolCallsRequest, _run_pb2.ListToolCallsResponse]  # type: ignore[assignment]
-    """ListToolCalls lists rows of the ledger of effects over all runs, newest first: those in doubt wait for a person."""
+    """ListToolCalls lists rows of the effect ledger across all runs, newest first. Calls in doubt wait for a person to
+    resolve them.
+    """
     ResolveInDoubt: _aio.UnaryUnaryMultiCallable[_run_pb2.ResolveInDoubtRequest, _run_pb2.ResolveInDoubtResponse]  # type: ignore[assignment]
-    """ResolveInDoubt takes a person's word on an effect that is in doubt, and reports it to RiskGate. The same word again
-    changes nothing; another one, or a call that is not in doubt, is FAILED_PRECONDITION with NOT_IN_DOUBT.
+    """ResolveInDoubt records a person's statement about an effect in doubt and reports it to RiskGate. Repeating the same
+    resolution has no effect; a different one, or a call that is not in doubt, is FAILED_PRECONDITION with
+    NOT_IN_DOUBT.
     """
 
 class RunServiceServicer(metaclass=_abc_1.ABCMeta):
-    """RunService shows runs, ends them early, begins them once more, and settles what nobody could know. Every caller reaches their own alone."""
+    """RunService lists, cancels and retries runs, and resolves effects with unknown outcome. Callers can access only their
+    own runs.
+    """
 
     @_abc_1.abstractmethod
     def GetRun(
@@ -105,7 +117,7 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _run_pb2.GetRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_run_pb2.GetRunResponse, _abc.Awaitable[_run_pb2.GetRunResponse]]:
-        """GetRun answers where a run stands and what its tool calls came to."""
+        """GetRun returns a run with its status, plan and tool calls."""
 
     @_abc_1.abstractmethod
     def ListRuns(
@@ -121,9 +133,10 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _run_pb2.CancelRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_run_pb2.CancelRunResponse, _abc.Awaitable[_run_pb2.CancelRunResponse]]:
-        """CancelRun ends a run for good and answers it once it has ended. An effect that had begun goes on to its end, or is
-        marked in doubt; no other begins. What waits for a person is withdrawn. Cancelling it again answers the same; one
-        that ended otherwise is FAILED_PRECONDITION with RUN_ENDED. A caller that leaves early takes nothing back.
+        """CancelRun ends a run permanently and returns it once it has ended. An effect that has started completes or is
+        marked in doubt; no other starts. Pending approvals are withdrawn. Repeating the call returns the same run; a run
+        that already ended with another status is FAILED_PRECONDITION with RUN_ENDED. The cancellation continues if the
+        caller disconnects.
         """
 
     @_abc_1.abstractmethod
@@ -132,13 +145,12 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _run_pb2.RetryRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_run_pb2.RetryRunResponse, _abc.Awaitable[_run_pb2.RetryRunResponse]]:
-        """RetryRun begins a run that failed once more, as a new run of the same thread with the same words, and answers the
-        new one at once. The same request_id answers the same new run again. Nothing is hidden: where the old run, or one it
-        was itself a retry of, ran something that changes the outside, or nobody knows whether it did, the call is refused
-        until acknowledge_effects says that it may happen once more. What cannot be retried is FAILED_PRECONDITION with
-        RUN_NOT_RETRYABLE: a run that has not failed, one that was retried already, one whose words are not kept, one
-        begun with tools of which the caller has none, and one whose thread is serving something else. The new run has the
-        tools that both callers may use.
+        """RetryRun retries a failed run as a new run of the same thread with the same message, and returns the new run
+        immediately. Repeating a request_id returns the same new run. If the old run, or one that it was itself a retry of,
+        executed a call with external effects, or its outcome is unknown, the call is refused unless acknowledge_effects is
+        set. FAILED_PRECONDITION with RUN_NOT_RETRYABLE is returned for a run that has not failed, was already retried,
+        whose message was not stored, whose tools are not available to the caller, or whose thread is serving another run.
+        The new run may use the tools available to both callers.
         """
 
     @_abc_1.abstractmethod
@@ -147,8 +159,8 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _run_pb2.ListRunStepsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_run_pb2.ListRunStepsResponse, _abc.Awaitable[_run_pb2.ListRunStepsResponse]]:
-        """ListRunSteps lists the nodes a run executed, oldest first. It shows what happened and is never read to go on with a
-        run; of a very long run it holds the newest 500.
+        """ListRunSteps lists the nodes a run executed, oldest first. The list is informational and is not used to resume a
+        run. For a very long run it holds the newest 500 nodes.
         """
 
     @_abc_1.abstractmethod
@@ -157,7 +169,9 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _run_pb2.ListToolCallsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_run_pb2.ListToolCallsResponse, _abc.Awaitable[_run_pb2.ListToolCallsResponse]]:
-        """ListToolCalls lists rows of the ledger of effects over all runs, newest first: those in doubt wait for a person."""
+        """ListToolCalls lists rows of the effect ledger across all runs, newest first. Calls in doubt wait for a person to
+        resolve them.
+        """
 
     @_abc_1.abstractmethod
     def ResolveInDoubt(
@@ -165,8 +179,9 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _run_pb2.ResolveInDoubtRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_run_pb2.ResolveInDoubtResponse, _abc.Awaitable[_run_pb2.ResolveInDoubtResponse]]:
-        """ResolveInDoubt takes a person's word on an effect that is in doubt, and reports it to RiskGate. The same word again
-        changes nothing; another one, or a call that is not in doubt, is FAILED_PRECONDITION with NOT_IN_DOUBT.
+        """ResolveInDoubt records a person's statement about an effect in doubt and reports it to RiskGate. Repeating the same
+        resolution has no effect; a different one, or a call that is not in doubt, is FAILED_PRECONDITION with
+        NOT_IN_DOUBT.
         """
 
 def add_RunServiceServicer_to_server(servicer: RunServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

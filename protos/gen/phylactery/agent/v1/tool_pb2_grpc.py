@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ToolServiceStub:
-    """ToolService shows the tools of this agent. It runs none: that takes a receipt of RiskGate's.
+    """ToolService describes the agent's tools. It does not run them; that requires a receipt from RiskGate.
     """
 
     def __init__(self, channel):
@@ -43,11 +43,11 @@ class ToolServiceStub:
 
 
 class ToolServiceServicer:
-    """ToolService shows the tools of this agent. It runs none: that takes a receipt of RiskGate's.
+    """ToolService describes the agent's tools. It does not run them; that requires a receipt from RiskGate.
     """
 
     def ListTools(self, request, context):
-        """ListTools lists every tool by name, those that are switched off too. Whether a call of one runs is RiskGate's word.
+        """ListTools lists all tools by name, including disabled ones. Whether a call may run is decided by RiskGate.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -70,7 +70,7 @@ def add_ToolServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ToolService:
-    """ToolService shows the tools of this agent. It runs none: that takes a receipt of RiskGate's.
+    """ToolService describes the agent's tools. It does not run them; that requires a receipt from RiskGate.
     """
 
     @staticmethod

@@ -29,7 +29,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_INVALID_REQUEST","domain":"memory.phylactery"}
     """
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 2
-    """UNAUTHENTICATED: no identity, or one nobody knows:
+    """UNAUTHENTICATED: missing or unknown credentials:
     {"reason":"ERROR_REASON_UNAUTHENTICATED","domain":"memory.phylactery"}
     """
     ERROR_REASON_ROLE_REQUIRED: _ErrorReason.ValueType  # 3
@@ -45,15 +45,15 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_RANGE_PAST_END","domain":"memory.phylactery","metadata":{"total_chars":"12000"}}
     """
     ERROR_REASON_MESSAGE_CONFLICT: _ErrorReason.ValueType  # 6
-    """ALREADY_EXISTS: the message_id stands with other content:
+    """ALREADY_EXISTS: the message_id is already used with different content:
     {"reason":"ERROR_REASON_MESSAGE_CONFLICT","domain":"memory.phylactery","metadata":{"message_id":"…"}}
     """
     ERROR_REASON_OUTPUT_CORRUPT: _ErrorReason.ValueType  # 7
-    """DATA_LOSS: the stored text does not match its hash, so none of it is answered:
+    """DATA_LOSS: the stored text does not match its hash and is not returned:
     {"reason":"ERROR_REASON_OUTPUT_CORRUPT","domain":"memory.phylactery","metadata":{"pointer":"…"}}
     """
     ERROR_REASON_OUTPUT_CONFLICT: _ErrorReason.ValueType  # 8
-    """ALREADY_EXISTS: this tool_call_id of this run has another output:
+    """ALREADY_EXISTS: this tool_call_id of this run already has a different output:
     {"reason":"ERROR_REASON_OUTPUT_CONFLICT","domain":"memory.phylactery","metadata":{"tool_call_id":"…"}}
     """
     ERROR_REASON_OUTPUT_TOO_LARGE: _ErrorReason.ValueType  # 9
@@ -61,12 +61,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_OUTPUT_TOO_LARGE","domain":"memory.phylactery","metadata":{"limit_bytes":"67108864"}}
     """
     ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 10
-    """UNAVAILABLE: the database did not take it, so nothing changed, or the answer of its commit was lost, which the
-    message says; try again with the same ids:
+    """UNAVAILABLE: the database rejected the write and nothing changed, or the outcome of the commit is unknown, as the
+    message says; retry with the same ids:
     {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"memory.phylactery"}
     """
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 11
-    """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
+    """INTERNAL: an internal error; error_id identifies it in the service log, and no other detail is given:
     {"reason":"ERROR_REASON_INTERNAL","domain":"memory.phylactery","metadata":{"error_id":"…"}}
     """
     ERROR_REASON_MEMORY_NOT_FOUND: _ErrorReason.ValueType  # 12
@@ -74,11 +74,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_MEMORY_NOT_FOUND","domain":"memory.phylactery","metadata":{"memory_id":"…"}}
     """
     ERROR_REASON_MEMORY_CHANGED: _ErrorReason.ValueType  # 13
-    """ABORTED: the memory is not as the caller last saw it; look again:
+    """ABORTED: the memory has changed since the caller last read it; read it again:
     {"reason":"ERROR_REASON_MEMORY_CHANGED","domain":"memory.phylactery","metadata":{"etag":"…"}}
     """
     ERROR_REASON_LINEAGE_NOT_FOUND: _ErrorReason.ValueType  # 14
-    """FAILED_PRECONDITION: lineage names a message or an output that the caller does not have:
+    """FAILED_PRECONDITION: lineage refers to a message or output that does not exist for this caller:
     {"reason":"ERROR_REASON_LINEAGE_NOT_FOUND","domain":"memory.phylactery","metadata":{"index":"0"}}
     """
     ERROR_REASON_MEMORY_SECRET: _ErrorReason.ValueType  # 15
@@ -86,23 +86,23 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_MEMORY_SECRET","domain":"memory.phylactery","metadata":{"secret":"SECRET_PASSWORD"}}
     """
     ERROR_REASON_MEMORY_LIMIT: _ErrorReason.ValueType  # 16
-    """RESOURCE_EXHAUSTED: the user has as many memories as one may have; forget some:
+    """RESOURCE_EXHAUSTED: the user has reached the limit of memories; delete some:
     {"reason":"ERROR_REASON_MEMORY_LIMIT","domain":"memory.phylactery","metadata":{"limit":"200000"}}
     """
     ERROR_REASON_MEMORY_SUPERSEDED: _ErrorReason.ValueType  # 17
-    """FAILED_PRECONDITION: the memory holds no more, and another may hold instead:
+    """FAILED_PRECONDITION: the memory is no longer valid; it may have been superseded by another:
     {"reason":"ERROR_REASON_MEMORY_SUPERSEDED","domain":"memory.phylactery","metadata":{"superseded_by":"…"}}
     """
     ERROR_REASON_MEMORY_TRUSTED_MORE: _ErrorReason.ValueType  # 18
-    """FAILED_PRECONDITION: the memory to retire is trusted more than the text that would retire it:
+    """FAILED_PRECONDITION: the memory to supersede has a higher trust than the new text:
     {"reason":"ERROR_REASON_MEMORY_TRUSTED_MORE","domain":"memory.phylactery","metadata":{"memory_id":"…"}}
     """
     ERROR_REASON_OUTPUT_KEY_CHANGED: _ErrorReason.ValueType  # 20
-    """ABORTED: the user's data was erased while the output came in, so nothing was stored:
+    """ABORTED: the user's data was erased during the upload, so nothing was stored:
     {"reason":"ERROR_REASON_OUTPUT_KEY_CHANGED","domain":"memory.phylactery"}
     """
     ERROR_REASON_OUTPUT_KEY_UNAVAILABLE: _ErrorReason.ValueType  # 21
-    """UNAVAILABLE: the user's key was wrapped by a master key this service does not have, or is damaged:
+    """UNAVAILABLE: the user's key was wrapped by a master key unknown to this service, or is damaged:
     {"reason":"ERROR_REASON_OUTPUT_KEY_UNAVAILABLE","domain":"memory.phylactery","metadata":{"master_key_id":"…"}}
     """
     ERROR_REASON_OUTPUT_NOT_REHYDRATABLE: _ErrorReason.ValueType  # 22
@@ -110,23 +110,23 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_OUTPUT_NOT_REHYDRATABLE","domain":"memory.phylactery","metadata":{"size_chars":"60000"}}
     """
     ERROR_REASON_OUTPUT_NOT_STORED: _ErrorReason.ValueType  # 23
-    """FAILED_PRECONDITION: the output was sent with do_not_store, so its text is nowhere:
+    """FAILED_PRECONDITION: the output was sent with do_not_store, so its text was not stored:
     {"reason":"ERROR_REASON_OUTPUT_NOT_STORED","domain":"memory.phylactery","metadata":{"pointer":"…"}}
     """
     ERROR_REASON_OUTPUT_QUOTA: _ErrorReason.ValueType  # 24
-    """RESOURCE_EXHAUSTED: the user's outputs take as much as one user's may; delete some:
+    """RESOURCE_EXHAUSTED: the user's storage quota for outputs is exhausted; delete some:
     {"reason":"ERROR_REASON_OUTPUT_QUOTA","domain":"memory.phylactery","metadata":{"quota_bytes":"1073741824"}}
     """
     ERROR_REASON_STORE_FULL: _ErrorReason.ValueType  # 25
-    """RESOURCE_EXHAUSTED: the disk below the database is full, so nothing changed:
+    """RESOURCE_EXHAUSTED: the disk of the database is full, so nothing changed:
     {"reason":"ERROR_REASON_STORE_FULL","domain":"memory.phylactery"}
     """
     ERROR_REASON_PROFILE_CHANGED: _ErrorReason.ValueType  # 30
-    """ABORTED: the profile is not as the caller last saw it; look again:
+    """ABORTED: the profile has changed since the caller last read it; read it again:
     {"reason":"ERROR_REASON_PROFILE_CHANGED","domain":"memory.phylactery","metadata":{"etag":"…"}}
     """
     ERROR_REASON_PROFILE_UNTRUSTED: _ErrorReason.ValueType  # 31
-    """FAILED_PRECONDITION: the value is not the person's or the operator's, so the profile does not take it:
+    """FAILED_PRECONDITION: the profile accepts only values from the user or the operator:
     {"reason":"ERROR_REASON_PROFILE_UNTRUSTED","domain":"memory.phylactery","metadata":{"field":"…","trust":"ASSISTANT"}}
     """
     ERROR_REASON_PROFILE_SECRET: _ErrorReason.ValueType  # 32
@@ -134,11 +134,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_PROFILE_SECRET","domain":"memory.phylactery","metadata":{"field":"…"}}
     """
     ERROR_REASON_PROFILE_LIMIT: _ErrorReason.ValueType  # 33
-    """RESOURCE_EXHAUSTED: the profile has as many fields as one may have; remove some:
+    """RESOURCE_EXHAUSTED: the profile has reached the limit of fields; remove some:
     {"reason":"ERROR_REASON_PROFILE_LIMIT","domain":"memory.phylactery","metadata":{"limit":"100"}}
     """
     ERROR_REASON_PROFILE_TRUSTED_MORE: _ErrorReason.ValueType  # 34
-    """FAILED_PRECONDITION: the value that holds is trusted more than the one that would supersede it:
+    """FAILED_PRECONDITION: the current value has a higher trust than the new one:
     {"reason":"ERROR_REASON_PROFILE_TRUSTED_MORE","domain":"memory.phylactery","metadata":{"field":"…"}}
     """
     ERROR_REASON_ERASURE_NOT_FOUND: _ErrorReason.ValueType  # 35
@@ -146,21 +146,21 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"memory.phylactery","metadata":{"erasure_id":"…"}}
     """
     ERROR_REASON_MESSAGE_LIMIT: _ErrorReason.ValueType  # 36
-    """RESOURCE_EXHAUSTED: the user has as many threads as one may, or the thread as many messages; per says which:
+    """RESOURCE_EXHAUSTED: the user has reached the limit of threads, or the thread the limit of messages; per says which:
     {"reason":"ERROR_REASON_MESSAGE_LIMIT","domain":"memory.phylactery","metadata":{"limit":"100000","per":"thread"}}
     """
     ERROR_REASON_REQUEST_CONFLICT: _ErrorReason.ValueType  # 37
-    """ALREADY_EXISTS: the request_id asked for another thread before:
+    """ALREADY_EXISTS: the request_id was used for another thread:
     {"reason":"ERROR_REASON_REQUEST_CONFLICT","domain":"memory.phylactery","metadata":{"request_id":"…"}}
     """
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 60
-    """RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
-    service may have; end one, or try again in a moment:
+    """RESOURCE_EXHAUSTED: the limit of concurrent calls, or of streams of this kind, is reached for the caller, the host
+    or the service; end one or retry later:
     {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"memory.phylactery","metadata":{"limit":"500","per":"caller"}}
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
-    """ErrorReason is every reason this service gives. Each comment shows the ErrorInfo a client sees."""
+    """ErrorReason lists the error reasons of this service. Each comment shows the ErrorInfo that a client receives."""
 
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0
 """ERROR_REASON_UNSPECIFIED is never sent."""
@@ -169,7 +169,7 @@ ERROR_REASON_INVALID_REQUEST: ErrorReason.ValueType  # 1
 {"reason":"ERROR_REASON_INVALID_REQUEST","domain":"memory.phylactery"}
 """
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 2
-"""UNAUTHENTICATED: no identity, or one nobody knows:
+"""UNAUTHENTICATED: missing or unknown credentials:
 {"reason":"ERROR_REASON_UNAUTHENTICATED","domain":"memory.phylactery"}
 """
 ERROR_REASON_ROLE_REQUIRED: ErrorReason.ValueType  # 3
@@ -185,15 +185,15 @@ ERROR_REASON_RANGE_PAST_END: ErrorReason.ValueType  # 5
 {"reason":"ERROR_REASON_RANGE_PAST_END","domain":"memory.phylactery","metadata":{"total_chars":"12000"}}
 """
 ERROR_REASON_MESSAGE_CONFLICT: ErrorReason.ValueType  # 6
-"""ALREADY_EXISTS: the message_id stands with other content:
+"""ALREADY_EXISTS: the message_id is already used with different content:
 {"reason":"ERROR_REASON_MESSAGE_CONFLICT","domain":"memory.phylactery","metadata":{"message_id":"…"}}
 """
 ERROR_REASON_OUTPUT_CORRUPT: ErrorReason.ValueType  # 7
-"""DATA_LOSS: the stored text does not match its hash, so none of it is answered:
+"""DATA_LOSS: the stored text does not match its hash and is not returned:
 {"reason":"ERROR_REASON_OUTPUT_CORRUPT","domain":"memory.phylactery","metadata":{"pointer":"…"}}
 """
 ERROR_REASON_OUTPUT_CONFLICT: ErrorReason.ValueType  # 8
-"""ALREADY_EXISTS: this tool_call_id of this run has another output:
+"""ALREADY_EXISTS: this tool_call_id of this run already has a different output:
 {"reason":"ERROR_REASON_OUTPUT_CONFLICT","domain":"memory.phylactery","metadata":{"tool_call_id":"…"}}
 """
 ERROR_REASON_OUTPUT_TOO_LARGE: ErrorReason.ValueType  # 9
@@ -201,12 +201,12 @@ ERROR_REASON_OUTPUT_TOO_LARGE: ErrorReason.ValueType  # 9
 {"reason":"ERROR_REASON_OUTPUT_TOO_LARGE","domain":"memory.phylactery","metadata":{"limit_bytes":"67108864"}}
 """
 ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 10
-"""UNAVAILABLE: the database did not take it, so nothing changed, or the answer of its commit was lost, which the
-message says; try again with the same ids:
+"""UNAVAILABLE: the database rejected the write and nothing changed, or the outcome of the commit is unknown, as the
+message says; retry with the same ids:
 {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"memory.phylactery"}
 """
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 11
-"""INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
+"""INTERNAL: an internal error; error_id identifies it in the service log, and no other detail is given:
 {"reason":"ERROR_REASON_INTERNAL","domain":"memory.phylactery","metadata":{"error_id":"…"}}
 """
 ERROR_REASON_MEMORY_NOT_FOUND: ErrorReason.ValueType  # 12
@@ -214,11 +214,11 @@ ERROR_REASON_MEMORY_NOT_FOUND: ErrorReason.ValueType  # 12
 {"reason":"ERROR_REASON_MEMORY_NOT_FOUND","domain":"memory.phylactery","metadata":{"memory_id":"…"}}
 """
 ERROR_REASON_MEMORY_CHANGED: ErrorReason.ValueType  # 13
-"""ABORTED: the memory is not as the caller last saw it; look again:
+"""ABORTED: the memory has changed since the caller last read it; read it again:
 {"reason":"ERROR_REASON_MEMORY_CHANGED","domain":"memory.phylactery","metadata":{"etag":"…"}}
 """
 ERROR_REASON_LINEAGE_NOT_FOUND: ErrorReason.ValueType  # 14
-"""FAILED_PRECONDITION: lineage names a message or an output that the caller does not have:
+"""FAILED_PRECONDITION: lineage refers to a message or output that does not exist for this caller:
 {"reason":"ERROR_REASON_LINEAGE_NOT_FOUND","domain":"memory.phylactery","metadata":{"index":"0"}}
 """
 ERROR_REASON_MEMORY_SECRET: ErrorReason.ValueType  # 15
@@ -226,23 +226,23 @@ ERROR_REASON_MEMORY_SECRET: ErrorReason.ValueType  # 15
 {"reason":"ERROR_REASON_MEMORY_SECRET","domain":"memory.phylactery","metadata":{"secret":"SECRET_PASSWORD"}}
 """
 ERROR_REASON_MEMORY_LIMIT: ErrorReason.ValueType  # 16
-"""RESOURCE_EXHAUSTED: the user has as many memories as one may have; forget some:
+"""RESOURCE_EXHAUSTED: the user has reached the limit of memories; delete some:
 {"reason":"ERROR_REASON_MEMORY_LIMIT","domain":"memory.phylactery","metadata":{"limit":"200000"}}
 """
 ERROR_REASON_MEMORY_SUPERSEDED: ErrorReason.ValueType  # 17
-"""FAILED_PRECONDITION: the memory holds no more, and another may hold instead:
+"""FAILED_PRECONDITION: the memory is no longer valid; it may have been superseded by another:
 {"reason":"ERROR_REASON_MEMORY_SUPERSEDED","domain":"memory.phylactery","metadata":{"superseded_by":"…"}}
 """
 ERROR_REASON_MEMORY_TRUSTED_MORE: ErrorReason.ValueType  # 18
-"""FAILED_PRECONDITION: the memory to retire is trusted more than the text that would retire it:
+"""FAILED_PRECONDITION: the memory to supersede has a higher trust than the new text:
 {"reason":"ERROR_REASON_MEMORY_TRUSTED_MORE","domain":"memory.phylactery","metadata":{"memory_id":"…"}}
 """
 ERROR_REASON_OUTPUT_KEY_CHANGED: ErrorReason.ValueType  # 20
-"""ABORTED: the user's data was erased while the output came in, so nothing was stored:
+"""ABORTED: the user's data was erased during the upload, so nothing was stored:
 {"reason":"ERROR_REASON_OUTPUT_KEY_CHANGED","domain":"memory.phylactery"}
 """
 ERROR_REASON_OUTPUT_KEY_UNAVAILABLE: ErrorReason.ValueType  # 21
-"""UNAVAILABLE: the user's key was wrapped by a master key this service does not have, or is damaged:
+"""UNAVAILABLE: the user's key was wrapped by a master key unknown to this service, or is damaged:
 {"reason":"ERROR_REASON_OUTPUT_KEY_UNAVAILABLE","domain":"memory.phylactery","metadata":{"master_key_id":"…"}}
 """
 ERROR_REASON_OUTPUT_NOT_REHYDRATABLE: ErrorReason.ValueType  # 22
@@ -250,23 +250,23 @@ ERROR_REASON_OUTPUT_NOT_REHYDRATABLE: ErrorReason.ValueType  # 22
 {"reason":"ERROR_REASON_OUTPUT_NOT_REHYDRATABLE","domain":"memory.phylactery","metadata":{"size_chars":"60000"}}
 """
 ERROR_REASON_OUTPUT_NOT_STORED: ErrorReason.ValueType  # 23
-"""FAILED_PRECONDITION: the output was sent with do_not_store, so its text is nowhere:
+"""FAILED_PRECONDITION: the output was sent with do_not_store, so its text was not stored:
 {"reason":"ERROR_REASON_OUTPUT_NOT_STORED","domain":"memory.phylactery","metadata":{"pointer":"…"}}
 """
 ERROR_REASON_OUTPUT_QUOTA: ErrorReason.ValueType  # 24
-"""RESOURCE_EXHAUSTED: the user's outputs take as much as one user's may; delete some:
+"""RESOURCE_EXHAUSTED: the user's storage quota for outputs is exhausted; delete some:
 {"reason":"ERROR_REASON_OUTPUT_QUOTA","domain":"memory.phylactery","metadata":{"quota_bytes":"1073741824"}}
 """
 ERROR_REASON_STORE_FULL: ErrorReason.ValueType  # 25
-"""RESOURCE_EXHAUSTED: the disk below the database is full, so nothing changed:
+"""RESOURCE_EXHAUSTED: the disk of the database is full, so nothing changed:
 {"reason":"ERROR_REASON_STORE_FULL","domain":"memory.phylactery"}
 """
 ERROR_REASON_PROFILE_CHANGED: ErrorReason.ValueType  # 30
-"""ABORTED: the profile is not as the caller last saw it; look again:
+"""ABORTED: the profile has changed since the caller last read it; read it again:
 {"reason":"ERROR_REASON_PROFILE_CHANGED","domain":"memory.phylactery","metadata":{"etag":"…"}}
 """
 ERROR_REASON_PROFILE_UNTRUSTED: ErrorReason.ValueType  # 31
-"""FAILED_PRECONDITION: the value is not the person's or the operator's, so the profile does not take it:
+"""FAILED_PRECONDITION: the profile accepts only values from the user or the operator:
 {"reason":"ERROR_REASON_PROFILE_UNTRUSTED","domain":"memory.phylactery","metadata":{"field":"…","trust":"ASSISTANT"}}
 """
 ERROR_REASON_PROFILE_SECRET: ErrorReason.ValueType  # 32
@@ -274,11 +274,11 @@ ERROR_REASON_PROFILE_SECRET: ErrorReason.ValueType  # 32
 {"reason":"ERROR_REASON_PROFILE_SECRET","domain":"memory.phylactery","metadata":{"field":"…"}}
 """
 ERROR_REASON_PROFILE_LIMIT: ErrorReason.ValueType  # 33
-"""RESOURCE_EXHAUSTED: the profile has as many fields as one may have; remove some:
+"""RESOURCE_EXHAUSTED: the profile has reached the limit of fields; remove some:
 {"reason":"ERROR_REASON_PROFILE_LIMIT","domain":"memory.phylactery","metadata":{"limit":"100"}}
 """
 ERROR_REASON_PROFILE_TRUSTED_MORE: ErrorReason.ValueType  # 34
-"""FAILED_PRECONDITION: the value that holds is trusted more than the one that would supersede it:
+"""FAILED_PRECONDITION: the current value has a higher trust than the new one:
 {"reason":"ERROR_REASON_PROFILE_TRUSTED_MORE","domain":"memory.phylactery","metadata":{"field":"…"}}
 """
 ERROR_REASON_ERASURE_NOT_FOUND: ErrorReason.ValueType  # 35
@@ -286,16 +286,16 @@ ERROR_REASON_ERASURE_NOT_FOUND: ErrorReason.ValueType  # 35
 {"reason":"ERROR_REASON_ERASURE_NOT_FOUND","domain":"memory.phylactery","metadata":{"erasure_id":"…"}}
 """
 ERROR_REASON_MESSAGE_LIMIT: ErrorReason.ValueType  # 36
-"""RESOURCE_EXHAUSTED: the user has as many threads as one may, or the thread as many messages; per says which:
+"""RESOURCE_EXHAUSTED: the user has reached the limit of threads, or the thread the limit of messages; per says which:
 {"reason":"ERROR_REASON_MESSAGE_LIMIT","domain":"memory.phylactery","metadata":{"limit":"100000","per":"thread"}}
 """
 ERROR_REASON_REQUEST_CONFLICT: ErrorReason.ValueType  # 37
-"""ALREADY_EXISTS: the request_id asked for another thread before:
+"""ALREADY_EXISTS: the request_id was used for another thread:
 {"reason":"ERROR_REASON_REQUEST_CONFLICT","domain":"memory.phylactery","metadata":{"request_id":"…"}}
 """
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 60
-"""RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
-service may have; end one, or try again in a moment:
+"""RESOURCE_EXHAUSTED: the limit of concurrent calls, or of streams of this kind, is reached for the caller, the host
+or the service; end one or retry later:
 {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"memory.phylactery","metadata":{"limit":"500","per":"caller"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

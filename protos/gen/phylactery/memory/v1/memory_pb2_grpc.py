@@ -28,9 +28,9 @@ if _version_not_supported:
 
 
 class MemoryServiceStub:
-    """MemoryService keeps what was said and what is worth remembering. Whose it is comes from the transport, and a thread_id
-    names a thread of that user alone: the same thread_id of another user or tenant is another thread, which this one can
-    neither read nor write.
+    """MemoryService stores transcripts and memories. The user's identity comes from the transport credentials, and a
+    thread_id is scoped to that user: the same thread_id of another user or tenant is a different thread, which this user
+    can neither read nor write.
     """
 
     def __init__(self, channel):
@@ -97,17 +97,17 @@ class MemoryServiceStub:
 
 
 class MemoryServiceServicer:
-    """MemoryService keeps what was said and what is worth remembering. Whose it is comes from the transport, and a thread_id
-    names a thread of that user alone: the same thread_id of another user or tenant is another thread, which this one can
-    neither read nor write.
+    """MemoryService stores transcripts and memories. The user's identity comes from the transport credentials, and a
+    thread_id is scoped to that user: the same thread_id of another user or tenant is a different thread, which this user
+    can neither read nor write.
     """
 
     def AppendMessages(self, request, context):
-        """AppendMessages adds messages to a thread, in order, all or none; the first ones open it. A message_id that is already
-        there with the same role, content and run_id is skipped; otherwise the call is ALREADY_EXISTS and nothing is added.
-        A thread takes 100,000 messages and a user has as many threads, where the service is not set otherwise; past that the
-        call is RESOURCE_EXHAUSTED MESSAGE_LIMIT and nothing is added. Where the disk is full it is RESOURCE_EXHAUSTED
-        STORE_FULL, nothing is added, and it may be sent again as it is.
+        """AppendMessages appends messages to a thread, in order, atomically; the first append opens the thread. A message_id
+        that already exists with the same role, content and run_id is skipped; with different ones the call fails with
+        ALREADY_EXISTS. By default a thread holds up to 100,000 messages and a user up to 100,000 threads; beyond that the
+        call fails with RESOURCE_EXHAUSTED and MESSAGE_LIMIT. If the disk is full it fails with RESOURCE_EXHAUSTED and
+        STORE_FULL. A failed call appends nothing and can be retried unchanged.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -115,83 +115,88 @@ class MemoryServiceServicer:
 
     def ListMessages(self, request, context):
         """ListMessages lists a thread's messages, newest first, bounded by messages and by characters. A thread without
-        messages reads as empty.
+        messages returns an empty list.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteThread(self, request, context):
-        """DeleteThread removes a thread's messages and the outputs stored for it, for good; what was remembered about the person
-        stays, ForgetMemory removes that. The same request_id again removes nothing and answers the same, so that what is
-        said since in a thread of the same name stays; with another thread_id it is ALREADY_EXISTS REQUEST_CONFLICT. A thread
-        that is not there is no error.
+        """DeleteThread permanently deletes a thread's messages and the outputs stored for it. Memories about the user are
+        kept; ForgetMemory deletes those. Repeating a request_id deletes nothing and returns the same response, so that
+        later messages of a thread with the same id are kept; with another thread_id it fails with ALREADY_EXISTS and
+        REQUEST_CONFLICT. Deleting a thread that does not exist succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WriteMemory(self, request, context):
-        """WriteMemory decides by fixed rules what a text is worth keeping as, keeps it, and says why. A useful fact or
-        preference goes to the semantic layer, a stable preference to the profile too, anything ephemeral nowhere; a password,
-        a card's number or a key is refused. The same text again is the same memory, so a write may be repeated. A fact with
-        an attribute retires the one that held before it, unless that one is trusted more; nothing else is retired. Where the
-        disk is full it is RESOURCE_EXHAUSTED STORE_FULL, nothing is kept, and it may be sent again as it is; a user who has
-        as many memories as may be kept gets RESOURCE_EXHAUSTED MEMORY_LIMIT.
+        """WriteMemory classifies a text by fixed rules, stores it if it is worth remembering, and returns the reasons. A
+        useful fact or preference goes to the semantic layer, a stable preference also to the profile; ephemeral text is
+        not stored; a password, card number or key is refused. Writing the same text again returns the same memory, so the
+        call can be retried. A fact with an attribute supersedes the previous one, unless that one has a higher trust;
+        nothing else is superseded. If the disk is full the call fails with RESOURCE_EXHAUSTED and STORE_FULL, stores
+        nothing and can be retried unchanged; if the user has reached the limit of memories it fails with
+        RESOURCE_EXHAUSTED and MEMORY_LIMIT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SearchMemories(self, request, context):
-        """SearchMemories finds the caller's memories by words in Spanish or English, with or without accents, best first: the
-        words a memory shares with the query, those of the turns around it and those of its thread. An embeddings endpoint,
-        where one is set, adds to that and never fails the call.
+        """SearchMemories searches the caller's memories by words in Spanish or English, with or without accents, and returns
+        the best matches first. The score combines the words a memory shares with the query with those of the surrounding
+        turns and of its thread. An embeddings endpoint, if configured, adds to the score; its failure never fails the
+        call.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListMemories(self, request, context):
-        """ListMemories lists the caller's memories, the last written first: what holds now, what held at a time, or all.
+        """ListMemories lists the caller's memories, most recently written first: those valid now, those valid at a point in
+        time, or all.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateMemory(self, request, context):
-        """UpdateMemory changes a memory, or retires it. A changed text is a new memory that supersedes the old one.
+        """UpdateMemory changes a memory or ends its validity. A changed text creates a new memory that supersedes the old
+        one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ForgetMemory(self, request, context):
-        """ForgetMemory removes a memory, its words in the index and its vector, for good.
+        """ForgetMemory permanently deletes a memory, its index entries and its vector.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetProfile(self, request, context):
-        """GetProfile answers the caller's profile: what holds, who said it, and, where asked, what held before.
+        """GetProfile returns the caller's profile: the current values, their sources and, on request, previous values.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SetProfileFields(self, request, context):
-        """SetProfileFields sets and removes values of the caller's profile, all or none. A new value supersedes the one before,
-        unless that one is trusted more. Text from tools or the web is refused, whatever the caller calls it.
+        """SetProfileFields sets and removes values of the caller's profile, atomically. A new value supersedes the previous
+        one, unless that one has a higher trust. Text from tools or the web is refused regardless of the source stated by
+        the caller.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def BuildContext(self, request, context):
-        """BuildContext answers in one call what a pathway reads before a turn: text_fast_path a short window and the profile,
-        tool_intent a window, the memories that matter and the profile, rich_input a reduced window and the profile, standby
-        nothing.
+        """BuildContext returns in one call the context of a turn for a pathway: for text_fast_path a short window and the
+        profile; for tool_intent a window, relevant memories and the profile; for rich_input a reduced window and the
+        profile; for standby nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -264,9 +269,9 @@ def add_MemoryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MemoryService:
-    """MemoryService keeps what was said and what is worth remembering. Whose it is comes from the transport, and a thread_id
-    names a thread of that user alone: the same thread_id of another user or tenant is another thread, which this one can
-    neither read nor write.
+    """MemoryService stores transcripts and memories. The user's identity comes from the transport credentials, and a
+    thread_id is scoped to that user: the same thread_id of another user or tenant is a different thread, which this user
+    can neither read nor write.
     """
 
     @staticmethod

@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class OutputServiceStub:
-    """OutputService keeps evicted outputs and reads them back by range. Whose output it is comes from the transport: an
-    output of another user or tenant is NOT_FOUND, as is one that has expired. Texts lie compressed and encrypted under a
-    key of their user; whatever was altered since is DATA_LOSS and never answered.
+    """OutputService stores evicted outputs and reads them by range. The user's identity comes from the transport
+    credentials: an output of another user or tenant is NOT_FOUND, as is an expired one. Texts are compressed and
+    encrypted with a per-user key; reading an altered text fails with DATA_LOSS.
     """
 
     def __init__(self, channel):
@@ -75,63 +75,63 @@ class OutputServiceStub:
 
 
 class OutputServiceServicer:
-    """OutputService keeps evicted outputs and reads them back by range. Whose output it is comes from the transport: an
-    output of another user or tenant is NOT_FOUND, as is one that has expired. Texts lie compressed and encrypted under a
-    key of their user; whatever was altered since is DATA_LOSS and never answered.
+    """OutputService stores evicted outputs and reads them by range. The user's identity comes from the transport
+    credentials: an output of another user or tenant is NOT_FOUND, as is an expired one. Texts are compressed and
+    encrypted with a per-user key; reading an altered text fails with DATA_LOSS.
     """
 
     def StoreOutput(self, request_iterator, context):
-        """StoreOutput keeps one output, sent as a first message with its description and then its UTF-8 text in chunks, and
-        answers its pointer once it is durable. An output of 10,000 characters or fewer is not evicted: nothing is stored
-        and no pointer exists. The same tool_call_id of the same run with the same text again answers the same pointer. An
-        output is at most 64 MiB and counts against the user's quota, and a stream that breaks off leaves nothing. Where it
-        is RESOURCE_EXHAUSTED nothing was stored, and the original stays where it is.
+        """StoreOutput stores one output and returns its pointer once it is durable. The first message contains the
+        description, the following ones the UTF-8 text in chunks. An output of 10,000 characters or fewer is not evicted:
+        nothing is stored and there is no pointer. Repeating the tool_call_id of a run with the same text returns the same
+        pointer. An output is limited to 64 MiB and counts against the user's quota. An interrupted stream stores nothing,
+        and neither does a call that fails with RESOURCE_EXHAUSTED; the caller keeps the original.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetOutput(self, request, context):
-        """GetOutput answers what is known about a stored output, without its text.
+        """GetOutput returns the metadata of a stored output, without its text.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReadOutput(self, request, context):
-        """ReadOutput answers a range of characters or of lines, at most 10,000 characters, with the total and where to go on.
-        The answers of consecutive ranges, put together, are the text byte for byte.
+        """ReadOutput returns a range of characters or lines, at most 10,000 characters, with the total size and the next
+        offset. The concatenation of consecutive ranges is the text, byte for byte.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SearchOutput(self, request, context):
-        """SearchOutput finds the lines a regular expression matches, as grep does, with lines around them. An answer holds at
-        most 10,000 characters; next_offset goes on. An answer may hold few matches, or none, and yet end before the output
-        does: a search stops after about a second.
+        """SearchOutput finds the lines that match a regular expression, like grep, with context lines. A response holds at
+        most 10,000 characters; continue with next_offset. A response may contain few or no matches before the end of the
+        output is reached, because a search stops after about a second.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RehydrateOutput(self, request, context):
-        """RehydrateOutput answers the whole text of an output under 50,000 characters, to return to a context. A longer one is
-        FAILED_PRECONDITION: read or search it in parts.
+        """RehydrateOutput returns the whole text of an output under 50,000 characters, for use in a context. A longer one is
+        FAILED_PRECONDITION; read or search it in parts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListOutputs(self, request, context):
-        """ListOutputs lists what is known about the caller's outputs, newest first.
+        """ListOutputs lists the metadata of the caller's outputs, newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteOutput(self, request, context):
-        """DeleteOutput removes an output and its text for good. Deleting what is not there changes nothing and is no error.
+        """DeleteOutput permanently deletes an output and its text. Deleting an output that does not exist succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -184,9 +184,9 @@ def add_OutputServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class OutputService:
-    """OutputService keeps evicted outputs and reads them back by range. Whose output it is comes from the transport: an
-    output of another user or tenant is NOT_FOUND, as is one that has expired. Texts lie compressed and encrypted under a
-    key of their user; whatever was altered since is DATA_LOSS and never answered.
+    """OutputService stores evicted outputs and reads them by range. The user's identity comes from the transport
+    credentials: an output of another user or tenant is NOT_FOUND, as is an expired one. Texts are compressed and
+    encrypted with a per-user key; reading an altered text fails with DATA_LOSS.
     """
 
     @staticmethod

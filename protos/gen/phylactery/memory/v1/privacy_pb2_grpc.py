@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class PrivacyServiceStub:
     """PrivacyService erases and exports everything this service holds about one user: threads and messages, memories with
-    their words and vectors, the profile, outputs, and the keys outputs are sealed with.
+    their index entries and vectors, the profile, outputs, and the keys that outputs are encrypted with.
     """
 
     def __init__(self, channel):
@@ -55,28 +55,28 @@ class PrivacyServiceStub:
 
 class PrivacyServiceServicer:
     """PrivacyService erases and exports everything this service holds about one user: threads and messages, memories with
-    their words and vectors, the profile, outputs, and the keys outputs are sealed with.
+    their index entries and vectors, the profile, outputs, and the keys that outputs are encrypted with.
     """
 
     def EraseUser(self, request, context):
-        """EraseUser removes everything held about a user, and answers once it is gone from database and write-ahead log. It is
-        written down outside the database first, so that a crash, or the restore of an older backup, is followed by the same
-        erasure at the next start. The same request_id again answers the same erasure. What the user sends later is kept.
+        """EraseUser removes all data of a user and returns once it is gone from the database and the write-ahead log. The
+        request is first recorded outside the database, so that the erasure is repeated at the next start after a crash or
+        the restore of an older backup. Repeating a request_id returns the same erasure. Data sent later is kept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetErasure(self, request, context):
-        """GetErasure answers the record of an erasure, to the user it erased or an operator of their tenant.
+        """GetErasure returns the record of an erasure. Allowed for the erased user and for operators of their tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExportUser(self, request, context):
-        """ExportUser answers everything held about the caller, one record after the other, ready to be written as JSON lines.
-        The last record tells how many there were; a stream without it broke off.
+        """ExportUser returns everything held about the caller, one record after the other, ready to be written as JSON lines.
+        The last record contains the number of records; a stream without it is incomplete.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -110,7 +110,7 @@ def add_PrivacyServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class PrivacyService:
     """PrivacyService erases and exports everything this service holds about one user: threads and messages, memories with
-    their words and vectors, the profile, outputs, and the keys outputs are sealed with.
+    their index entries and vectors, the profile, outputs, and the keys that outputs are encrypted with.
     """
 
     @staticmethod

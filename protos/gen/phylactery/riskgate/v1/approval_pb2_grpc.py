@@ -26,8 +26,9 @@ if _version_not_supported:
 
 
 class ApprovalServiceStub:
-    """ApprovalService shows approvals and takes a person's answer. Who answers is taken from the transport, never from a
-    message; a delegate names its end user in metadata and can answer class "self" alone.
+    """ApprovalService lists approvals and accepts a person's answer. The identity of the person comes from the transport
+    credentials, never from a message; a delegate names its end user in metadata and can answer only approvals of class
+    "self".
     """
 
     def __init__(self, channel):
@@ -69,57 +70,58 @@ class ApprovalServiceStub:
 
 
 class ApprovalServiceServicer:
-    """ApprovalService shows approvals and takes a person's answer. Who answers is taken from the transport, never from a
-    message; a delegate names its end user in metadata and can answer class "self" alone.
+    """ApprovalService lists approvals and accepts a person's answer. The identity of the person comes from the transport
+    credentials, never from a message; a delegate names its end user in metadata and can answer only approvals of class
+    "self".
     """
 
     def GetApproval(self, request, context):
-        """GetApproval answers one approval as the caller may see it. The code is in it for the requester alone. An approval
-        of another tenant, or of another user where the caller is no approver, is NOT_FOUND.
+        """GetApproval returns one approval as visible to the caller. The code is included only for the requester. An approval
+        of another tenant, or of another user if the caller is not an approver, is NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListApprovals(self, request, context):
-        """ListApprovals lists approvals the caller may see, newest first: their own, and with role approver the tenant's.
+        """ListApprovals lists the approvals visible to the caller, newest first: their own, and with the role approver those
+        of the tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Approve(self, request, context):
-        """Approve answers a PENDING approval with yes and returns its new state, never a permit. Every factor is checked and
-        every failed one is recorded by name: id, expiry, argument hash, signature (the code), one-time, thread, user; but
-        not the argument hash of one that is closed, whose values may have been erased. The same answer by the same person
-        again returns the same state.
+        """Approve approves a PENDING approval and returns its new state, never a permit. All factors are checked and failed
+        ones are recorded by name: id, expiry, argument hash, signature (the code), one-time, thread, user. The argument
+        hash of a closed approval is not checked, because its values may have been erased. Repeating the answer as the same
+        person returns the same state.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Reject(self, request, context):
-        """Reject answers a PENDING approval with no and returns its new state. It needs no code. The requester may, and
-        whoever may approve it. The same answer by the same person again returns the same state.
+        """Reject rejects a PENDING approval and returns its new state. No code is needed. The requester and everyone who may
+        approve it may reject it. Repeating the answer as the same person returns the same state.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Cancel(self, request, context):
-        """Cancel withdraws a PENDING or APPROVED approval and returns its new state: its permit can be redeemed no more. The
-        requester alone withdraws, directly or through a delegate; an approver rejects instead. Withdrawing again returns
-        the same state.
+        """Cancel withdraws a PENDING or APPROVED approval and returns its new state; its permit can no longer be redeemed.
+        Only the requester can cancel, directly or through a delegate; an approver rejects instead. Repeating the call
+        returns the same state.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchApprovals(self, request, context):
-        """WatchApprovals streams every change of the approvals the caller may see, on whichever replica it was made and also
-        where only time made it: each change once, those of one approval in their order. Codes are never in it. A consumer
-        that is slow falls behind and loses nothing. The stream ends without an error when RiskGate stops; the last
-        resume_token goes on where it ended.
+        """WatchApprovals streams every change of the approvals visible to the caller, made on any replica or by expiry: each
+        change once, and the changes of one approval in order. Codes are never included. A slow consumer falls behind but
+        loses nothing. The stream ends without an error when RiskGate stops; resume with the last resume_token.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -167,8 +169,9 @@ def add_ApprovalServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ApprovalService:
-    """ApprovalService shows approvals and takes a person's answer. Who answers is taken from the transport, never from a
-    message; a delegate names its end user in metadata and can answer class "self" alone.
+    """ApprovalService lists approvals and accepts a person's answer. The identity of the person comes from the transport
+    credentials, never from a message; a delegate names its end user in metadata and can answer only approvals of class
+    "self".
     """
 
     @staticmethod

@@ -26,13 +26,13 @@ if _version_not_supported:
 
 
 class AuditServiceStub:
-    """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
-    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
-    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed and
-    heads_adopted: they concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
-    on, policies_changed tells every auditor so, with its revision and hash and the place of that entry, and not who. Heads and proofs are over a whole log, and hold
-    names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
-    nothing to those who may not read it.
+    """AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
+    (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
+    RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
+    and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
+    only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
+    entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
+    read them: every record contains random bytes, so its hash reveals nothing.
     """
 
     def __init__(self, channel):
@@ -84,78 +84,80 @@ class AuditServiceStub:
 
 
 class AuditServiceServicer:
-    """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
-    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
-    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed and
-    heads_adopted: they concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
-    on, policies_changed tells every auditor so, with its revision and hash and the place of that entry, and not who. Heads and proofs are over a whole log, and hold
-    names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
-    nothing to those who may not read it.
+    """AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
+    (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
+    RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
+    and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
+    only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
+    entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
+    read them: every record contains random bytes, so its hash reveals nothing.
     """
 
     def ListLogs(self, request, context):
-        """ListLogs lists the logs there are, with their sizes and the keys that sign their heads. Needs role auditor.
+        """ListLogs lists the logs with their sizes and the keys that sign their heads. Requires the role auditor.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListEntries(self, request, context):
-        """ListEntries lists the entries the caller sees, all logs merged by time. Needs role auditor. A page may be short
-        or empty and still have a next page: a filter that fits few entries looks through many.
+        """ListEntries lists the entries visible to the caller, all logs merged by time. Requires the role auditor. A page may
+        be short or empty although there is a next page, because a selective filter scans many entries.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def TailEntries(self, request, context):
-        """TailEntries sends the entries the caller sees as they come, those of other processes too: each once, those of
-        one log in order of their index. Needs role auditor. The first message holds positions alone and says where it
-        begins. It ends with OK only where the server shuts down: go on from the last positions at another.
+        """TailEntries streams the entries visible to the caller as they are written, including those of other processes: each
+        once, and the entries of one log in index order. Requires the role auditor. The first message contains only
+        positions, the starting point. The stream ends with OK only if the server shuts down; continue from the last
+        positions on another server.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetCheckpoint(self, request, context):
-        """GetCheckpoint answers a signed head of one log, as a C2SP signed note. Needs role auditor.
+        """GetCheckpoint returns a signed head of one log, as a C2SP signed note. Requires the role auditor.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetInclusionProof(self, request, context):
-        """GetInclusionProof proves that one entry the caller sees stands in a log (RFC 6962, 2.1.1). Needs role
-        auditor. An entry of another tenant is NOT_FOUND, as one that never was.
+        """GetInclusionProof proves that an entry visible to the caller is in a log (RFC 6962, 2.1.1). Requires the role
+        auditor. An entry of another tenant is NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetConsistencyProof(self, request, context):
-        """GetConsistencyProof proves that a log of one size is the beginning of the same log at a later size (RFC 6962,
-        2.1.2). Needs role auditor.
+        """GetConsistencyProof proves that a log at one size is a prefix of the same log at a later size (RFC 6962, 2.1.2).
+        Requires the role auditor.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExportLog(self, request, context):
-        """ExportLog sends one log as the lines of a file that `riskgate audit verify` checks offline: its public keys, its signed
-        heads up to the current one, which is signed now if it was not, and every entry in order. Of an entry the caller does
-        not see it holds the leaf hash alone, so that the whole log verifies and no tenant reads another's. Needs role auditor.
+        """ExportLog streams one log as a file that `riskgate audit verify` checks offline: its public keys, its signed heads
+        up to the current one, which is signed now if necessary, and all entries in order. For entries not visible to the
+        caller it contains only the leaf hash, so that the whole log can be verified without revealing other tenants'
+        entries. Requires the role auditor.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EraseValues(self, request, context):
-        """EraseValues erases argument values of the caller's tenant for ever; records and their commitments stay, and the log
-        still verifies. Needs role operator: who may read values is not who may destroy them. Each erasure is an entry
-        itself. Values of a call whose approval is still open are kept, because a person is deciding about them. A filter of
-        subject, thread and times alone ends the tasks begun there, too, and erases what was kept of them. Hashes of whole
-        arguments are values as well and go with them; records from before version 2 hold them plainly and for ever, and by
-        them a call that leaves few possibilities can still be guessed.
+        """EraseValues permanently erases argument values of the caller's tenant. Records and their commitments are kept, and
+        the log still verifies. Requires the role operator, because those who may read values may not destroy them. Each
+        erasure is itself an entry. Values of a call whose approval is still open are kept, because a person is deciding
+        about them. A filter of only subject, thread and times also ends the tasks begun there and erases their data.
+        Hashes of whole arguments are values as well and are erased with them. Records from before version 2 contain these
+        hashes in plain form permanently, so the arguments of a call with few possibilities can still be guessed from them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -213,13 +215,13 @@ def add_AuditServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AuditService:
-    """AuditService shows the logs to auditors. Each RiskGate process that writes has one log of its own, a Merkle tree
-    (RFC 6962); readers merge them by time. An auditor sees the entries of their own tenant, and of those that RiskGate
-    makes itself, without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed and
-    heads_adopted: they concern every tenant. A bundle that a person sent is an entry of that person's tenant alone; where it decides from then
-    on, policies_changed tells every auditor so, with its revision and hash and the place of that entry, and not who. Heads and proofs are over a whole log, and hold
-    names, sizes and hashes: any auditor may have them, and every record carries random bytes, so that its hash tells
-    nothing to those who may not read it.
+    """AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
+    (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
+    RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
+    and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
+    only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
+    entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
+    read them: every record contains random bytes, so its hash reveals nothing.
     """
 
     @staticmethod

@@ -26,12 +26,12 @@ if _version_not_supported:
 
 
 class ControlServiceStub:
-    """ControlService stops calls without a change of policy. What is stopped is durable and recorded before it is answered,
-    and holds in every replica: Evaluate answers BLOCKED with FROZEN, and Redeem refuses in its own transaction, so that
-    nothing is redeemed after the answer. A call that was redeemed before is in its executor's hands.
+    """ControlService stops calls without a policy change. A stop is durable and recorded before the response is sent, and
+    applies to every replica: Evaluate returns BLOCKED with FROZEN, and Redeem checks it in its own transaction, so that
+    nothing is redeemed after the response. Calls that were already redeemed are not stopped.
 
-    Role installation_operator stops for everybody or for any tenant. Roles operator and policy_admin stop for their own
-    tenant alone, and cannot lift what the installation stopped.
+    The role installation_operator can stop calls of all or any tenants. The roles operator and policy_admin can stop
+    calls of their own tenant, and cannot lift a freeze of the installation.
     """
 
     def __init__(self, channel):
@@ -63,40 +63,40 @@ class ControlServiceStub:
 
 
 class ControlServiceServicer:
-    """ControlService stops calls without a change of policy. What is stopped is durable and recorded before it is answered,
-    and holds in every replica: Evaluate answers BLOCKED with FROZEN, and Redeem refuses in its own transaction, so that
-    nothing is redeemed after the answer. A call that was redeemed before is in its executor's hands.
+    """ControlService stops calls without a policy change. A stop is durable and recorded before the response is sent, and
+    applies to every replica: Evaluate returns BLOCKED with FROZEN, and Redeem checks it in its own transaction, so that
+    nothing is redeemed after the response. Calls that were already redeemed are not stopped.
 
-    Role installation_operator stops for everybody or for any tenant. Roles operator and policy_admin stop for their own
-    tenant alone, and cannot lift what the installation stopped.
+    The role installation_operator can stop calls of all or any tenants. The roles operator and policy_admin can stop
+    calls of their own tenant, and cannot lift a freeze of the installation.
     """
 
     def Freeze(self, request, context):
-        """Freeze stops every call of a tool, a user or a tenant, or all calls. Freezing what is frozen changes nothing.
+        """Freeze stops every call of a tool, a user or a tenant, or all calls. Repeating a freeze has no effect.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Unfreeze(self, request, context):
-        """Unfreeze lifts a freeze of the caller's own kind: what the installation froze, it alone lifts, and a tenant's own
-        freeze is lifted by the tenant. One that is not there is NOT_FOUND with FREEZE_NOT_FOUND.
+        """Unfreeze lifts a freeze. A freeze by the installation can only be lifted by the installation, a tenant's own freeze
+        only by the tenant. A freeze that does not exist is NOT_FOUND with FREEZE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListFreezes(self, request, context):
-        """ListFreezes lists what is frozen: everything for installation_operator, else what concerns the caller's tenant. For
-        installation_operator, operator, policy_admin and auditor.
+        """ListFreezes lists the freezes: all for installation_operator, otherwise those that apply to the caller's tenant.
+        Requires the role installation_operator, operator, policy_admin or auditor.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeDecision(self, request, context):
-        """RevokeDecision voids a decision for ever: its permits are refused, none is issued again, and an approval it asked
-        for is closed. One whose call was redeemed already is FAILED_PRECONDITION with ALREADY_REDEEMED.
+        """RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
+        closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -134,12 +134,12 @@ def add_ControlServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ControlService:
-    """ControlService stops calls without a change of policy. What is stopped is durable and recorded before it is answered,
-    and holds in every replica: Evaluate answers BLOCKED with FROZEN, and Redeem refuses in its own transaction, so that
-    nothing is redeemed after the answer. A call that was redeemed before is in its executor's hands.
+    """ControlService stops calls without a policy change. A stop is durable and recorded before the response is sent, and
+    applies to every replica: Evaluate returns BLOCKED with FROZEN, and Redeem checks it in its own transaction, so that
+    nothing is redeemed after the response. Calls that were already redeemed are not stopped.
 
-    Role installation_operator stops for everybody or for any tenant. Roles operator and policy_admin stop for their own
-    tenant alone, and cannot lift what the installation stopped.
+    The role installation_operator can stop calls of all or any tenants. The roles operator and policy_admin can stop
+    calls of their own tenant, and cannot lift a freeze of the installation.
     """
 
     @staticmethod

@@ -29,7 +29,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_INVALID_REQUEST","domain":"riskgate.phylactery"}
     """
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 2
-    """UNAUTHENTICATED: no identity, or one nobody knows:
+    """UNAUTHENTICATED: missing or unknown credentials:
     {"reason":"ERROR_REASON_UNAUTHENTICATED","domain":"riskgate.phylactery"}
     """
     ERROR_REASON_ROLE_REQUIRED: _ErrorReason.ValueType  # 3
@@ -45,11 +45,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_EXECUTION_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"execution_id":"…"}}
     """
     ERROR_REASON_APPROVAL_NOT_PENDING: _ErrorReason.ValueType  # 6
-    """FAILED_PRECONDITION: the approval is not PENDING any more:
+    """FAILED_PRECONDITION: the approval is no longer PENDING:
     {"reason":"ERROR_REASON_APPROVAL_NOT_PENDING","domain":"riskgate.phylactery","metadata":{"state":"REDEEMED"}}
     """
     ERROR_REASON_APPROVAL_EXPIRED: _ErrorReason.ValueType  # 7
-    """FAILED_PRECONDITION: the approval's time is over:
+    """FAILED_PRECONDITION: the approval has expired:
     {"reason":"ERROR_REASON_APPROVAL_EXPIRED","domain":"riskgate.phylactery","metadata":{"factor":"expiry"}}
     """
     ERROR_REASON_CODE_MISMATCH: _ErrorReason.ValueType  # 8
@@ -57,52 +57,52 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_CODE_MISMATCH","domain":"riskgate.phylactery","metadata":{"factor":"signature","attempts_left":"4"}}
     """
     ERROR_REASON_ARGS_MISMATCH: _ErrorReason.ValueType  # 9
-    """FAILED_PRECONDITION: what was seen, approved or permitted is not what is asked now:
+    """FAILED_PRECONDITION: the arguments differ from those that were shown, approved or permitted:
     {"reason":"ERROR_REASON_ARGS_MISMATCH","domain":"riskgate.phylactery","metadata":{"factor":"argument_hash"}}
     """
     ERROR_REASON_THREAD_MISMATCH: _ErrorReason.ValueType  # 10
-    """FAILED_PRECONDITION: it was approved or permitted in another thread:
+    """FAILED_PRECONDITION: the approval or permit belongs to another thread:
     {"reason":"ERROR_REASON_THREAD_MISMATCH","domain":"riskgate.phylactery","metadata":{"factor":"thread"}}
     """
     ERROR_REASON_NOT_ELIGIBLE: _ErrorReason.ValueType  # 11
-    """PERMISSION_DENIED: this person may not answer this approval:
+    """PERMISSION_DENIED: the caller may not answer this approval:
     {"reason":"ERROR_REASON_NOT_ELIGIBLE","domain":"riskgate.phylactery","metadata":{"factor":"user"}}
     """
     ERROR_REASON_PERMIT_INVALID: _ErrorReason.ValueType  # 12
-    """FAILED_PRECONDITION: the permit is no permit of ours, or not for this use:
+    """FAILED_PRECONDITION: the permit was not issued by this RiskGate, or not for this use:
     {"reason":"ERROR_REASON_PERMIT_INVALID","domain":"riskgate.phylactery","metadata":{"factor":"signature"}}
     """
     ERROR_REASON_PERMIT_EXPIRED: _ErrorReason.ValueType  # 13
-    """FAILED_PRECONDITION: the permit's time is over; ask Evaluate again:
+    """FAILED_PRECONDITION: the permit has expired; call Evaluate again:
     {"reason":"ERROR_REASON_PERMIT_EXPIRED","domain":"riskgate.phylactery","metadata":{"factor":"expiry"}}
     """
     ERROR_REASON_ALREADY_REDEEMED: _ErrorReason.ValueType  # 14
-    """FAILED_PRECONDITION: another execution has it, or its approval is used:
+    """FAILED_PRECONDITION: the permit was redeemed by another execution, or its approval was already used:
     {"reason":"ERROR_REASON_ALREADY_REDEEMED","domain":"riskgate.phylactery","metadata":{"factor":"one_time"}}
     """
     ERROR_REASON_POLICY_CHANGED: _ErrorReason.ValueType  # 15
-    """FAILED_PRECONDITION: the current policy does not allow the call any more:
+    """FAILED_PRECONDITION: the current policy no longer allows the call:
     {"reason":"ERROR_REASON_POLICY_CHANGED","domain":"riskgate.phylactery","metadata":{"decision":"BLOCKED"}}
     """
     ERROR_REASON_OUTCOME_CONFLICT: _ErrorReason.ValueType  # 16
-    """FAILED_PRECONDITION: another outcome stands already:
+    """FAILED_PRECONDITION: another outcome was already reported:
     {"reason":"ERROR_REASON_OUTCOME_CONFLICT","domain":"riskgate.phylactery","metadata":{"outcome":"SUCCEEDED"}}
     """
     ERROR_REASON_CALL_CONFLICT: _ErrorReason.ValueType  # 17
-    """ALREADY_EXISTS: this tool_call_id of this run was asked with other arguments:
+    """ALREADY_EXISTS: this tool_call_id of this run was evaluated with different arguments:
     {"reason":"ERROR_REASON_CALL_CONFLICT","domain":"riskgate.phylactery","metadata":{"tool_call_id":"…"}}
     """
     ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 18
-    """UNAVAILABLE: the record could not be made durable, so nothing was decided, or the answer of its commit was lost,
-    which the message says; try again with the same ids:
+    """UNAVAILABLE: the record could not be made durable and nothing was decided, or the outcome of the commit is unknown,
+    as the message says; retry with the same ids:
     {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"riskgate.phylactery"}
     """
     ERROR_REASON_TOO_MANY_PENDING: _ErrorReason.ValueType  # 19
-    """RESOURCE_EXHAUSTED: too many approvals wait already; answer those first:
+    """RESOURCE_EXHAUSTED: too many approvals are pending; answer those first:
     {"reason":"ERROR_REASON_TOO_MANY_PENDING","domain":"riskgate.phylactery","metadata":{"limit":"20","per":"thread"}}
     """
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 20
-    """INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
+    """INTERNAL: an internal error; error_id identifies it in the service log, and no other detail is given:
     {"reason":"ERROR_REASON_INTERNAL","domain":"riskgate.phylactery","metadata":{"error_id":"…"}}
     """
     ERROR_REASON_AUDIT_NOT_FOUND: _ErrorReason.ValueType  # 23
@@ -110,23 +110,23 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_AUDIT_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"log":"riskgate"}}
     """
     ERROR_REASON_AUDIT_OUT_OF_RANGE: _ErrorReason.ValueType  # 24
-    """OUT_OF_RANGE: the log is not that large; size says how large it is:
+    """OUT_OF_RANGE: the position is past the end of the log; size is its current size:
     {"reason":"ERROR_REASON_AUDIT_OUT_OF_RANGE","domain":"riskgate.phylactery","metadata":{"size":"12"}}
     """
     ERROR_REASON_TOO_MANY_TAILS: _ErrorReason.ValueType  # 25
-    """RESOURCE_EXHAUSTED: this process serves as many tails of the log as a tenant may have:
+    """RESOURCE_EXHAUSTED: the tenant has reached the limit of concurrent tails on this process:
     {"reason":"ERROR_REASON_TOO_MANY_TAILS","domain":"riskgate.phylactery","metadata":{"limit":"16"}}
     """
     ERROR_REASON_APPROVER_NOT_ELIGIBLE: _ErrorReason.ValueType  # 26
-    """FAILED_PRECONDITION: somebody who approved may not approve any more, so the approval does not count:
+    """FAILED_PRECONDITION: an approver is no longer eligible, so the approval does not count:
     {"reason":"ERROR_REASON_APPROVER_NOT_ELIGIBLE","domain":"riskgate.phylactery","metadata":{"factor":"approver"}}
     """
     ERROR_REASON_TOO_MANY_ASKED: _ErrorReason.ValueType  # 27
-    """RESOURCE_EXHAUSTED: too many approvals were asked for within the hour; nobody is asked again before it is over:
+    """RESOURCE_EXHAUSTED: too many approvals were requested within the last hour; retry later:
     {"reason":"ERROR_REASON_TOO_MANY_ASKED","domain":"riskgate.phylactery","metadata":{"limit":"60","per":"user","retry_after_seconds":"900"}}
     """
     ERROR_REASON_REJECTED_BEFORE: _ErrorReason.ValueType  # 28
-    """FAILED_PRECONDITION: a person has rejected this very call a moment ago, and is not asked again:
+    """FAILED_PRECONDITION: a person recently rejected the same call and is not asked again:
     {"reason":"ERROR_REASON_REJECTED_BEFORE","domain":"riskgate.phylactery","metadata":{"approval_id":"…","retry_after_seconds":"280"}}
     """
     ERROR_REASON_TOO_MANY_WATCHES: _ErrorReason.ValueType  # 29
@@ -134,70 +134,69 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"riskgate.phylactery","metadata":{"limit":"32"}}
     """
     ERROR_REASON_BUDGET_EXCEEDED: _ErrorReason.ValueType  # 36
-    """FAILED_PRECONDITION: a budget of the bundle has no room left for the call; nothing was redeemed:
+    """FAILED_PRECONDITION: a budget of the bundle is exhausted; nothing was redeemed:
     {"reason":"ERROR_REASON_BUDGET_EXCEEDED","domain":"riskgate.phylactery","metadata":{"factor":"budget","budget":"daily"}}
     """
     ERROR_REASON_BUNDLE_INVALID: _ErrorReason.ValueType  # 30
-    """INVALID_ARGUMENT: the bundle is not valid; each fault is a BadRequest field violation whose field is file and line:
+    """INVALID_ARGUMENT: the bundle is invalid; each error is a BadRequest field violation whose field is file and line:
     {"reason":"ERROR_REASON_BUNDLE_INVALID","domain":"riskgate.phylactery","metadata":{"file":"tools.yaml","line":"7"}}
     """
     ERROR_REASON_BUNDLE_UNSIGNED: _ErrorReason.ValueType  # 31
-    """PERMISSION_DENIED: no policy key that is trusted here signed the bundle:
+    """PERMISSION_DENIED: the bundle is not signed by a trusted policy key:
     {"reason":"ERROR_REASON_BUNDLE_UNSIGNED","domain":"riskgate.phylactery"}
     """
     ERROR_REASON_BUNDLE_ROLLBACK: _ErrorReason.ValueType  # 32
-    """FAILED_PRECONDITION: the revision is below the active one, or is the active one's with other files:
+    """FAILED_PRECONDITION: the revision is lower than the active one, or equal to it with different files:
     {"reason":"ERROR_REASON_BUNDLE_ROLLBACK","domain":"riskgate.phylactery","metadata":{"active":"7","given":"6"}}
     """
     ERROR_REASON_BUNDLE_TOO_OLD: _ErrorReason.ValueType  # 33
-    """FAILED_PRECONDITION: the caller demands a later revision than the one that decides, or decided, here:
+    """FAILED_PRECONDITION: the caller requires a later revision than the one in effect, or the one that decided the call:
     {"reason":"ERROR_REASON_BUNDLE_TOO_OLD","domain":"riskgate.phylactery","metadata":{"have":"6","need":"7"}}
     """
     ERROR_REASON_BUNDLE_NOT_LOADED: _ErrorReason.ValueType  # 34
-    """UNAVAILABLE: another bundle was activated and this process cannot load it, so it decides nothing:
+    """UNAVAILABLE: another bundle was activated that this process cannot load, so it makes no decisions:
     {"reason":"ERROR_REASON_BUNDLE_NOT_LOADED","domain":"riskgate.phylactery","metadata":{"revision":"8"}}
     """
     ERROR_REASON_NOT_EXPLAINABLE: _ErrorReason.ValueType  # 35
-    """NOT_FOUND or FAILED_PRECONDITION: no such decision for this caller, or what explains it, its values or the bundle
-    that decided, is not kept any more:
+    """NOT_FOUND or FAILED_PRECONDITION: no such decision for this caller, or its values or bundle are no longer stored:
     {"reason":"ERROR_REASON_NOT_EXPLAINABLE","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
     """
     ERROR_REASON_TASK_NOT_FOUND: _ErrorReason.ValueType  # 37
-    """NOT_FOUND: no such task of this user, or its time is over:
+    """NOT_FOUND: no such task of this user, or it has expired:
     {"reason":"ERROR_REASON_TASK_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
     """
     ERROR_REASON_TASK_CONFLICT: _ErrorReason.ValueType  # 38
-    """ALREADY_EXISTS: this request_id was begun with other words, or this tool_call_id was shown with another result:
+    """ALREADY_EXISTS: this request_id was used with different words, or this tool_call_id with a different result:
     {"reason":"ERROR_REASON_TASK_CONFLICT","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
     """
     ERROR_REASON_TASK_ENDED: _ErrorReason.ValueType  # 39
-    """FAILED_PRECONDITION: the task was ended; begin another:
+    """FAILED_PRECONDITION: the task has ended; begin another:
     {"reason":"ERROR_REASON_TASK_ENDED","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
     """
     ERROR_REASON_TASK_FULL: _ErrorReason.ValueType  # 40
-    """RESOURCE_EXHAUSTED: the task holds as much as a task may, or the user has as many tasks open as they may:
+    """RESOURCE_EXHAUSTED: the task has reached its size limit, or the user the limit of open tasks:
     {"reason":"ERROR_REASON_TASK_FULL","domain":"riskgate.phylactery","metadata":{"limit":"500"}}
     """
     ERROR_REASON_STORE_FULL: _ErrorReason.ValueType  # 41
-    """RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
+    """RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; free disk space and retry:
     {"reason":"ERROR_REASON_STORE_FULL","domain":"riskgate.phylactery"}
     """
     ERROR_REASON_ASK_USED_UP: _ErrorReason.ValueType  # 42
-    """FAILED_PRECONDITION: other calls have used up the request that allowed this one; ask the person again. ask is the
-    task whose words hold the request, and its number among them:
+    """FAILED_PRECONDITION: other calls have used up the request that allowed this one; ask the user again. ask is the
+    task that contains the request and the number of the request within it:
     {"reason":"ERROR_REASON_ASK_USED_UP","domain":"riskgate.phylactery","metadata":{"factor":"ask","ask":"…/1","quota":"1"}}
     """
     ERROR_REASON_PERMIT_RETRACTED: _ErrorReason.ValueType  # 43
-    """FAILED_PRECONDITION: the words of a later task took the call back, so its permit is void:
+    """FAILED_PRECONDITION: a later task retracted the request, so the permit is void:
     {"reason":"ERROR_REASON_PERMIT_RETRACTED","domain":"riskgate.phylactery","metadata":{"factor":"retraction","task_id":"…"}}
     """
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 60
-    """RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
-    service may have; end one, or try again in a moment:
+    """RESOURCE_EXHAUSTED: the limit of concurrent calls, or of streams of this kind, is reached for the caller, the host
+    or the service; end one or retry later:
     {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"riskgate.phylactery","metadata":{"limit":"500","per":"caller"}}
     """
     ERROR_REASON_TOOL_NOT_GRANTED: _ErrorReason.ValueType  # 61
-    """PERMISSION_DENIED: the token of the caller, or of its delegate, names the tools it is for, and this is none of them:
+    """PERMISSION_DENIED: the token of the caller or its delegate is restricted to other tools:
     {"reason":"ERROR_REASON_TOOL_NOT_GRANTED","domain":"riskgate.phylactery","metadata":{"tool":"send_email"}}
     """
     ERROR_REASON_FROZEN: _ErrorReason.ValueType  # 70
@@ -205,15 +204,15 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_FROZEN","domain":"riskgate.phylactery","metadata":{"factor":"freeze","scope":"tool"}}
     """
     ERROR_REASON_DECISION_REVOKED: _ErrorReason.ValueType  # 71
-    """FAILED_PRECONDITION: an operator has voided the decision, so its permits and its approval count no more:
+    """FAILED_PRECONDITION: an operator has revoked the decision, so its permits and approval are void:
     {"reason":"ERROR_REASON_DECISION_REVOKED","domain":"riskgate.phylactery","metadata":{"factor":"revocation"}}
     """
     ERROR_REASON_FREEZE_NOT_FOUND: _ErrorReason.ValueType  # 72
-    """NOT_FOUND: nothing of that kind is frozen here, or not by whom the caller may lift it for:
+    """NOT_FOUND: no such freeze, or the caller may not lift it:
     {"reason":"ERROR_REASON_FREEZE_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"scope":"tool"}}
     """
     ERROR_REASON_TOOL_NOT_FOUND: _ErrorReason.ValueType  # 73
-    """NOT_FOUND: the live catalog knows no such tool:
+    """NOT_FOUND: the tool is not in the live catalog:
     {"reason":"ERROR_REASON_TOOL_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"tool":"send_emial"}}
     """
     ERROR_REASON_DECISION_NOT_FOUND: _ErrorReason.ValueType  # 74
@@ -221,20 +220,20 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     {"reason":"ERROR_REASON_DECISION_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
     """
     ERROR_REASON_BUNDLE_CASES_FAILED: _ErrorReason.ValueType  # 75
-    """FAILED_PRECONDITION: cases in the bundle's own tests come out otherwise than they say:
+    """FAILED_PRECONDITION: some of the bundle's own test cases fail:
     {"reason":"ERROR_REASON_BUNDLE_CASES_FAILED","domain":"riskgate.phylactery","metadata":{"failed":"2"}}
     """
     ERROR_REASON_BUNDLE_REVISION_TOO_HIGH: _ErrorReason.ValueType  # 76
-    """FAILED_PRECONDITION: the revision is further above the active one than a step may be, and would leave no room:
+    """FAILED_PRECONDITION: the revision exceeds the active one by more than the allowed step:
     {"reason":"ERROR_REASON_BUNDLE_REVISION_TOO_HIGH","domain":"riskgate.phylactery","metadata":{"active":"7","highest":"1000000007"}}
     """
     ERROR_REASON_BUNDLE_NOT_FOUND: _ErrorReason.ValueType  # 77
-    """NOT_FOUND: no such bundle ever decided here, so there is nothing to go back to:
+    """NOT_FOUND: no such bundle was ever active here:
     {"reason":"ERROR_REASON_BUNDLE_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"bundle_hash":"sha256:…"}}
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
-    """ErrorReason is every reason RiskGate gives. Each comment shows the ErrorInfo a client sees."""
+    """ErrorReason lists the error reasons of RiskGate. Each comment shows the ErrorInfo that a client receives."""
 
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0
 """ERROR_REASON_UNSPECIFIED is never sent."""
@@ -243,7 +242,7 @@ ERROR_REASON_INVALID_REQUEST: ErrorReason.ValueType  # 1
 {"reason":"ERROR_REASON_INVALID_REQUEST","domain":"riskgate.phylactery"}
 """
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 2
-"""UNAUTHENTICATED: no identity, or one nobody knows:
+"""UNAUTHENTICATED: missing or unknown credentials:
 {"reason":"ERROR_REASON_UNAUTHENTICATED","domain":"riskgate.phylactery"}
 """
 ERROR_REASON_ROLE_REQUIRED: ErrorReason.ValueType  # 3
@@ -259,11 +258,11 @@ ERROR_REASON_EXECUTION_NOT_FOUND: ErrorReason.ValueType  # 5
 {"reason":"ERROR_REASON_EXECUTION_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"execution_id":"…"}}
 """
 ERROR_REASON_APPROVAL_NOT_PENDING: ErrorReason.ValueType  # 6
-"""FAILED_PRECONDITION: the approval is not PENDING any more:
+"""FAILED_PRECONDITION: the approval is no longer PENDING:
 {"reason":"ERROR_REASON_APPROVAL_NOT_PENDING","domain":"riskgate.phylactery","metadata":{"state":"REDEEMED"}}
 """
 ERROR_REASON_APPROVAL_EXPIRED: ErrorReason.ValueType  # 7
-"""FAILED_PRECONDITION: the approval's time is over:
+"""FAILED_PRECONDITION: the approval has expired:
 {"reason":"ERROR_REASON_APPROVAL_EXPIRED","domain":"riskgate.phylactery","metadata":{"factor":"expiry"}}
 """
 ERROR_REASON_CODE_MISMATCH: ErrorReason.ValueType  # 8
@@ -271,52 +270,52 @@ ERROR_REASON_CODE_MISMATCH: ErrorReason.ValueType  # 8
 {"reason":"ERROR_REASON_CODE_MISMATCH","domain":"riskgate.phylactery","metadata":{"factor":"signature","attempts_left":"4"}}
 """
 ERROR_REASON_ARGS_MISMATCH: ErrorReason.ValueType  # 9
-"""FAILED_PRECONDITION: what was seen, approved or permitted is not what is asked now:
+"""FAILED_PRECONDITION: the arguments differ from those that were shown, approved or permitted:
 {"reason":"ERROR_REASON_ARGS_MISMATCH","domain":"riskgate.phylactery","metadata":{"factor":"argument_hash"}}
 """
 ERROR_REASON_THREAD_MISMATCH: ErrorReason.ValueType  # 10
-"""FAILED_PRECONDITION: it was approved or permitted in another thread:
+"""FAILED_PRECONDITION: the approval or permit belongs to another thread:
 {"reason":"ERROR_REASON_THREAD_MISMATCH","domain":"riskgate.phylactery","metadata":{"factor":"thread"}}
 """
 ERROR_REASON_NOT_ELIGIBLE: ErrorReason.ValueType  # 11
-"""PERMISSION_DENIED: this person may not answer this approval:
+"""PERMISSION_DENIED: the caller may not answer this approval:
 {"reason":"ERROR_REASON_NOT_ELIGIBLE","domain":"riskgate.phylactery","metadata":{"factor":"user"}}
 """
 ERROR_REASON_PERMIT_INVALID: ErrorReason.ValueType  # 12
-"""FAILED_PRECONDITION: the permit is no permit of ours, or not for this use:
+"""FAILED_PRECONDITION: the permit was not issued by this RiskGate, or not for this use:
 {"reason":"ERROR_REASON_PERMIT_INVALID","domain":"riskgate.phylactery","metadata":{"factor":"signature"}}
 """
 ERROR_REASON_PERMIT_EXPIRED: ErrorReason.ValueType  # 13
-"""FAILED_PRECONDITION: the permit's time is over; ask Evaluate again:
+"""FAILED_PRECONDITION: the permit has expired; call Evaluate again:
 {"reason":"ERROR_REASON_PERMIT_EXPIRED","domain":"riskgate.phylactery","metadata":{"factor":"expiry"}}
 """
 ERROR_REASON_ALREADY_REDEEMED: ErrorReason.ValueType  # 14
-"""FAILED_PRECONDITION: another execution has it, or its approval is used:
+"""FAILED_PRECONDITION: the permit was redeemed by another execution, or its approval was already used:
 {"reason":"ERROR_REASON_ALREADY_REDEEMED","domain":"riskgate.phylactery","metadata":{"factor":"one_time"}}
 """
 ERROR_REASON_POLICY_CHANGED: ErrorReason.ValueType  # 15
-"""FAILED_PRECONDITION: the current policy does not allow the call any more:
+"""FAILED_PRECONDITION: the current policy no longer allows the call:
 {"reason":"ERROR_REASON_POLICY_CHANGED","domain":"riskgate.phylactery","metadata":{"decision":"BLOCKED"}}
 """
 ERROR_REASON_OUTCOME_CONFLICT: ErrorReason.ValueType  # 16
-"""FAILED_PRECONDITION: another outcome stands already:
+"""FAILED_PRECONDITION: another outcome was already reported:
 {"reason":"ERROR_REASON_OUTCOME_CONFLICT","domain":"riskgate.phylactery","metadata":{"outcome":"SUCCEEDED"}}
 """
 ERROR_REASON_CALL_CONFLICT: ErrorReason.ValueType  # 17
-"""ALREADY_EXISTS: this tool_call_id of this run was asked with other arguments:
+"""ALREADY_EXISTS: this tool_call_id of this run was evaluated with different arguments:
 {"reason":"ERROR_REASON_CALL_CONFLICT","domain":"riskgate.phylactery","metadata":{"tool_call_id":"…"}}
 """
 ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 18
-"""UNAVAILABLE: the record could not be made durable, so nothing was decided, or the answer of its commit was lost,
-which the message says; try again with the same ids:
+"""UNAVAILABLE: the record could not be made durable and nothing was decided, or the outcome of the commit is unknown,
+as the message says; retry with the same ids:
 {"reason":"ERROR_REASON_STORE_UNAVAILABLE","domain":"riskgate.phylactery"}
 """
 ERROR_REASON_TOO_MANY_PENDING: ErrorReason.ValueType  # 19
-"""RESOURCE_EXHAUSTED: too many approvals wait already; answer those first:
+"""RESOURCE_EXHAUSTED: too many approvals are pending; answer those first:
 {"reason":"ERROR_REASON_TOO_MANY_PENDING","domain":"riskgate.phylactery","metadata":{"limit":"20","per":"thread"}}
 """
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 20
-"""INTERNAL: a fault of ours, with an id to look for in the log and nothing else:
+"""INTERNAL: an internal error; error_id identifies it in the service log, and no other detail is given:
 {"reason":"ERROR_REASON_INTERNAL","domain":"riskgate.phylactery","metadata":{"error_id":"…"}}
 """
 ERROR_REASON_AUDIT_NOT_FOUND: ErrorReason.ValueType  # 23
@@ -324,23 +323,23 @@ ERROR_REASON_AUDIT_NOT_FOUND: ErrorReason.ValueType  # 23
 {"reason":"ERROR_REASON_AUDIT_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"log":"riskgate"}}
 """
 ERROR_REASON_AUDIT_OUT_OF_RANGE: ErrorReason.ValueType  # 24
-"""OUT_OF_RANGE: the log is not that large; size says how large it is:
+"""OUT_OF_RANGE: the position is past the end of the log; size is its current size:
 {"reason":"ERROR_REASON_AUDIT_OUT_OF_RANGE","domain":"riskgate.phylactery","metadata":{"size":"12"}}
 """
 ERROR_REASON_TOO_MANY_TAILS: ErrorReason.ValueType  # 25
-"""RESOURCE_EXHAUSTED: this process serves as many tails of the log as a tenant may have:
+"""RESOURCE_EXHAUSTED: the tenant has reached the limit of concurrent tails on this process:
 {"reason":"ERROR_REASON_TOO_MANY_TAILS","domain":"riskgate.phylactery","metadata":{"limit":"16"}}
 """
 ERROR_REASON_APPROVER_NOT_ELIGIBLE: ErrorReason.ValueType  # 26
-"""FAILED_PRECONDITION: somebody who approved may not approve any more, so the approval does not count:
+"""FAILED_PRECONDITION: an approver is no longer eligible, so the approval does not count:
 {"reason":"ERROR_REASON_APPROVER_NOT_ELIGIBLE","domain":"riskgate.phylactery","metadata":{"factor":"approver"}}
 """
 ERROR_REASON_TOO_MANY_ASKED: ErrorReason.ValueType  # 27
-"""RESOURCE_EXHAUSTED: too many approvals were asked for within the hour; nobody is asked again before it is over:
+"""RESOURCE_EXHAUSTED: too many approvals were requested within the last hour; retry later:
 {"reason":"ERROR_REASON_TOO_MANY_ASKED","domain":"riskgate.phylactery","metadata":{"limit":"60","per":"user","retry_after_seconds":"900"}}
 """
 ERROR_REASON_REJECTED_BEFORE: ErrorReason.ValueType  # 28
-"""FAILED_PRECONDITION: a person has rejected this very call a moment ago, and is not asked again:
+"""FAILED_PRECONDITION: a person recently rejected the same call and is not asked again:
 {"reason":"ERROR_REASON_REJECTED_BEFORE","domain":"riskgate.phylactery","metadata":{"approval_id":"…","retry_after_seconds":"280"}}
 """
 ERROR_REASON_TOO_MANY_WATCHES: ErrorReason.ValueType  # 29
@@ -348,70 +347,69 @@ ERROR_REASON_TOO_MANY_WATCHES: ErrorReason.ValueType  # 29
 {"reason":"ERROR_REASON_TOO_MANY_WATCHES","domain":"riskgate.phylactery","metadata":{"limit":"32"}}
 """
 ERROR_REASON_BUDGET_EXCEEDED: ErrorReason.ValueType  # 36
-"""FAILED_PRECONDITION: a budget of the bundle has no room left for the call; nothing was redeemed:
+"""FAILED_PRECONDITION: a budget of the bundle is exhausted; nothing was redeemed:
 {"reason":"ERROR_REASON_BUDGET_EXCEEDED","domain":"riskgate.phylactery","metadata":{"factor":"budget","budget":"daily"}}
 """
 ERROR_REASON_BUNDLE_INVALID: ErrorReason.ValueType  # 30
-"""INVALID_ARGUMENT: the bundle is not valid; each fault is a BadRequest field violation whose field is file and line:
+"""INVALID_ARGUMENT: the bundle is invalid; each error is a BadRequest field violation whose field is file and line:
 {"reason":"ERROR_REASON_BUNDLE_INVALID","domain":"riskgate.phylactery","metadata":{"file":"tools.yaml","line":"7"}}
 """
 ERROR_REASON_BUNDLE_UNSIGNED: ErrorReason.ValueType  # 31
-"""PERMISSION_DENIED: no policy key that is trusted here signed the bundle:
+"""PERMISSION_DENIED: the bundle is not signed by a trusted policy key:
 {"reason":"ERROR_REASON_BUNDLE_UNSIGNED","domain":"riskgate.phylactery"}
 """
 ERROR_REASON_BUNDLE_ROLLBACK: ErrorReason.ValueType  # 32
-"""FAILED_PRECONDITION: the revision is below the active one, or is the active one's with other files:
+"""FAILED_PRECONDITION: the revision is lower than the active one, or equal to it with different files:
 {"reason":"ERROR_REASON_BUNDLE_ROLLBACK","domain":"riskgate.phylactery","metadata":{"active":"7","given":"6"}}
 """
 ERROR_REASON_BUNDLE_TOO_OLD: ErrorReason.ValueType  # 33
-"""FAILED_PRECONDITION: the caller demands a later revision than the one that decides, or decided, here:
+"""FAILED_PRECONDITION: the caller requires a later revision than the one in effect, or the one that decided the call:
 {"reason":"ERROR_REASON_BUNDLE_TOO_OLD","domain":"riskgate.phylactery","metadata":{"have":"6","need":"7"}}
 """
 ERROR_REASON_BUNDLE_NOT_LOADED: ErrorReason.ValueType  # 34
-"""UNAVAILABLE: another bundle was activated and this process cannot load it, so it decides nothing:
+"""UNAVAILABLE: another bundle was activated that this process cannot load, so it makes no decisions:
 {"reason":"ERROR_REASON_BUNDLE_NOT_LOADED","domain":"riskgate.phylactery","metadata":{"revision":"8"}}
 """
 ERROR_REASON_NOT_EXPLAINABLE: ErrorReason.ValueType  # 35
-"""NOT_FOUND or FAILED_PRECONDITION: no such decision for this caller, or what explains it, its values or the bundle
-that decided, is not kept any more:
+"""NOT_FOUND or FAILED_PRECONDITION: no such decision for this caller, or its values or bundle are no longer stored:
 {"reason":"ERROR_REASON_NOT_EXPLAINABLE","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
 """
 ERROR_REASON_TASK_NOT_FOUND: ErrorReason.ValueType  # 37
-"""NOT_FOUND: no such task of this user, or its time is over:
+"""NOT_FOUND: no such task of this user, or it has expired:
 {"reason":"ERROR_REASON_TASK_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
 """
 ERROR_REASON_TASK_CONFLICT: ErrorReason.ValueType  # 38
-"""ALREADY_EXISTS: this request_id was begun with other words, or this tool_call_id was shown with another result:
+"""ALREADY_EXISTS: this request_id was used with different words, or this tool_call_id with a different result:
 {"reason":"ERROR_REASON_TASK_CONFLICT","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
 """
 ERROR_REASON_TASK_ENDED: ErrorReason.ValueType  # 39
-"""FAILED_PRECONDITION: the task was ended; begin another:
+"""FAILED_PRECONDITION: the task has ended; begin another:
 {"reason":"ERROR_REASON_TASK_ENDED","domain":"riskgate.phylactery","metadata":{"task_id":"…"}}
 """
 ERROR_REASON_TASK_FULL: ErrorReason.ValueType  # 40
-"""RESOURCE_EXHAUSTED: the task holds as much as a task may, or the user has as many tasks open as they may:
+"""RESOURCE_EXHAUSTED: the task has reached its size limit, or the user the limit of open tasks:
 {"reason":"ERROR_REASON_TASK_FULL","domain":"riskgate.phylactery","metadata":{"limit":"500"}}
 """
 ERROR_REASON_STORE_FULL: ErrorReason.ValueType  # 41
-"""RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; make room and try again:
+"""RESOURCE_EXHAUSTED: a disk of the service is full, so nothing changed; free disk space and retry:
 {"reason":"ERROR_REASON_STORE_FULL","domain":"riskgate.phylactery"}
 """
 ERROR_REASON_ASK_USED_UP: ErrorReason.ValueType  # 42
-"""FAILED_PRECONDITION: other calls have used up the request that allowed this one; ask the person again. ask is the
-task whose words hold the request, and its number among them:
+"""FAILED_PRECONDITION: other calls have used up the request that allowed this one; ask the user again. ask is the
+task that contains the request and the number of the request within it:
 {"reason":"ERROR_REASON_ASK_USED_UP","domain":"riskgate.phylactery","metadata":{"factor":"ask","ask":"…/1","quota":"1"}}
 """
 ERROR_REASON_PERMIT_RETRACTED: ErrorReason.ValueType  # 43
-"""FAILED_PRECONDITION: the words of a later task took the call back, so its permit is void:
+"""FAILED_PRECONDITION: a later task retracted the request, so the permit is void:
 {"reason":"ERROR_REASON_PERMIT_RETRACTED","domain":"riskgate.phylactery","metadata":{"factor":"retraction","task_id":"…"}}
 """
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 60
-"""RESOURCE_EXHAUSTED: as many calls, or streams of this kind, are served at once as one caller, one host or the
-service may have; end one, or try again in a moment:
+"""RESOURCE_EXHAUSTED: the limit of concurrent calls, or of streams of this kind, is reached for the caller, the host
+or the service; end one or retry later:
 {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"riskgate.phylactery","metadata":{"limit":"500","per":"caller"}}
 """
 ERROR_REASON_TOOL_NOT_GRANTED: ErrorReason.ValueType  # 61
-"""PERMISSION_DENIED: the token of the caller, or of its delegate, names the tools it is for, and this is none of them:
+"""PERMISSION_DENIED: the token of the caller or its delegate is restricted to other tools:
 {"reason":"ERROR_REASON_TOOL_NOT_GRANTED","domain":"riskgate.phylactery","metadata":{"tool":"send_email"}}
 """
 ERROR_REASON_FROZEN: ErrorReason.ValueType  # 70
@@ -419,15 +417,15 @@ ERROR_REASON_FROZEN: ErrorReason.ValueType  # 70
 {"reason":"ERROR_REASON_FROZEN","domain":"riskgate.phylactery","metadata":{"factor":"freeze","scope":"tool"}}
 """
 ERROR_REASON_DECISION_REVOKED: ErrorReason.ValueType  # 71
-"""FAILED_PRECONDITION: an operator has voided the decision, so its permits and its approval count no more:
+"""FAILED_PRECONDITION: an operator has revoked the decision, so its permits and approval are void:
 {"reason":"ERROR_REASON_DECISION_REVOKED","domain":"riskgate.phylactery","metadata":{"factor":"revocation"}}
 """
 ERROR_REASON_FREEZE_NOT_FOUND: ErrorReason.ValueType  # 72
-"""NOT_FOUND: nothing of that kind is frozen here, or not by whom the caller may lift it for:
+"""NOT_FOUND: no such freeze, or the caller may not lift it:
 {"reason":"ERROR_REASON_FREEZE_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"scope":"tool"}}
 """
 ERROR_REASON_TOOL_NOT_FOUND: ErrorReason.ValueType  # 73
-"""NOT_FOUND: the live catalog knows no such tool:
+"""NOT_FOUND: the tool is not in the live catalog:
 {"reason":"ERROR_REASON_TOOL_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"tool":"send_emial"}}
 """
 ERROR_REASON_DECISION_NOT_FOUND: ErrorReason.ValueType  # 74
@@ -435,15 +433,15 @@ ERROR_REASON_DECISION_NOT_FOUND: ErrorReason.ValueType  # 74
 {"reason":"ERROR_REASON_DECISION_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"decision_id":"…"}}
 """
 ERROR_REASON_BUNDLE_CASES_FAILED: ErrorReason.ValueType  # 75
-"""FAILED_PRECONDITION: cases in the bundle's own tests come out otherwise than they say:
+"""FAILED_PRECONDITION: some of the bundle's own test cases fail:
 {"reason":"ERROR_REASON_BUNDLE_CASES_FAILED","domain":"riskgate.phylactery","metadata":{"failed":"2"}}
 """
 ERROR_REASON_BUNDLE_REVISION_TOO_HIGH: ErrorReason.ValueType  # 76
-"""FAILED_PRECONDITION: the revision is further above the active one than a step may be, and would leave no room:
+"""FAILED_PRECONDITION: the revision exceeds the active one by more than the allowed step:
 {"reason":"ERROR_REASON_BUNDLE_REVISION_TOO_HIGH","domain":"riskgate.phylactery","metadata":{"active":"7","highest":"1000000007"}}
 """
 ERROR_REASON_BUNDLE_NOT_FOUND: ErrorReason.ValueType  # 77
-"""NOT_FOUND: no such bundle ever decided here, so there is nothing to go back to:
+"""NOT_FOUND: no such bundle was ever active here:
 {"reason":"ERROR_REASON_BUNDLE_NOT_FOUND","domain":"riskgate.phylactery","metadata":{"bundle_hash":"sha256:…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

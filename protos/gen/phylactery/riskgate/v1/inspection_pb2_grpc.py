@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class InspectionServiceStub:
-    """InspectionService looks at text and keeps none of it. What it finds is in no answer, log or span: an answer says where
-    it stands, and holds the text without it where that was asked for.
+    """InspectionService inspects text and stores none of it. Found values are never in a response, log or span: a response
+    contains their positions and, on request, the redacted text.
     """
 
     def __init__(self, channel):
@@ -49,20 +49,20 @@ class InspectionServiceStub:
 
 
 class InspectionServiceServicer:
-    """InspectionService looks at text and keeps none of it. What it finds is in no answer, log or span: an answer says where
-    it stands, and holds the text without it where that was asked for.
+    """InspectionService inspects text and stores none of it. Found values are never in a response, log or span: a response
+    contains their positions and, on request, the redacted text.
     """
 
     def Inspect(self, request, context):
-        """Inspect finds secrets and personal data in one text, and answers it redacted on demand. The same text always gets
-        the same answer. It takes role caller.
+        """Inspect finds secrets and personal data in one text and optionally returns it redacted. The result is
+        deterministic. Requires the role caller.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def InspectBatch(self, request, context):
-        """InspectBatch does the same for up to 100 texts of at most 1 MiB together, each for itself, in their order.
+        """InspectBatch inspects up to 100 texts of at most 1 MiB in total, each independently, in order.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -90,8 +90,8 @@ def add_InspectionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class InspectionService:
-    """InspectionService looks at text and keeps none of it. What it finds is in no answer, log or span: an answer says where
-    it stands, and holds the text without it where that was asked for.
+    """InspectionService inspects text and stores none of it. Found values are never in a response, log or span: a response
+    contains their positions and, on request, the redacted text.
     """
 
     @staticmethod

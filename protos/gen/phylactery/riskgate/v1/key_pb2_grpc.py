@@ -47,8 +47,8 @@ class KeyServiceServicer:
     """
 
     def ListKeys(self, request, context):
-        """ListKeys lists the public keys RiskGate signs with, so that executors and auditors verify offline. It answers what
-        the keys folder holds now: a rotation shows at once, without a restart.
+        """ListKeys lists the public keys RiskGate signs with, so that executors and auditors verify offline. It reflects the
+        current content of the keys folder, so a rotation is visible immediately, without a restart.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

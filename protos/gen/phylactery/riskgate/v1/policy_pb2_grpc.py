@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class PolicyServiceStub:
-    """PolicyService keeps the bundle. One bundle decides for every tenant, so activating is for installation_operator, who
-    answers for the whole installation; a tenant's policy_admin checks and tries bundles, and activates none. Neither role
-    approves anything.
+    """PolicyService manages the policy bundle. One bundle applies to all tenants, so activation requires the role
+    installation_operator, which is responsible for the whole installation; a tenant's policy_admin can validate and
+    replay bundles but not activate them. Neither role can approve calls.
     """
 
     def __init__(self, channel):
@@ -75,71 +75,71 @@ class PolicyServiceStub:
 
 
 class PolicyServiceServicer:
-    """PolicyService keeps the bundle. One bundle decides for every tenant, so activating is for installation_operator, who
-    answers for the whole installation; a tenant's policy_admin checks and tries bundles, and activates none. Neither role
-    approves anything.
+    """PolicyService manages the policy bundle. One bundle applies to all tenants, so activation requires the role
+    installation_operator, which is responsible for the whole installation; a tenant's policy_admin can validate and
+    replay bundles but not activate them. Neither role can approve calls.
     """
 
     def GetBundle(self, request, context):
-        """GetBundle shows the bundle that decides now, the one in its shadow, and the last bundle that was refused. What the
-        files say of people of other tenants is left out, but for installation_operator. For policy_admin, auditor, operator
-        and installation_operator.
+        """GetBundle returns the live bundle, the shadow bundle and the last refused bundle. Data about people of other
+        tenants is removed from the files, except for installation_operator. Requires the role policy_admin, auditor,
+        operator or installation_operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ValidateBundle(self, request, context):
-        """ValidateBundle checks files as ActivateBundle would, runs their cases, and activates nothing. It answers every
-        finding with file and line. For policy_admin and installation_operator.
+        """ValidateBundle performs the checks of ActivateBundle and runs the test cases of the bundle, without activating it.
+        It returns all findings with file and line. Requires the role policy_admin or installation_operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ActivateBundle(self, request, context):
-        """ActivateBundle lets other files decide from the next request on, here at once and in every other replica within
-        follow_within of the answer. A caller for whom that is too late sends min_bundle_revision: a replica that is behind
-        looks at once and decides by the new bundle. The bundle is durable before it is answered, and a restart does not
-        fall behind it. Asking again with the bundle that is
-        active already changes nothing. A revision that is not above the active one, decided here before, or is more than
-        1,000,000,000 above, or a bundle that is invalid, whose own cases fail or, where policy keys are configured, that
-        none of them signed, is refused and the refusal is recorded. Who activated is in the log of every tenant. For
-        installation_operator.
+        """ActivateBundle activates a bundle for new requests, immediately on this process and on every other replica within
+        follow_within. A caller that cannot wait sends min_bundle_revision, which makes a replica that is behind load the
+        new bundle first. The bundle is durable before the response is sent and survives a restart. Activating the bundle
+        that is already active has no effect. A bundle is refused, and the refusal recorded, if its revision is not above
+        the active one, was active here before or exceeds the active one by more than 1,000,000,000; if it is invalid or
+        its own test cases fail; or if policy keys are configured and none of them signed it. The activation, with who made
+        it, is in the log of every tenant. Requires the role installation_operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RollbackBundle(self, request, context):
-        """RollbackBundle lets a bundle that is kept here decide again, files, revision and all, as ActivateBundle does. Its
-        signature is checked by the policy keys of today. No folder and no ActivateBundle brings back what was rolled back.
-        For installation_operator.
+        """RollbackBundle activates a stored earlier bundle again, with its files and revision. Its signature is checked with
+        the current policy keys. A bundle that was rolled back cannot be reactivated from a folder or by ActivateBundle.
+        Requires the role installation_operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListActivations(self, request, context):
-        """ListActivations lists which bundle became active when, and by whom, newest first. For policy_admin, auditor,
-        operator and installation_operator.
+        """ListActivations lists the activations with time and subject, newest first. Requires the role policy_admin, auditor,
+        operator or installation_operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReplayBundle(self, request, context):
-        """ReplayBundle decides the caller's tenant's recorded calls again, under other files, and streams every call that
-        would be decided otherwise; the last message is the summary. Nothing is recorded. For policy_admin and
-        installation_operator.
+        """ReplayBundle evaluates recorded calls of the caller's tenant against another bundle and streams the calls that
+        would be decided differently; the last message is the summary. Nothing is recorded. Requires the role policy_admin
+        or installation_operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListCatalogTools(self, request, context):
-        """ListCatalogTools lists the tools that the live bundle's catalog holds, each with the hash of its schema, so that an
-        agent sees before it proposes a call which of its tools are known here. Nothing is recorded. For every identity.
+        """ListCatalogTools lists the tools of the live bundle's catalog with the hashes of their schemas, so that an agent
+        can check which of its tools are known before it proposes a call. Nothing is recorded. Allowed for every
+        authenticated identity.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -192,9 +192,9 @@ def add_PolicyServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PolicyService:
-    """PolicyService keeps the bundle. One bundle decides for every tenant, so activating is for installation_operator, who
-    answers for the whole installation; a tenant's policy_admin checks and tries bundles, and activates none. Neither role
-    approves anything.
+    """PolicyService manages the policy bundle. One bundle applies to all tenants, so activation requires the role
+    installation_operator, which is responsible for the whole installation; a tenant's policy_admin can validate and
+    replay bundles but not activate them. Neither role can approve calls.
     """
 
     @staticmethod

@@ -28,7 +28,7 @@ if _version_not_supported:
 
 
 class RiskGateServiceStub:
-    """RiskGateService decides, redeems permits and takes outcomes.
+    """RiskGateService decides about tool calls, redeems permits and records outcomes.
     """
 
     def __init__(self, channel):
@@ -70,48 +70,50 @@ class RiskGateServiceStub:
 
 
 class RiskGateServiceServicer:
-    """RiskGateService decides, redeems permits and takes outcomes.
+    """RiskGateService decides about tool calls, redeems permits and records outcomes.
     """
 
     def Evaluate(self, request, context):
         """Evaluate decides about one proposed tool call: ALLOW with a permit, AUTH_REQUIRED with an approval, or BLOCKED with
-        reasons. The decision is in the audit log before it is answered. Asking again with the same run_id, tool_call_id
-        and raw arguments answers the same decision and writes no second record; a fresh permit is signed when the last
-        one has expired unused. With approval_id it decides again under the current policy, counting that approval.
+        reasons. The decision is in the audit log before it is returned. Repeating the call with the same run_id,
+        tool_call_id and raw arguments returns the same decision without a second record; a new permit is signed if the
+        last one has expired unused. With approval_id the call is decided again with the current policy, taking that
+        approval into account.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EvaluateBatch(self, request, context):
-        """EvaluateBatch decides about up to 100 calls at once and answers one result for each, in order: what Evaluate would
-        have answered, or the error it would have failed with, so that one bad request does not fail the others. Every
-        record is in the audit log before any result is answered.
+        """EvaluateBatch decides about up to 100 calls and returns one result for each, in order: the response of Evaluate or
+        its error, so that one invalid request does not fail the others. All records are in the audit log before the
+        results are returned.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """Explain tells why a call is decided as it is, imagined or recorded: the bound arguments, the facts with their
-        sources, and every question put to the policies, with and without approval. It decides nothing and records nothing.
-        A caller asks about their own calls; auditor and policy_admin about everybody's of their tenant.
+        """Explain returns the reasons for the decision about a hypothetical or recorded call: the bound arguments, the facts
+        with their sources, and all policy evaluations, with and without approval. It makes no decision and records
+        nothing. Callers can explain their own calls; auditor and policy_admin can explain all calls of their tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Redeem(self, request, context):
-        """Redeem consumes a permit for one execution and answers the signed receipt an executor obeys. Everything is checked
-        again: signature, time, tenant, user, thread, run, the call's hash, the current policy. The same execution_id gets
-        the same receipt again; another gets FAILED_PRECONDITION with ALREADY_REDEEMED.
+        """Redeem consumes a permit for one execution and returns the signed receipt that authorizes the executor. Everything
+        is checked again: signature, time, tenant, user, thread, run, the hash of the call and the current policy.
+        Repeating the execution_id returns the same receipt; a different one fails with FAILED_PRECONDITION and
+        ALREADY_REDEEMED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportOutcome(self, request, context):
-        """ReportOutcome records how a redeemed call ended. The same report again changes nothing; a different one for the
+        """ReportOutcome records the outcome of a redeemed call. Repeating a report has no effect; a different one for the
         same execution is FAILED_PRECONDITION with OUTCOME_CONFLICT, unless it resolves IN_DOUBT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -119,10 +121,11 @@ class RiskGateServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def EvaluateAccess(self, request, context):
-        """EvaluateAccess answers whether a user may do something, in the words of the AuthZEN Authorization API 1.0: true only
-        where Evaluate would ALLOW the call without asking anybody. It is for points that enforce decisions of their own: it
-        answers no permit, creates no approval and counts none. Every evaluation is in the audit log before it is answered.
-        A caller asks about itself; to ask about others of its tenant takes the role delegate.
+        """EvaluateAccess returns whether a user may perform an action, in the terms of the AuthZEN Authorization API 1.0:
+        true only if Evaluate would return ALLOW without approval. It is intended for external policy enforcement points:
+        it returns no permit, creates no approval and takes none into account. Every evaluation is in the audit log before
+        it is returned. Callers can evaluate their own access; evaluating other users of the tenant requires the role
+        delegate.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -170,7 +173,7 @@ def add_RiskGateServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RiskGateService:
-    """RiskGateService decides, redeems permits and takes outcomes.
+    """RiskGateService decides about tool calls, redeems permits and records outcomes.
     """
 
     @staticmethod

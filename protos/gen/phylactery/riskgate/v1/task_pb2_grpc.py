@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class TaskServiceStub:
-    """TaskService takes the user's own words and every result of a tool. It is for the edge and the executor of an agent,
-    never for its model: what is shown here is believed.
+    """TaskService accepts the user's own words and all tool results. It is for the edge and the executor of an agent, never
+    for its model, because this data is trusted.
     """
 
     def __init__(self, channel):
@@ -54,35 +54,35 @@ class TaskServiceStub:
 
 
 class TaskServiceServicer:
-    """TaskService takes the user's own words and every result of a tool. It is for the edge and the executor of an agent,
-    never for its model: what is shown here is believed.
+    """TaskService accepts the user's own words and all tool results. It is for the edge and the executor of an agent, never
+    for its model, because this data is trusted.
     """
 
     def BeginTask(self, request, context):
-        """BeginTask opens a task with the user's own words. The same request_id with the same words answers the same task;
-        with others it is ALREADY_EXISTS with TASK_CONFLICT. Evaluate names the task.
+        """BeginTask opens a task with the user's own words. Repeating a request_id with the same words returns the same task;
+        with different words it is ALREADY_EXISTS with TASK_CONFLICT. Pass the task to Evaluate.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Observe(self, request, context):
-        """Observe shows the result of one tool call of a task. What is kept is an index of values and their places, sealed,
-        never the raw text. It is durable before it is answered, so the next Evaluate of the task knows it. The same result
-        again changes nothing; another for the same tool_call_id is ALREADY_EXISTS with TASK_CONFLICT.
+        """Observe adds the result of one tool call to a task. An encrypted index of values and their positions is stored,
+        never the raw text. It is durable before the response is sent, so the next Evaluate of the task uses it. Repeating
+        the same result has no effect; a different one for the same tool_call_id is ALREADY_EXISTS with TASK_CONFLICT.
 
-        What RiskGate knows of the call counts. Where it decided about this tool_call_id of the thread, tool and arguments
-        must be those of a decision; others are FAILED_PRECONDITION with ARGS_MISMATCH. The result of a tool that the catalog
-        calls no read, and of which no redemption is known, is kept as unproven: nothing of it is believed.
+        RiskGate's own records take precedence. If it decided about this tool_call_id of the thread, tool and arguments
+        must match a decision; otherwise the call is FAILED_PRECONDITION with ARGS_MISMATCH. The result of a tool that the
+        catalog does not classify as read, without a known redemption, is stored as unproven and not trusted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EndTask(self, request, context):
-        """EndTask ends a task and erases what was kept of it. What was decided keeps the facts it was decided by, and permits
-        of its calls are renewed no more. A task that nobody ends ends by its time. Ending it again changes nothing. With
-        keep the words and results count a little longer, for one purpose: that another task may go on from them.
+        """EndTask ends a task and erases its data. Decisions keep the facts they were based on, and permits of its calls are
+        no longer renewed. A task that is not ended expires. Ending it again has no effect. With keep the words and results
+        are retained for a limited time so that another task can continue from them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -115,8 +115,8 @@ def add_TaskServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TaskService:
-    """TaskService takes the user's own words and every result of a tool. It is for the edge and the executor of an agent,
-    never for its model: what is shown here is believed.
+    """TaskService accepts the user's own words and all tool results. It is for the edge and the executor of an agent, never
+    for its model, because this data is trusted.
     """
 
     @staticmethod
