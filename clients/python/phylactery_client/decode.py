@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from datetime import UTC
+from functools import cache
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -15,8 +16,6 @@ from google.protobuf.message import Message
 T = TypeVar("T")
 
 _TIMESTAMP, _DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
-_known_hints: dict[type, Mapping[str, Any]] = {}
-"""Resolved type hints: resolving them is slow, and they never change."""
 
 
 def decode(result: type[T], message: Message) -> T:
@@ -27,13 +26,12 @@ def decode(result: type[T], message: Message) -> T:
     type allows None, and otherwise an empty result.
     """
     fields: Mapping[str, Any] = message.DESCRIPTOR.fields_by_name
-    return result(**{name: _field(hint, message, fields[name]) for name, hint in _hints(result).items()})
+    return result(**{name: _field(hint, message, fields[name]) for name, hint in _hints(result).items()})  # type: ignore[arg-type]
 
 
+@cache  # resolving them is slow, and they never change
 def _hints(result: type) -> Mapping[str, Any]:
-    if result not in _known_hints:
-        _known_hints[result] = get_type_hints(result)
-    return _known_hints[result]
+    return get_type_hints(result)
 
 
 def _field(hint: Any, message: Message, field: FieldDescriptor) -> Any:

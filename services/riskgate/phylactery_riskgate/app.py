@@ -25,7 +25,7 @@ from phylactery.riskgate.v1 import (
 )
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError, StartError
-from phylactery_chassis.rpc.interceptor import running_calls
+from phylactery_chassis.rpc.interceptor import RunningCalls
 from phylactery_chassis.rpc.server import Registration, Service, registration
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import Clock, SystemClock
@@ -65,8 +65,9 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
         keys = LiveKeys.open(settings.keys_dir, settings.signing_key_file)
     except KeysError as error:
         raise StartError(str(error)) from None
+    running = RunningCalls()
     # nearly every RPC of RiskGate writes a record of about a dozen pages
-    database = Database(settings.url, company=running_calls, log_pages=_LOG_PAGES)
+    database = Database(settings.url, company=lambda: running.count, log_pages=_LOG_PAGES)
     try:
         await asyncio.to_thread(database.migrate_at_start, PACKAGE)
         riskgate = RiskGate(database, live, keys, settings, clock or SystemClock())
@@ -74,7 +75,7 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
     except (StartError, LogError, DomainError) as error:
         await asyncio.to_thread(database.close)
         raise StartError(error.message if isinstance(error, DomainError) else str(error)) from None
-    return assemble(riskgate, database, settings)
+    return assemble(riskgate, database, settings, running)
 
 
 def find_bundle(settings: RiskGateSettings) -> tuple[LiveBundle, BundleError | None]:
@@ -88,7 +89,9 @@ def find_bundle(settings: RiskGateSettings) -> tuple[LiveBundle, BundleError | N
         return LiveBundle(None), error
 
 
-def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings) -> Service:
+def assemble(
+    riskgate: RiskGate, database: Database, settings: RiskGateSettings, running: RunningCalls | None = None
+) -> Service:
     """Return the service over an open RiskGate."""
     signing: list[asyncio.Task[None]] = []
 
@@ -117,6 +120,7 @@ def assemble(riskgate: RiskGate, database: Database, settings: RiskGateSettings)
         on_start=[begin],
         on_drain=[riskgate.auditing.tails.end, riskgate.watches.close],
         on_stop=[end],
+        running=running or RunningCalls(),
     )
 
 

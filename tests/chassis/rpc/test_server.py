@@ -26,7 +26,7 @@ from phylactery.memory.v1 import (
 from phylactery_chassis.auth.identity import Principal, current_principal, token_hash
 from phylactery_chassis.errors import FailedPrecondition, InvalidArgument, StartError, Violation
 from phylactery_chassis.rpc.channel import call_metadata, open_channel
-from phylactery_chassis.rpc.interceptor import remaining_seconds, running_calls
+from phylactery_chassis.rpc.interceptor import remaining_seconds
 from phylactery_chassis.rpc.server import Registration, Service, start
 from phylactery_chassis.settings import ServiceSettings
 from phylactery_chassis.telemetry import telemetry
@@ -347,16 +347,17 @@ def test_a_failed_export_reports_failure_instead_of_raising(tmp_path: Path):
 
 async def test_calls_are_counted_while_they_run_however_they_end(tmp_path: Path):
     memory = Memory()
-    running = await start(make_service(Health(), memory), ServiceSettings(data_dir=tmp_path))
+    service = make_service(Health(), memory)
+    running = await start(service, ServiceSettings(data_dir=tmp_path))
     target = f"127.0.0.1:{running.port}"
 
     async def all_ended() -> None:
-        while running_calls():  # noqa: ASYNC110 - a server tells nobody when a call is off its hands
+        while service.running.count:  # noqa: ASYNC110 - a server tells nobody when a call is off its hands
             await asyncio.sleep(0.01)
 
     slow = asyncio.create_task(list_messages(target, "slow"))
     await asyncio.wait_for(memory.entered.wait(), 30)
-    assert running_calls() == 1
+    assert service.running.count == 1
     for broken in ("boom", "state", "fields"):
         await failure(target, broken)
     slow.cancel()

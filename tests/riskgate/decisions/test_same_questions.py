@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.model import Caller, CallSite, RawCall
 from phylactery_riskgate.domain.policy import authorizer
-from phylactery_riskgate.domain.policy.authorizer import Answer, Question, Subject
+from phylactery_riskgate.domain.policy.authorizer import Answer, Answers, Question, Subject
 from phylactery_riskgate.domain.policy.cedar_schema import build_entity_schema
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
+ANSWERS = Answers()
 ANA = Subject("ana", "acme", "user", ("staff",), "thread-1", "acme")
 SCHEMA = build_entity_schema("read", [], ("user", "admin"))
 POLICIES = cedarpy.PolicySet.from_str(
@@ -38,13 +39,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         seen.append(request)
         return real(request, *more)
 
-    monkeypatch.setattr(authorizer, "_answers", authorizer._Answers())
+    monkeypatch.setitem(globals(), "ANSWERS", Answers())
     monkeypatch.setattr(cedarpy, "is_authorized", counting)
     return seen
 
 
 def ask(subject: Subject = ANA, size: int = 1, policies: cedarpy.PolicySet = POLICIES, **more: Any) -> Answer:
-    question = Question(more.pop("schema", SCHEMA), subject, more.pop("action", "read"))
+    question = Question(more.pop("schema", SCHEMA), subject, more.pop("action", "read"), more.pop("answers", ANSWERS))
     return question.ask_once(policies, json.dumps({"size": size}), **more)
 
 
@@ -86,7 +87,7 @@ def test_old_answers_make_room(asked: list[Any], monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(authorizer, "_MAX_ANSWERS", 8)
     for size in itertools.chain(range(50), range(34, 50)):
         ask(size=size)
-    assert len(authorizer._answers._new) + len(authorizer._answers._old) <= 16
+    assert len(ANSWERS._new) + len(ANSWERS._old) <= 16
     assert 50 <= len(asked) < 66
 
 
@@ -99,12 +100,7 @@ def test_what_is_remembered_is_what_cedar_would_say(data: st.DataObject):
         thread=data.draw(st.sampled_from(["thread-1", "thread-2"])),
     )
     more = {"size": data.draw(st.sampled_from([1, 9, 10])), "satisfied": data.draw(st.sampled_from([(), ("peer",)]))}
-    remembered = ask(subject, **more)
-    fresh, authorizer._answers = authorizer._answers, authorizer._Answers()
-    try:
-        assert ask(subject, **more) == remembered
-    finally:
-        authorizer._answers = fresh
+    assert ask(subject, **more) == ask(subject, **more, answers=Answers())
 
 
 def test_a_bundle_that_was_replaced_answers_nothing_any_more(asked: list[Any]):

@@ -55,6 +55,7 @@ class Holder(Protocol):
 
 
 _HOLDER: ContextVar[Holder | None] = ContextVar("phylactery_holder", default=None)
+"""A context variable, because LangGraph calls the saver from tasks of its own, with arguments of its own."""
 _VERSION_BITS: Final = 30
 _INLINE_CHARACTERS = 200
 """Texts up to this length are stored inside the checkpoint: a separate row would take more space."""

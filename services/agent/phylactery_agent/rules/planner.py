@@ -312,6 +312,7 @@ SHORT_CHARACTERS: Final = 1_000
 """Maximum length read inline: even adversarial text of this length takes less than a tenth of a second."""
 
 _threads: Final = Lanes(1, "reading")
+"""One thread for the process, however many graphs it runs: it bounds the processor time that long texts can take."""
 
 T = TypeVar("T")
 

@@ -13,6 +13,8 @@ from typing import Final, Literal, get_args
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 
+# Kept for the process, which runs one agent: the rules, the nodes of a graph and the texts that read it are functions
+# without an owner that could hold a registry. Only Executor, CatalogCheck and McpServers change it, by what is below.
 TOOL_REGISTRY: dict[str, ToolSpec] = {}
 
 DisabledReason = Literal[

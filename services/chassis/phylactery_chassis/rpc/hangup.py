@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 Callback = Callable[[], None]
 
 _callbacks: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Callback]] = WeakKeyDictionary()
+"""Kept for the process, as the signal is its own: an event loop has one handler for it, which every owner shares."""
 
 
 def subscribe(callback: Callback) -> None:

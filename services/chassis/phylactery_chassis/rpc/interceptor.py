@@ -29,7 +29,6 @@ _OPEN_TO_ALL = ("/grpc.health.v1.Health/",)
 
 _log = get_logger("rpc")
 _duration = telemetry.meter().create_histogram(semconv.RPC_SERVER_DURATION, unit="s")
-_running = 0
 _deadline: ContextVar[float | None] = ContextVar("phylactery_deadline", default=None)
 
 _SERVER_FAULTS = {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
@@ -45,9 +44,11 @@ def remaining_seconds() -> float | None:
     return None if deadline is None else deadline - time.monotonic()
 
 
-def running_calls() -> int:
-    """Return the number of unary calls this process is serving."""
-    return _running
+@dataclass(slots=True)
+class RunningCalls:
+    """The number of unary calls a service is serving."""
+
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,15 @@ _call: ContextVar[_Call] = ContextVar("phylactery_call")
 class ServerInterceptor(aio.ServerInterceptor):
     """Serves every call of one service: authenticates, limits, traces, measures and maps errors."""
 
-    def __init__(self, service: str, authenticator: Authenticator, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        service: str,
+        authenticator: Authenticator,
+        limits: Limits | None = None,
+        running: RunningCalls | None = None,
+    ) -> None:
         self._service, self._authenticator, self._limits = service, authenticator, limits or Limits()
+        self._running = running or RunningCalls()
         self._methods: dict[str, _Method] = {}
         self._open = OpenCalls(service)
         self._calls = Places("calls", total=self._limits.calls, each=self._limits.calls_of_a_caller)
@@ -157,12 +165,11 @@ class ServerInterceptor(aio.ServerInterceptor):
         inner: Any = getattr(handler, f"{kind}_{answer}")
 
         async def single(request: Any, context: aio.ServicerContext[Any, Any]) -> Any:
-            global _running  # noqa: PLW0603 - one process serves one service, on one event loop
-            _running += 1
+            self._running.count += 1
             try:
                 return await self._serve(method, context, lambda: inner(decoded(request), context))
             finally:
-                _running -= 1
+                self._running.count -= 1
 
         async def streamed(request: Any, context: aio.ServicerContext[Any, Any]) -> Any:
             async def body() -> Any:

@@ -22,7 +22,7 @@ from phylactery_chassis.auth.identity import Authenticator, LoopbackAuthenticato
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.rpc import hangup
-from phylactery_chassis.rpc.interceptor import Limits, ServerInterceptor
+from phylactery_chassis.rpc.interceptor import Limits, RunningCalls, ServerInterceptor
 from phylactery_chassis.rpc.listeners import AdminServer, add_reflection, bind, start_admin
 from phylactery_chassis.rpc.workers import Workers, write_ready
 from phylactery_chassis.settings import ServiceSettings, Settings, load
@@ -91,6 +91,7 @@ class Service:
     on_serving: Sequence[Callable[[], None]] = ()
     on_drain: Sequence[Hook] = ()
     on_stop: Sequence[Hook] = ()
+    running: RunningCalls = field(default_factory=RunningCalls)
 
 
 @dataclass(slots=True)
@@ -163,7 +164,7 @@ async def start(service: Service, settings: ServiceSettings) -> RunningServer:
             settings.max_streams,
             min(settings.max_streams, settings.max_streams_per_caller),
         )
-        interceptor = ServerInterceptor(service.name, authenticator, limits)
+        interceptor = ServerInterceptor(service.name, authenticator, limits, service.running)
         server = _make_server(service, settings, health, interceptor)
         undo.push_async_callback(server.stop, None)
         prefix = service.name.upper()

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import hmac
 import os
+import secrets
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,6 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from phylactery_chassis.util.durable_files import write_whole
-from phylactery_chassis.util.ids import random_bytes
 
 KEY_BYTES: Final = 32
 _NONCE_BYTES = 12
@@ -53,7 +53,7 @@ class Box:
 
     def seal(self, plain: bytes, place: bytes) -> bytes:
         """Return the sealed bytes, bound to place."""
-        nonce = random_bytes(_NONCE_BYTES)
+        nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, plain, place)
 
     def open(self, sealed: bytes, place: bytes) -> bytes | None:

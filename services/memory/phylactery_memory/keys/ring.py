@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from phylactery_chassis.util.crypto import (
     create_key_file,
     read_key_file,
 )
-from phylactery_chassis.util.ids import new_id, random_bytes
+from phylactery_chassis.util.ids import new_id
 
 from phylactery_memory.keys.store import KeyStore, UserKey
 from phylactery_memory.outputs.sealing import Opener, Unsealed, Vault
@@ -90,7 +91,7 @@ class UserKeys:
         row = await self._store.get(owner)
         if row is None:
             key_id = new_id("key")
-            wrapped = self._masters.wrap(owner, key_id, random_bytes(KEY_BYTES))
+            wrapped = self._masters.wrap(owner, key_id, secrets.token_bytes(KEY_BYTES))
             row = UserKey(key_id, self._masters.active_id, wrapped, 0)
             row = await self._store.add(owner, row, self._clock.now_us())
         key = self._masters.unwrap(owner, row)
@@ -111,8 +112,8 @@ class UserKeys:
         if not key_id:
             return Unsealed()
         if row is None or row.key_id != key_id:
-            return Vault(random_bytes(KEY_BYTES))
-        return Vault(self._masters.unwrap(owner, row) or random_bytes(KEY_BYTES))
+            return Vault(secrets.token_bytes(KEY_BYTES))
+        return Vault(self._masters.unwrap(owner, row) or secrets.token_bytes(KEY_BYTES))
 
 
 def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
@@ -121,7 +122,7 @@ def load_master_keys(folder: Path, file: Path | None) -> MasterKeys:
         if file is None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = folder / MASTER_FILE
-            create_key_file(file, lambda: base64.urlsafe_b64encode(random_bytes(KEY_BYTES)).rstrip(b"=") + b"\n")
+            create_key_file(file, lambda: base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).rstrip(b"=") + b"\n")
             return _parse(file, read_key_file(file))
         return _parse(file, read_key_file(file, forbidden=OTHERS_WRITE))
     except ExposedKeyError as error:

@@ -58,6 +58,7 @@ shouldnt couldnt havent hasnt hadnt aint nunca jamas nada nadie ninguno ninguna 
 """
 _NEGATIONS = frozenset(_DENYING.split())
 _local = threading.local()
+"""A stemmer remembers the words it has stemmed, and is not thread-safe: every thread has its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ salted commitments, and the values are sealed outside the log, where they can be
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,7 +21,6 @@ from phylactery_chassis.db.unit import unit_of
 from phylactery_chassis.errors import DataLoss, DomainError
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.crashpoints import reach
-from phylactery_chassis.util.ids import random_bytes
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.checkpoint import Checkpoint, sign_note
@@ -194,7 +194,7 @@ class AuditLog:
             "tenant": entry.who.tenant,
             "subject": entry.who.subject,
             "actor": entry.who.actor,
-            "nonce": encode(random_bytes(_NONCE_BYTES)),
+            "nonce": encode(secrets.token_bytes(_NONCE_BYTES)),
             **entry.body,
         }
         if entry.values:

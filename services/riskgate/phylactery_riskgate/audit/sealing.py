@@ -6,11 +6,11 @@ a leaf that reveals nothing about the value and still verifies.
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from phylactery_chassis.errors import DataLoss
 from phylactery_chassis.util.crypto import Box, keyed_hash
-from phylactery_chassis.util.ids import random_bytes
 
 from phylactery_riskgate.domain.canonical import canonical_bytes
 
@@ -40,7 +40,7 @@ class Vault:
 
 def new_salt() -> bytes:
     """Return a fresh salt."""
-    return random_bytes(SALT_BYTES)
+    return secrets.token_bytes(SALT_BYTES)
 
 
 def committed(value: Any) -> tuple[bytes, str]:

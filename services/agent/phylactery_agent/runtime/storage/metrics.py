@@ -139,6 +139,7 @@ def tool_call(tool: str, state: str) -> None:
 
 
 _watched: list[Database] = []
+"""Kept for the process, as instruments are: a gauge is created once, cannot be removed, and has no owner to ask."""
 
 
 def watch(database: Database) -> Callable[[], None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -14,7 +15,6 @@ from phylactery_chassis.util.crypto import (
     hmac_sha256,
     read_key_file,
 )
-from phylactery_chassis.util.ids import random_bytes
 
 KEY_FILE = "seal.key"
 
@@ -35,7 +35,7 @@ class Sealer:
     def from_folder(cls, folder: Path) -> Sealer:
         """Read <folder>/seal.key, or create it with mode 0600. Raise SealError."""
         path = folder / KEY_FILE
-        create_key_file(path, lambda: random_bytes(KEY_BYTES))
+        create_key_file(path, lambda: secrets.token_bytes(KEY_BYTES))
         try:
             secret = read_key_file(path)
         except ExposedKeyError as error:

@@ -47,8 +47,8 @@ class Question:
     policy over a group silently matches nothing.
     """
 
-    def __init__(self, schema: cedarpy.Schema, subject: Subject, action: str) -> None:
-        self._schema = schema
+    def __init__(self, schema: cedarpy.Schema, subject: Subject, action: str, answers: Answers) -> None:
+        self._schema, self._answers = schema, answers
         self._subject = subject
         self._action = action
         self._request = {
@@ -93,7 +93,7 @@ class Question:
             ValueError: the user or the thread does not fit the schema (an unknown level).
         """
         asked = _Asked(policies, self._schema, self._subject, self._action, satisfied, _hash(context))
-        known = _answers.find(asked)
+        known = self._answers.find(asked)
         if known is not None:
             return known
         entities = _entities_of(self._schema, self._subject, satisfied)
@@ -103,7 +103,7 @@ class Question:
         clean = decision is not cedarpy.Decision.NoDecision and not diagnostics.errors
         answer = Answer(clean and decision is cedarpy.Decision.Allow, tuple(sorted(diagnostics.reasons)), clean)
         if clean:
-            _answers.keep(asked, answer)
+            self._answers.keep(asked, answer)
         return answer
 
 
@@ -122,7 +122,7 @@ class _Asked(NamedTuple):
     context: bytes
 
 
-class _Answers:
+class Answers:
     """A cache of recent clean answers, as a call is evaluated again on redemption; the oldest half is evicted first."""
 
     def __init__(self) -> None:
@@ -138,9 +138,6 @@ class _Answers:
         if len(self._new) >= _MAX_ANSWERS:
             self._old, self._new = self._new, {}
         self._new[asked] = answer
-
-
-_answers = _Answers()
 
 
 def _hash(context: str) -> bytes:
@@ -188,5 +185,5 @@ def silent_groups(levels: tuple[str, ...]) -> tuple[str, ...]:
     handle = policy_handle(probes)
     schema = build_entity_schema(SENTINEL, names, levels)
     nobody = Subject("nobody", "none", levels[0], (), "none", "none")
-    fired = Question(schema, nobody, SENTINEL).ask_once(handle, "{}").policy_ids
+    fired = Question(schema, nobody, SENTINEL, Answers()).ask_once(handle, "{}").policy_ids
     return tuple(name for index, name in enumerate(names) if str(index) not in fired)

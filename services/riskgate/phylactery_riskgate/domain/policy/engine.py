@@ -25,7 +25,7 @@ from phylactery_riskgate.domain.model import (
     Verdict,
 )
 from phylactery_riskgate.domain.pointers import MAX_POINTER, declared_pointer, pointer
-from phylactery_riskgate.domain.policy.authorizer import Answer, Question, Subject
+from phylactery_riskgate.domain.policy.authorizer import Answer, Answers, Question, Subject
 from phylactery_riskgate.domain.policy.binding import Binder, BindingError
 from phylactery_riskgate.domain.policy.cedar_schema import action_groups, build_entity_schema
 from phylactery_riskgate.domain.policy.evidence import UNREADABLE, TaskReader, known
@@ -73,11 +73,11 @@ class Ruling(NamedTuple):
 class DecisionEngine:
     """A deterministic decision engine for one bundle: the same inputs always give the same verdict.
 
-    It is stateless with respect to calls, so any number of threads may share one.
+    It keeps nothing of a call but a cache of what its policies answered, so any number of threads may share one.
     """
 
     def __init__(self, bundle: Bundle) -> None:
-        self._bundle = bundle
+        self._bundle, self._answers = bundle, Answers()
         groups = {name: action_groups(tool) for name, tool in bundle.tools.items()}
         slices, of_any_call = slices_for(bundle.policies, groups), without_task_policies(bundle.policies)
         fewer = slices if len(of_any_call) == len(bundle.policies) else slices_for(of_any_call, groups)
@@ -181,7 +181,7 @@ class DecisionEngine:
             if ruling is None:
                 thread = prepared.policies.thread_of(subject.thread)
                 asked = subject._replace(thread=thread, pathway="unspecified")  # the context has the pathway
-                question = Question(prepared.schema, asked, prepared.tool.name)
+                question = Question(prepared.schema, asked, prepared.tool.name, self._answers)
                 ruling = self._ask(prepared, question, context, satisfied)
         except NotCountableError as error:
             ruling = Ruling(Decision.BLOCKED, (reason(error.code, path=error.path, limit=MAX_RECIPIENTS),))
