@@ -13,7 +13,7 @@ from phylactery_chassis.errors import StartError
 from phylactery_chassis.rpc.server import Service
 from phylactery_chassis.util.clock import Clock, MonotoneClock, SystemClock
 
-from phylactery_agent.api.chat import ChatEdge
+from phylactery_agent.api.chat import ChatEdge, ChatServicer
 from phylactery_agent.connections import open_database, open_outside
 from phylactery_agent.edges import make_edges
 from phylactery_agent.graph.core.registry import GRAPH_NAMES
@@ -49,7 +49,10 @@ from phylactery.agent.v1 import (
 )
 from phylactery_chassis.rpc.server import Registration, registration
 
-from phylactery_agent.api.servicers import ChatServicer, GraphServicer, PrivacyServicer, RunServicer, ToolServicer
+from phylactery_agent.api.graphs import GraphServicer
+from phylactery_agent.api.privacy import PrivacyServicer
+from phylactery_agent.api.runs import RunServicer
+from phylactery_agent.api.tools import ToolServicer
 from phylactery_agent.edges import Edges
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from phylactery_chassis.util.clock import MICROSECONDS
 
-from phylactery_agent.api.chat import ChatEdge, EdgeTools
+from phylactery_agent.api.chat import ChatEdge
 from phylactery_agent.api.graphs import GraphEdge
-from phylactery_agent.api.requests import BudgetLimits
-from phylactery_agent.api.runs import RunEdge, RunTools
+from phylactery_agent.api.mapping import BudgetLimits
+from phylactery_agent.api.runs import RunEdge
 from phylactery_agent.api.showing import Showing
-from phylactery_agent.api.threads import ThreadEdge, ThreadTools
+from phylactery_agent.api.threads import ThreadEdge
 from phylactery_agent.api.tools import ToolEdge
 from phylactery_agent.graph.core.registry import GRAPH_NAMES
 from phylactery_agent.parts import Shared
@@ -56,22 +56,20 @@ def make_edges(shared: Shared, runner: Dispatcher, catalog: CatalogCheck) -> Edg
 
 def _chat(shared: Shared, runner: Dispatcher, threads: ThreadStore, log: EventLog, showing: Showing) -> ChatEdge:
     return ChatEdge(
-        EdgeTools(
-            inbox=shared.inbox,
-            runs=shared.runs,
-            threads=threads,
-            log=log,
-            news=shared.news,
-            delivery=shared.delivery,
-            services=shared.outside.services,
-            showing=showing,
-            sealer=shared.outside.sealer,
-            sanitizing=shared.sanitizing,
-            accept=runner.accept,
-            wake=runner.wake,
-            graphs=GRAPH_NAMES,
-            default_graph=shared.settings.graph,
-        )
+        inbox=shared.inbox,
+        runs=shared.runs,
+        threads=threads,
+        log=log,
+        news=shared.news,
+        delivery=shared.delivery,
+        services=shared.outside.services,
+        showing=showing,
+        sealer=shared.outside.sealer,
+        sanitizing=shared.sanitizing,
+        accept=runner.accept,
+        wake=runner.wake,
+        graphs=GRAPH_NAMES,
+        default_graph=shared.settings.graph,
     )
 
 
@@ -86,24 +84,22 @@ def _threads(shared: Shared, runner: Dispatcher, threads: ThreadStore, log: Even
         )
     )
     return ThreadEdge(
-        ThreadTools(threads=threads, runs=shared.runs, log=log, news=shared.news, showing=showing, deletions=deletions)
+        threads=threads, runs=shared.runs, log=log, news=shared.news, showing=showing, deletions=deletions
     )
 
 
 def _runs(shared: Shared, runner: Dispatcher) -> RunEdge:
     database, clock = shared.database, shared.clock
     return RunEdge(
-        RunTools(
-            runs=shared.runs,
-            lists=RunLists(database),
-            cancellations=Cancellations(database, clock),
-            resolutions=Resolutions(database, clock),
-            retries=Retries(database, clock),
-            news=shared.news,
-            delivery=shared.delivery,
-            wake=runner.wake,
-            limits=_limits(shared.settings, shared.models),
-        )
+        runs=shared.runs,
+        lists=RunLists(database),
+        cancellations=Cancellations(database, clock),
+        resolutions=Resolutions(database, clock),
+        retries=Retries(database, clock),
+        news=shared.news,
+        delivery=shared.delivery,
+        wake=runner.wake,
+        limits=_limits(shared.settings, shared.models),
     )
 
 

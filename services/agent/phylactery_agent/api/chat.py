@@ -1,24 +1,45 @@
-"""Chat edge: accepts a person's message, records it before anything else, and answers from the record."""
+"""ChatService: accepts a person's message, records it before anything else, and answers from the record."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
 
-from phylactery_chassis.auth.identity import Principal, Role
+from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc
+from phylactery_chassis.auth.identity import Principal, current_principal
 from phylactery_chassis.errors import InvalidArgument, OutOfRange, Unavailable, Violation
+from phylactery_chassis.rpc.validation import (
+    EdgeModel,
+    Identifier,
+    LongIdentifier,
+    OptionalIdentifier,
+    from_message,
+    parse,
+)
 from phylactery_chassis.telemetry import telemetry
 from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.ids import new_id
+from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_understanding.answers import read_answer
+from pydantic import Field, StringConstraints
 
-from phylactery_agent.api.requests import DEFAULT_PAGE, MessageRequest, TranscriptRequest
-from phylactery_agent.api.showing import Showing
-from phylactery_agent.api.views import Answer, Said, ShownEvent, ShownRun
+from phylactery_agent.api.mapping import Context, ShownRun, owner_of, run_message, word_of
+from phylactery_agent.api.showing import PendingApproval, Showing, ShownEvent, approval_message, event_message
+from phylactery_agent.api.threads import (
+    ThreadEdge,
+    ThreadRequest,
+    ThreadsRequest,
+    WatchRequest,
+    listed_thread,
+    thread_message,
+    too_old,
+)
 from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError
-from phylactery_agent.ports.services import Services, TranscriptPage
+from phylactery_agent.ports.services import Services, TranscriptMessage, TranscriptPage
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.intake.inbox import InboxStore
@@ -29,12 +50,61 @@ from phylactery_agent.runtime.storage.events import EventLog
 from phylactery_agent.runtime.storage.records import Incoming, Owner, StoredTurn
 from phylactery_agent.runtime.storage.sealing import Sealer
 
+MAX_TEXT = 20_000
+DEFAULT_PAGE = 50
 _STARTED, _FINISHED = "run_started", "run_finished"
 
 
+class ShownApproval(EdgeModel):
+    """An approval as the caller was shown it."""
+
+    approval_id: Identifier
+    args_hash: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
+class MessageRequest(EdgeModel):
+    """SendMessage and StreamMessage."""
+
+    request_id: LongIdentifier
+    thread_id: OptionalIdentifier
+    text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT)]
+    language: Literal["", "es", "en"]
+    on_busy: Literal["", "enqueue", "reject", "interrupt", "coalesce"] = ""
+    graph: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{0,64}$")] = ""
+    shown_approvals: Annotated[tuple[ShownApproval, ...], Field(max_length=20)] = ()
+
+
+class TranscriptRequest(EdgeModel):
+    """ListMessages."""
+
+    thread_id: Identifier
+    page_size: Annotated[int, Field(ge=0, le=500)]
+    page_token: Annotated[str, StringConstraints(max_length=1_000)]
+
+
 @dataclass(frozen=True, slots=True)
-class EdgeTools:
-    """The dependencies of the edge."""
+class Said:
+    """The agent's reply."""
+
+    id: str
+    text: str
+    run_id: str
+    created_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of a turn."""
+
+    run: ShownRun
+    reply: Said
+    pending: PendingApproval | None
+    last_sequence: int
+
+
+@dataclass(eq=False)
+class ChatEdge:
+    """The implementation of ChatService, without gRPC."""
 
     inbox: InboxStore
     runs: RunStore
@@ -52,19 +122,12 @@ class EdgeTools:
     graphs: Collection[str]
     """The names of all graphs."""
     default_graph: str
-
-
-class ChatEdge:
-    """The implementation of ChatService, without gRPC."""
-
-    def __init__(self, tools: EdgeTools) -> None:
-        self._t = tools
-        self._accepting: set[asyncio.Task[StoredTurn]] = set()
+    _accepting: set[asyncio.Task[StoredTurn]] = field(default_factory=set, init=False)
 
     async def send(self, principal: Principal, request: MessageRequest) -> Answer:
         """Accept a message and return its turn. Processing continues if the caller disconnects."""
         turn = await self._answered(principal, request)
-        run = await self._t.runs.get(turn.owner, turn.run_id)
+        run = await self.runs.get(turn.owner, turn.run_id)
         then = replace(
             run,
             status=turn.run_status or run.status,
@@ -73,9 +136,9 @@ class ChatEdge:
             updated_us=turn.handled_us,
         )
         return Answer(
-            run=ShownRun(then, await self._t.runs.tool_calls(run.run_id) if run.tool_calls else ()),
+            run=ShownRun(then, await self.runs.tool_calls(run.run_id) if run.tool_calls else ()),
             reply=Said(turn.reply_id, turn.reply_text, turn.run_id, turn.handled_us),
-            pending=await self._t.showing.pending(run) if turn.approval_id == run.approval_id else None,
+            pending=await self.showing.pending(run) if turn.approval_id == run.approval_id else None,
             last_sequence=turn.last_sequence,
         )
 
@@ -83,21 +146,21 @@ class ChatEdge:
         """Accept a message and yield its turn's events from the first to run_finished, as they are committed."""
         turn = await self._accept(principal, request, new_id("tu"))
         sequence, told = 0, False
-        with self._t.news.listen(turn.thread_key) as news:
+        with self.news.listen(turn.thread_key) as news:
             while True:
                 news.clear()
-                events = await self._t.log.of_turn(turn.served_as, after=sequence)
+                events = await self.log.of_turn(turn.served_as, after=sequence)
                 if events and not sequence and events[0].kind != _STARTED:
                     raise await self._gone(turn)
                 for event in events:
                     sequence = event.sequence
-                    yield await self._t.showing.event(turn.owner, event)
+                    yield await self.showing.event(turn.owner, event)
                     if event.kind == _FINISHED:
                         return
                 if events:
                     continue
                 if told or turn.handled:
-                    before, turn = turn, await self._t.inbox.get(turn.turn_id)  # raises if the thread was deleted
+                    before, turn = turn, await self.inbox.get(turn.turn_id)  # raises if the thread was deleted
                     if (turn.served_as, turn.handled) != (before.served_as, before.handled):
                         continue  # already sent, or another turn's
                     if turn.handled:
@@ -108,10 +171,10 @@ class ChatEdge:
     async def messages(self, principal: Principal, request: TranscriptRequest) -> TranscriptPage:
         """Return a page of the transcript. Raise NotFound, InvalidArgument, Unavailable MEMORY_UNAVAILABLE."""
         owner = owner_of(principal)
-        await self._t.threads.get(owner, request.thread_id)
+        await self.threads.get(owner, request.thread_id)
         try:
-            await self._t.delivery.flush("transcript", owner.thread_key(request.thread_id))
-            return await self._t.services.transcript(owner).page(
+            await self.delivery.flush("transcript", owner.thread_key(request.thread_id))
+            return await self.services.transcript(owner).page(
                 request.thread_id, page_size=request.page_size or DEFAULT_PAGE, page_token=request.page_token
             )
         except MemoryUnavailableError:
@@ -139,27 +202,27 @@ class ChatEdge:
 
     async def _commit(self, principal: Principal, request: MessageRequest, turn_id: str) -> StoredTurn:
         owner = owner_of(principal)
-        if request.graph and request.graph not in self._t.graphs:
+        if request.graph and request.graph not in self.graphs:
             raise InvalidArgument(
                 "INVALID_REQUEST",
-                f"there is no graph '{request.graph}'; there are {', '.join(sorted(self._t.graphs))}",
+                f"there is no graph '{request.graph}'; there are {', '.join(sorted(self.graphs))}",
                 violations=[Violation("graph", "names no graph of this agent")],
             )
-        body_hash = self._t.sealer.body_hash(_body(request))
+        body_hash = self.sealer.body_hash(_body(request))
         # A message that is already stored is answered even if services are unavailable; its text is not accepted again.
-        turn = await self._t.inbox.find(owner, request.request_id, body_hash)
+        turn = await self.inbox.find(owner, request.request_id, body_hash)
         if turn is None:
             return await self._take_in(principal, request, body_hash, turn_id)
         reach("agent.5")
         if not turn.handled:
-            self._t.wake(turn.thread_key)
+            self.wake(turn.thread_key)
         return turn
 
     async def _take_in(self, principal: Principal, request: MessageRequest, body_hash: str, turn_id: str) -> StoredTurn:
         owner = owner_of(principal)
         text, also = await self._read(owner, request)
-        taken = await self._t.sanitizing.take(owner, text, turn_id=turn_id, also=also)
-        return await self._t.accept(
+        taken = await self.sanitizing.take(owner, text, turn_id=turn_id, also=also)
+        return await self.accept(
             Incoming(
                 owner=owner,
                 message_id=request.request_id,
@@ -173,7 +236,7 @@ class ChatEdge:
                 turn_id=turn_id,
                 on_busy=request.on_busy or "enqueue",
                 graph=request.graph,
-                opens_graph=self._t.default_graph,
+                opens_graph=self.default_graph,
                 sealed_code=taken.sealed_code,
                 sealed_words=taken.sealed_words,
                 level=principal.level,
@@ -192,7 +255,7 @@ class ChatEdge:
         if answer == "unclear":
             return request.text, {}
         shown = {one.approval_id: one.args_hash for one in request.shown_approvals}
-        waiting = await self._t.showing.waiting(owner, request.thread_id, shown)
+        waiting = await self.showing.waiting(owner, request.thread_id, shown)
         if not waiting:
             return request.text, {}
         first, *others = waiting
@@ -201,13 +264,13 @@ class ChatEdge:
 
     async def _gone(self, turn: StoredTurn) -> OutOfRange:
         """Return the error for a turn whose events are no longer stored."""
-        thread = await self._t.threads.get(turn.owner, turn.thread_id)
+        thread = await self.threads.get(turn.owner, turn.thread_id)
         return too_old(turn.thread_id, thread.first_sequence)
 
     async def _answered(self, principal: Principal, request: MessageRequest) -> StoredTurn:
         """Accept a message and return its turn once it has ended; the subscription starts before the turn can end."""
         turn_id = new_id("tu")
-        with self._t.news.listen(turn_id) as news:
+        with self.news.listen(turn_id) as news:
             turn = await self._accept(principal, request, turn_id)
             if turn.turn_id == turn_id:
                 await news.wait()
@@ -215,10 +278,10 @@ class ChatEdge:
 
     async def _ended(self, turn: StoredTurn) -> StoredTurn:
         """Wait until the turn has ended, and return it as it was recorded."""
-        with self._t.news.listen(turn.turn_id) as news:
+        with self.news.listen(turn.turn_id) as news:
             while not turn.handled:
                 news.clear()
-                turn = await self._t.inbox.get(turn.turn_id)
+                turn = await self.inbox.get(turn.turn_id)
                 if not turn.handled:
                     await news.wait()
         return turn
@@ -233,17 +296,108 @@ def _body(request: MessageRequest) -> bytes:
     return json.dumps([*whole, *shown]).encode()
 
 
-def too_old(thread_id: str, first_sequence: int) -> OutOfRange:
-    """Return the error for a request for events that are no longer stored."""
-    return OutOfRange(
-        "CURSOR_TOO_OLD",
-        f"the events of thread '{thread_id}' before {first_sequence} are not kept any more; GetThread answers where it "
-        f"stands, and its events go on after {first_sequence - 1}",
-        metadata={"first_sequence": str(first_sequence)},
+class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
+    """phylactery.agent.v1.ChatService."""
+
+    def __init__(self, edge: ChatEdge, threads: ThreadEdge) -> None:
+        self._edge, self._threads = edge, threads
+
+    async def SendMessage(
+        self, request: chat_pb2.SendMessageRequest, _context: Context
+    ) -> chat_pb2.SendMessageResponse:
+        """Accept a message and return its turn."""
+        return answer_message(await self._edge.send(current_principal(), _message(request)))
+
+    async def StreamMessage(
+        self, request: chat_pb2.StreamMessageRequest, _context: Context
+    ) -> AsyncIterator[chat_pb2.StreamMessageResponse]:
+        """Accept a message and stream its turn's events."""
+        async with aclosing(self._edge.stream(current_principal(), _message(request))) as events:
+            async for shown in events:
+                yield chat_pb2.StreamMessageResponse(event=event_message(shown))
+
+    async def GetThread(self, request: chat_pb2.GetThreadRequest, _context: Context) -> chat_pb2.GetThreadResponse:
+        """Return a thread's state."""
+        shown = await self._threads.get(current_principal(), from_message(ThreadRequest, request).thread_id)
+        return chat_pb2.GetThreadResponse(thread=thread_message(shown))
+
+    async def ListThreads(
+        self, request: chat_pb2.ListThreadsRequest, _context: Context
+    ) -> chat_pb2.ListThreadsResponse:
+        """Return a page of threads."""
+        page = await self._threads.list(current_principal(), from_message(ThreadsRequest, request))
+        return chat_pb2.ListThreadsResponse(
+            threads=[listed_thread(listed) for listed in page.rows], next_page_token=page.next_page_token
+        )
+
+    async def WatchThread(
+        self, request: chat_pb2.WatchThreadRequest, _context: Context
+    ) -> AsyncIterator[chat_pb2.WatchThreadResponse]:
+        """Stream a thread's events."""
+        async with aclosing(self._threads.watch(current_principal(), from_message(WatchRequest, request))) as events:
+            async for shown in events:
+                yield chat_pb2.WatchThreadResponse(event=event_message(shown))
+
+    async def DeleteThread(
+        self, request: chat_pb2.DeleteThreadRequest, _context: Context
+    ) -> chat_pb2.DeleteThreadResponse:
+        """Remove a thread."""
+        await self._threads.delete(current_principal(), from_message(ThreadRequest, request).thread_id)
+        return chat_pb2.DeleteThreadResponse()
+
+    async def ListMessages(
+        self, request: chat_pb2.ListMessagesRequest, _context: Context
+    ) -> chat_pb2.ListMessagesResponse:
+        """Return a page of the transcript."""
+        page = await self._edge.messages(current_principal(), from_message(TranscriptRequest, request))
+        return chat_pb2.ListMessagesResponse(
+            messages=[transcript_message(message) for message in page.messages],
+            next_page_token=page.next_page_token,
+        )
+
+
+def _message(request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageRequest) -> MessageRequest:
+    return parse(
+        MessageRequest,
+        {
+            "request_id": request.request_id,
+            "thread_id": request.thread_id,
+            "text": request.text,
+            "language": request.language,
+            "on_busy": word_of(chat_pb2.OnBusy, request.on_busy, "ON_BUSY_"),
+            "graph": request.graph,
+            "shown_approvals": tuple(
+                {"approval_id": shown.approval_id, "args_hash": shown.args_hash} for shown in request.shown_approvals
+            ),
+        },
     )
 
 
-def owner_of(principal: Principal) -> Owner:
-    """Return the owner whose data a caller may access. Raise PermissionDenied without the role caller."""
-    principal.require(Role.CALLER)
-    return Owner(principal.tenant, principal.subject)
+def answer_message(answer: Answer) -> chat_pb2.SendMessageResponse:
+    """Return the answer of a turn."""
+    response = chat_pb2.SendMessageResponse(
+        run=run_message(answer.run),
+        reply=chat_pb2.Message(
+            id=answer.reply.id,
+            role="assistant",
+            text=answer.reply.text,
+            create_time=to_timestamp(answer.reply.created_us),
+            run_id=answer.reply.run_id,
+        ),
+        last_sequence=answer.last_sequence,
+    )
+    if answer.pending is not None:
+        response.pending_approval.CopyFrom(approval_message(answer.pending))
+    return response
+
+
+def transcript_message(message: TranscriptMessage) -> chat_pb2.Message:
+    """Return one message of the transcript."""
+    return chat_pb2.Message(
+        id=message.id,
+        role=message.role,
+        text=message.text,
+        create_time=to_timestamp(message.created_us),
+        run_id=message.run_id,
+        sequence=message.sequence,
+    )

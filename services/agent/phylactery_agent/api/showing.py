@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from google.protobuf import json_format
+from phylactery.agent.v1 import event_pb2
 from phylactery_chassis.errors import NotFound
+from phylactery_chassis.util.timestamps import to_timestamp
 
-from phylactery_agent.api.views import PendingApproval, ShownEvent
 from phylactery_agent.graph.core.events import SELF_CLASS
 from phylactery_agent.ports import ApprovalInfo, GateRefusedError, GateUnavailableError
 from phylactery_agent.ports.services import Services
@@ -17,6 +20,25 @@ from phylactery_agent.runtime.storage.events import EventLog
 from phylactery_agent.runtime.storage.records import Owner, StoredEvent, StoredRun
 
 APPROVAL: Final = "approval_required"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingApproval:
+    """An approval waiting for the requester: stored fields, and current code and arguments from RiskGate, by id.
+
+    stored has the other approvals of the card in "also".
+    """
+
+    stored: Mapping[str, Any]
+    live: Mapping[str, ApprovalInfo] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEvent:
+    """An event in the form for the requester; live has approval_required's PENDING approvals, by id."""
+
+    event: StoredEvent
+    live: Mapping[str, ApprovalInfo] = field(default_factory=dict, repr=False)
 
 
 class Showing:
@@ -105,3 +127,36 @@ def _from(approval_id: str, card: Mapping[str, Any]) -> list[dict[str, Any]]:
     each = [{name: value for name, value in one.items() if name != "also"} for one in (card, *card.get("also", ()))]
     ids = _ids(card)
     return each[ids.index(approval_id) :] if approval_id in ids else each
+
+
+def event_message(shown: ShownEvent) -> event_pb2.Event:
+    """Return an event in wire form."""
+    stored = shown.event
+    message = event_pb2.Event(
+        thread_id=stored.thread_id,
+        run_id=stored.run_id,
+        sequence=stored.sequence,
+        create_time=to_timestamp(stored.created_us),
+    )
+    json_format.ParseDict({stored.kind: dict(stored.payload)}, message, ignore_unknown_fields=True)
+    if stored.kind == "approval_required":
+        message.approval_required.run_id = stored.run_id
+    if shown.live:
+        _fill(message.approval_required, shown.live)
+    return message
+
+
+def approval_message(pending: PendingApproval) -> event_pb2.ApprovalRequired:
+    """Return an approval that is waiting for a person."""
+    message = event_pb2.ApprovalRequired()
+    json_format.ParseDict(dict(pending.stored), message, ignore_unknown_fields=True)
+    _fill(message, pending.live)
+    return message
+
+
+def _fill(card: event_pb2.ApprovalRequired, live: Mapping[str, ApprovalInfo]) -> None:
+    for message in (card, *card.also):
+        if (info := live.get(message.approval_id)) is not None:
+            message.code, message.args_hash = info.code, info.args_hash
+            for argument in info.arguments:
+                message.arguments.add(path=argument.path, display=argument.display, control=argument.control)

@@ -1,28 +1,30 @@
-"""Thread edge: thread state, live events, and deletion."""
+"""The thread half of ChatService: thread state, live events, and deletion."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Annotated, Final
 
+from phylactery.agent.v1 import chat_pb2
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import OutOfRange, ResourceExhausted
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier
 from phylactery_chassis.util.clock import pause
+from phylactery_chassis.util.timestamps import to_timestamp
+from pydantic import Field, StringConstraints
 
-from phylactery_agent.api.chat import owner_of, too_old
-from phylactery_agent.api.requests import ThreadsRequest, WatchRequest
-from phylactery_agent.api.showing import Showing
-from phylactery_agent.api.views import ShownEvent, ShownRun, ShownThread
+from phylactery_agent.api.mapping import ShownRun, listed_run, owner_of, run_message
+from phylactery_agent.api.showing import PendingApproval, Showing, ShownEvent, approval_message
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.privacy.delete_thread import Deletions
 from phylactery_agent.runtime.runs.queries import ListedThread, ThreadStore, no_thread
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.storage.events import EventLog
-from phylactery_agent.runtime.storage.records import Owner, Page, ThreadTail
+from phylactery_agent.runtime.storage.records import Owner, Page, StoredThread, ThreadTail
 
 MAX_WATCHES: Final = 100
 """Maximum number of threads one user may watch at once through one agent."""
@@ -31,9 +33,38 @@ _LOOK_SECONDS: Final = 10.0
 """Polling interval of a watch, because notifications from another process may be lost."""
 
 
+class ThreadRequest(EdgeModel):
+    """GetThread."""
+
+    thread_id: Identifier
+
+
+class WatchRequest(EdgeModel):
+    """WatchThread."""
+
+    thread_id: Identifier
+    after_sequence: Annotated[int, Field(ge=0)]
+
+
+class ThreadsRequest(EdgeModel):
+    """ListThreads."""
+
+    page_size: Annotated[int, Field(ge=0, le=100)]
+    page_token: Annotated[str, StringConstraints(max_length=1_000)]
+
+
 @dataclass(frozen=True, slots=True)
-class ThreadTools:
-    """The dependencies of the edge."""
+class ShownThread:
+    """A thread, its newest run, and its pending cards, the newest first."""
+
+    thread: StoredThread
+    run: ShownRun | None
+    pending: Sequence[PendingApproval] = ()
+
+
+@dataclass(eq=False)
+class ThreadEdge:
+    """The implementation of ChatService's thread methods, without gRPC."""
 
     threads: ThreadStore
     runs: RunStore
@@ -41,31 +72,24 @@ class ThreadTools:
     news: ThreadNotifier
     showing: Showing
     deletions: Deletions
-
-
-class ThreadEdge:
-    """The implementation of ChatService's thread methods, without gRPC."""
-
-    def __init__(self, tools: ThreadTools) -> None:
-        self._t = tools
-        self._open: Counter[Owner] = Counter()
-        self._ending = asyncio.Event()
-        self._deleting: set[asyncio.Task[None]] = set()
+    _open: Counter[Owner] = field(default_factory=Counter, init=False)
+    _ending: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _deleting: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     async def get(self, principal: Principal, thread_id: str) -> ShownThread:
         """Return a thread's state. Raise NotFound THREAD_NOT_FOUND."""
         owner = owner_of(principal)
-        thread = await self._t.threads.get(owner, thread_id)
-        run = await self._t.runs.newest(owner, thread_id)
+        thread = await self.threads.get(owner, thread_id)
+        run = await self.runs.newest(owner, thread_id)
         if run is None:
             return ShownThread(thread, None)
-        shown = ShownRun(run, await self._t.runs.tool_calls(run.run_id))
-        return ShownThread(thread, shown, await self._t.showing.all_pending(owner, thread_id))
+        shown = ShownRun(run, await self.runs.tool_calls(run.run_id))
+        return ShownThread(thread, shown, await self.showing.all_pending(owner, thread_id))
 
     async def list(self, principal: Principal, request: ThreadsRequest) -> Page[ListedThread]:
         """Return a page of the caller's threads. Raise InvalidArgument."""
         size = request.page_size or DEFAULT_LISTED
-        return await self._t.threads.page(owner_of(principal), size=size, token=request.page_token)
+        return await self.threads.page(owner_of(principal), size=size, token=request.page_token)
 
     async def watch(self, principal: Principal, request: WatchRequest) -> AsyncGenerator[ShownEvent]:
         """Yield a thread's events after a sequence, then each as it is stored, until the agent stops.
@@ -75,16 +99,16 @@ class ThreadEdge:
         """
         owner = owner_of(principal)
         key, sequence, opened_us = owner.thread_key(request.thread_id), request.after_sequence, 0
-        with self._counted(owner), self._t.news.listen(key) as news:
+        with self._counted(owner), self.news.listen(key) as news:
             while not self._ending.is_set():
                 news.clear()
-                tail = await self._t.log.of_thread(key, after=sequence)
+                tail = await self.log.of_thread(key, after=sequence)
                 if tail is None or opened_us not in (0, tail.opened_us):
                     raise no_thread(request.thread_id)
                 opened_us = tail.opened_us
                 _check(request.thread_id, sequence, tail)
                 for event in tail.events:
-                    yield await self._t.showing.event(owner, event)
+                    yield await self.showing.event(owner, event)
                     sequence = event.sequence
                 if not tail.events and not self._ending.is_set():
                     await pause(news, _LOOK_SECONDS)
@@ -94,7 +118,7 @@ class ThreadEdge:
 
         Raise Unavailable STORE_UNAVAILABLE.
         """
-        task = asyncio.create_task(self._t.deletions.delete(owner_of(principal), thread_id))
+        task = asyncio.create_task(self.deletions.delete(owner_of(principal), thread_id))
         self._deleting.add(task)
         task.add_done_callback(self._deleting.discard)
         await asyncio.shield(task)
@@ -102,7 +126,7 @@ class ThreadEdge:
     async def end(self) -> None:
         """End every watch, so that a stopping server need not wait for them."""
         self._ending.set()
-        self._t.news.tell_all_here()
+        self.news.tell_all_here()
 
     @contextmanager
     def _counted(self, owner: Owner) -> Iterator[None]:
@@ -132,3 +156,43 @@ def _check(thread_id: str, after: int, tail: ThreadTail) -> None:
             "or an older copy of it: begin again with after_sequence 0",
             metadata={"last_sequence": str(tail.last_sequence)},
         )
+
+
+def too_old(thread_id: str, first_sequence: int) -> OutOfRange:
+    """Return the error for a request for events that are no longer stored."""
+    return OutOfRange(
+        "CURSOR_TOO_OLD",
+        f"the events of thread '{thread_id}' before {first_sequence} are not kept any more; GetThread answers where it "
+        f"stands, and its events go on after {first_sequence - 1}",
+        metadata={"first_sequence": str(first_sequence)},
+    )
+
+
+def listed_thread(listed: ListedThread) -> chat_pb2.Thread:
+    """Return a thread in list form."""
+    thread = _thread(listed.thread)
+    if listed.run is not None:
+        thread.last_run.CopyFrom(listed_run(listed.run))
+    return thread
+
+
+def thread_message(shown: ShownThread) -> chat_pb2.Thread:
+    """Return a thread."""
+    thread = _thread(shown.thread)
+    if shown.run is not None:
+        thread.last_run.CopyFrom(run_message(shown.run))
+    thread.pending_approvals.extend(approval_message(card) for card in shown.pending)
+    if thread.pending_approvals:
+        thread.pending_approval.CopyFrom(thread.pending_approvals[0])
+    return thread
+
+
+def _thread(stored: StoredThread) -> chat_pb2.Thread:
+    return chat_pb2.Thread(
+        id=stored.thread_id,
+        create_time=to_timestamp(stored.created_us),
+        update_time=to_timestamp(stored.updated_us),
+        first_sequence=stored.first_sequence,
+        last_sequence=stored.last_sequence,
+        graph=stored.graph,
+    )

@@ -6,7 +6,7 @@ from itertools import product
 from typing import get_args, get_type_hints
 
 import pytest
-from phylactery_agent.api.requests import ToolCallsRequest
+from phylactery_agent.api.runs import ToolCallsRequest
 from phylactery_agent.ports.effects import (
     EffectEvent,
     EffectState,

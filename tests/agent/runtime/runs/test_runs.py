@@ -97,7 +97,7 @@ async def test_a_cancelled_question_is_told_in_the_thread_and_the_transcript_and
     assert [step.status for step in asked.run.plan_steps] == ["running"]
     cancelled = await cancel(system, ana, asked.run.id)
     assert [step.status for step in cancelled.plan_steps] == ["failed"]
-    events = await system.agent.edge._t.log.of_turn(f"{await turn_of(system)}")
+    events = await system.agent.edge.log.of_turn(f"{await turn_of(system)}")
     told = [(event.kind, event.payload.get("status", "")) for event in events if event.sequence > asked.last_sequence]
     assert told == [("step", "failed"), ("message", ""), ("run_finished", "RUN_STATUS_CANCELLED")]
     await cancel(system, ana, asked.run.id)

@@ -11,7 +11,7 @@ import phylactery_agent
 import pytest
 import sqlalchemy as sa
 from phylactery.agent.v1 import event_pb2
-from phylactery_agent.api.requests import RunsRequest
+from phylactery_agent.api.runs import RunsRequest
 from phylactery_agent.graph.core.state import RunStatus as GraphStatus
 from phylactery_agent.runtime.runs.status import (
     ACTIVE,
