@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
+from google.protobuf.message import Message
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from phylactery_chassis.errors import MAX_VIOLATIONS, InvalidArgument, Violation
@@ -25,6 +26,19 @@ OptionalSha256 = Annotated[str, StringConstraints(pattern=r"^(sha256:[0-9a-f]{64
 _MAX_DESCRIPTION = 100
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+def fields(model: type[BaseModel], message: Message, **given: Any) -> dict[str, Any]:
+    """Return a model's fields as the message holds them under the same names.
+
+    ``given`` are those it holds in another form: enums, repeated and nested ones.
+    """
+    return {name: getattr(message, name) for name in model.model_fields if name not in given} | given
+
+
+def from_message(model: type[Model], message: Message, **given: Any) -> Model:
+    """Return the validated request of a message; see fields and parse."""
+    return parse(model, fields(model, message, **given))
 
 
 class EdgeModel(BaseModel):

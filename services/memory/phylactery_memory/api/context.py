@@ -7,13 +7,13 @@ from typing import Any
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, user_memory_pb2
 from phylactery_chassis.auth.identity import current_principal
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import from_message
 
 from phylactery_memory.api.memories import memory_message
 from phylactery_memory.api.profile import field_message
 from phylactery_memory.api.transcript import message_message
-from phylactery_memory.context.model import BuildContextItem, Pathway
-from phylactery_memory.context.service import Contexts, Wish
+from phylactery_memory.context.model import BuildContextItem
+from phylactery_memory.context.service import Contexts
 
 Context = aio.ServicerContext[Any, Any]
 
@@ -28,19 +28,7 @@ class ContextRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: memory_pb2.BuildContextRequest, _context: Context
     ) -> memory_pb2.BuildContextResponse:
         """Return the context of a turn."""
-        asked = parse(
-            BuildContextItem,
-            {
-                "thread_id": request.thread_id,
-                "pathway": request.pathway,
-                "query": request.query,
-                "max_messages": request.max_messages,
-                "max_characters": request.max_characters,
-                "max_memories": request.max_memories,
-            },
-        )
-        wish = Wish(**asked.model_dump() | {"pathway": Pathway(asked.pathway)})
-        built = await self._contexts.build(current_principal(), wish)
+        built = await self._contexts.build(current_principal(), from_message(BuildContextItem, request))
         return memory_pb2.BuildContextResponse(
             messages=[message_message(message) for message in built.messages],
             memories=[

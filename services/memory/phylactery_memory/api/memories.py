@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2_grpc, profile_pb2, user_memory_pb2
 from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.rpc.paging import decode_token, encode_token
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import fields, from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_memory.memories.model import NEVER, Kind, Memory, Origin, Source
 from phylactery_memory.memories.requests import (
     ForgetMemoryItem,
     ListMemoriesItem,
+    OriginItem,
     SearchMemoriesItem,
     UpdateMemoryItem,
     WriteMemoryItem,
@@ -31,18 +31,14 @@ def time_data(message: Any, field: str) -> dict[str, int] | None:
     """Return a timestamp field as validation input, None if it is unset."""
     if not message.HasField(field):
         return None
-    time: Timestamp = getattr(message, field)
-    return {"seconds": time.seconds, "nanos": time.nanos}
+    return fields(TimeItem, getattr(message, field))
 
 
 def lineage_data(
     message: user_memory_pb2.WriteMemoryRequest | profile_pb2.SetProfileFieldsRequest,
 ) -> list[dict[str, str]]:
     """Return a request's lineage as validation input."""
-    return [
-        {"thread_id": item.message.thread_id, "message_id": item.message.message_id, "pointer": item.pointer}
-        for item in message.lineage
-    ]
+    return [fields(OriginItem, item.message, pointer=item.pointer) for item in message.lineage]
 
 
 def memory_message(memory: Memory) -> user_memory_pb2.Memory:
@@ -119,17 +115,8 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: user_memory_pb2.WriteMemoryRequest, _context: Context
     ) -> user_memory_pb2.WriteMemoryResponse:
         """Apply the write policy to a text, store it if it is worth keeping, and return the reasons."""
-        asked = parse(
-            WriteMemoryItem,
-            {
-                **_fields(
-                    request,
-                    "text source unconfirmed_source kind keep importance thread_id sequence about attribute supersedes",
-                ),
-                "lineage": lineage_data(request),
-                "valid_at": time_data(request, "valid_at"),
-                "if_content_hash": request.if_content_hash,
-            },
+        asked = from_message(
+            WriteMemoryItem, request, lineage=lineage_data(request), valid_at=time_data(request, "valid_at")
         )
         draft = Draft(
             text=asked.text,
@@ -153,13 +140,7 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: user_memory_pb2.SearchMemoriesRequest, _context: Context
     ) -> user_memory_pb2.SearchMemoriesResponse:
         """Search memories by words."""
-        asked = parse(
-            SearchMemoriesItem,
-            {
-                **_fields(request, "query limit include_invalid thread_id kind layer min_trust"),
-                "as_of": time_data(request, "as_of"),
-            },
-        )
+        asked = from_message(SearchMemoriesItem, request, as_of=time_data(request, "as_of"))
         wanted = replace(self._filter(asked), min_trust=asked.min_trust)
         found = await self._memories.search(current_principal(), asked.query, asked.limit, wanted)
         return user_memory_pb2.SearchMemoriesResponse(
@@ -174,13 +155,7 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: user_memory_pb2.ListMemoriesRequest, _context: Context
     ) -> user_memory_pb2.ListMemoriesResponse:
         """List memories, most recently written first."""
-        asked = parse(
-            ListMemoriesItem,
-            {
-                **_fields(request, "page_size page_token include_invalid thread_id kind layer about attribute"),
-                "as_of": time_data(request, "as_of"),
-            },
-        )
+        asked = from_message(ListMemoriesItem, request, as_of=time_data(request, "as_of"))
         wanted = replace(self._filter(asked), about=asked.about, attribute=asked.attribute)
         page = await self._memories.page(
             current_principal(), wanted, before=_before(asked.page_token), page_size=asked.page_size
@@ -194,13 +169,11 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: user_memory_pb2.UpdateMemoryRequest, _context: Context
     ) -> user_memory_pb2.UpdateMemoryResponse:
         """Change or retire a memory."""
-        asked = parse(
+        asked = from_message(
             UpdateMemoryItem,
-            {
-                **_fields(request, "memory_id etag text kind importance"),
-                "update_mask": {"paths": list(request.update_mask.paths)},
-                "invalid_at": time_data(request, "invalid_at"),
-            },
+            request,
+            update_mask={"paths": list(request.update_mask.paths)},
+            invalid_at=time_data(request, "invalid_at"),
         )
         ending = NEVER if asked.invalid_at is None else asked.invalid_at.us
         mask = asked.update_mask.paths
@@ -217,7 +190,7 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: user_memory_pb2.ForgetMemoryRequest, _context: Context
     ) -> user_memory_pb2.ForgetMemoryResponse:
         """Remove a memory permanently."""
-        asked = parse(ForgetMemoryItem, _fields(request, "memory_id etag"))
+        asked = from_message(ForgetMemoryItem, request)
         await self._memories.forget(current_principal(), asked.memory_id, asked.etag)
         return user_memory_pb2.ForgetMemoryResponse()
 
@@ -229,11 +202,6 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
         if asked.include_invalid:
             return None
         return self._memories.clock.now_us() if asked.as_of is None else asked.as_of.us
-
-
-def _fields(request: Any, names: str) -> dict[str, Any]:
-    """Return the request fields present on the wire as validation input."""
-    return {name: getattr(request, name) for name in names.split()}
 
 
 def _us(time: TimeItem | None) -> int | None:

@@ -11,7 +11,7 @@ from phylactery.memory.v1 import output_pb2, output_pb2_grpc
 from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.errors import InvalidArgument, Violation
 from phylactery_chassis.rpc.paging import decode_token, encode_token
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import fields, from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_memory.outputs.grep import Line, Match, Query
@@ -19,38 +19,16 @@ from phylactery_memory.outputs.model import NEVER, Keeping, OutputRecord, Output
 from phylactery_memory.outputs.ranges import OutputRange
 from phylactery_memory.outputs.requests import (
     ChunkRequest,
+    LinesRequest,
     ListRequest,
     PointerRequest,
     ReadRequest,
     SearchRequest,
     SpecRequest,
+    TtlRequest,
 )
 from phylactery_memory.outputs.service import Outputs
 from phylactery_memory.outputs.store import Page
-
-
-def spec_data(spec: output_pb2.OutputSpec) -> dict[str, Any]:
-    """Return an OutputSpec as validation input."""
-    return {
-        "thread_id": spec.thread_id,
-        "run_id": spec.run_id,
-        "tool_call_id": spec.tool_call_id,
-        "tool_name": spec.tool_name,
-        "ttl": {"seconds": spec.ttl.seconds, "nanos": spec.ttl.nanos} if spec.HasField("ttl") else None,
-        "do_not_store": spec.do_not_store,
-    }
-
-
-def read_data(request: output_pb2.ReadOutputRequest) -> dict[str, Any]:
-    """Return a read request as validation input."""
-    asked = request.lines
-    lines = {"first": asked.first, "count": asked.count, "skip_chars": asked.skip_chars}
-    return {
-        "pointer": request.pointer,
-        "offset": request.offset,
-        "limit": request.limit,
-        "lines": lines if request.HasField("lines") else None,
-    }
 
 
 def output_message(record: OutputRecord, rules: OutputRules) -> output_pb2.Output:
@@ -130,7 +108,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
 
     async def GetOutput(self, request: output_pb2.GetOutputRequest, _context: Context) -> output_pb2.GetOutputResponse:
         """Return an output's record."""
-        asked = parse(PointerRequest, {"pointer": request.pointer})
+        asked = from_message(PointerRequest, request)
         record = await self._outputs.get(current_principal(), asked.pointer)
         return output_pb2.GetOutputResponse(output=output_message(record, self._outputs.rules))
 
@@ -138,7 +116,8 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
         self, request: output_pb2.ReadOutputRequest, _context: Context
     ) -> output_pb2.ReadOutputResponse:
         """Return a range of characters or of lines."""
-        asked, who = parse(ReadRequest, read_data(request)), current_principal()
+        given = fields(LinesRequest, request.lines) if request.HasField("lines") else None
+        asked, who = from_message(ReadRequest, request, lines=given), current_principal()
         if asked.lines is None:
             return range_message(await self._outputs.read(who, asked.pointer, asked.offset, asked.limit))
         lines = asked.lines
@@ -151,7 +130,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
         self, request: output_pb2.SearchOutputRequest, _context: Context
     ) -> output_pb2.SearchOutputResponse:
         """Find the lines that match a pattern."""
-        asked = parse(SearchRequest, {name: getattr(request, name) for name in SearchRequest.model_fields})
+        asked = from_message(SearchRequest, request)
         query = Query(
             asked.pattern,
             literal=asked.literal,
@@ -171,7 +150,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
         self, request: output_pb2.RehydrateOutputRequest, _context: Context
     ) -> output_pb2.RehydrateOutputResponse:
         """Return a whole output."""
-        asked = parse(PointerRequest, {"pointer": request.pointer})
+        asked = from_message(PointerRequest, request)
         record, text = await self._outputs.rehydrate(current_principal(), asked.pointer)
         return output_pb2.RehydrateOutputResponse(text=text, output=output_message(record, self._outputs.rules))
 
@@ -179,7 +158,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
         self, request: output_pb2.ListOutputsRequest, _context: Context
     ) -> output_pb2.ListOutputsResponse:
         """List outputs."""
-        asked = parse(ListRequest, {name: getattr(request, name) for name in ListRequest.model_fields})
+        asked = from_message(ListRequest, request)
         before = _before(asked.page_token)
         page = await self._outputs.page(
             current_principal(), Page(asked.thread_id, asked.run_id, asked.page_size, before)
@@ -194,7 +173,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
         self, request: output_pb2.DeleteOutputRequest, _context: Context
     ) -> output_pb2.DeleteOutputResponse:
         """Remove an output."""
-        asked = parse(PointerRequest, {"pointer": request.pointer})
+        asked = from_message(PointerRequest, request)
         return output_pb2.DeleteOutputResponse(deleted=await self._outputs.delete(current_principal(), asked.pointer))
 
 
@@ -203,7 +182,8 @@ async def _spec(requests: AsyncIterator[output_pb2.StoreOutputRequest]) -> SpecR
     request = await anext(requests, None)
     if request is None or request.WhichOneof("part") != "spec":
         raise _misplaced("spec", "send spec first, then the chunks")
-    return parse(SpecRequest, spec_data(request.spec))
+    spec = request.spec
+    return from_message(SpecRequest, spec, ttl=fields(TtlRequest, spec.ttl) if spec.HasField("ttl") else None)
 
 
 def _before(page_token: str) -> tuple[int, str] | None:
@@ -219,7 +199,7 @@ async def _pieces(requests: AsyncIterator[output_pb2.StoreOutputRequest], contex
     async for request in requests:
         if request.WhichOneof("part") != "chunk":
             raise _misplaced("part", "after spec, send chunks only")
-        yield parse(ChunkRequest, {"chunk": request.chunk}).chunk
+        yield from_message(ChunkRequest, request).chunk
     # grpc.aio ends the stream the same way when the client has finished and when it is gone (7 of 10 hang-ups,
     # measured). Only a living call accepts the initial metadata, so this distinguishes them before anything is stored.
     try:

@@ -12,7 +12,7 @@ from grpc import aio
 from phylactery.memory.v1 import privacy_pb2, privacy_pb2_grpc
 from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.erasure import encoding
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_memory.api.memories import memory_message
@@ -98,7 +98,7 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
         self, request: privacy_pb2.EraseUserRequest, _context: Context
     ) -> privacy_pb2.EraseUserResponse:
         """Remove everything held about a user."""
-        asked = parse(EraseUserItem, {"subject": request.subject, "request_id": request.request_id})
+        asked = from_message(EraseUserItem, request)
         erasure = await self._privacy.erase(current_principal(), asked.subject, asked.request_id)
         return privacy_pb2.EraseUserResponse(erasure=erasure_message(erasure))
 
@@ -106,7 +106,7 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
         self, request: privacy_pb2.GetErasureRequest, _context: Context
     ) -> privacy_pb2.GetErasureResponse:
         """Return the record of an erasure."""
-        asked = parse(GetErasureItem, {"erasure_id": request.erasure_id})
+        asked = from_message(GetErasureItem, request)
         erasure = await self._privacy.get(current_principal(), asked.erasure_id)
         return privacy_pb2.GetErasureResponse(erasure=erasure_message(erasure))
 

@@ -7,7 +7,7 @@ from typing import Any
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2_grpc, profile_pb2, user_memory_pb2
 from phylactery_chassis.auth.identity import current_principal
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_memory.api.memories import lineage_data, lineage_message
@@ -69,7 +69,7 @@ class ProfileRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: profile_pb2.GetProfileRequest, _context: Context
     ) -> profile_pb2.GetProfileResponse:
         """Return the caller's profile."""
-        asked = parse(GetProfileItem, {"max_superseded": request.max_superseded})
+        asked = from_message(GetProfileItem, request)
         profile = await self._profiles.get(current_principal(), superseded=asked.max_superseded)
         return profile_pb2.GetProfileResponse(profile=profile_message(profile))
 
@@ -77,15 +77,12 @@ class ProfileRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: profile_pb2.SetProfileFieldsRequest, _context: Context
     ) -> profile_pb2.SetProfileFieldsResponse:
         """Set and remove values of the caller's profile."""
-        asked = parse(
+        asked = from_message(
             SetProfileItem,
-            {
-                "values": [value_data(value) for value in request.values],
-                "remove": list(request.remove),
-                "source": request.source,
-                "lineage": lineage_data(request),
-                "etag": request.etag,
-            },
+            request,
+            values=[value_data(value) for value in request.values],
+            remove=list(request.remove),
+            lineage=lineage_data(request),
         )
         change = ProfileChange(
             values={item.name: item.value for item in asked.values},

@@ -8,11 +8,18 @@ from grpc import aio
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc
 from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.rpc.paging import decode_token, encode_token
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import fields, from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_memory.transcript.model import Message
-from phylactery_memory.transcript.requests import MAX_SEQUENCE, AppendRequest, DeleteRequest, ListRequest, MessageItem
+from phylactery_memory.transcript.requests import (
+    MAX_SEQUENCE,
+    AppendRequest,
+    DeleteRequest,
+    ListRequest,
+    MessageItem,
+    TimeItem,
+)
 from phylactery_memory.transcript.service import Threads, Transcript
 
 ROLE_OF_ENUM = {
@@ -48,10 +55,7 @@ class TranscriptRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: memory_pb2.AppendMessagesRequest, _context: Context
     ) -> memory_pb2.AppendMessagesResponse:
         """Append messages to a thread."""
-        asked = parse(
-            AppendRequest,
-            {"thread_id": request.thread_id, "messages": [_message_data(message) for message in request.messages]},
-        )
+        asked = from_message(AppendRequest, request, messages=[_message_data(one) for one in request.messages])
         now_us = self._transcript.clock.now_us()
         messages = [_message(item, now_us) for item in asked.messages]
         last, appended = await self._transcript.append(current_principal(), asked.thread_id, messages)
@@ -61,15 +65,7 @@ class TranscriptRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: memory_pb2.ListMessagesRequest, _context: Context
     ) -> memory_pb2.ListMessagesResponse:
         """List a window of a thread."""
-        asked = parse(
-            ListRequest,
-            {
-                "thread_id": request.thread_id,
-                "page_size": request.page_size,
-                "page_token": request.page_token,
-                "max_characters": request.max_characters,
-            },
-        )
+        asked = from_message(ListRequest, request)
         page = await self._transcript.page(
             current_principal(),
             asked.thread_id,
@@ -84,14 +80,12 @@ class TranscriptRpcs(memory_pb2_grpc.MemoryServiceServicer):
 
 
 def _message_data(message: memory_pb2.Message) -> dict[str, Any]:
-    time = message.create_time
-    return {
-        "message_id": message.message_id,
-        "role": ROLE_OF_ENUM.get(message.role, ""),
-        "content": message.content,
-        "run_id": message.run_id,
-        "create_time": {"seconds": time.seconds, "nanos": time.nanos} if message.HasField("create_time") else None,
-    }
+    return fields(
+        MessageItem,
+        message,
+        role=ROLE_OF_ENUM.get(message.role, ""),
+        create_time=fields(TimeItem, message.create_time) if message.HasField("create_time") else None,
+    )
 
 
 def _message(item: MessageItem, now_us: int) -> Message:
@@ -117,6 +111,6 @@ class ThreadRpcs(memory_pb2_grpc.MemoryServiceServicer):
         self, request: memory_pb2.DeleteThreadRequest, _context: Context
     ) -> memory_pb2.DeleteThreadResponse:
         """Delete a thread."""
-        asked = parse(DeleteRequest, {"thread_id": request.thread_id, "request_id": request.request_id})
+        asked = from_message(DeleteRequest, request)
         deleted = await self._threads.delete(current_principal(), asked.thread_id, asked.request_id)
         return memory_pb2.DeleteThreadResponse(messages=deleted.messages, outputs=deleted.outputs)

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 
 from phylactery_chassis.auth.identity import Principal, Role
 
-from phylactery_memory.context.model import READ_POLICY, Pathway, ReadPolicy, query_of, shown_elsewhere, within
+from phylactery_memory.context.model import (
+    READ_POLICY,
+    BuildContextItem,
+    Pathway,
+    ReadPolicy,
+    query_of,
+    shown_elsewhere,
+    within,
+)
 from phylactery_memory.memories.service import Match, Matches, Memories
 from phylactery_memory.memories.store import Filter
 from phylactery_memory.metrics import Metrics
@@ -20,18 +28,6 @@ from phylactery_memory.transcript.service import Transcript
 
 _MOST_MATCHES = 100
 """The maximum number of matches of one search."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """A context request; 0 and empty leave a field to the pathway."""
-
-    thread_id: str
-    pathway: Pathway
-    query: str = ""
-    max_messages: int = 0
-    max_characters: int = 0
-    max_memories: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,45 +52,46 @@ class Contexts:
         self._profiles = profiles
         self._metrics = metrics
 
-    async def build(self, owner: Principal, wish: Wish) -> Context:
+    async def build(self, owner: Principal, asked: BuildContextItem) -> Context:
         """Return what the pathway reads. Raise PermissionDenied, Unavailable."""
         owner.require(Role.CALLER)
         began = time.perf_counter()
-        policy = READ_POLICY[wish.pathway].narrowed(wish.max_messages, wish.max_characters, wish.max_memories)
-        context = await self._read(owner, wish, policy)
-        self._metrics.read(wish.pathway.name.lower(), (time.perf_counter() - began) * 1_000)
+        pathway = Pathway(asked.pathway)
+        policy = READ_POLICY[pathway].narrowed(asked.max_messages, asked.max_characters, asked.max_memories)
+        context = await self._read(owner, asked, policy)
+        self._metrics.read(pathway.name.lower(), (time.perf_counter() - began) * 1_000)
         if policy.profile:
             self._metrics.profile_hits.count(hit=bool(context.profile))
         if context.searched:
             self._metrics.hits.count(hit=bool(context.memories))
         return context
 
-    async def _read(self, owner: Principal, wish: Wish, policy: ReadPolicy) -> Context:
+    async def _read(self, owner: Principal, asked: BuildContextItem, policy: ReadPolicy) -> Context:
         if not policy.messages:
             return Context()
         found: Matches | None
-        if policy.memories and wish.query.strip():
+        if policy.memories and asked.query.strip():
             page, profile, found = await asyncio.gather(
-                self._window(owner, wish, policy),
+                self._window(owner, asked, policy),
                 self._profile(owner, policy),
-                self._search(owner, wish.query, policy),
+                self._search(owner, asked.query, policy),
             )
         else:
-            page, profile = await asyncio.gather(self._window(owner, wish, policy), self._profile(owner, policy))
+            page, profile = await asyncio.gather(self._window(owner, asked, policy), self._profile(owner, policy))
             query = query_of(page.messages) if policy.memories else ""
             found = await self._search(owner, query, policy) if query.strip() else None
         return Context(
             messages=page.messages[::-1],
-            memories=_chosen(found.matches, wish.thread_id, page, profile, policy) if found else (),
+            memories=_chosen(found.matches, asked.thread_id, page, profile, policy) if found else (),
             profile=profile.fields,
             older_messages=bool(page.next_before),
             searched=found is not None,
             embedding_skipped=found.embedding_skipped if found else "",
         )
 
-    async def _window(self, owner: Principal, wish: Wish, policy: ReadPolicy) -> Page:
+    async def _window(self, owner: Principal, asked: BuildContextItem, policy: ReadPolicy) -> Page:
         return await self._transcript.page(
-            owner, wish.thread_id, before=None, page_size=policy.messages, max_characters=policy.characters
+            owner, asked.thread_id, before=None, page_size=policy.messages, max_characters=policy.characters
         )
 
     async def _profile(self, owner: Principal, policy: ReadPolicy) -> Profile:

@@ -9,7 +9,7 @@ from typing import Any
 from grpc import aio
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc, types_pb2
 from phylactery_chassis.auth.identity import current_principal
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_riskgate.api.mapping import risk
@@ -123,7 +123,7 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
         self, request: approval_pb2.GetApprovalRequest, _context: Context
     ) -> approval_pb2.GetApprovalResponse:
         """Return one approval as the caller may see it."""
-        asked = parse(GetInput, {"approval_id": request.approval_id, "full": request.full})
+        asked = from_message(GetInput, request)
         seen = await self._riskgate.get_approval(current_principal(), asked)
         return approval_pb2.GetApprovalResponse(approval=approval(seen))
 
@@ -131,47 +131,25 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
         self, request: approval_pb2.ListApprovalsRequest, _context: Context
     ) -> approval_pb2.ListApprovalsResponse:
         """Return one page of approvals, newest first."""
-        asked = parse(
-            ListInput,
-            {
-                "state": state_field(request.state),
-                "thread_id": request.thread_id,
-                "page_size": request.page_size,
-                "page_token": request.page_token,
-            },
-        )
+        asked = from_message(ListInput, request, state=state_field(request.state))
         page, token = await self._riskgate.list_approvals(current_principal(), asked)
         return approval_pb2.ListApprovalsResponse(approvals=[approval(seen) for seen in page], next_page_token=token)
 
     async def Approve(self, request: approval_pb2.ApproveRequest, _context: Context) -> approval_pb2.ApproveResponse:
         """Record an approving vote."""
-        asked = parse(
-            ApproveInput,
-            {
-                "approval_id": request.approval_id,
-                "args_hash": request.args_hash,
-                "code": request.code,
-                "thread_id": request.thread_id,
-            },
-        )
+        asked = from_message(ApproveInput, request)
         seen = await self._riskgate.approve(current_principal(), asked)
         return approval_pb2.ApproveResponse(approval=approval(seen))
 
     async def Reject(self, request: approval_pb2.RejectRequest, _context: Context) -> approval_pb2.RejectResponse:
         """Record a rejecting vote."""
-        asked = parse(
-            RejectInput,
-            {"approval_id": request.approval_id, "reason": request.reason, "thread_id": request.thread_id},
-        )
+        asked = from_message(RejectInput, request)
         seen = await self._riskgate.reject(current_principal(), asked)
         return approval_pb2.RejectResponse(approval=approval(seen))
 
     async def Cancel(self, request: approval_pb2.CancelRequest, _context: Context) -> approval_pb2.CancelResponse:
         """Withdraw an approval request."""
-        asked = parse(
-            RejectInput,
-            {"approval_id": request.approval_id, "reason": request.reason, "thread_id": request.thread_id},
-        )
+        asked = from_message(RejectInput, request)
         seen = await self._riskgate.cancel(current_principal(), asked)
         return approval_pb2.CancelResponse(approval=approval(seen))
 
@@ -179,16 +157,7 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
         self, request: approval_pb2.WatchApprovalsRequest, _context: Context
     ) -> AsyncIterator[approval_pb2.WatchApprovalsResponse]:
         """Stream every change the caller may see."""
-        asked = parse(
-            WatchInput,
-            {
-                "state": state_field(request.state),
-                "thread_id": request.thread_id,
-                "approval_id": request.approval_id,
-                "resume_token": request.resume_token,
-                "snapshot": request.snapshot,
-            },
-        )
+        asked = from_message(WatchInput, request, state=state_field(request.state))
         async with contextlib.aclosing(self._riskgate.watches.watch(current_principal(), asked)) as changes:
             async for change in changes:
                 yield watched(change)

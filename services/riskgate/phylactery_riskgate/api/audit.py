@@ -9,7 +9,7 @@ from typing import Any
 from grpc import aio
 from phylactery.riskgate.v1 import audit_pb2, audit_pb2_grpc, types_pb2
 from phylactery_chassis.auth.identity import current_principal
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import fields, from_message
 from phylactery_chassis.util.timestamps import from_timestamp, to_timestamp
 
 from phylactery_riskgate.audit.entries import SeenEntry, SignedHead
@@ -19,8 +19,11 @@ from phylactery_riskgate.audit.requests import (
     ConsistencyInput,
     EraseInput,
     ExportInput,
+    FilterInput,
     InclusionInput,
     ListEntriesInput,
+    PositionInput,
+    ReferenceInput,
     TailInput,
 )
 from phylactery_riskgate.domain.model import Decision
@@ -38,20 +41,13 @@ _DECISIONS = {
 def filter_fields(message: audit_pb2.EntryFilter) -> dict[str, Any]:
     """Return the fields of a filter for validation; an unknown decision number becomes text, which is refused."""
     decision = message.decision
-    fields: dict[str, Any] = {
-        "log": message.log,
-        "kind": message.kind,
-        "subject": message.subject,
-        "run_id": message.run_id,
-        "thread_id": message.thread_id,
-        "tool": message.tool,
-        "decision": None if decision == types_pb2.DECISION_UNSPECIFIED else _DECISIONS.get(decision, str(decision)),
-    }
-    if message.HasField("start_time"):
-        fields["start_us"] = from_timestamp(message.start_time)
-    if message.HasField("end_time"):
-        fields["end_us"] = from_timestamp(message.end_time)
-    return fields
+    return fields(
+        FilterInput,
+        message,
+        decision=None if decision == types_pb2.DECISION_UNSPECIFIED else _DECISIONS.get(decision, str(decision)),
+        start_us=from_timestamp(message.start_time) if message.HasField("start_time") else 0,
+        end_us=from_timestamp(message.end_time) if message.HasField("end_time") else 0,
+    )
 
 
 def log(view: LogView) -> audit_pb2.AuditLog:
@@ -147,16 +143,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
         self, request: audit_pb2.ListEntriesRequest, _context: Context
     ) -> audit_pb2.ListEntriesResponse:
         """Return one page of entries."""
-        asked = parse(
-            ListEntriesInput,
-            {
-                "filter": filter_fields(request.filter),
-                "oldest_first": request.oldest_first,
-                "include_values": request.include_values,
-                "page_size": request.page_size,
-                "page_token": request.page_token,
-            },
-        )
+        asked = from_message(ListEntriesInput, request, filter=filter_fields(request.filter))
         page, token = await self._auditing.list_page(current_principal(), asked)
         return audit_pb2.ListEntriesResponse(entries=[entry(seen) for seen in page], next_page_token=token)
 
@@ -164,15 +151,8 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
         self, request: audit_pb2.TailEntriesRequest, _context: Context
     ) -> AsyncIterator[audit_pb2.TailEntriesResponse]:
         """Stream entries as they come."""
-        asked = parse(
-            TailInput,
-            {
-                "filter": filter_fields(request.filter),
-                "include_values": request.include_values,
-                "positions": [{"log": one.log, "next_index": one.next_index} for one in request.positions],
-                "from_beginning": request.from_beginning,
-            },
-        )
+        positions = [fields(PositionInput, one) for one in request.positions]
+        asked = from_message(TailInput, request, filter=filter_fields(request.filter), positions=positions)
         async with contextlib.aclosing(self._auditing.tails.follow(current_principal(), asked)) as followed:
             async for told in followed:
                 yield tailed(told)
@@ -181,7 +161,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
         self, request: audit_pb2.ExportLogRequest, _context: Context
     ) -> AsyncIterator[audit_pb2.ExportLogResponse]:
         """Stream an export of one log."""
-        asked = parse(ExportInput, {"log": request.log, "include_values": request.include_values})
+        asked = from_message(ExportInput, request)
         async with contextlib.aclosing(self._auditing.export(current_principal(), asked)) as parts:
             async for part in parts:
                 yield audit_pb2.ExportLogResponse(data=part)
@@ -190,35 +170,28 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
         self, request: audit_pb2.GetCheckpointRequest, _context: Context
     ) -> audit_pb2.GetCheckpointResponse:
         """Return a signed head."""
-        asked = parse(CheckpointInput, {"log": request.log, "size": request.size})
+        asked = from_message(CheckpointInput, request)
         return checkpoint(await self._auditing.checkpoint(current_principal(), asked))
 
     async def GetInclusionProof(
         self, request: audit_pb2.GetInclusionProofRequest, _context: Context
     ) -> audit_pb2.GetInclusionProofResponse:
         """Prove that an entry is in a log."""
-        fields = {"log": request.log, "index": request.index, "tree_size": request.tree_size}
-        asked = parse(InclusionInput, fields)
+        asked = from_message(InclusionInput, request)
         return inclusion(await self._auditing.inclusion(current_principal(), asked))
 
     async def GetConsistencyProof(
         self, request: audit_pb2.GetConsistencyProofRequest, _context: Context
     ) -> audit_pb2.GetConsistencyProofResponse:
         """Prove that a log of one size is a prefix of the log of a later size."""
-        fields = {"log": request.log, "first_size": request.first_size, "second_size": request.second_size}
-        asked = parse(ConsistencyInput, fields)
+        asked = from_message(ConsistencyInput, request)
         return consistency(await self._auditing.consistency(current_principal(), asked))
 
     async def EraseValues(
         self, request: audit_pb2.EraseValuesRequest, _context: Context
     ) -> audit_pb2.EraseValuesResponse:
         """Erase argument values."""
-        asked = parse(
-            EraseInput,
-            {
-                "entries": [{"log": one.log, "index": one.index} for one in request.entries],
-                "filter": filter_fields(request.filter) if request.HasField("filter") else None,
-                "reason": request.reason,
-            },
-        )
+        entries = [fields(ReferenceInput, one) for one in request.entries]
+        wanted = filter_fields(request.filter) if request.HasField("filter") else None
+        asked = from_message(EraseInput, request, entries=entries, filter=wanted)
         return erased(await self._auditing.erasure.erase(current_principal(), asked))

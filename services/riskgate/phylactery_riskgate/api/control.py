@@ -7,7 +7,7 @@ from typing import Any
 from grpc import aio
 from phylactery.riskgate.v1 import control_pb2, control_pb2_grpc
 from phylactery_chassis.auth.identity import current_principal
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_riskgate.decisions.requests import RevokeInput, TargetInput
@@ -24,11 +24,10 @@ SCOPES = {
 _BY_NUMBER = {number: scope for scope, number in SCOPES.items()}
 
 
-def target_fields(request: control_pb2.FreezeRequest | control_pb2.UnfreezeRequest) -> dict[str, Any]:
-    """Return the fields of a target for validation; an unknown scope number becomes text, which is refused."""
-    target = request.target
-    scope = _BY_NUMBER.get(target.scope, str(target.scope))
-    return {"scope": scope, "tenant": target.tenant, "name": target.name, "reason": request.reason}
+def target(request: control_pb2.FreezeRequest | control_pb2.UnfreezeRequest) -> TargetInput:
+    """Return the validated target; an unknown scope number becomes text, which is refused."""
+    scope = _BY_NUMBER.get(request.target.scope, str(request.target.scope))
+    return from_message(TargetInput, request.target, scope=scope, reason=request.reason)
 
 
 def freeze(row: FreezeRow) -> control_pb2.Freeze:
@@ -81,13 +80,11 @@ class ControlServicer(control_pb2_grpc.ControlServiceServicer):
 
     async def Freeze(self, request: control_pb2.FreezeRequest, _context: Context) -> control_pb2.FreezeResponse:
         """Freeze the target."""
-        asked = parse(TargetInput, target_fields(request))
-        return frozen(await self._control.freeze(current_principal(), asked))
+        return frozen(await self._control.freeze(current_principal(), target(request)))
 
     async def Unfreeze(self, request: control_pb2.UnfreezeRequest, _context: Context) -> control_pb2.UnfreezeResponse:
         """Lift the freeze of the target."""
-        asked = parse(TargetInput, target_fields(request))
-        return lifted(await self._control.unfreeze(current_principal(), asked))
+        return lifted(await self._control.unfreeze(current_principal(), target(request)))
 
     async def ListFreezes(
         self, request: control_pb2.ListFreezesRequest, _context: Context
@@ -100,6 +97,5 @@ class ControlServicer(control_pb2_grpc.ControlServiceServicer):
         self, request: control_pb2.RevokeDecisionRequest, _context: Context
     ) -> control_pb2.RevokeDecisionResponse:
         """Void a decision."""
-        fields = {"decision_id": request.decision_id, "tenant": request.tenant, "reason": request.reason}
-        asked = parse(RevokeInput, fields)
+        asked = from_message(RevokeInput, request)
         return revoked(await self._control.revoke(current_principal(), asked))

@@ -11,7 +11,7 @@ from phylactery.riskgate.v1 import access_pb2, error_reason_pb2, explain_pb2, ri
 from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.rpc.status import MAX_MESSAGE, REASON_PREFIX
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import from_message, parse
 from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_riskgate.api.approvals import approval, argument, origin
@@ -43,24 +43,6 @@ from phylactery_riskgate.domain.views.visible import make_visible
 from phylactery_riskgate.facade import RiskGate
 
 _MAX_LISTED, _MAX_TEXT = 10, 200
-
-
-def explain_fields(request: explain_pb2.ExplainRequest) -> dict[str, Any]:
-    """Return the fields of a request for validation."""
-    fields: dict[str, Any] = {
-        "question": request.WhichOneof("question") or "",
-        "pathway": pathway_field(request.pathway),
-        "thread_id": request.thread_id,
-        "plan_step": request.plan_step,
-        "approved": list(request.approved),
-        "subject": request.subject,
-        "task_id": request.task_id,
-    }
-    if request.HasField("call"):
-        fields["call"] = call_fields(request.call)
-    if request.HasField("decision_id"):
-        fields["decision_id"] = request.decision_id
-    return fields
 
 
 def explained(answer: Explained) -> explain_pb2.ExplainResponse:
@@ -294,22 +276,20 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
 
     async def Explain(self, request: explain_pb2.ExplainRequest, _context: Context) -> explain_pb2.ExplainResponse:
         """Explain the decision about a call."""
-        asked = parse(ExplainInput, explain_fields(request))
+        asked = from_message(
+            ExplainInput,
+            request,
+            question=request.WhichOneof("question") or "",
+            pathway=pathway_field(request.pathway),
+            approved=list(request.approved),
+            call=call_fields(request.call) if request.HasField("call") else None,
+            decision_id=request.decision_id if request.HasField("decision_id") else None,
+        )
         return explained(await self._riskgate.explaining.explain(current_principal(), asked))
 
     async def Redeem(self, request: riskgate_pb2.RedeemRequest, _context: Context) -> riskgate_pb2.RedeemResponse:
         """Consume a permit for one execution and return its receipt."""
-        asked = parse(
-            RedeemInput,
-            {
-                "permit": request.permit,
-                "call": call_fields(request.call),
-                "execution_id": request.execution_id,
-                "thread_id": request.thread_id,
-                "run_id": request.run_id,
-                "min_bundle_revision": request.min_bundle_revision,
-            },
-        )
+        asked = from_message(RedeemInput, request, call=call_fields(request.call))
         return redeemed(await self._riskgate.redeem(current_principal(), asked))
 
     async def EvaluateAccess(
@@ -324,34 +304,14 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
         self, request: riskgate_pb2.ReportOutcomeRequest, _context: Context
     ) -> riskgate_pb2.ReportOutcomeResponse:
         """Record how an execution ended."""
-        asked = parse(
-            OutcomeInput,
-            {
-                "execution_id": request.execution_id,
-                "outcome": outcome_field(request.outcome),
-                "result_hash": request.result_hash,
-                "result_size": request.result_size,
-                "error_code": request.error_code,
-            },
-        )
+        asked = from_message(OutcomeInput, request, outcome=outcome_field(request.outcome))
         place = await self._riskgate.report_outcome(current_principal(), asked)
         return riskgate_pb2.ReportOutcomeResponse(audit_log=place.log, audit_index=place.index)
 
 
 def _asked(request: riskgate_pb2.EvaluateRequest) -> EvaluateInput:
-    return parse(
-        EvaluateInput,
-        {
-            "call": call_fields(request.call),
-            "thread_id": request.thread_id,
-            "run_id": request.run_id,
-            "plan_step": request.plan_step,
-            "approval_id": request.approval_id,
-            "pathway": pathway_field(request.pathway),
-            "task_id": request.task_id,
-            "min_bundle_revision": request.min_bundle_revision,
-        },
-    )
+    pathway = pathway_field(request.pathway)
+    return from_message(EvaluateInput, request, call=call_fields(request.call), pathway=pathway)
 
 
 def _asked_or_error(request: riskgate_pb2.EvaluateRequest) -> EvaluateInput | DomainError:

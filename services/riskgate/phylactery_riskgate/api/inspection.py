@@ -8,7 +8,7 @@ from grpc import aio
 from phylactery.riskgate.v1 import inspection_pb2, inspection_pb2_grpc
 from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.inspection import Confidence, Finding, FindingKind
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import from_message
 
 from phylactery_riskgate.tasks.inspection import Inspected, Inspecting
 from phylactery_riskgate.tasks.requests import InspectBatchInput, InspectInput
@@ -65,7 +65,7 @@ class InspectionServicer(inspection_pb2_grpc.InspectionServiceServicer):
         self, request: inspection_pb2.InspectRequest, _context: Context
     ) -> inspection_pb2.InspectResponse:
         """Return the findings of one text."""
-        asked = parse(InspectInput, {"text": request.text, "options": options_fields(request.options)})
+        asked = from_message(InspectInput, request, options=options_fields(request.options))
         inspected = await self._inspecting.inspect(current_principal(), [asked.text], asked.options)
         return inspection_pb2.InspectResponse(inspection=inspection(inspected[0]))
 
@@ -74,6 +74,6 @@ class InspectionServicer(inspection_pb2_grpc.InspectionServiceServicer):
     ) -> inspection_pb2.InspectBatchResponse:
         """Return the findings of each text, in order."""
         options = options_fields(request.options)
-        asked = parse(InspectBatchInput, {"texts": list(request.texts), "options": options})
+        asked = from_message(InspectBatchInput, request, texts=list(request.texts), options=options)
         inspected = await self._inspecting.inspect(current_principal(), asked.texts, asked.options)
         return inspection_pb2.InspectBatchResponse(inspections=[inspection(one) for one in inspected])

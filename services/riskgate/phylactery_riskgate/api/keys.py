@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from google.protobuf.duration_pb2 import Duration
 from grpc import aio
 from phylactery.riskgate.v1 import key_pb2, key_pb2_grpc
-from phylactery_chassis.rpc.validation import EdgeModel, parse
+from phylactery_chassis.rpc.validation import EdgeModel, from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 from pydantic import StringConstraints
 
@@ -70,5 +70,5 @@ class KeyServicer(key_pb2_grpc.KeyServiceServicer):
 
     async def ListKeys(self, request: key_pb2.ListKeysRequest, _context: Context) -> key_pb2.ListKeysResponse:
         """Return every public key, the active one first, or not_modified."""
-        asked = parse(ListKeysInput, {"etag": request.etag})
+        asked = from_message(ListKeysInput, request)
         return listed(self._riskgate.keys, self._riskgate.issuer, asked.etag)

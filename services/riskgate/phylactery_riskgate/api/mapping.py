@@ -6,7 +6,9 @@ from typing import Any
 
 from google.protobuf.struct_pb2 import Struct, Value
 from phylactery.riskgate.v1 import types_pb2
+from phylactery_chassis.rpc.validation import fields
 
+from phylactery_riskgate.decisions.requests import CallInput
 from phylactery_riskgate.domain.model import BoundCall, Reason
 
 _EXACT = 2**53
@@ -23,17 +25,12 @@ _PATHWAYS = {number: name.removeprefix("PATHWAY_").lower() for name, number in t
 
 def call_fields(call: types_pb2.ToolCall) -> dict[str, Any]:
     """Return the fields of a call for validation."""
-    fields: dict[str, Any] = {
-        "tool": call.tool,
-        "tool_call_id": call.tool_call_id,
-        "raw_args_hash": call.raw_args_hash,
-        "tool_schema_hash": call.tool_schema_hash,
-    }
-    if call.HasField("arguments_json"):
-        fields["arguments_json"] = call.arguments_json
-    elif call.HasField("arguments_struct"):
-        fields["arguments_struct"] = struct_value(call.arguments_struct)
-    return fields
+    return fields(
+        CallInput,
+        call,
+        arguments_json=call.arguments_json if call.HasField("arguments_json") else None,
+        arguments_struct=struct_value(call.arguments_struct) if call.HasField("arguments_struct") else None,
+    )
 
 
 def pathway_field(pathway: types_pb2.Pathway.ValueType) -> str:

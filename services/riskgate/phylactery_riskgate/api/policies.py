@@ -9,7 +9,7 @@ from typing import Any
 from grpc import aio
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc, types_pb2
 from phylactery_chassis.auth.identity import current_principal
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import fields, from_message
 from phylactery_chassis.util.timestamps import from_timestamp, to_timestamp
 
 from phylactery_riskgate.api.mapping import risk
@@ -19,6 +19,7 @@ from phylactery_riskgate.bundles.live import CatalogView, LiveBundle, list_catal
 from phylactery_riskgate.bundles.requests import (
     ActivateInput,
     CatalogInput,
+    FileInput,
     HistoryInput,
     ReplayInput,
     RollbackInput,
@@ -81,12 +82,7 @@ def catalog(view: CatalogView) -> policy_pb2.ListCatalogToolsResponse:
 
 def file_fields(files: Iterable[policy_pb2.BundleFile]) -> list[dict[str, Any]]:
     """Return the fields of files for validation."""
-    return [{"name": file.name, "content": file.content} for file in files]
-
-
-def microseconds(request: policy_pb2.ReplayBundleRequest) -> int:
-    """Return since_time in microseconds, 0 if unset."""
-    return from_timestamp(request.since_time) if request.HasField("since_time") else 0
+    return [fields(FileInput, file) for file in files]
 
 
 def bundle_info(head: BundleHead) -> policy_pb2.BundleInfo:
@@ -191,7 +187,7 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
 
     async def GetBundle(self, request: policy_pb2.GetBundleRequest, _context: Context) -> policy_pb2.GetBundleResponse:
         """Return the live bundle."""
-        asked = parse(ShowInput, {"hash": request.hash})
+        asked = from_message(ShowInput, request)
         seen = await self._policies.show(current_principal(), asked.hash)
         return shown(seen, with_files=request.with_files)
 
@@ -199,19 +195,14 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
         self, request: policy_pb2.ValidateBundleRequest, _context: Context
     ) -> policy_pb2.ValidateBundleResponse:
         """Check a bundle without activating it."""
-        asked = parse(ValidateInput, {"files": file_fields(request.files)})
+        asked = from_message(ValidateInput, request, files=file_fields(request.files))
         return validated(*await self._policies.validate(current_principal(), asked.parts))
 
     async def ActivateBundle(
         self, request: policy_pb2.ActivateBundleRequest, _context: Context
     ) -> policy_pb2.ActivateBundleResponse:
         """Activate a bundle for new requests, or end the shadow."""
-        fields = {
-            "files": file_fields(request.files),
-            "shadow": request.shadow,
-            "skip_cases": request.skip_cases,
-        }
-        asked = parse(ActivateInput, fields)
+        asked = from_message(ActivateInput, request, files=file_fields(request.files))
         if asked.shadow and not asked.files:
             return activated(await self._policies.end_shadow(current_principal()), self._policies.follow_seconds)
         done = await self._policies.activate(
@@ -223,7 +214,7 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
         self, request: policy_pb2.RollbackBundleRequest, _context: Context
     ) -> policy_pb2.RollbackBundleResponse:
         """Reactivate an earlier bundle."""
-        asked = parse(RollbackInput, {"hash": request.hash})
+        asked = from_message(RollbackInput, request)
         done = await self._policies.roll_back(current_principal(), asked.hash)
         return rolled_back(done, self._policies.follow_seconds)
 
@@ -231,7 +222,7 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
         self, request: policy_pb2.ListActivationsRequest, _context: Context
     ) -> policy_pb2.ListActivationsResponse:
         """List the activations with time and person."""
-        asked = parse(HistoryInput, {"limit": request.limit})
+        asked = from_message(HistoryInput, request)
         found = await self._policies.history(current_principal(), asked.limit or _HISTORY)
         return policy_pb2.ListActivationsResponse(activations=[activation(one) for one in found])
 
@@ -239,14 +230,8 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
         self, request: policy_pb2.ReplayBundleRequest, _context: Context
     ) -> AsyncIterator[policy_pb2.ReplayBundleResponse]:
         """Stream the decisions that another bundle would make differently."""
-        asked = parse(
-            ReplayInput,
-            {
-                "files": file_fields(request.files),
-                "since_us": microseconds(request),
-                "limit": request.limit,
-            },
-        )
+        since_us = from_timestamp(request.since_time) if request.HasField("since_time") else 0
+        asked = from_message(ReplayInput, request, files=file_fields(request.files), since_us=since_us)
         found = self._replays.run(current_principal(), asked.parts, since_us=asked.since_us, limit=asked.limit)
         async for one in found:
             yield replayed(one)
@@ -255,5 +240,5 @@ class PolicyServicer(policy_pb2_grpc.PolicyServiceServicer):
         self, request: policy_pb2.ListCatalogToolsRequest, _context: Context
     ) -> policy_pb2.ListCatalogToolsResponse:
         """Return the tools of the live catalog."""
-        asked = parse(CatalogInput, {"known_hash": request.known_hash})
+        asked = from_message(CatalogInput, request)
         return catalog(await list_catalog(self._live, asked.known_hash))

@@ -7,11 +7,19 @@ from typing import Any
 from grpc import aio
 from phylactery.riskgate.v1 import task_pb2, task_pb2_grpc
 from phylactery_chassis.auth.identity import current_principal
-from phylactery_chassis.rpc.validation import parse
+from phylactery_chassis.rpc.validation import fields, from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_understanding.interpretation import Mode
 
-from phylactery_riskgate.tasks.requests import BeginInput, EndInput, ObserveInput
+from phylactery_riskgate.tasks.requests import (
+    AskInput,
+    BeginInput,
+    EndInput,
+    InterpretationInput,
+    ObserveInput,
+    SlotInput,
+    SpanInput,
+)
 from phylactery_riskgate.tasks.service import Begun, Observed, Tasks
 
 _MODES = {
@@ -24,56 +32,25 @@ _MODES = {
 """An unknown mode number becomes text, which validation refuses."""
 
 
-def begin_fields(request: task_pb2.BeginTaskRequest) -> dict[str, Any]:
-    """Return the fields of a request for validation."""
-    return {
-        "request_id": request.request_id,
-        "thread_id": request.thread_id,
-        "words": request.words,
-        "continues_task_id": request.continues_task_id,
-        "interpretation": _interpretation(request.interpretation) if request.HasField("interpretation") else None,
-    }
-
-
-def _interpretation(shown: task_pb2.Interpretation) -> dict[str, Any]:
-    return {"version": shown.version, "model": shown.model, "asks": [_ask(one) for one in shown.asks]}
+def interpretation_fields(shown: task_pb2.Interpretation) -> dict[str, Any]:
+    """Return the fields of an interpretation for validation."""
+    return fields(InterpretationInput, shown, asks=[_ask(one) for one in shown.asks])
 
 
 def _ask(shown: task_pb2.InterpretedAsk) -> dict[str, Any]:
-    return {
-        "tool": shown.tool,
-        "slots": [{"argument": one.argument, "value": _span(one.value)} for one in shown.slots],
-        "mode": _MODES.get(shown.mode, str(shown.mode)),
-        "literal": _span(shown.literal) if shown.HasField("literal") else None,
-        "composed": shown.composed,
-        "quantity": shown.quantity,
-        "time": _span(shown.time) if shown.HasField("time") else None,
-        "also_time": [_span(one) for one in shown.also_time],
-    }
+    return fields(
+        AskInput,
+        shown,
+        slots=[fields(SlotInput, one, value=_span(one.value)) for one in shown.slots],
+        mode=_MODES.get(shown.mode, str(shown.mode)),
+        literal=_span(shown.literal) if shown.HasField("literal") else None,
+        time=_span(shown.time) if shown.HasField("time") else None,
+        also_time=[_span(one) for one in shown.also_time],
+    )
 
 
 def _span(shown: task_pb2.Span) -> dict[str, Any]:
-    return {"text": shown.text, "start": shown.start, "length": shown.length, "back": shown.back}
-
-
-def end_fields(request: task_pb2.EndTaskRequest) -> dict[str, Any]:
-    """Return the fields of a request for validation."""
-    return {"task_id": request.task_id, "keep": request.keep.ToMicroseconds()}
-
-
-def observe_fields(request: task_pb2.ObserveRequest) -> dict[str, Any]:
-    """Return the fields of a result for validation."""
-    return {
-        "task_id": request.task_id,
-        "tool_call_id": request.tool_call_id,
-        "tool": request.tool,
-        "arguments_json": request.arguments_json,
-        "form": request.WhichOneof("result"),
-        "result_json": request.result_json,
-        "result_text": request.result_text,
-        "failed": request.failed,
-        "run_id": request.run_id,
-    }
+    return fields(SpanInput, shown)
 
 
 def begun(task: Begun) -> task_pb2.BeginTaskResponse:
@@ -97,15 +74,17 @@ class TaskServicer(task_pb2_grpc.TaskServiceServicer):
 
     async def BeginTask(self, request: task_pb2.BeginTaskRequest, _context: Context) -> task_pb2.BeginTaskResponse:
         """Begin a task, or return the one of the request."""
-        asked = parse(BeginInput, begin_fields(request))
+        shown = interpretation_fields(request.interpretation) if request.HasField("interpretation") else None
+        asked = from_message(BeginInput, request, interpretation=shown)
         return begun(await self._tasks.begin(current_principal(), asked))
 
     async def Observe(self, request: task_pb2.ObserveRequest, _context: Context) -> task_pb2.ObserveResponse:
         """Store a result, and return once it is durable."""
-        asked = parse(ObserveInput, observe_fields(request))
+        asked = from_message(ObserveInput, request, form=request.WhichOneof("result"))
         return observed(await self._tasks.observe(current_principal(), asked))
 
     async def EndTask(self, request: task_pb2.EndTaskRequest, _context: Context) -> task_pb2.EndTaskResponse:
         """End a task."""
-        await self._tasks.end(current_principal(), parse(EndInput, end_fields(request)))
+        asked = from_message(EndInput, request, keep=request.keep.ToMicroseconds())
+        await self._tasks.end(current_principal(), asked)
         return task_pb2.EndTaskResponse()
