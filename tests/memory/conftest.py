@@ -24,7 +24,6 @@ from phylactery.memory.v1 import (
 )
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.rpc.server import RunningServer, start
-from phylactery_chassis.util.clock import FakeClock
 from phylactery_memory.app import HOUR_US, PACKAGE, assemble, embedder_of, objects_of
 from phylactery_memory.housekeeping import Housekeeping
 from phylactery_memory.keys.ring import UserKeys, load_master_keys
@@ -38,6 +37,7 @@ from phylactery_memory.outputs.service import Outputs
 from phylactery_memory.outputs.store import OutputStore
 from phylactery_memory.settings import MemorySettings
 
+from tests.support.clock import FakeClock
 from tests.support.contracts.refusals import Refusal, refusal_of
 from tests.support.memory_keeper import Keeper
 from tests.support.servers import s3

@@ -19,7 +19,6 @@ from phylactery.riskgate.v1 import types_pb2
 from phylactery_chassis.auth.identity import token_hash
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.rpc.server import RunningServer, start
-from phylactery_chassis.util.clock import FakeClock
 from phylactery_riskgate.app import PACKAGE, assemble, find_bundle
 from phylactery_riskgate.audit.heads import HeadStore
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
@@ -34,6 +33,7 @@ from sqlalchemy.engine import Connection
 from structlog.testing import capture_logs
 from typer.testing import Result
 
+from tests.support.clock import FakeClock
 from tests.support.contracts.refusals import Refusal, refusal_of
 from tests.support.riskgate.command import run
 from tests.support.riskgate.people import PEOPLE, Person, tool_call

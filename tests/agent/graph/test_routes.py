@@ -14,7 +14,7 @@ from langgraph.types import Command
 from phylactery_agent.graph.core.events import stable_id
 from phylactery_agent.graph.core.routing import NodeFunction, RouteError, checked, targets_of
 from phylactery_agent.graph.core.state import AgentState, new_run_input, reentry_input
-from phylactery_agent.graph.secured.builder import NODES, RECURSION_LIMIT, build_secured
+from phylactery_agent.graph.secured.builder import NODES, RECURSION_LIMIT, SECURED
 from phylactery_agent.graph.secured.nodes.approval_handler import approval_handler
 from phylactery_agent.graph.secured.nodes.await_approval import await_approval
 from phylactery_agent.graph.secured.nodes.executor import executor
@@ -73,7 +73,7 @@ async def proposed(node: Node, text: str = "lee notas.txt") -> AgentState:
 
 
 def test_the_graph_has_the_seeds_nodes_and_draws_what_they_declare() -> None:
-    drawn = build_secured(strict_saver()).get_graph()
+    drawn = SECURED.compile(strict_saver()).get_graph()
     assert set(NODES) == set(drawn.nodes) - {START, "__end__"}
     edges = {(edge.source, edge.target) for edge in drawn.edges}
     assert edges == {(START, "Router")} | {
@@ -82,7 +82,7 @@ def test_the_graph_has_the_seeds_nodes_and_draws_what_they_declare() -> None:
 
 
 def test_the_recursion_limit_is_set_and_small() -> None:
-    config: Any = build_secured(strict_saver()).config
+    config: Any = SECURED.compile(strict_saver()).config
     assert config["recursion_limit"] == RECURSION_LIMIT == 30
 
 

@@ -11,9 +11,9 @@ from phylactery_agent.llm_client.client import EndpointClient
 from phylactery_agent.llm_client.errors import ModelFault
 from phylactery_agent.llm_client.request import Question
 from phylactery_agent.llm_client.response import Heard, HeardCall
-from phylactery_chassis.util.clock import FakeClock
 
 from tests.support.agent.models import config_of
+from tests.support.clock import FakeClock
 from tests.support.servers.model_server import (
     Answer,
     ModelServer,

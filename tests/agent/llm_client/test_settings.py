@@ -13,7 +13,8 @@ from phylactery_agent.llm_client.factory import open_models
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.settings import load
-from phylactery_chassis.util.clock import FakeClock
+
+from tests.support.clock import FakeClock
 
 URL = "http://127.0.0.1:11434/v1"
 SECRET = "sk-very-secret-0123456789"

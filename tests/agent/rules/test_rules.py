@@ -12,14 +12,14 @@ import yaml
 from phylactery_agent.i18n import texts
 from phylactery_agent.rules.expressions import detect_language
 from phylactery_agent.rules.intents import ApprovalReply, classify, is_continue, parse_reply, talk_kind
-from phylactery_agent.rules.planner import RULES_VERSION, read_request
+from phylactery_agent.rules.planner import read_request
 from phylactery_agent.tools.contract import Example, ToolSpec
 from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered, object_to, withdraw
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 
 ensure_tools_registered()
 HERE = Path(__file__).parents[1]
-GOLDEN = HERE / "golden" / f"static_rules_v{RULES_VERSION}.json"
+GOLDEN = HERE / "golden" / "static_rules_v1.json"
 CATALOG = HERE.parents[1] / "services/riskgate/phylactery_riskgate/default_bundle/tools.yaml"
 EXAMPLES = [(spec, example) for spec in BUILTIN_SPECS for example in spec.examples]
 

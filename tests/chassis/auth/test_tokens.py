@@ -24,8 +24,8 @@ from phylactery_chassis.errors import Unauthenticated
 from phylactery_chassis.rpc import server
 from phylactery_chassis.rpc.server import Registration, Service, start
 from phylactery_chassis.settings import ServiceSettings
-from phylactery_chassis.util.clock import FakeClock
 
+from tests.support.clock import FakeClock
 from tests.support.processes.commands import Finished, run_phylactery, run_riskgate
 
 Code = grpc.StatusCode

@@ -24,12 +24,14 @@ from phylactery_chassis.rpc.validation import EdgeModel, Identifier, parse
 from phylactery_chassis.settings import ServiceSettings, explain, read_secret
 from phylactery_chassis.telemetry import logs
 from phylactery_chassis.util import crashpoints
-from phylactery_chassis.util.clock import FakeClock, SystemClock
+from phylactery_chassis.util.clock import SystemClock
 from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.timestamps import from_timestamp, to_timestamp
 from phylactery_memory.settings import MemorySettings
 from phylactery_riskgate.settings import RiskGateSettings
 from pydantic import ValidationError
+
+from tests.support.clock import FakeClock
 
 
 class Request(EdgeModel):

@@ -13,7 +13,6 @@ import pytest
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.util.clock import FakeClock
 from phylactery_memory.app import PACKAGE
 from phylactery_memory.keys.ring import UserKeys, load_master_keys
 from phylactery_memory.keys.store import KeyStore
@@ -30,6 +29,7 @@ from phylactery_memory.transcript.store import MessageStore
 
 from tests.memory.faults.test_kill_faults import assert_nothing_is_torn
 from tests.memory.memories.test_memory_faults import index_of
+from tests.support.clock import FakeClock
 from tests.support.databases.power import Disk
 
 ANA = Principal("ana", "acme", frozenset({Role.CALLER}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from phylactery_riskgate.audit.merkle import (
     EMPTY_ROOT,
     Frontier,
-    consistency_proof,
-    inclusion_proof,
+    consistency_path,
+    inclusion_path,
     leaf_hash,
     root_of,
     verify_consistency,
@@ -26,6 +27,14 @@ RFC_LEAVES = [bytes.fromhex(text) for text in ("", "00", "10", "2021", "3031", "
 
 def leaves(count: int) -> list[bytes]:
     return [leaf_hash(str(number).encode()) for number in range(count)]
+
+
+def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
+    return [root_of(leaves[first:end]) for first, end in inclusion_path(index, len(leaves))]
+
+
+def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
+    return [root_of(leaves[first:end]) for first, end in consistency_path(old_size, len(leaves))]
 
 
 def decoded(text: str | None) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2, types_pb2
-from phylactery_chassis.util.clock import MICROSECONDS, FakeClock
+from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_riskgate.audit.export import Exporter, verify_export, write_export
 from phylactery_riskgate.audit.verify import Report
 from phylactery_riskgate.privacy.retention import DAY_US, Retention, SteadyClock
@@ -20,6 +20,7 @@ from phylactery_riskgate.settings import RiskGateSettings
 from pydantic import ValidationError
 from structlog.testing import capture_logs
 
+from tests.support.clock import FakeClock
 from tests.support.riskgate.command import run
 
 READ, PAY = ("list_dir", "{}"), ("pay", '{"to":"sesame-open"}')

@@ -14,11 +14,11 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Struct
 from grpc import aio
 from phylactery.riskgate.v1 import error_reason_pb2, riskgate_pb2, types_pb2
-from phylactery_chassis.util.clock import FakeClock
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store.locks import BusyError
 from sqlalchemy.engine import Connection
 
+from tests.support.clock import FakeClock
 from tests.support.contracts.refusals import refusal_of
 
 MONEY = Path(__file__).parents[1] / "money_bundle"

@@ -15,7 +15,6 @@ from phylactery_riskgate.domain.bundle.bundle import (
     BundleError,
     default_bundle_folder,
     load_bundle,
-    without_policy,
 )
 from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.model import Counters, Decision, Verdict
@@ -23,6 +22,7 @@ from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.usage import MAX_AMOUNT, UsageReader, amount_text, read_amount, units_of
 
 from tests.support.riskgate.bundles import ALLOW_ALL, SETTINGS, bundle_of, decide, policy, tool
+from tests.support.riskgate.policies import without_policy
 
 MONEY = Path(__file__).parents[1] / "money_bundle"
 NOTHING = Counters(0, 0, 0, 0)

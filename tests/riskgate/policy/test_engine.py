@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, load_bundle, without_policy
+from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.canonical import hash_json
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, decide, policy, tool
+from tests.support.riskgate.policies import without_policy
 
 CALLER = Caller("ana", "acme")
 SITE = CallSite("thread-1", "run-1")

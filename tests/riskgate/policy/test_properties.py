@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, load_bundle, read_bundle
 from phylactery_riskgate.domain.bundle.files import read_parts
-from phylactery_riskgate.domain.bundle.lint import lint
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.facts.facts import ContextBuilder
 from phylactery_riskgate.domain.facts.types import Mentions
@@ -26,6 +25,7 @@ from phylactery_riskgate.domain.policy.guard import MAX_SAFE_INTEGER, GuardError
 from phylactery_riskgate.domain.policy.policies import parse_policies, policy_handle
 
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, policy, tool
+from tests.support.riskgate.policies import lint
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
 NUMBERS = st.integers(-MAX_SAFE_INTEGER, MAX_SAFE_INTEGER) | st.floats(-1e15, 1e15, allow_nan=False)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError
-from phylactery_chassis.util.clock import MICROSECONDS, FakeClock
+from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_riskgate.app import PACKAGE
 from phylactery_riskgate.bundles.live import LiveBundle
 from phylactery_riskgate.decisions.requests import CallInput, EvaluateInput, RedeemInput
@@ -26,6 +26,7 @@ from phylactery_riskgate.facade import RiskGate
 from phylactery_riskgate.keys.live import LiveKeys
 from phylactery_riskgate.settings import RiskGateSettings
 
+from tests.support.clock import FakeClock
 from tests.support.riskgate.bundles import ALLOW_ALL, SETTINGS, tool, write_bundle
 
 WINDOW, CALLS, AMOUNT, PEOPLE = 60, 3, 1000, 2

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from phylactery_riskgate.domain.bundle.bundle import Bundle, BundleError
 from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.bundle.cases import CaseFacts
-from phylactery_riskgate.domain.bundle.lint import lint
 from phylactery_riskgate.domain.intent.model import UNSHOWN, TaskFacts
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
@@ -20,6 +19,7 @@ from phylactery_riskgate.domain.policy.policies import parse_policies
 from phylactery_riskgate.domain.policy.slices import without_task_policies
 
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, decide, policy, tool
+from tests.support.riskgate.policies import lint
 
 TEXT = {"type": "string"}
 PAY = tool(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from phylactery_riskgate.domain.facts.facts import NO_TOOL
 from phylactery_riskgate.domain.intent import folding, reading
 from phylactery_riskgate.domain.intent.origin.literals import dates_of, number
-from phylactery_riskgate.domain.intent.origin.prints import cheap_prints, day_print, prints, text_prints, triples
+from phylactery_riskgate.domain.intent.origin.prints import cheap_prints, day_print, prints, token_prints, triples
 from phylactery_riskgate.domain.intent.packing import packed, unpacked
 from phylactery_riskgate.domain.intent.reading import MAX_VALUE, read_result
 from phylactery_riskgate.domain.model import CatalogTool
@@ -42,6 +42,14 @@ TEXT = st.one_of(
     st.text(max_size=60),
     st.text(st.characters(max_codepoint=127), max_size=60),
 )
+
+
+def text_prints(folded: str, most: int) -> tuple[set[int], bool]:
+    """Return the prints of a text's first tokens, the cheap way where that fits, and whether there are more."""
+    read = next(cheap_prints([folded])) if most else None
+    if read is not None and read[1] <= most:
+        return read[0], False
+    return token_prints(folding.tokens(folded), most)
 
 
 def _plain_prints(folded: str, most: int) -> tuple[set[int], bool]:

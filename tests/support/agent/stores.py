@@ -24,9 +24,10 @@ from phylactery_agent.runtime.storage.records import Claim, Ending, Incoming, Le
 from phylactery_agent.runtime.turn.server import ServeTurn
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_chassis.db.database import Database
-from phylactery_chassis.util.clock import FakeClock
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
+
+from tests.support.clock import FakeClock
 
 ANA = Owner("acme", "ana")
 BEN = Owner("acme", "ben")

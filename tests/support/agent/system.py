@@ -18,7 +18,6 @@ from phylactery_agent.ports import GateUnavailableError, MemoryUnavailableError
 from phylactery_agent.runtime.storage.records import Owner
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.rpc.server import RunningServer, start
-from phylactery_chassis.util.clock import FakeClock
 from phylactery_chassis.util.ids import new_id
 from phylactery_memory.app import build as build_memory
 from phylactery_memory.settings import MemorySettings
@@ -26,6 +25,7 @@ from phylactery_riskgate.app import build as build_riskgate
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 from phylactery_riskgate.settings import RiskGateSettings
 
+from tests.support.clock import FakeClock
 from tests.support.contracts.refusals import refusal_of
 from tests.support.processes.ports import lasting_port
 from tests.support.riskgate.asking_bundle import asks_first

@@ -22,7 +22,6 @@ from phylactery_agent.tools.contract import Pattern, ToolSpec
 from phylactery_agent.tools.registry import TOOL_REGISTRY, disabled_reason, offered_tools
 from phylactery_agent.tools.specs import UNDO_WRITE
 
-RULES_VERSION: Final = 1
 MAX_REQUEST_CHARS: Final = 20_000
 _QUOTES: Final = {'"': '"', "'": "'", "«": "»", "“": "”", "`": "`"}
 _STRONG = expression(

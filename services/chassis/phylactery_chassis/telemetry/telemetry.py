@@ -159,11 +159,6 @@ def configure(service: str, data_dir: Path, otlp_endpoint: str = "") -> Callable
     return end
 
 
-def tracer() -> trace.Tracer:
-    """Return the tracer of every span."""
-    return _tracer
-
-
 def meter() -> metrics.Meter:
     """Return the meter of every instrument."""
     return _meter

@@ -38,21 +38,6 @@ class MonotoneClock:
         return self._latest
 
 
-class FakeClock:
-    """A clock that a test sets and advances."""
-
-    def __init__(self, now_us: int = 1_790_000_000 * MICROSECONDS) -> None:
-        self._now_us = now_us
-
-    def now_us(self) -> int:
-        """Return the time it was set to."""
-        return self._now_us
-
-    def advance(self, seconds: float) -> None:
-        """Move the clock, backwards with a negative number."""
-        self._now_us += round(seconds * MICROSECONDS)
-
-
 async def pause(until: asyncio.Event, seconds: float | None) -> None:
     """Wait until the event is set, for at most ``seconds``; None means no limit.
 

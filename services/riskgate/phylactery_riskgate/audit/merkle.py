@@ -128,16 +128,6 @@ def whole_subtrees(span: Span) -> list[tuple[int, int]]:
     return subtrees
 
 
-def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """Return the audit path of one leaf, computed from all leaf hashes. Raise ValueError out of range."""
-    return [root_of(leaves[first:end]) for first, end in inclusion_path(index, len(leaves))]
-
-
-def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
-    """Return the proof that the first old_size leaves are a prefix, from all leaf hashes. Raise ValueError."""
-    return [root_of(leaves[first:end]) for first, end in consistency_path(old_size, len(leaves))]
-
-
 def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
     """Return True if the leaf hash is at index in the tree of that size and head (RFC 9162, 2.1.3.2)."""
     if not 0 <= index < size or not _hashes(leaf, root, *proof):

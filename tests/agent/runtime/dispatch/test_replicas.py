@@ -18,10 +18,10 @@ from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.rpc.server import start
-from phylactery_chassis.util.clock import FakeClock
 from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of, open_system
+from tests.support.clock import FakeClock
 from tests.support.servers.postgres import create_database
 
 ENDS_SECONDS = 60

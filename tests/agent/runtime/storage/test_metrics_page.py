@@ -11,10 +11,10 @@ from phylactery_agent.runtime.runs.cancellation import Cancellations
 from phylactery_agent.runtime.storage import metrics
 from phylactery_agent.runtime.storage.metrics import TurnTimes
 from phylactery_chassis.telemetry import semconv
-from phylactery_chassis.util.clock import FakeClock
 
 from tests.support.agent.models import opened
 from tests.support.agent.stores import ANA, Stores
+from tests.support.clock import FakeClock
 from tests.support.servers.model_server import ModelServer, fails, says
 
 Given = list[tuple[float, dict[str, str]]]

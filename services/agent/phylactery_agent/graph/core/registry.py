@@ -15,7 +15,6 @@ from phylactery_agent.graph.secured.builder import SECURED
 
 SPECS: Final[Mapping[str, GraphSpec]] = {spec.name: spec for spec in (SECURED, REACT)}
 GRAPH_NAMES: Final[tuple[str, ...]] = tuple(SPECS)
-DEFAULT_GRAPH: Final = SECURED.name
 
 
 class UnknownGraphError(Exception):

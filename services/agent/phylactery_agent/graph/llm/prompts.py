@@ -11,9 +11,6 @@ from typing import Final
 
 from phylactery_agent.ports import Language
 
-PROMPTS_VERSION: Final = 1
-"""Incremented with every change of a text below, to distinguish replies to different prompt versions."""
-
 _LANGUAGES: Final = {"es": "Spanish", "en": "English"}
 
 _COMMON: Final = (

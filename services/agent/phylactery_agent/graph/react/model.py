@@ -28,9 +28,6 @@ from phylactery_agent.rules.expressions import expression
 from phylactery_agent.rules.planner import read_request
 from phylactery_agent.tools.specs import ECHO
 
-HINT_VERSION: Final = 1
-"""Incremented with every change of the text."""
-
 SYSTEM_HINT: Final = (
     "You help one person through tools. Answer in {language}, in plain words.\n"
     "Call a tool where the answer needs one, with arguments that fit its schema; several calls of one reply are run one"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from typing import Final
 
 from phylactery_agent.graph.core.guards import MAX_SUPERSTEPS
 from phylactery_agent.graph.core.routing import NodeFunction
-from phylactery_agent.graph.core.spec import CompiledGraph, GraphSpec
+from phylactery_agent.graph.core.spec import GraphSpec
 from phylactery_agent.graph.core.state import AgentState, new_run_input, reentry_input
 from phylactery_agent.graph.secured.nodes.approval_handler import approval_handler
 from phylactery_agent.graph.secured.nodes.await_approval import await_approval
@@ -51,8 +49,3 @@ SECURED: Final = GraphSpec(
     reentry_input=reentry_input,
     continues=frozenset({"6873680de963b51a"}),  # 0.1
 )
-
-
-def build_secured(checkpointer: BaseCheckpointSaver[Any]) -> CompiledGraph:
-    """Compile the graph over a checkpointer. Invoke it with durability "sync" and a TurnContext as context."""
-    return SECURED.compile(checkpointer)

@@ -46,7 +46,6 @@ __all__ = [
     "read_entities",
     "single_user_bundle_folder",
     "with_tools",
-    "without_policy",
 ]
 
 _MAX_REVISION = 2**53 - 1
@@ -247,11 +246,6 @@ def with_tools(bundle: Bundle, tools: Mapping[str, CatalogTool]) -> Bundle:
     """Return the bundle with additional tools in its catalog, to run the bundle's cases."""
     everything = {**bundle.tools, **tools}
     return replace(bundle, tools=everything, schema=_schema(everything, bundle.classes, bundle.levels))
-
-
-def without_policy(bundle: Bundle, policy_id: str) -> Bundle:
-    """Return the bundle without one policy; the cases should detect the difference."""
-    return replace(bundle, policies=tuple(policy for policy in bundle.policies if policy.id != policy_id))
 
 
 def _document(files: BundleFiles, name: str) -> Document:

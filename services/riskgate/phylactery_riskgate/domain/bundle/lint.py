@@ -118,17 +118,6 @@ class Finding:
     message: str
 
 
-def lint(
-    policies: Iterable[Policy], tools: Mapping[str, CatalogTool], classes: tuple[ApprovalClass, ...]
-) -> tuple[Finding, ...]:
-    """Return the violations in policy order, followed by insufficiently guarded critical tools.
-
-    A violation about a missing safeguard names the first policy that would permit the tool.
-    """
-    ordered = tuple(policies)
-    return (*lint_each(ordered, tools), *unguarded_critical_tools(ordered, tools, classes))
-
-
 def lint_each(
     policies: tuple[Policy, ...], tools: Mapping[str, CatalogTool], elsewhere: Mapping[str, CatalogTool] | None = None
 ) -> list[Finding]:

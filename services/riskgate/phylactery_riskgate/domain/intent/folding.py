@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import islice
 from typing import Final
 
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
@@ -70,14 +69,6 @@ def written(text: str) -> str:
 def tokens(folded: str) -> list[str]:
     """Return the tokens of folded text."""
     return (PLAIN_TOKEN if folded.isascii() else _TOKEN).findall(folded)
-
-
-def first_tokens(folded: str, most: int) -> list[str]:
-    """Return the first tokens of folded text, up to a limit; the rest of a long text is not read."""
-    if len(folded) <= 2 * most:  # it cannot have more, and reading all at once takes half the time
-        return tokens(folded)
-    found = (PLAIN_TOKEN if folded.isascii() else _TOKEN).finditer(folded)
-    return [match.group() for match in islice(found, most)]
 
 
 def spans(folded: str) -> list[tuple[int, int]]:

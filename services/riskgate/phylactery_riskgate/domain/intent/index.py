@@ -313,13 +313,6 @@ class TaskIndex:
         """Return the values that reading calls were made with."""
         return frozenset(value for result in self.results if not result.made for value in result.arguments)
 
-    @computed
-    def read_for(self) -> tuple[frozenset[str], ...]:
-        """Return the atoms of each of these values."""
-        return tuple(
-            frozenset(atom for token in value.split(" ") for atom in atoms(token)) for value in sorted(self.read_with)
-        )
-
     def is_bound(self, place: int, value: Value, *, picks: bool) -> bool:
         """Return True if a value belongs to what the user named or, with ``picks``, picked.
 

@@ -47,8 +47,6 @@ OTHER_TEXT: Final = "other text of"
 NOWHERE: Final = "nowhere"
 UNSEEN: Final = frozenset({NOWHERE, "more values than are looked at"})
 """Places of values that no text contains: nothing indicates that they are another person's."""
-BY_NOBODY: Final = frozenset({NOTHING, _DEFAULT})
-"""Places of values that do not show who wants the call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from itertools import accumulate, chain, compress, groupby, repeat
 from typing import Final
 from zlib import crc32
 
-from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.languages import MONTHS
 from phylactery_riskgate.domain.intent.origin.literals import FARTHEST, dates_of, figured_dates, spoken_dates
 
@@ -56,14 +55,6 @@ def triples(tokens: Sequence[str]) -> Sequence[int]:
 def day_print(date: str) -> int:
     """Return the print of a day."""
     return crc32(f"d:{date}".encode())
-
-
-def text_prints(folded: str, most: int) -> tuple[set[int], bool]:
-    """Return the prints of a text's first tokens and of the days in them, and whether there are more tokens."""
-    read = next(cheap_prints([folded])) if most else None
-    if read is not None and read[1] <= most:
-        return read[0], False
-    return token_prints(folding.first_tokens(folded, most + 1), most)
 
 
 def token_prints(tokens: Sequence[str], most: int) -> tuple[set[int], bool]:
