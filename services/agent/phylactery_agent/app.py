@@ -1,40 +1,15 @@
-"""Composition root of the agent service."""
+"""Composition root of the agent service: opens what is outside, builds every part in one order, starts the jobs."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from phylactery_chassis.db.database import Database
-from phylactery_chassis.erasure.log import ErasureLog
-from phylactery_chassis.errors import StartError
-from phylactery_chassis.rpc.server import Service
-from phylactery_chassis.util.clock import Clock, MonotoneClock, SystemClock
-
-from phylactery_agent.api.chat import ChatEdge, ChatServicer
-from phylactery_agent.connections import open_database, open_outside
-from phylactery_agent.edges import make_edges
-from phylactery_agent.graph.core.registry import GRAPH_NAMES
-from phylactery_agent.llm_client.factory import open_models, tell_models
-from phylactery_agent.parts import make_privacy, make_runner, make_shared, make_turns
-from phylactery_agent.ports.services import Services
-from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher
-from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
-from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
-from phylactery_agent.runtime.dispatch.replicas import Replicas
-from phylactery_agent.runtime.effects.delivery import Delivery
-from phylactery_agent.runtime.privacy.erase_user import Privacy
-from phylactery_agent.runtime.privacy.erasure_store import Erasure
-from phylactery_agent.runtime.privacy.retention import Retention
-from phylactery_agent.runtime.reminders.scheduler import ReminderScheduler
-from phylactery_agent.settings import AgentSettings
-from phylactery_agent.tools.catalog_sync import CatalogCheck
-from phylactery_agent.tools.executor import Executor
-
-if TYPE_CHECKING:
-    from phylactery_agent.llm_client.router import Models
 from phylactery.agent.v1 import (
     chat_pb2,
     chat_pb2_grpc,
@@ -47,46 +22,71 @@ from phylactery.agent.v1 import (
     tool_pb2,
     tool_pb2_grpc,
 )
-from phylactery_chassis.rpc.server import Registration, registration
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.dialect import dialect_named
+from phylactery_chassis.erasure.log import ErasureLog
+from phylactery_chassis.errors import StartError
+from phylactery_chassis.rpc.channel import open_channel
+from phylactery_chassis.rpc.server import Service, registration
+from phylactery_chassis.util.clock import MICROSECONDS, Clock, MonotoneClock, SystemClock
+from sqlalchemy.engine import make_url
 
-from phylactery_agent.api.graphs import GraphServicer
+from phylactery_agent.adapters.connections import GrpcServices
+from phylactery_agent.api.chat import ChatEdge, ChatServicer
+from phylactery_agent.api.graphs import GraphEdge, GraphServicer
+from phylactery_agent.api.mapping import BudgetLimits
 from phylactery_agent.api.privacy import PrivacyServicer
-from phylactery_agent.api.runs import RunServicer
-from phylactery_agent.api.tools import ToolServicer
-from phylactery_agent.edges import Edges
+from phylactery_agent.api.runs import RunEdge, RunServicer
+from phylactery_agent.api.showing import Showing
+from phylactery_agent.api.threads import ThreadEdge
+from phylactery_agent.api.tools import ToolEdge, ToolServicer
+from phylactery_agent.checkpoints.saver import Checkpoints
+from phylactery_agent.graph.core.registry import GRAPH_NAMES, Graphs
+from phylactery_agent.graph.react.state import ReactOptions
+from phylactery_agent.llm_client.factory import open_models, tell_models
+from phylactery_agent.ports.services import Services
+from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher
+from phylactery_agent.runtime.dispatch.claims import ClaimStore
+from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
+from phylactery_agent.runtime.dispatch.leases import Leases, free_leases
+from phylactery_agent.runtime.dispatch.named_leases import NamedLeases
+from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
+from phylactery_agent.runtime.dispatch.process_registry import FolderLock, FolderTakenError
+from phylactery_agent.runtime.dispatch.replicas import LOOK_SECONDS, Replicas
+from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.effects.outbox import OutboxStore
+from phylactery_agent.runtime.intake.changes import ThreadChanges
+from phylactery_agent.runtime.intake.inbox import InboxStore
+from phylactery_agent.runtime.intake.redaction import Sanitizing
+from phylactery_agent.runtime.privacy.delete_thread import Deletions, DeletionStore
+from phylactery_agent.runtime.privacy.erase_user import Privacy
+from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureStore
+from phylactery_agent.runtime.privacy.retention import Retention
+from phylactery_agent.runtime.reminders.scheduler import ReminderScheduler
+from phylactery_agent.runtime.reminders.store import Reminding
+from phylactery_agent.runtime.runs.cancellation import Cancellations
+from phylactery_agent.runtime.runs.queries import RunLists, ThreadStore
+from phylactery_agent.runtime.runs.retry import Retries
+from phylactery_agent.runtime.runs.store import RunStore
+from phylactery_agent.runtime.runs.unknown_outcomes import Resolutions
+from phylactery_agent.runtime.storage.database_identity import require_same_folder
+from phylactery_agent.runtime.storage.events import EventLog
+from phylactery_agent.runtime.storage.metrics import watch
+from phylactery_agent.runtime.storage.sealing import Sealer, SealError
+from phylactery_agent.runtime.turn.model_session import RunModels
+from phylactery_agent.runtime.turn.server import TurnServer
+from phylactery_agent.settings import AgentSettings
+from phylactery_agent.tools.catalog_sync import CatalogCheck
+from phylactery_agent.tools.executor import Executor, ToolSettings
+from phylactery_agent.tools.mcp.config import McpConfigError, McpTools, load_config
+from phylactery_agent.tools.mcp.pins import Pins, PinsError, load_pins
+from phylactery_agent.tools.registry import ToolRegistrationError
 
+if TYPE_CHECKING:
+    from phylactery_agent.llm_client.router import Models
 
-def registrations(edges: Edges, privacy: Privacy) -> list[Registration]:
-    """Return the registrations of the agent's five gRPC services."""
-    return [
-        registration(
-            chat_pb2.DESCRIPTOR,
-            "ChatService",
-            chat_pb2_grpc.add_ChatServiceServicer_to_server,
-            ChatServicer(edges.chat, edges.threads),
-        ),
-        registration(
-            run_pb2.DESCRIPTOR, "RunService", run_pb2_grpc.add_RunServiceServicer_to_server, RunServicer(edges.runs)
-        ),
-        registration(
-            graph_pb2.DESCRIPTOR,
-            "GraphService",
-            graph_pb2_grpc.add_GraphServiceServicer_to_server,
-            GraphServicer(edges.graphs),
-        ),
-        registration(
-            privacy_pb2.DESCRIPTOR,
-            "PrivacyService",
-            privacy_pb2_grpc.add_PrivacyServiceServicer_to_server,
-            PrivacyServicer(privacy),
-        ),
-        registration(
-            tool_pb2.DESCRIPTOR,
-            "ToolService",
-            tool_pb2_grpc.add_ToolServiceServicer_to_server,
-            ToolServicer(edges.tools),
-        ),
-    ]
+PACKAGE = "phylactery_agent"
+_FORMER_STATES = ("checkpoints.db", "checkpoints.db-wal", "checkpoints.db-shm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,6 @@ class Agent:
     catalog: CatalogCheck
     executor: Executor
     models: Models | None
-    replicas: Replicas
-    news: ThreadNotifier
     firing: ReminderScheduler
 
 
@@ -123,67 +121,201 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
     settings.prepare()
     if settings.graph not in GRAPH_NAMES:
         raise StartError(f"AGENT_GRAPH: there is no graph '{settings.graph}'; there are {', '.join(GRAPH_NAMES)}")
-    async with contextlib.AsyncExitStack() as stack:
+    async with AsyncExitStack() as stack:
         agent = await _assemble(settings, clock or MonotoneClock(SystemClock()), stack)
         closing = stack.pop_all()
     closing.push_async_callback(agent.runner.stop)
     service = replace(
         agent.service,
-        on_start=[
-            lambda: tell_models(agent.models),
-            lambda: agent.replicas.start(agent.runner, agent.news),
-            agent.privacy.replay,
-            agent.executor.begin,
-            agent.catalog.first_look,
-            agent.runner.start,
-            lambda: _start_background(agent, settings, closing),
-        ],
+        on_start=[*agent.service.on_start, lambda: _start_background(agent, settings, closing)],
         on_stop=[closing.aclose],
     )
     return replace(agent, service=service)
 
 
-async def _assemble(settings: AgentSettings, clock: Clock, stack: contextlib.AsyncExitStack) -> Agent:
-    """Assemble the parts; the stack closes what has to be closed, in reverse order of opening."""
+async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack) -> Agent:
+    """Build the parts, each from those before it; the stack closes what has to be closed, in reverse order."""
     models = open_models(settings, clock)
     if models is not None:
         stack.push_async_callback(models.close)
-    outside = open_outside(settings, stack)
+    folder, sealer, services, executor = _open_outside(settings, stack)
     erasure_log = ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl", Erasure, "AGENT_ERASURE_LOG")
-    database = await open_database(settings, outside, stack)
-    shared = make_shared(settings, clock, database, outside, models)
-    runner = make_runner(shared, make_turns(shared))
-    stack.push_async_callback(shared.replicas.stop)
-    catalog = CatalogCheck(outside.services.catalog, clock, poll_seconds=settings.catalog_poll_seconds)
+    database = await _open_database(settings, folder, sealer, stack)
+
+    # the other processes over the same database
+    holder, look_seconds = folder.holder, LOOK_SECONDS if settings.shared else None
+    named_leases = NamedLeases(database, clock, holder, seconds=settings.lease_seconds)
+    replicas = Replicas(settings.url, holder, shared=settings.shared, named_leases=named_leases)
+    stack.push_async_callback(replicas.stop)
+    news = ThreadNotifier(replicas.forward)
+
+    # stores and jobs
+    inbox = InboxStore(database, clock)
+    runs = RunStore(database, clock, change_seconds=settings.change_seconds)
+    delivery = Delivery(
+        OutboxStore(database, clock),
+        services,
+        named_leases,
+        retry_seconds=settings.retry_seconds,
+        look_seconds=look_seconds,
+    )
+    firing = ReminderScheduler(database, clock, news, delivery, poll_seconds=settings.reminder_poll_seconds)
+    sanitizing = Sanitizing(services, sealer)
+
+    # turns
+    turns = TurnServer(
+        database=database,
+        clock=clock,
+        runs=runs,
+        leases=Leases(database, clock, seconds=settings.lease_seconds),
+        services=services,
+        delivery=delivery,
+        news=news,
+        sanitizing=sanitizing,
+        graphs=Graphs(
+            Checkpoints(database, keep_writes=False),  # graph nodes never run in parallel
+            ReactOptions(
+                max_steps=settings.react_max_steps,
+                tool_rounds=settings.react_tool_rounds,
+                llm_fallback=settings.llm_fallback,
+            ),
+        ),
+        executor=executor,
+        evict_over_chars=settings.evict_over_chars,
+        active_seconds=settings.active_seconds,
+        models=RunModels(models, database, clock) if models is not None else None,
+        reminding=Reminding(database, clock, settings.time_zone, settings.reminders_per_user, firing.wake),
+        changes=ThreadChanges(database, clock, seconds=settings.change_seconds),
+        interpreter_seconds=settings.interpreter_seconds if settings.interpreter == "on" else 0.0,
+    )
+    runner = Dispatcher(
+        inbox,
+        ClaimStore(database, clock, lease_seconds=settings.lease_seconds),
+        turns.serve,
+        named_leases,
+        holder=holder,
+        max_concurrent=settings.max_concurrent_turns,
+        retry_seconds=settings.retry_seconds,
+        shared=settings.shared,
+        hydrating=None if settings.shared else turns.hydrating,
+        on_return=turns.tell,
+        on_overflow=replicas.offer_work,
+        on_hold=replicas.hold,
+    )
+    watcher = ApprovalWatcher(
+        runs, inbox, services, runner.wake, named_leases, interval_seconds=settings.approval_poll_seconds
+    )
+    catalog = CatalogCheck(services.catalog, clock, poll_seconds=settings.catalog_poll_seconds)
     stack.callback(catalog.forget)
-    edges, privacy = make_edges(shared, runner, catalog), make_privacy(shared, runner, erasure_log)
+    privacy = Privacy(
+        store=ErasureStore(database, clock),
+        log=erasure_log,
+        clock=clock,
+        runner=runner,
+        inbox=inbox,
+        delivery=delivery,
+        services=services,
+        news=news,
+        executor=executor,
+        retry_seconds=settings.retry_seconds,
+        named_leases=named_leases,
+        look_seconds=look_seconds,
+    )
+
+    # what the gRPC services call
+    threads, log = ThreadStore(database), EventLog(database)
+    showing = Showing(services, log, runs)
+    chat_edge = ChatEdge(
+        inbox=inbox,
+        runs=runs,
+        threads=threads,
+        log=log,
+        news=news,
+        delivery=delivery,
+        services=services,
+        showing=showing,
+        sealer=sealer,
+        sanitizing=sanitizing,
+        accept=runner.accept,
+        wake=runner.wake,
+        graphs=GRAPH_NAMES,
+        default_graph=settings.graph,
+    )
+    deletions = Deletions(
+        store=DeletionStore(database, clock), runner=runner, delivery=delivery, news=news, executor=executor
+    )
+    thread_edge = ThreadEdge(threads=threads, runs=runs, log=log, news=news, showing=showing, deletions=deletions)
+    run_edge = RunEdge(
+        runs=runs,
+        lists=RunLists(database),
+        cancellations=Cancellations(database, clock),
+        resolutions=Resolutions(database, clock),
+        retries=Retries(database, clock),
+        news=news,
+        delivery=delivery,
+        wake=runner.wake,
+        limits=_limits(settings, models),
+    )
+    service = Service(
+        "agent",
+        [
+            registration(
+                chat_pb2.DESCRIPTOR,
+                "ChatService",
+                chat_pb2_grpc.add_ChatServiceServicer_to_server,
+                ChatServicer(chat_edge, thread_edge),
+            ),
+            registration(
+                run_pb2.DESCRIPTOR, "RunService", run_pb2_grpc.add_RunServiceServicer_to_server, RunServicer(run_edge)
+            ),
+            registration(
+                graph_pb2.DESCRIPTOR,
+                "GraphService",
+                graph_pb2_grpc.add_GraphServiceServicer_to_server,
+                GraphServicer(GraphEdge(settings.graph)),
+            ),
+            registration(
+                privacy_pb2.DESCRIPTOR,
+                "PrivacyService",
+                privacy_pb2_grpc.add_PrivacyServiceServicer_to_server,
+                PrivacyServicer(privacy),
+            ),
+            registration(
+                tool_pb2.DESCRIPTOR,
+                "ToolService",
+                tool_pb2_grpc.add_ToolServiceServicer_to_server,
+                ToolServicer(ToolEdge(catalog)),
+            ),
+        ],
+        healthy=database.probe,
+        on_start=[
+            lambda: tell_models(models),
+            lambda: replicas.start(runner, news),
+            privacy.replay,
+            executor.begin,
+            catalog.first_look,
+            runner.start,
+        ],
+        on_drain=[thread_edge.end],
+    )
     return Agent(
-        service=Service("agent", registrations(edges, privacy), healthy=database.probe, on_drain=[edges.threads.end]),
+        service=service,
         database=database,
         runner=runner,
-        watcher=ApprovalWatcher(
-            shared.runs,
-            shared.inbox,
-            outside.services,
-            runner.wake,
-            shared.named_leases,
-            interval_seconds=settings.approval_poll_seconds,
-        ),
-        delivery=shared.delivery,
-        services=outside.services,
-        edge=edges.chat,
+        watcher=watcher,
+        delivery=delivery,
+        services=services,
+        edge=chat_edge,
         privacy=privacy,
         retention=Retention(database, clock, days=settings.event_days),
         catalog=catalog,
-        executor=outside.executor,
+        executor=executor,
         models=models,
-        replicas=shared.replicas,
-        news=shared.news,
-        firing=shared.firing,
+        firing=firing,
     )
 
 
-async def _start_background(agent: Agent, settings: AgentSettings, closing: contextlib.AsyncExitStack) -> None:
+async def _start_background(agent: Agent, settings: AgentSettings, closing: AsyncExitStack) -> None:
     """Start the background jobs, the approval watcher only if enabled; on close they are cancelled first."""
     jobs = [agent.delivery.run(), agent.privacy.run(), agent.retention.run(), agent.catalog.run(), agent.firing.run()]
     if settings.approval_poll_seconds:
@@ -196,3 +328,89 @@ async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+def _limits(settings: AgentSettings, models: Models | None) -> BudgetLimits:
+    """Return the limits at which a run stops."""
+    limits = BudgetLimits(active_us=round(settings.active_seconds * MICROSECONDS))
+    if models is None:
+        return limits
+    of_models = models.config.limits
+    return replace(limits, model_calls=of_models.calls, tokens=of_models.tokens, cost_micros=of_models.cost_micros)
+
+
+def _open_outside(settings: AgentSettings, stack: AsyncExitStack) -> tuple[FolderLock, Sealer, GrpcServices, Executor]:
+    """Lock the data folder and open its key, the channels to the other services, and the tools; the stack closes them.
+
+    Raise StartError if the folder is taken or not writable, its key is unusable, or a tool module cannot be loaded.
+    """
+    try:
+        folder = FolderLock(settings.data_dir, shared=settings.shared)
+        stack.callback(folder.release)
+        sealer = Sealer.from_folder(settings.data_dir)
+        services = GrpcServices(  # an unavailable service is noticed by the first call, not here
+            open_channel(settings.riskgate_target, token=settings.token_for_riskgate(), timeout=settings.call_seconds),
+            open_channel(settings.memory_target, token=settings.token_for_memory(), timeout=settings.call_seconds),
+        )
+        stack.push_async_callback(services.close)
+        mcp = load_config(settings.mcp_servers)
+        executor = Executor(
+            ToolSettings(
+                sandbox=settings.sandbox,
+                journal=settings.data_dir / "journal",
+                file_versions=settings.file_versions,
+                file_version_bytes=settings.file_version_bytes,
+                plugins=tuple(settings.tool_modules),
+                web=settings.web(),
+                mail=settings.mail(),
+                mcp=McpTools(mcp, load_pins(settings.mcp_pin_file) if mcp.servers else Pins()),
+            )
+        )
+    except (McpConfigError, PinsError) as error:
+        raise StartError(f"AGENT_MCP_SERVERS: {error}") from None
+    except (ToolRegistrationError, ImportError) as error:
+        raise StartError(f"AGENT_TOOL_MODULES: {error}") from error
+    except (FolderTakenError, SealError, ValueError) as error:
+        raise StartError(str(error)) from error
+    except OSError as error:
+        why = f"{error.filename} cannot be used ({error.strerror})"
+        raise StartError(f"{why}; name folders that can be written in AGENT_DATA_DIR and AGENT_SANDBOX_DIR") from None
+    stack.push_async_callback(executor.end)
+    return folder, sealer, services, executor
+
+
+async def _open_database(
+    settings: AgentSettings, folder: FolderLock, sealer: Sealer, stack: AsyncExitStack
+) -> Database:
+    """Open the agent's database, migrated on SQLite and freed of dead agents' leases; the stack closes it.
+
+    Raise StartError if it cannot be used, another agent uses it, its schema is not this version's, or it belongs to
+    another folder.
+    """
+    _hold_database_file(settings.url, folder)
+    for name in _FORMER_STATES:  # run states, which the database now holds: they contain users' words
+        (settings.data_dir / name).unlink(missing_ok=True)
+    database = Database(settings.url)
+    stack.callback(database.close)
+    stack.callback(watch(database))
+    await asyncio.to_thread(database.migrate_at_start, PACKAGE)
+    await asyncio.to_thread(require_same_folder, database, settings.data_dir, sealer)
+    await asyncio.to_thread(folder.reap_dead, partial(free_leases, database))
+    return database
+
+
+def _hold_database_file(url: str, folder: FolderLock) -> None:
+    """Lock the database file, if the database is a file. Raise StartError."""
+    parts = make_url(url)
+    name = (parts.database or "").removeprefix("file:")
+    if dialect_named(parts.get_backend_name()).is_server or not name or name.startswith(":memory:"):
+        return
+    try:
+        folder.hold_database(Path(name))
+    except FolderTakenError as error:
+        raise StartError(str(error)) from None
+    except OSError as error:
+        raise StartError(
+            f"{name} cannot be the database ({error.strerror}); name another place in AGENT_DATA_DIR or "
+            "AGENT_DATABASE_URL"
+        ) from None

@@ -23,7 +23,7 @@ from phylactery_agent.runtime.intake.redaction import Sanitizing
 from phylactery_agent.runtime.storage.records import Lease, Owner
 from phylactery_agent.runtime.storage.sealing import Sealer
 from phylactery_agent.runtime.turn.gate import ReplacedFiles, ReportingGate, TurnTask
-from phylactery_agent.runtime.turn.server import TurnDeps, TurnServer
+from phylactery_agent.runtime.turn.server import TurnServer
 from phylactery_agent.runtime.turn.tasks import TaskStore
 from phylactery_agent.tools.executor import Executor
 
@@ -175,11 +175,10 @@ class Bench:
             "services": self.services,
             "delivery": self.delivery,
             "news": self.stores.news,
-            "sealer": self.sealer,
             "graphs": SimpleNamespace(get=lambda name: ServedGraph(cast("Any", self.graph), SPECS[name])),
             "executor": self.executor,
             "evict_over_chars": 10_000,
             "active_seconds": self.active_seconds,
             "sanitizing": Sanitizing(cast("Any", self.services), self.sealer),
         }
-        return TurnServer(TurnDeps(**tools), heartbeat_seconds=heartbeat_seconds)
+        return TurnServer(**tools, heartbeat_seconds=heartbeat_seconds)

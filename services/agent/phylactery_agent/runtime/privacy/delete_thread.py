@@ -7,8 +7,8 @@ outbox notifies the other services as soon as they are available.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import sqlalchemy as sa
@@ -30,6 +30,7 @@ from phylactery_agent.runtime.runs.cancellation import end_now
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Lease, Owner
 from phylactery_agent.runtime.storage.schema import INBOX, RUNS, THREADS, TOOL_CALLS
+from phylactery_agent.tools.executor import Executor
 
 GRACE_SECONDS: Final = 30.0
 """Time, in seconds, that a started effect is given to finish before its outcome counts as unknown."""
@@ -120,56 +121,49 @@ class DeletionStore:
         await forget_log(self._database)
 
 
-@dataclass(frozen=True, slots=True)
-class DeletionTools:
-    """Dependencies of Deletions, created once per process."""
+@dataclass(eq=False)
+class Deletions:
+    """Deletion of threads, one at a time."""
 
     store: DeletionStore
     runner: Dispatcher
     delivery: Delivery
     news: ThreadNotifier
-    forget_effects: Callable[[Iterable[str]], None]
-    """Drops what tools recorded about effects, by their keys. May raise OSError."""
-
-
-class Deletions:
-    """Deletion of threads, one at a time."""
-
-    def __init__(self, tools: DeletionTools, *, grace_seconds: float = GRACE_SECONDS) -> None:
-        self._t, self._grace_seconds = tools, grace_seconds
-        self._at_once = asyncio.Lock()
+    executor: Executor
+    grace_seconds: float = GRACE_SECONDS
+    _at_once: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def delete(self, owner: Owner, thread_id: str) -> None:
         """Remove a thread of the owner; a missing one is not an error. Raise Unavailable STORE_UNAVAILABLE."""
         key = owner.thread_key(thread_id)
-        served, gone = await self._t.store.begin(owner, thread_id)
+        served, gone = await self.store.begin(owner, thread_id)
         crashpoints.reach("agent.delete.begun")
         for turn_id in gone:
-            self._t.news.tell(turn_id)
+            self.news.tell(turn_id)
         if served:
             await self._ended(key, served)
         async with self._at_once:
-            held = await self._t.runner.hold([key], by=_HOLDER)
+            held = await self.runner.hold([key], by=_HOLDER)
             try:
-                await forget_noted(self._t.forget_effects, await self._t.store.effects(key), of="thread")
+                await forget_noted(self.executor.forget, await self.store.effects(key), of="thread")
                 crashpoints.reach("agent.delete.forgotten")
-                unhandled = await self._t.store.remove(owner, thread_id)
+                unhandled = await self.store.remove(owner, thread_id)
             finally:
-                await self._t.runner.release(held, by=_HOLDER)
-                self._t.runner.wake(key)  # messages that arrived meanwhile open the thread again
+                await self.runner.release(held, by=_HOLDER)
+                self.runner.wake(key)  # messages that arrived meanwhile open the thread again
         crashpoints.reach("agent.delete.removed")
         for name in (key, *unhandled):
-            self._t.news.tell(name)
-        self._t.delivery.wake()
-        await self._t.store.forget_log()
+            self.news.tell(name)
+        self.delivery.wake()
+        await self.store.forget_log()
         _log.info("a thread was deleted", thread=key)
 
     async def _ended(self, key: str, run_id: str) -> None:
         """Wait, for a bounded time, until the run is no longer served, so that no effect is interrupted."""
         try:
-            async with asyncio.timeout(self._grace_seconds):
-                with self._t.news.listen(key) as news:
-                    while await self._t.store.is_served(run_id):
+            async with asyncio.timeout(self.grace_seconds):
+                with self.news.listen(key) as news:
+                    while await self.store.is_served(run_id):
                         await pause(news, _LOOK_SECONDS)
                         news.clear()
         except TimeoutError:

@@ -9,8 +9,8 @@ interrupted erasure is repeated.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from phylactery_chassis.auth.identity import Principal, Role
@@ -38,6 +38,7 @@ from phylactery_agent.runtime.privacy.erasure_store import (
     remove_files,
 )
 from phylactery_agent.runtime.storage.records import Owner
+from phylactery_agent.tools.executor import Executor
 
 _REASON: Final = "the user was erased"
 _LEASE: Final = "erasures"
@@ -47,9 +48,9 @@ _NEW_THREADS: Final = 100
 _log = get_logger("privacy")
 
 
-@dataclass(frozen=True, slots=True)
-class PrivacyDeps:
-    """Dependencies of Privacy, created once per process."""
+@dataclass(eq=False)
+class Privacy:
+    """Erasure of users, one at a time across all processes that share the database."""
 
     store: ErasureStore
     log: ErasureLog[Erasure]
@@ -59,27 +60,15 @@ class PrivacyDeps:
     delivery: Delivery
     services: Services
     news: ThreadNotifier
-    forget_effects: Callable[[Iterable[str]], None]
-    """Drops what tools recorded about effects, by their keys. May raise OSError."""
-    forget_files: Callable[[str, str], None]
-    """Removes the earlier file versions kept for a tenant's user. May raise OSError."""
-    kept_files: Callable[[], Sequence[tuple[str, str]]]
-    """Returns the tenants and users that have such versions."""
+    executor: Executor
     retry_seconds: float
     named_leases: NamedLeases
     look_seconds: float | None = None
     """Interval, in seconds, of the search for erasures another process left unfinished; None if there is no other."""
-
-
-class Privacy:
-    """Erasure of users, one at a time across all processes that share the database."""
-
-    def __init__(self, tools: PrivacyDeps) -> None:
-        self._t = tools
-        self._at_once = asyncio.Lock()
-        self._news = asyncio.Event()
-        self._forgotten = True
-        """Whether the files hold no removed data any more, as far as this process knows."""
+    _at_once: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _outstanding: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _forgotten: bool = field(default=True, init=False)
+    """Whether the files hold no removed data any more, as far as this process knows."""
 
     async def erase(self, caller: Principal, subject: str, request_id: str) -> Erasure:
         """Remove everything about the caller, or about a user of their tenant named by an operator.
@@ -91,20 +80,20 @@ class Privacy:
         user = whom(caller, subject)
         owner = Owner(user.tenant, user.subject)
         key = request_hash(owner.tenant, owner.user_id, request_id)
-        async with self._at_once, self._t.named_leases.doing(_LEASE):
-            erasure = await self._t.store.find(key)
+        async with self._at_once, self.named_leases.doing(_LEASE):
+            erasure = await self.store.find(key)
             if erasure is None:
                 intent = await self._written_down(owner, key, by_operator=user.subject != caller.subject)
                 try:
                     erasure = await self._erase(owner, intent)
                 except DomainError:
-                    self._news.set()
+                    self._outstanding.set()
                     raise
         try:
             await self._forget()
         finally:
             if not self._forgotten:
-                self._news.set()
+                self._outstanding.set()
         return erasure
 
     async def get(self, caller: Principal, erasure_id: str) -> Erasure:
@@ -113,7 +102,7 @@ class Privacy:
         Raise PermissionDenied, NotFound ERASURE_NOT_FOUND, Unavailable.
         """
         caller.require(Role.CALLER)
-        erasure = await self._t.store.get(erasure_id)
+        erasure = await self.store.get(erasure_id)
         if erasure is None or not may_see(caller, erasure):
             raise not_found(erasure_id)
         return erasure
@@ -133,13 +122,13 @@ class Privacy:
     async def run(self) -> None:
         """Finish outstanding erasures, retrying as needed, until cancelled."""
         while True:
-            self._news.clear()
+            self._outstanding.clear()
             try:
                 complete = await self.finish()
             except Exception as error:  # noqa: BLE001 - the next round may work; without one nothing would be finished
                 complete = False
                 _log.warning("erasure failed; will retry", error=type(error).__name__)
-            await pause(self._news, self._t.look_seconds if complete else self._t.retry_seconds)
+            await pause(self._outstanding, self.look_seconds if complete else self.retry_seconds)
 
     async def finish(self, *, keep_held: bool = False) -> bool:
         """Carry out the erasures that are in the log but not in the database; return True if none is left.
@@ -150,10 +139,10 @@ class Privacy:
             if not self._forgotten:
                 await self._forget()
             return True
-        async with self._at_once, self._t.named_leases.doing(_LEASE):
+        async with self._at_once, self.named_leases.doing(_LEASE):
             missing = await self._missing()
             users = await self._users() if missing else ()
-            by_hash = {subject_hash(self._t.log.salt, user.tenant, user.user_id): user for user in users}
+            by_hash = {subject_hash(self.log.salt, user.tenant, user.user_id): user for user in users}
             failures = 0
             for intent in missing:
                 owner = by_hash.get(intent.subject_hash, Owner(intent.tenant, ""))
@@ -171,17 +160,17 @@ class Privacy:
     async def _forget(self) -> None:
         """Leave nothing of erased users in the files; after a failure run() tries again. Raise Unavailable."""
         self._forgotten = False
-        await self._t.store.scrub_removed()
+        await self.store.scrub_removed()
         self._forgotten = True
 
     async def _missing(self) -> Sequence[Erasure]:
-        written = await asyncio.to_thread(self._t.log.read)
-        return unfinished(written, await self._t.store.known())
+        written = await asyncio.to_thread(self.log.read)
+        return unfinished(written, await self.store.known())
 
     async def _users(self) -> Sequence[Owner]:
         """Return all users about whom anything is stored, in the database or in files."""
-        kept = await asyncio.to_thread(self._t.kept_files)
-        return [*await self._t.store.users(), *(Owner(tenant, user_id) for tenant, user_id in kept)]
+        kept = await asyncio.to_thread(self.executor.kept_users)
+        return [*await self.store.users(), *(Owner(tenant, user_id) for tenant, user_id in kept)]
 
     async def _written_down(self, owner: Owner, key: str, *, by_operator: bool) -> Erasure:
         """Return the erasure that a request asks for, taken from the log if it was begun before."""
@@ -190,14 +179,14 @@ class Privacy:
             return begun
         intent = Erasure(
             erasure_id=new_id("era"),
-            subject_hash=subject_hash(self._t.log.salt, owner.tenant, owner.user_id),
-            salt=self._t.log.salt,
+            subject_hash=subject_hash(self.log.salt, owner.tenant, owner.user_id),
+            salt=self.log.salt,
             tenant=owner.tenant,
             requested_by_operator=by_operator,
-            request_us=self._t.clock.now_us(),
+            request_us=self.clock.now_us(),
             request_hash=key,
         )
-        await asyncio.to_thread(self._t.log.append, intent)
+        await asyncio.to_thread(self.log.append, intent)
         crashpoints.reach("agent.erase.logged")
         return intent
 
@@ -208,8 +197,8 @@ class Privacy:
         removed: Removed | None = None
         try:
             for _ in range(_NEW_THREADS):
-                held |= await self._t.store.threads(owner)
-                fresh |= await self._t.runner.hold(held, by=_LEASE, keep=keep_held)
+                held |= await self.store.threads(owner)
+                fresh |= await self.runner.hold(held, by=_LEASE, keep=keep_held)
                 removed = await self._attempt(owner, intent, held)
                 if removed is not None:
                     break
@@ -224,9 +213,9 @@ class Privacy:
             )
         crashpoints.reach("agent.erase.removed")
         for key in held:
-            await self._t.delivery.quiet(key)
+            await self.delivery.quiet(key)
         for key in (*held, *removed.unhandled):
-            self._t.news.tell(key)
+            self.news.tell(key)
         erasure = removed.erasure
         _log.info("a user was erased", erasure_id=erasure.erasure_id, receipt_hash=erasure.receipt_hash)
         return erasure
@@ -234,29 +223,29 @@ class Privacy:
     async def _attempt(self, owner: Owner, intent: Erasure, held: Collection[str]) -> Removed | None:
         """Close what is open and remove the user's threads; return None if a new thread was opened meanwhile."""
         await self._close(owner, held)
-        await forget_noted(self._t.forget_effects, await self._t.store.effects(owner), of="user")
+        await forget_noted(self.executor.forget, await self.store.effects(owner), of="user")
         if owner.user_id:  # a replayed erasure may name a user unknown here
-            await remove_files(lambda: self._t.forget_files(owner.tenant, owner.user_id), of="user")
+            await remove_files(lambda: self.executor.forget_user(owner.tenant, owner.user_id), of="user")
         crashpoints.reach("agent.erase.forgotten")
 
         def done(counts: ErasureCounts) -> Erasure:
-            return replace(intent, counts=counts, erase_us=self._t.clock.now_us())
+            return replace(intent, counts=counts, erase_us=self.clock.now_us())
 
-        return await self._t.store.erase(owner, held, done)
+        return await self.store.erase(owner, held, done)
 
     async def _close(self, owner: Owner, held: Collection[str]) -> None:
         """Withdraw approvals, and report every effect to RiskGate, including unknown outcomes. Raise Unavailable."""
         try:
-            for key in await self._t.delivery.waiting("withdrawal"):
+            for key in await self.delivery.waiting("withdrawal"):
                 if key in held:
-                    await self._t.delivery.flush("withdrawal", key)
-            if runs := await self._t.store.open_runs(owner):
-                await self._t.services.approvals(owner).withdraw(runs, reason=_REASON)
-            await self._t.store.give_up(owner)
+                    await self.delivery.flush("withdrawal", key)
+            if runs := await self.store.open_runs(owner):
+                await self.services.approvals(owner).withdraw(runs, reason=_REASON)
+            await self.store.give_up(owner)
             crashpoints.reach("agent.erase.closed")
-            for key in await self._t.delivery.waiting("outcome"):
+            for key in await self.delivery.waiting("outcome"):
                 if key in held:
-                    await self._t.delivery.flush("outcome", key)
+                    await self.delivery.flush("outcome", key)
         except (GateUnavailableError, GateRefusedError) as error:
             _log.warning("open approvals were not withdrawn at RiskGate", error=type(error).__name__)
             raise Unavailable(
@@ -268,7 +257,7 @@ class Privacy:
 
     async def _release(self, held: Collection[str]) -> None:
         """Serve the threads again; if the user was erased there is nothing to serve."""
-        await self._t.runner.release(held, by=_LEASE)
-        for key in await self._t.inbox.threads_with_work():
+        await self.runner.release(held, by=_LEASE)
+        for key in await self.inbox.threads_with_work():
             if key in held:
-                self._t.runner.wake(key)
+                self.runner.wake(key)

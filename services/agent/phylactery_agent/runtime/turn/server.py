@@ -50,7 +50,7 @@ from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.storage.events import ThreadEvents
 from phylactery_agent.runtime.storage.metrics import TurnTimes
 from phylactery_agent.runtime.storage.records import Claim, Ending, Lease
-from phylactery_agent.runtime.storage.sealing import Sealer, SealError
+from phylactery_agent.runtime.storage.sealing import SealError
 from phylactery_agent.runtime.turn import canned_replies
 from phylactery_agent.runtime.turn.context_loader import Hydrating, TurnMemories
 from phylactery_agent.runtime.turn.gate import ReplacedFiles, ReportingGate, TurnTask
@@ -100,9 +100,17 @@ _MAX_REMEMBERED = 10_000
 _log = get_logger("turns")
 
 
-@dataclass(frozen=True, slots=True)
-class TurnDeps:
-    """Dependencies of TurnServer, created once per process."""
+class StateLostError(Exception):
+    """A suspended run cannot resume: its state is no longer in the database."""
+
+
+class GraphChangedError(Exception):
+    """A run was begun under another version of its graph: resuming it could do something that was not requested."""
+
+
+@dataclass(eq=False)
+class TurnServer:
+    """Server of claimed turns, each to its end."""
 
     database: Database
     clock: Clock
@@ -111,7 +119,6 @@ class TurnDeps:
     services: Services
     delivery: Delivery
     news: ThreadNotifier
-    sealer: Sealer
     sanitizing: Sanitizing
     graphs: Graphs
     executor: Executor
@@ -125,25 +132,13 @@ class TurnDeps:
     """None interprets every message without reference to earlier requests."""
     interpreter_seconds: float = 0.0
     """Maximum wait for the model's interpretation of the turn's words, in seconds; 0 disables it."""
+    heartbeat_seconds: float | None = None
+    """Interval, in seconds, of the renewal of a turn's lease; None takes the leases' own."""
 
-
-class StateLostError(Exception):
-    """A suspended run cannot resume: its state is no longer in the database."""
-
-
-class GraphChangedError(Exception):
-    """A run was begun under another version of its graph: resuming it could do something that was not requested."""
-
-
-class TurnServer:
-    """Server of claimed turns, each to its end."""
-
-    def __init__(self, tools: TurnDeps, *, heartbeat_seconds: float | None = None) -> None:
-        self._t = tools
-        self.hydrating = Hydrating(tools.services, tools.delivery)
-        self._tasks = TaskStore(tools.database, tools.clock)
-        self._inbox = InboxStore(tools.database, tools.clock)
-        self._heartbeat_seconds = heartbeat_seconds or tools.leases.heartbeat_seconds
+    def __post_init__(self) -> None:
+        """Build the parts that only turns use."""
+        self.hydrating = Hydrating(self.services, self.delivery)
+        self._tasks, self._inbox = TaskStore(self.database, self.clock), InboxStore(self.database, self.clock)
 
     async def serve(self, claim: Claim) -> None:
         """Serve a turn to its end.
@@ -162,13 +157,13 @@ class TurnServer:
                 semconv.RUN_ID: claim.lease.run_id,
             },
         ) as span:
-            times = TurnTimes.of(self._t.clock, claim)
-            active = ActiveTime(claim.run.active_us, limit_seconds=self._t.active_seconds)
-            writes = TurnWrites(self._t.database, self._t.clock, claim.lease, written=self._written(claim, times))
+            times = TurnTimes.of(self.clock, claim)
+            active = ActiveTime(claim.run.active_us, limit_seconds=self.active_seconds)
+            writes = TurnWrites(self.database, self.clock, claim.lease, written=self._written(claim, times))
             try:
                 ending = await self._under_lease(claim.lease, active, self._execute(claim, writes, times, active))
                 ending = replace(ending, tells_others=_tells_others(claim, ending))
-                ending = await self._t.runs.end_turn(writes, claim.turn, ending, active_us=active.now_us())
+                ending = await self.runs.end_turn(writes, claim.turn, ending, active_us=active.now_us())
             except LeaseLostError:
                 times.lease_lost()
                 raise
@@ -182,15 +177,15 @@ class TurnServer:
         """Notify those waiting for the end of the claim's turn, and wake delivery of what the turn queued."""
         self.hydrating.forget(claim.lease.turn_id)
         for turn_id in (claim.lease.turn_id, *claim.turn.joined):
-            self._t.news.tell(turn_id)
-        self._t.delivery.wake()
+            self.news.tell(turn_id)
+        self.delivery.wake()
 
     def _written(self, claim: Claim, times: TurnTimes) -> Callable[[], None]:
         """Return the callback to run after each commit of a turn."""
 
         def tell() -> None:
             times.told()
-            self._t.news.tell(claim.lease.thread_key)
+            self.news.tell(claim.lease.thread_key)
 
         return tell
 
@@ -211,15 +206,15 @@ class TurnServer:
 
     async def _beat(self, lease: Lease, active: ActiveTime) -> None:
         while True:
-            await asyncio.sleep(self._heartbeat_seconds)
-            await self._t.leases.renew(lease, active_us=active.now_us())
+            await asyncio.sleep(self.heartbeat_seconds or self.leases.heartbeat_seconds)
+            await self.leases.renew(lease, active_us=active.now_us())
 
     async def _execute(self, claim: Claim, writes: TurnWrites, times: TurnTimes, active: ActiveTime) -> Ending:
-        self._t.news.tell(claim.lease.thread_key)
+        self.news.tell(claim.lease.thread_key)
         heard = await self.hydrating.heard(claim)
         times.pathway = heard.pathway
         trace_id = telemetry.current_trace_id()
-        self._t.runs.begin_turn(writes, trace_id=trace_id, language=heard.language, pathway=heard.pathway)
+        self.runs.begin_turn(writes, trace_id=trace_id, language=heard.language, pathway=heard.pathway)
         if claim.attempt > MAX_ATTEMPTS:
             return replace(_sorry(claim, canned_replies.TOO_MANY_ATTEMPTS, heard.language), status=RunStatus.DEAD)
         try:
@@ -254,7 +249,7 @@ class TurnServer:
 
         A turn that the checkpoint already contains resumes where it stopped.
         """
-        graph, lease = self._t.graphs.get(claim.run.graph), claim.lease
+        graph, lease = self.graphs.get(claim.run.graph), claim.lease
         config: RunnableConfig = {"configurable": {"thread_id": lease.run_id}}
         snapshot = await graph.compiled.aget_state(config)
         taken_in = snapshot.values.get("turn_id") == lease.turn_id
@@ -263,7 +258,7 @@ class TurnServer:
         self._require_version(claim, writes, graph.spec, begun=snapshot.values.get("run_id") == lease.run_id)
         if taken_in and not snapshot.next:
             return cast("TurnState", snapshot.values)
-        change = await self._t.changes.of(claim) if self._t.changes is not None else NO_CHANGE
+        change = await self.changes.of(claim) if self.changes is not None else NO_CHANGE
         if change.meant:
             heard = replace(heard, intent=TASK, pathway=TOOL_PATHWAY)
         with contextlib.closing(self._gate(claim, snapshot.values, change)) as gate:
@@ -276,7 +271,7 @@ class TurnServer:
                 turn = self._turn(claim, heard, await self.hydrating.of(claim, heard), change)
                 given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
             trail = RunTrail(
-                self._t.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
+                self.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
             )
             context = self._context(claim, heard, writes, trail, gate, before=snapshot.values)
             # LANGSMITH_TRACING in the environment would send every argument to a third party
@@ -292,7 +287,7 @@ class TurnServer:
             return
         if begun and claim.run.graph_version not in spec.continues:
             raise GraphChangedError
-        self._t.runs.note_version(writes, spec.version)
+        self.runs.note_version(writes, spec.version)
 
     def _turn(self, claim: Claim, heard: Classification, hydration: Hydration | None, change: ThreadChange) -> Turn:
         lease = claim.lease
@@ -329,39 +324,39 @@ class TurnServer:
         lease = claim.lease
         request_turn = before.get("request_turn", "") if claim.turn.resumed else ""
         private = claim.turn.do_not_store or before.get("do_not_store", False)
-        inspector = self._t.services.inspector(lease.owner)
-        ledger = SqlLedger(self._t.database, writes, keep_outputs=not private)
+        inspector = self.services.inspector(lease.owner)
+        ledger = SqlLedger(self.database, writes, keep_outputs=not private)
         reply_code, also_answered = self._codes(claim)
         return TurnContext(
             gate=gate,
-            outputs=self._t.services.outputs(lease.owner),
+            outputs=self.services.outputs(lease.owner),
             inspector=inspector,
-            memories=TurnMemories(self._t.services, self._t.delivery, lease, claim.turn, request_turn, ledger.has_read),
+            memories=TurnMemories(self.services, self.delivery, lease, claim.turn, request_turn, ledger.has_read),
             ledger=ledger,
             events=ThreadEvents(writes),
-            executor=self._t.executor,
+            executor=self.executor,
             language=heard.language,
             reply_code=reply_code,
             also_answered=also_answered,
             also_waiting=tuple(one for run in claim.beside for one in run.card if one.open),
-            evict_over_chars=self._t.evict_over_chars,
+            evict_over_chars=self.evict_over_chars,
             allowed_tools=claim.turn.allowed_tools,
             findings=tuple(kinds_found(claim.turn.findings)),
-            model=self._t.models.of(lease, inspector, first=writes.flush, keep=not private) if self._t.models else None,
+            model=self.models.of(lease, inspector, first=writes.flush, keep=not private) if self.models else None,
             trail=trail,
             reminders=self._reminders(claim, heard, request_turn),
         )
 
     def _reminders(self, claim: Claim, heard: Classification, request_turn: str) -> TurnReminders | None:
-        shared = self._t.reminding
+        shared = self.reminding
         return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
 
     def _gate(self, claim: Claim, before: Mapping[str, Any], change: ThreadChange) -> ReportingGate:
         """Return the gate for this turn. Only a person's message opens a task; an answer to an approval does not."""
         turn, lease = claim.turn, claim.lease
         said = turn.kind == "message" and parse_reply(turn.text) is None
-        words = self._t.sanitizing.words(turn) if said else ""
-        gate = self._t.services.gate(lease.owner)
+        words = self.sanitizing.words(turn) if said else ""
+        gate = self.services.gate(lease.owner)
         first_claim = lease.fence == 1  # not the attempt: a claim that was given back may not count as one
         interpreter = self._interpreter(claim, before) if words else None
         opens_run = not turn.resumed
@@ -376,13 +371,13 @@ class TurnServer:
             interpreter=interpreter,
             said_in=self._said_in,
         )
-        replaced = ReplacedFiles(self._t.executor, self._tasks, lease)
-        return ReportingGate(gate, self._t.delivery, lease, task, replaced, changed_run=change.run_id)
+        replaced = ReplacedFiles(self.executor, self._tasks, lease)
+        return ReportingGate(gate, self.delivery, lease, task, replaced, changed_run=change.run_id)
 
     async def _said_in(self, turn_id: str) -> str:
         """Return what the person typed in an earlier turn, or an empty string if the turn no longer exists."""
         try:
-            return self._t.sanitizing.words(await self._inbox.get(turn_id))
+            return self.sanitizing.words(await self._inbox.get(turn_id))
         except NotFound:
             return ""
 
@@ -391,13 +386,13 @@ class TurnServer:
 
         It is not part of the turn's own conversation and is given none of it.
         """
-        models, seconds, turn = self._t.models, self._t.interpreter_seconds, claim.turn
+        models, seconds, turn = self.models, self.interpreter_seconds, claim.turn
         if models is None or not seconds:
             return None
         earlier = before if turn.resumed else {}
         model = models.of(
             claim.lease,
-            self._t.services.inspector(claim.lease.owner),
+            self.services.inspector(claim.lease.owner),
             keep=not (turn.do_not_store or earlier.get("do_not_store", False)),
         )
         narrowed = earlier.get("security_context", {}).get("allowed_tools", ())
@@ -413,7 +408,7 @@ class TurnServer:
         If they cannot be unsealed because the key was replaced, return none; the graph then asks for approval again.
         """
         try:
-            return self._t.sanitizing.codes(claim.turn)
+            return self.sanitizing.codes(claim.turn)
         except SealError as error:
             _log.error("a reply's code is lost", reason=str(error), run_id=claim.lease.run_id)
             return "", {}
