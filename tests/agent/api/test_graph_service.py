@@ -59,7 +59,9 @@ async def test_a_graph_is_answered_as_its_nodes_declare_it(system: System, ana: 
     shown = await graphs_of(system).GetGraph(asked, metadata=ana.metadata)
     assert list(shown.nodes) == list(spec.nodes)
     assert {(edge.source, edge.target) for edge in shown.edges} == {(START, spec.entry)} | {
-        (name, target) for name, function in spec.nodes.items() for target in targets_of(function)
+        (name, spec.names.get(target, target))
+        for name, function in spec.nodes.items()
+        for target in targets_of(function)
     }
     assert shown.mermaid == mermaid(spec)
 

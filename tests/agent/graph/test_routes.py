@@ -104,6 +104,18 @@ async def test_a_node_that_goes_where_it_did_not_declare_raises_instead_of_endin
         await checked("Router", _wanders)(state_of("x"), Runtime(context=chat._context("es")))
 
 
+async def _ends(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Finalizer"]]:
+    return Command(goto="Finalizer")
+
+
+async def test_a_shared_node_goes_to_the_name_its_target_has_in_this_graph(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("phylactery_agent.graph.core.routing.get_config", lambda: {"metadata": {"langgraph_step": 1}})
+    node = checked("Router", _ends, {"Finalizer": "finalizer"})
+    assert (await node(state_of("x"), Runtime(context=chat._context("es")))).goto == "finalizer"
+
+
 def test_a_node_that_declares_no_targets_is_refused_when_the_graph_is_built() -> None:
     with pytest.raises(RouteError, match="Literal"):
         checked("Router", _silent)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 from langgraph.config import get_config
@@ -79,8 +80,8 @@ def targets_of(function: NodeFunction) -> tuple[str, ...]:
     return tuple(str(target) for target in get_args(inner[0]))
 
 
-def checked(name: str, function: NodeFunction) -> NodeFunction:
-    """Return the node wrapped with the checks the graph needs."""
+def checked(name: str, function: NodeFunction, names: Mapping[str, str] = MappingProxyType({})) -> NodeFunction:
+    """Return the node wrapped with the checks the graph needs; names has its targets that are called otherwise here."""
     targets = frozenset(targets_of(function))
     plans = name.lower() == "planner"
     title = semconv.PLAN if plans else f"node {name}"
@@ -93,9 +94,10 @@ def checked(name: str, function: NodeFunction) -> NodeFunction:
         if not isinstance(command.goto, str) or command.goto not in targets:
             raise RouteError(f"{name} may not go to {command.goto!r}; it declares {sorted(targets)}")
         update = dict(command.update or {})
-        watch.ended(dict(state), command)
+        goto = names.get(command.goto, command.goto)
+        watch.ended(dict(state), Command(goto=goto, update=update))
         budgets = update.get("budgets", state["budgets"])
         update["budgets"] = {**budgets, "supersteps": budgets["supersteps"] + 1}
-        return Command(goto=command.goto, update=update)
+        return Command(goto=goto, update=update)
 
     return run

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, get_args, get_type_hints, is_typeddict
 
@@ -37,6 +37,8 @@ class GraphSpec:
     """The safety limit behind the graph's own guards. LangGraph's default of 10007 is too high to protect anything."""
     new_run_input: Callable[[Turn], dict[str, Any]]
     reentry_input: Callable[[Turn], dict[str, Any]]
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The names that nodes shared with another graph have here, where they differ: the target a node goes to there."""
     continues: frozenset[str] = frozenset()
     """Versions of earlier releases whose checkpoints this graph reads, so that suspended runs survive an upgrade."""
 
@@ -53,7 +55,7 @@ class GraphSpec:
     @cached_property
     def edges(self) -> tuple[tuple[str, str], ...]:
         """Return the edges, read from the annotations that `checked` enforces."""
-        return tuple((name, target) for name, function in self.nodes.items() for target in targets_of(function))
+        return tuple((name, target) for name, function in self.nodes.items() for target in self._targets(function))
 
     @property
     def drawn_edges(self) -> tuple[tuple[str, str], ...]:
@@ -70,10 +72,14 @@ class GraphSpec:
         """Compile the graph. Invoke it with durability "sync" and a TurnContext as context."""
         graph = StateGraph(self.state, context_schema=TurnContext)
         for name, function in self.nodes.items():
-            graph.add_node(name, checked(name, function), destinations=targets_of(function), input_schema=self.state)
+            node = checked(name, function, self.names)
+            graph.add_node(name, node, destinations=self._targets(function), input_schema=self.state)
         graph.add_edge(START, self.entry)
         compiled: CompiledGraph = graph.compile(checkpointer=checkpointer, name=self.name)
         return compiled.with_config(recursion_limit=self.recursion_limit)
+
+    def _targets(self, function: NodeFunction) -> tuple[str, ...]:
+        return tuple(self.names.get(target, target) for target in targets_of(function))
 
 
 def _shape(kind: Any) -> Any:

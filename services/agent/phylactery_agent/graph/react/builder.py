@@ -11,6 +11,9 @@ from phylactery_agent.graph.core.routing import NodeFunction
 from phylactery_agent.graph.core.spec import GraphSpec
 from phylactery_agent.graph.react import closing, effects, entry, model, static
 from phylactery_agent.graph.react.state import ReactOptions, ReactState, new_run_input, reentry_input
+from phylactery_agent.graph.secured.nodes.await_approval import await_approval
+from phylactery_agent.graph.secured.nodes.risk_gate import risk_gate
+from phylactery_agent.graph.secured.nodes.tools import tools
 
 NODES: Final[dict[str, NodeFunction]] = {
     "Router": entry.router,
@@ -20,10 +23,10 @@ NODES: Final[dict[str, NodeFunction]] = {
     "model": model.model,
     "fallback": model.fallback,
     "tool_executor": effects.tool_executor,
-    "RiskGate": effects.risk_gate,
-    "AwaitApproval": effects.await_approval,
+    "RiskGate": risk_gate,
+    "AwaitApproval": await_approval,
     "ApprovalHandler": effects.approval_handler,
-    "Tools": effects.tools,
+    "Tools": tools,
     "Interpreter": effects.interpreter,
     "sync": model.sync,
     "critic": closing.critic,
@@ -42,6 +45,7 @@ REACT: Final = GraphSpec(
     recursion_limit=MAX_SUPERSTEPS + 5,
     new_run_input=new_run_input,
     reentry_input=reentry_input,
+    names={"Finalizer": "finalizer"},
     continues=frozenset({"485f94fcd5a39747"}),  # 0.1
 )
 

@@ -1,4 +1,4 @@
-"""The only path to effects: the secured graph's own nodes, with their targets in this graph.
+"""The only path to effects: the secured graph's own nodes, and what this graph adds to three of them.
 
 LangGraph's ToolNode would be a second path, because it runs whatever a model asks for (ADR 28).
 """
@@ -25,11 +25,8 @@ from phylactery_agent.graph.react.state import (
     limit_note,
 )
 from phylactery_agent.graph.secured.nodes import approval_handler as shared_approvals
-from phylactery_agent.graph.secured.nodes import await_approval as shared_waiting
 from phylactery_agent.graph.secured.nodes import executor as shared_executor
 from phylactery_agent.graph.secured.nodes import interpreter as shared_interpreter
-from phylactery_agent.graph.secured.nodes import risk_gate as shared_gate
-from phylactery_agent.graph.secured.nodes import tools as shared_tools
 from phylactery_agent.i18n.texts import shortened
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.planner import read_aside, read_request
@@ -55,20 +52,6 @@ async def tool_executor(
     return Command(goto=target, update={**update, **_update_of(command)})
 
 
-async def risk_gate(
-    state: ReactState, runtime: Runtime[TurnContext]
-) -> Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpreter", "finalizer"]]:
-    """Evaluate the proposal."""
-    command = await shared_gate.risk_gate(state, runtime)
-    return Command(goto=_map_target(command.goto), update=command.update)
-
-
-async def await_approval(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["finalizer"]]:
-    """Tell the person which approvals are pending and suspend the run."""
-    command = await shared_waiting.await_approval(state, runtime)
-    return Command(goto="finalizer", update=command.update)
-
-
 async def approval_handler(
     state: ReactState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["Tools", "critic", "finalizer"]]:
@@ -85,14 +68,6 @@ async def approval_handler(
     error = failure(merged, blocked["id"], reason, update["notes"][-1])
     closing = {**ended(merged, "done", reason), "errors": [*state["errors"], error], "steps": merged["steps"]}
     return Command(goto="critic", update={**update, "directive": "", **closing})
-
-
-async def tools(
-    state: ReactState, runtime: Runtime[TurnContext]
-) -> Command[Literal["Interpreter", "AwaitApproval", "finalizer"]]:
-    """Run the proposal, or determine what became of it."""
-    command = await shared_tools.tools(state, runtime)
-    return Command(goto=_map_target(command.goto), update=command.update)
 
 
 async def interpreter(
@@ -235,7 +210,3 @@ def room_for_a_call(state: ReactState) -> str:
 
 def _update_of(command: Command[Any]) -> dict[str, Any]:
     return dict(cast("dict[str, Any]", command.update or {}))
-
-
-def _map_target(goto: Any) -> Any:
-    return "finalizer" if goto == "Finalizer" else goto
