@@ -38,8 +38,8 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
         self, request: privacy_pb2.EraseUserRequest, _context: Context
     ) -> privacy_pb2.EraseUserResponse:
         """Remove everything stored about a user."""
-        asked = from_message(EraseUserRequest, request)
-        erasure = await self._privacy.erase(current_principal(), asked.subject, asked.request_id)
+        wanted = from_message(EraseUserRequest, request)
+        erasure = await self._privacy.erase(current_principal(), wanted.subject, wanted.request_id)
         return privacy_pb2.EraseUserResponse(erasure=erasure_message(erasure))
 
     async def GetErasure(

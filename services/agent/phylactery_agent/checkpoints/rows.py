@@ -171,17 +171,17 @@ def blobs_of(connection: Connection, place: Place, wanted: Mapping[str, str]) ->
     return found
 
 
-def page(connection: Connection, asked: Listing, after: Row | None, limit: int) -> list[Row]:
+def page(connection: Connection, listing: Listing, after: Row | None, limit: int) -> list[Row]:
     """Return checkpoints, newest first within their line. ``after`` is the last one of the previous page."""
     require_written(connection, None)
-    query = _ONE.where(CHECKPOINTS.c.sequence < asked.before)
+    query = _ONE.where(CHECKPOINTS.c.sequence < listing.before)
     if after is not None:
         later = sa.tuple_(-CHECKPOINTS.c.sequence, CHECKPOINTS.c.thread_id, CHECKPOINTS.c.checkpoint_ns)
         query = query.where(later > sa.tuple_(-after.sequence, after.place.thread_id, after.place.namespace))
     for column, name in (
-        (CHECKPOINTS.c.thread_id, asked.thread_id),
-        (CHECKPOINTS.c.checkpoint_ns, asked.namespace),
-        (CHECKPOINTS.c.checkpoint_id, asked.checkpoint_id),
+        (CHECKPOINTS.c.thread_id, listing.thread_id),
+        (CHECKPOINTS.c.checkpoint_ns, listing.namespace),
+        (CHECKPOINTS.c.checkpoint_id, listing.checkpoint_id),
     ):
         query = query if name is None else query.where(column == name)
     order = (CHECKPOINTS.c.sequence.desc(), CHECKPOINTS.c.thread_id, CHECKPOINTS.c.checkpoint_ns)

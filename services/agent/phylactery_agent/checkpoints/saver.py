@@ -186,11 +186,11 @@ class Checkpoints(BaseCheckpointSaver[int]):
         named = (config or {}).get("configurable", {})
         thread_id, namespace = named.get("thread_id"), named.get("checkpoint_ns")
         below = await self._sequence_of(thread_id, namespace, before)
-        asked = Listing(thread_id, namespace, named.get("checkpoint_id"), below)
+        listing = Listing(thread_id, namespace, named.get("checkpoint_id"), below)
         after: Row | None = None
         answered = 0
         while limit is None or answered < limit:
-            found = await self._database.read(lambda connection, after=after: _list(connection, asked, after))  # type: ignore[misc]
+            found = await self._database.read(lambda connection, after=after: _list(connection, listing, after))  # type: ignore[misc]
             for row, one in found:
                 if answered != limit and _fits(one.metadata, filter):
                     answered += 1
@@ -370,8 +370,8 @@ def _tuple(connection: Connection, row: Row) -> CheckpointTuple:
     )
 
 
-def _list(connection: Connection, asked: Listing, after: Row | None) -> list[tuple[Row, CheckpointTuple]]:
-    return [(row, _tuple(connection, row)) for row in rows.page(connection, asked, after, _LIST_PAGE)]
+def _list(connection: Connection, listing: Listing, after: Row | None) -> list[tuple[Row, CheckpointTuple]]:
+    return [(row, _tuple(connection, row)) for row in rows.page(connection, listing, after, _LIST_PAGE)]
 
 
 def _fits(metadata: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:

@@ -406,9 +406,9 @@ def named(tools: Iterable[str], language: Language) -> str:
     return "; ".join(title if count == 1 else f"{title} (×{count})" for title, count in counted.items())
 
 
-def waiting_line(asked: Iterable[Asked], language: Language) -> str:
+def waiting_line(waiting: Iterable[Asked], language: Language) -> str:
     """Return one line with the approvals pending from this or another person, and how to cancel."""
-    still = [one for one in asked if one.open]
+    still = [one for one in waiting if one.open]
     parts = []
     for key, mine in (("waits", True), ("waits_other", False)):
         tools = [one.tool for one in still if (one.approval_class == "self") == mine]

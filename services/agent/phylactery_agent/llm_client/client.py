@@ -110,7 +110,7 @@ class EndpointClient:
         bounds = self._bounds  # an unstreamed answer arrives as a whole
         async with self._within(bounds.first_token_seconds if bounds.stream else bounds.reply_seconds):
             try:
-                asked = await self._client.chat.completions.with_raw_response.create(**self._body(question))
+                raw = await self._client.chat.completions.with_raw_response.create(**self._body(question))
             except openai.APIStatusError as error:
                 now = moment(self._clock.now_us() / MICROSECONDS)
                 wait = retry_after(error.response.headers, now)
@@ -119,7 +119,7 @@ class EndpointClient:
                 ) from None
             except openai.APIResponseValidationError:
                 raise ModelFault(faults.MALFORMED) from None
-        response = asked.http_response
+        response = raw.http_response
         try:
             yield response
         finally:

@@ -316,8 +316,8 @@ _threads: Final = Lanes(1, "reading")
 T = TypeVar("T")
 
 
-async def read_aside(who: Hashable, text: str, work: Callable[[], T]) -> T:
-    """Return ``work``'s result for a user's text; a long text does not block other users."""
+async def read_aside(lane: Hashable, text: str, work: Callable[[], T]) -> T:
+    """Return ``work``'s result for a user's text; a long one waits only for others of its lane."""
     if len(text) <= SHORT_CHARACTERS:
         return work()
-    return await _threads.run(who, partial(contextvars.copy_context().run, work))
+    return await _threads.run(lane, partial(contextvars.copy_context().run, work))

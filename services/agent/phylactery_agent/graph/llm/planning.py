@@ -40,7 +40,7 @@ async def plan_by_model(state: AgentState, context: TurnContext, model: Model) -
         return await went_away(state, context, error.reason)
     if draft.problems:
         return await went_away(state, context, MODEL_PLAN_INVALID)
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "request": state["incoming"]["text"],
         "request_turn": state["turn_id"],
         "request_pathway": state["pathway"],
@@ -50,10 +50,10 @@ async def plan_by_model(state: AgentState, context: TurnContext, model: Model) -
         "tried": [],
     }
     if not draft.steps:
-        return {**asked, "plan": [], "steps": {}, **await _said(state, claims, draft)}
+        return {**request, "plan": [], "steps": {}, **await _said(state, claims, draft)}
     plan, steps, numbers = await _steps(state, context, draft.steps)
     budgets = {**state["budgets"], "replans": 0, "step_numbers": numbers}
-    return {**asked, "plan": plan, "steps": steps, "directive": "", "budgets": budgets}
+    return {**request, "plan": plan, "steps": steps, "directive": "", "budgets": budgets}
 
 
 async def replan_by_model(state: AgentState, context: TurnContext, model: Model) -> dict[str, Any]:

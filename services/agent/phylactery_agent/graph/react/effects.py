@@ -93,8 +93,8 @@ def _repeats_the_request(state: ReactState) -> bool:
     first = state["plan"][0]
     if state["metadata"]["mode"] != "static" or state["metadata"]["fallback"] or state["current_step"] != first["id"]:
         return False
-    asked = next((clause[0] for clause in read_request(state["user_query"]).clauses), None)
-    return first["tool"] == ECHO.name and (asked is None or asked.tool != ECHO.name)
+    requested = next((clause[0] for clause in read_request(state["user_query"]).clauses), None)
+    return first["tool"] == ECHO.name and (requested is None or requested.tool != ECHO.name)
 
 
 def _begun(state: ReactState) -> dict[str, Any]:

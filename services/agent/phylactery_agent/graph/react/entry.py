@@ -65,7 +65,7 @@ async def planner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[L
     """Begin the episode: with a model if this run has one, otherwise by the rules."""
     text = state["incoming"]["text"]
     mode: Literal["static", "llm"] = "static" if model_of(state, runtime.context) is None else "llm"
-    asked = ChatMessage(id=state["incoming"]["id"], role="user", content=text)
+    message = ChatMessage(id=state["incoming"]["id"], role="user", content=text)
     request = meant_in(state["incoming"]) if mode == "static" else text
     update = {
         "agent_mode": "planning",
@@ -74,7 +74,7 @@ async def planner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[L
         "request_turn": state["turn_id"],
         "request_pathway": state["pathway"],
         "planned_by": "model" if mode == "llm" else "rules",
-        "messages": with_message(state["messages"], asked),
+        "messages": with_message(state["messages"], message),
         "metadata": ReactMetadata(**{**state["metadata"], "mode": mode}),
     }
     return Command(goto="model" if mode == "llm" else "reasoner", update=update)

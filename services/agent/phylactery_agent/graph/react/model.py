@@ -89,11 +89,11 @@ async def model(
         return Command(goto="sync", update=ended(state, "failed", STEP_LIMIT, limit_note(state, STEP_LIMIT)))
     begun = cast("ReactState", {**state, "messages": _opened(state), "step": state["step"] + 1})
     update: dict[str, Any] = {"messages": begun["messages"], "step": begun["step"]}
-    asked = model_of(state, context)
+    configured = model_of(state, context)
     try:
-        if asked is None:
+        if configured is None:
             raise ModelUnavailableError("MODEL_NOT_CONFIGURED", "this process has no model")
-        reply = await _ask(begun, context, asked)
+        reply = await _ask(begun, context, configured)
         draft = read_calls(reply, allowed_specs(state, context))
         if not reply.calls and not draft.answer:
             raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words")
@@ -196,15 +196,15 @@ async def _taken(
 async def _queued(state: ReactState, context: TurnContext, words: str, calls: Sequence[Drafted]) -> dict[str, Any]:
     plan: list[PlannedStep] = []
     steps: dict[str, StepState] = dict(state["steps"])
-    asked: list[CalledTool] = []
+    called: list[CalledTool] = []
     for offset, call in enumerate(calls):
         planned, step = next_step(state, call.tool, call.args or {}, call.tool, offset=offset)
         plan.append(planned)
         steps[step["id"]] = step
-        asked.append(CalledTool(id=f"call_{step['id']}", name=call.tool, args=planned["args"]))
+        called.append(CalledTool(id=f"call_{step['id']}", name=call.tool, args=planned["args"]))
     await context.events.emit(*(step_told(steps[planned["id"]]) for planned in plan))
     budgets, metadata = state["budgets"], state["metadata"]
-    said = ChatMessage(id=f"m{state['step']}", role="assistant", content=words, tool_calls=asked)
+    said = ChatMessage(id=f"m{state['step']}", role="assistant", content=words, tool_calls=called)
     return {
         "plan": [*state["plan"], *plan],
         "steps": steps,

@@ -44,8 +44,8 @@ async def aside(state: ReactState, work: Callable[[], T]) -> T:
 
 def echo_pass(user_query: str) -> Selected:
     """Return the deterministic echo: the text the request asks to be echoed, otherwise the request itself."""
-    asked = (call for clause in read_request(user_query).clauses for call in clause if call.tool == ECHO.name)
-    found = next(asked, None)
+    echoes = (call for clause in read_request(user_query).clauses for call in clause if call.tool == ECHO.name)
+    found = next(echoes, None)
     if found is not None:
         return Selected(tool=found.tool, args=found.args, text=found.text)
     return _echo_of(user_query)

@@ -69,13 +69,13 @@ class NamedLeases:
         if self.alone:
             return True
         until = time.monotonic() + self._seconds  # before the query: the lease in the database ends later than this
-        asked = {
+        values = {
             "the_name": name,
             "the_holder": self._holder,
             "lease_for_us": round(self._seconds * MICROSECONDS),
             "lease_now_us": self._clock.now_us(),
         }
-        if not await self._database.write(lambda connection: _TAKE.one(connection, asked) is not None):
+        if not await self._database.write(lambda connection: _TAKE.one(connection, values) is not None):
             self._until.pop(name, None)
             return False
         self._until[name] = until

@@ -1,4 +1,4 @@
-"""Delivers the outbox: each thread's parcels for one destination in order, again and again until they are taken."""
+"""Delivers the outbox: each thread's messages for one destination in order, again and again until they are taken."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ class Delivery:
         """
         lane = self._lanes.setdefault((kind, thread_key), asyncio.Lock())
         async with lane:
-            parcels = await self._store.waiting(kind, thread_key, run_id)
-            if not parcels:
+            messages = await self._store.waiting(kind, thread_key, run_id)
+            if not messages:
                 return
             async with self._named_leases.doing(_lease_name(kind, thread_key), patient=patient):
                 if not self._named_leases.alone:  # whoever was at it meanwhile delivered some
-                    parcels = await self._store.waiting(kind, thread_key, run_id)
-                while parcels:
-                    for parcel in parcels:
-                        await self._deliver(parcel)
-                    full = len(parcels) == PAGE
-                    parcels = await self._store.waiting(kind, thread_key, run_id) if full else ()
+                    messages = await self._store.waiting(kind, thread_key, run_id)
+                while messages:
+                    for message in messages:
+                        await self._deliver(message)
+                    full = len(messages) == PAGE
+                    messages = await self._store.waiting(kind, thread_key, run_id) if full else ()
 
     async def waiting(self, kind: OutboxKind) -> frozenset[str]:
         """Return the threads for which something waits to be told to one destination."""
@@ -102,63 +102,63 @@ class Delivery:
                 complete = False
             await pause(self._news, self._look_seconds if complete else self._retry_seconds)
 
-    async def _deliver(self, parcel: OutboxMessage) -> None:
+    async def _deliver(self, message: OutboxMessage) -> None:
         reach("agent.outbox.before")
         refusal = ""
-        parent = telemetry.extract({"traceparent": parcel.traceparent}) if parcel.traceparent else None
-        with telemetry.span(f"deliver {parcel.kind}", parent=parent, attributes={semconv.RUN_ID: parcel.run_id}):
+        parent = telemetry.extract({"traceparent": message.traceparent}) if message.traceparent else None
+        with telemetry.span(f"deliver {message.kind}", parent=parent, attributes={semconv.RUN_ID: message.run_id}):
             try:
-                await self._send(parcel)
+                await self._send(message)
             except (GateRefusedError, MemoryRefusedError) as error:
                 refusal = error.reason
-                _log.error("delivery refused for good", kind=parcel.kind, run_id=parcel.run_id, reason=error.reason)
-        await self._store.settle(parcel, refusal=refusal)
+                _log.error("delivery refused for good", kind=message.kind, run_id=message.run_id, reason=error.reason)
+        await self._store.settle(message, refusal=refusal)
         reach("agent.outbox.settled")
 
-    async def _send(self, parcel: OutboxMessage) -> None:
-        if parcel.kind == "transcript":
-            transcript = self._services.transcript(parcel.owner)
-            if request_id := parcel.payload.get("delete"):
-                await transcript.delete(parcel.thread_id, request_id)
+    async def _send(self, message: OutboxMessage) -> None:
+        if message.kind == "transcript":
+            transcript = self._services.transcript(message.owner)
+            if request_id := message.payload.get("delete"):
+                await transcript.delete(message.thread_id, request_id)
                 return
-            await transcript.append(parcel.thread_id, parcel.run_id, parcel.payload["messages"])
+            await transcript.append(message.thread_id, message.run_id, message.payload["messages"])
             return
-        if parcel.kind == "memory":
-            await self._remember(parcel)
+        if message.kind == "memory":
+            await self._remember(message)
             return
-        await self._tell_riskgate(parcel)
+        await self._tell_riskgate(message)
 
-    async def _tell_riskgate(self, parcel: OutboxMessage) -> None:
-        gate = self._services.gate(parcel.owner)
-        if parcel.kind == "withdrawal":
-            await self._services.approvals(parcel.owner).withdraw([parcel.run_id], reason=_WITHDRAWN)
+    async def _tell_riskgate(self, message: OutboxMessage) -> None:
+        gate = self._services.gate(message.owner)
+        if message.kind == "withdrawal":
+            await self._services.approvals(message.owner).withdraw([message.run_id], reason=_WITHDRAWN)
             return
-        if parcel.kind == "observation":
-            await gate.observe(parcel.payload)
+        if message.kind == "observation":
+            await gate.observe(message.payload)
             reach("agent.11.observe")
             return
-        if parcel.kind == "task_end":
+        if message.kind == "task_end":
             for first in ("outcome", "observation"):  # nothing of the task comes after its end
-                await self.flush(first, parcel.thread_key)
-            await gate.end_task(parcel.payload["task_id"], keep_seconds=parcel.payload.get("keep_seconds", 0))
+                await self.flush(first, message.thread_key)
+            await gate.end_task(message.payload["task_id"], keep_seconds=message.payload.get("keep_seconds", 0))
             return
         try:
-            await gate.report_outcome(ExecutionReport(**parcel.payload))
+            await gate.report_outcome(ExecutionReport(**message.payload))
         except GateRefusedError as error:
-            if error.reason != _NEVER_SEEN or not await self._store.note_not_redeemed(parcel):
+            if error.reason != _NEVER_SEEN or not await self._store.note_not_redeemed(message):
                 raise
         reach("agent.11")
 
-    async def _remember(self, parcel: OutboxMessage) -> None:
+    async def _remember(self, message: OutboxMessage) -> None:
         """Give the write policy the person's words: after the transcript, whose message it looks them up in.
 
         Their time goes along, so that words delivered twice do not retire what was said since.
         """
-        await self.flush("transcript", parcel.thread_key)
-        said = parcel.payload
-        await self._services.memories(parcel.owner).write(
+        await self.flush("transcript", message.thread_key)
+        said = message.payload
+        await self._services.memories(message.owner).write(
             said["text"],
-            thread_id=parcel.thread_id,
+            thread_id=message.thread_id,
             message_ids=[said["id"]],
             valid_us=said["create_us"],
             keep=False,

@@ -185,7 +185,7 @@ def _queue(
     _ADD.later(connection, [(kind, f"{kind}:{once}", *to, *sealed)])
 
 
-def _parcel(  # noqa: PLR0917 - a row's columns in their order
+def _message(  # noqa: PLR0917 - a row's columns in their order
     outbox_id: int,
     once: str,
     kind: OutboxKind,
@@ -212,21 +212,21 @@ def _parcel(  # noqa: PLR0917 - a row's columns in their order
     )
 
 
-def _is_known_full(connection: Connection, parcel: OutboxMessage) -> bool:
+def _is_known_full(connection: Connection, message: OutboxMessage) -> bool:
     """Return whether memory refused a message of the thread for this before."""
     refused = sa.select(OUTBOX.c.outbox_id).where(
         OUTBOX.c.state == "refused",
-        OUTBOX.c.kind == parcel.kind,
-        OUTBOX.c.thread_key == parcel.thread_key,
+        OUTBOX.c.kind == message.kind,
+        OUTBOX.c.thread_key == message.thread_key,
         OUTBOX.c.refusal == _FULL,
     )
     return connection.execute(refused.limit(1)).first() is not None
 
 
-def _tell_full(connection: Connection, parcel: OutboxMessage, now_us: int) -> None:
+def _tell_full(connection: Connection, message: OutboxMessage, now_us: int) -> None:
     """Tell, in the thread itself, that what is said in it from this turn on is not kept by memory any more."""
-    turn_id = parcel.once.removeprefix(f"{parcel.kind}:")
-    lease = Lease(parcel.run_id, turn_id, parcel.thread_id, parcel.owner, holder="", fence=0)
+    turn_id = message.once.removeprefix(f"{message.kind}:")
+    lease = Lease(message.run_id, turn_id, message.thread_id, message.owner, holder="", fence=0)
     told = {"reason": "TRANSCRIPT_FULL"}
     append_event(connection, lease, "notice", told, once="notice:TRANSCRIPT_FULL", now_us=now_us)
 
@@ -242,7 +242,7 @@ class OutboxStore:
         query = _WAITING_OF_RUN if run_id else _WAITING
         values = {"kind": kind, "thread_key": thread_key, **({"run_id": run_id} if run_id else {})}
         return await self._database.read_quickly(
-            lambda connection: [_parcel(*row) for row in query.all(connection, values)], one=True
+            lambda connection: [_message(*row) for row in query.all(connection, values)], one=True
         )
 
     async def refused(self, kind: OutboxKind, thread_key: str, run_id: str) -> bool:
@@ -258,21 +258,21 @@ class OutboxStore:
             lambda connection: [(kind, thread_key) for kind, thread_key in _LANES.all(connection, {})], one=True
         )
 
-    async def note_not_redeemed(self, parcel: OutboxMessage) -> bool:
+    async def note_not_redeemed(self, message: OutboxMessage) -> bool:
         """Take RiskGate's word that it never saw the execution a report is about; say whether that settles it.
 
         It does for an effect that was given up because its run ended, was cancelled or met no RiskGate, and of which no
         person has spoken: nothing runs before it was redeemed, so nothing happened, and nothing can any more.
         """
-        report, clock = parcel.payload, self._clock
-        if parcel.kind != "outcome" or report["outcome"] == "SUCCEEDED" or report["error_code"] not in _NOT_RUN:
+        report, clock = message.payload, self._clock
+        if message.kind != "outcome" or report["outcome"] == "SUCCEEDED" or report["error_code"] not in _NOT_RUN:
             return False
 
         def work(connection: Connection) -> None:
             connection.execute(
                 sa.update(TOOL_CALLS)
                 .where(
-                    TOOL_CALLS.c.run_id == parcel.run_id,
+                    TOOL_CALLS.c.run_id == message.run_id,
                     TOOL_CALLS.c.execution_id == report["execution_id"],
                     TOOL_CALLS.c.state.in_(before(EffectEvent.VOID)),
                     TOOL_CALLS.c.error_code == report["error_code"],
@@ -290,25 +290,25 @@ class OutboxStore:
         await self._database.write(work)
         return True
 
-    async def settle(self, parcel: OutboxMessage, *, refusal: str = "") -> None:
+    async def settle(self, message: OutboxMessage, *, refusal: str = "") -> None:
         """Write that it was delivered, which drops its payload, or refused for good, which keeps it for a person.
 
         What a tool answered is not kept even then: it stands in the ledger, or in memory.
         """
         clock = self._clock
-        this = {"outbox_id": parcel.outbox_id, "once": parcel.once}
-        kept: Mapping[str, Any] = parcel.payload if refusal else {}
-        if refusal and parcel.kind == "observation":
-            kept = {name: parcel.payload[name] for name in _KEPT_OF_RESULTS}
+        this = {"outbox_id": message.outbox_id, "once": message.once}
+        kept: Mapping[str, Any] = message.payload if refusal else {}
+        if refusal and message.kind == "observation":
+            kept = {name: message.payload[name] for name in _KEPT_OF_RESULTS}
         state = "refused" if refusal else "delivered"
         values = {"state": state, "refusal": refusal[:64], "payload": json.dumps(kept)}
 
         def work(connection: Connection) -> None:
-            if parcel.of_deleted:
+            if message.of_deleted:
                 _FORGET.later(connection, this)
                 return
-            full = refusal == _FULL and parcel.kind == "transcript" and not _is_known_full(connection, parcel)
+            full = refusal == _FULL and message.kind == "transcript" and not _is_known_full(connection, message)
             if _SETTLE.run(connection, {**this, "now_us": clock.now_us(), **values}) and full:
-                _tell_full(connection, parcel, clock.now_us())
+                _tell_full(connection, message, clock.now_us())
 
         await self._database.write(work)

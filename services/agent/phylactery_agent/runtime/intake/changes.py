@@ -103,9 +103,9 @@ class ThreadChanges:
         earlier = await self._earlier(claim)
         if not earlier:
             return NO_CHANGE
-        who = (turn.owner.tenant, turn.owner.user_id)
+        lane = (turn.owner.tenant, turn.owner.user_id)
         texts = [one.text for one in earlier]
-        meant = await read_aside(who, "\n".join(texts), lambda: _meant(texts, later)) if changes else ""
+        meant = await read_aside(lane, "\n".join(texts), lambda: _meant(texts, later)) if changes else ""
         if not meant and not takes_back:
             return NO_CHANGE
         newest = earlier[-1]

@@ -28,28 +28,30 @@ def listen(claim: Claim) -> Classification:
     An approval reply consists of two words of grammar and has no language of its own, and a single word is too little
     to detect one: the conversation's language is kept.
     """
-    asked, before = _language(claim.turn.language), _language(claim.run.language)
+    requested, before = _language(claim.turn.language), _language(claim.run.language)
     if claim.turn.kind == "approval_decided":
-        return Classification(asked or before or "es", APPROVAL_DECIDED, "standby")
-    return _heard(asked_in(claim), asked, before)
+        return Classification(requested or before or "es", APPROVAL_DECIDED, "standby")
+    return _heard(asked_in(claim), requested, before)
 
 
 def classify_incoming(incoming: Incoming) -> Classification:
     """Classify a message before it is claimed, assuming that it opens a run, which then has the message's language."""
-    asked = _language(incoming.language)
-    return _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), asked, asked)
+    requested = _language(incoming.language)
+    return _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), requested, requested)
 
 
-def _heard(text: str, asked: Language | None, before: Language | None) -> Classification:
+def _heard(text: str, requested: Language | None, before: Language | None) -> Classification:
     intent = classify(text, before or "es")
-    return Classification(asked or _own(text, intent.language, intent.intent, before), intent.intent, intent.pathway)
+    return Classification(
+        requested or _own(text, intent.language, intent.intent, before), intent.intent, intent.pathway
+    )
 
 
 def in_language(heard: Classification, claim: Claim) -> Classification:
     """Return the classification of a message made before its claim, with the language of its conversation."""
-    asked, before = _language(claim.turn.language), _language(claim.run.language)
+    requested, before = _language(claim.turn.language), _language(claim.run.language)
     text = asked_in(claim)
-    return replace(heard, language=asked or _own(text, detect_language(text, before or "es"), heard.intent, before))
+    return replace(heard, language=requested or _own(text, detect_language(text, before or "es"), heard.intent, before))
 
 
 def _own(text: str, language: Language, intent: str, before: Language | None) -> Language:

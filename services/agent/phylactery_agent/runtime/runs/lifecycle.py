@@ -156,11 +156,11 @@ def _handle(
 
 def _with_asked(connection: Connection, lease: Lease, reply: str) -> str:
     """Return a reply that ends with what the thread's other runs still ask the person, as it is if they ask nothing."""
-    asked = asked_beside(connection, lease.thread_key, lease.run_id)
-    if not (asked and reply):
+    waiting = asked_beside(connection, lease.thread_key, lease.run_id)
+    if not (waiting and reply):
         return reply
     row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
-    line = waiting_line(asked, "en" if row is not None and row.language == "en" else "es")
+    line = waiting_line(waiting, "en" if row is not None and row.language == "en" else "es")
     return f"{reply}\n\n{line}"
 
 

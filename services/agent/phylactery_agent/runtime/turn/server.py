@@ -463,10 +463,10 @@ def _worth_remembering(claim: Claim, state: TurnState) -> bool:
     text = claim.turn.text
     if state["do_not_store"] or not 0 < len(text.strip()) <= len(text) <= _MAX_REMEMBERED or parse_reply(text):
         return False
-    asked = state["request_turn"] == claim.lease.turn_id and any(
+    requested = state["request_turn"] == claim.lease.turn_id and any(
         step["tool"] == REMEMBER.name for step in state["plan"]
     )
-    return not asked
+    return not requested
 
 
 ServeTurn = Callable[[Claim], Awaitable[None]]

@@ -105,8 +105,8 @@ def _next(state: AgentState, steps: list[StepState]) -> StepState | None:
     """Return the step to begin. After a rejection on a card, only the other calls of that card qualify."""
     if not any(step["last_error"] == _REJECTED for step in steps):
         return _first(steps, "pending")
-    asked = {ahead["step_id"] for ahead in state["asked_ahead"]}
-    return next((step for step in steps if step["id"] in asked and step["status"] == "pending"), None)
+    on_card = {ahead["step_id"] for ahead in state["asked_ahead"]}
+    return next((step for step in steps if step["id"] in on_card and step["status"] == "pending"), None)
 
 
 def _spent(state: AgentState) -> Outcome | None:
