@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import sqlalchemy as sa
+from phylactery_chassis.db.columns import Columns, Form
 from phylactery_chassis.db.database import Database
-from phylactery_chassis.db.statements import Query, RowInsert, Update
+from phylactery_chassis.db.statements import Query, Record, RowInsert, Update
 from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
@@ -22,7 +23,7 @@ from phylactery_agent.runtime.turn.canned_replies import CANCELLED, GATE_UNAVAIL
 OutboxKind = Literal["transcript", "memory", "outcome", "observation", "task_end", "withdrawal"]
 
 PAGE = 100
-"""Parcels that are read at once."""
+"""Messages that are read at once."""
 RUN_ENDED = "RUN_ENDED"
 """Why an effect is in doubt that its run had begun and did not end."""
 NOT_REDEEMED = "NOT_REDEEMED"
@@ -42,21 +43,26 @@ _FULL = "MESSAGE_LIMIT"
 _KEPT_OF_RESULTS = ("task_id", "tool", "tool_call_id", "failed")
 
 
-_COLUMNS = (
-    "outbox_id",
-    "once",
-    "kind",
-    "thread_key",
-    "thread_id",
-    "run_id",
-    "tenant",
-    "user_id",
-    "traceparent",
-    "refusal",
-    "payload",
-)
+@dataclass(frozen=True, slots=True)
+class OutboxMessage:
+    """One thing to deliver; once names it, for SQLite gives the number of a row that is gone to another."""
+
+    outbox_id: int
+    once: str
+    kind: OutboxKind
+    thread_key: str
+    thread_id: str
+    run_id: str
+    owner: Owner
+    traceparent: str
+    of_deleted: bool
+    """Its thread was deleted: once it is settled nothing of it is kept."""
+    payload: Mapping[str, Any] = field(repr=False)
+
+
+_MESSAGE = Columns(OutboxMessage, OUTBOX, forms={"payload": Form(json.loads)}, besides=("owner", "of_deleted"))
 _OF_THREAD = (
-    sa.select(*(OUTBOX.c[name] for name in _COLUMNS))
+    sa.select(*_MESSAGE.columns, OUTBOX.c.tenant, OUTBOX.c.user_id, OUTBOX.c.refusal)
     .where(
         OUTBOX.c.state == "waiting",
         OUTBOX.c.kind == sa.bindparam("kind"),
@@ -102,23 +108,6 @@ _ADD = RowInsert(
     "created_us",
     "settled_us",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class OutboxMessage:
-    """One thing to deliver; once names it, for SQLite gives the number of a row that is gone to another."""
-
-    outbox_id: int
-    once: str
-    kind: OutboxKind
-    thread_key: str
-    thread_id: str
-    run_id: str
-    owner: Owner
-    traceparent: str
-    of_deleted: bool
-    """Its thread was deleted: once it is settled nothing of it is kept."""
-    payload: Mapping[str, Any] = field(repr=False)
 
 
 def queue_outcome(connection: Connection, lease: Lease, report: Mapping[str, Any], *, now_us: int) -> None:
@@ -185,31 +174,8 @@ def _queue(
     _ADD.later(connection, [(kind, f"{kind}:{once}", *to, *sealed)])
 
 
-def _message(  # noqa: PLR0917 - a row's columns in their order
-    outbox_id: int,
-    once: str,
-    kind: OutboxKind,
-    thread_key: str,
-    thread_id: str,
-    run_id: str,
-    tenant: str,
-    user_id: str,
-    traceparent: str,
-    refusal: str,
-    payload: str,
-) -> OutboxMessage:
-    return OutboxMessage(
-        outbox_id=outbox_id,
-        once=once,
-        kind=kind,
-        thread_key=thread_key,
-        thread_id=thread_id,
-        run_id=run_id,
-        owner=Owner(tenant, user_id),
-        traceparent=traceparent,
-        of_deleted=refusal == _THREAD_DELETED,
-        payload=json.loads(payload),
-    )
+def _message(row: Record) -> OutboxMessage:
+    return _MESSAGE.read(row, owner=Owner(row.tenant, row.user_id), of_deleted=row.refusal == _THREAD_DELETED)
 
 
 def _is_known_full(connection: Connection, message: OutboxMessage) -> bool:
@@ -242,7 +208,7 @@ class OutboxStore:
         query = _WAITING_OF_RUN if run_id else _WAITING
         values = {"kind": kind, "thread_key": thread_key, **({"run_id": run_id} if run_id else {})}
         return await self._database.read_quickly(
-            lambda connection: [_message(*row) for row in query.all(connection, values)], one=True
+            lambda connection: [_message(row) for row in query.all(connection, values)], one=True
         )
 
     async def refused(self, kind: OutboxKind, thread_key: str, run_id: str) -> bool:
