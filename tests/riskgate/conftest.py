@@ -19,11 +19,10 @@ from phylactery.riskgate.v1 import types_pb2
 from phylactery_chassis.auth.identity import token_hash
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.rpc.server import RunningServer, start
-from phylactery_riskgate.app import PACKAGE, assemble, find_bundle
+from phylactery_riskgate.app import PACKAGE, RiskGate, assemble, find_bundle
 from phylactery_riskgate.audit.heads import HeadStore
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 from phylactery_riskgate.domain.bundle.files import read_folder
-from phylactery_riskgate.facade import RiskGate
 from phylactery_riskgate.keys.live import LiveKeys
 from phylactery_riskgate.keys.ring import KeyRing
 from phylactery_riskgate.settings import RiskGateSettings

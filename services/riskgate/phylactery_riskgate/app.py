@@ -1,9 +1,8 @@
-"""Composition root of RiskGate: bundle, keys, database, servicers and the periodic maintenance task."""
+"""Composition root of RiskGate: its use cases over one database, and the service that offers them."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
 from phylactery.riskgate.v1 import (
     approval_pb2,
@@ -27,8 +26,8 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.rpc.interceptor import RunningCalls
 from phylactery_chassis.rpc.server import Registration, Service, registration
-from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import Clock, SystemClock
+from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.api.approvals import ApprovalServicer
 from phylactery_riskgate.api.audit import AuditServicer
@@ -38,20 +37,106 @@ from phylactery_riskgate.api.inspection import InspectionServicer
 from phylactery_riskgate.api.keys import KeyServicer
 from phylactery_riskgate.api.policies import PolicyServicer
 from phylactery_riskgate.api.tasks import TaskServicer
-from phylactery_riskgate.audit.log import LogError
+from phylactery_riskgate.approvals.service import ApprovalService
+from phylactery_riskgate.approvals.vote_proofs import VoteProofs
+from phylactery_riskgate.approvals.watch import Watches
+from phylactery_riskgate.audit.commitments import KeyedHashes
+from phylactery_riskgate.audit.heads import HeadStore
+from phylactery_riskgate.audit.log import AuditLog, LogError
+from phylactery_riskgate.audit.opening import open_log
+from phylactery_riskgate.audit.reader import AuditReader
+from phylactery_riskgate.audit.sealing import Vault
+from phylactery_riskgate.bundles.lifecycle import Policies
 from phylactery_riskgate.bundles.live import LiveBundle
+from phylactery_riskgate.decisions.access import AccessEvaluations
+from phylactery_riskgate.decisions.batch import Batches
+from phylactery_riskgate.decisions.context import DecisionContext
+from phylactery_riskgate.decisions.evaluate import Evaluation
+from phylactery_riskgate.decisions.explain import Explaining
+from phylactery_riskgate.decisions.redeem import Redemptions
+from phylactery_riskgate.decisions.replay import Replays
+from phylactery_riskgate.decisions.stops import Control
+from phylactery_riskgate.decisions.usage import Counting
 from phylactery_riskgate.domain.bundle.bundle import BundleError, load_bundle
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
-from phylactery_riskgate.facade import RiskGate
+from phylactery_riskgate.housekeeping import Housekeeping
 from phylactery_riskgate.keys.live import LiveKeys
 from phylactery_riskgate.keys.ring import KeysError
+from phylactery_riskgate.privacy.retention import Retention
 from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.tasks.inspection import Inspecting
+from phylactery_riskgate.tasks.service import Tasks
 
 PACKAGE = "phylactery_riskgate"
 _LOG_PAGES = 1_000
 """Size of the WAL in pages (4 MB) before a checkpoint: a hundred records, each up to 5 % slower while it grows."""
 
-_log = get_logger("riskgate")
+
+class RiskGate:
+    """The use cases over one database, independent of gRPC; each error is documented at its use case."""
+
+    def __init__(
+        self, database: Database, live: LiveBundle, keys: LiveKeys, settings: RiskGateSettings, clock: Clock
+    ) -> None:
+        """Assemble the parts; open() must be called before the first request."""
+        data_key = keys.ring.data_key
+        self.live, self.keys, self.issuer = live, keys, settings.issuer
+        self.audit = AuditLog(
+            settings.log_name,
+            vault=Vault(data_key),
+            data_key_id=keys.ring.data_key_id,
+            signer=lambda: keys.ring.signer,
+            heads=HeadStore(settings.heads_dir),
+            sign_every=settings.checkpoint_every,
+        )
+        self.core = DecisionContext(
+            database,
+            live,
+            keys,
+            self.audit,
+            clock,
+            settings.issuer,
+            settings.permit_ttl_seconds,
+            settings.decision_ttl_seconds,
+            Counting(data_key),
+            KeyedHashes(data_key),
+            VoteProofs(data_key),
+        )
+        self.tasks = Tasks(self.core, data_key, settings)
+        self.evaluation = Evaluation(self.core, self.tasks)
+        self.batches = Batches(self.core, self.evaluation)
+        self.access = AccessEvaluations(self.core)
+        self.explaining = Explaining(self.core, self.tasks)
+        self.redemptions = Redemptions(self.core)
+        self.approvals = ApprovalService(self.core)
+        self.watches = Watches(self.core, self.approvals)
+        self.auditing = AuditReader(self.core, self.tasks)
+        self.policies = Policies(self.core, settings)
+        self.replays = Replays(self.core)
+        self.inspecting = Inspecting()
+        self.control = Control(self.core)
+        self.retention = Retention(self.core, settings.retain_decisions_days)
+        self.housekeeping = Housekeeping(self.core, self.tasks, self.watches, self.auditing, self.retention)
+
+    async def open(self, fault: BundleError | None = None) -> None:
+        """Open the audit log and settle which bundle decides.
+
+        fault is the reason why the bundle folder holds no usable bundle. Raise audit.LogError if keys and database do
+        not belong together, HeadsDisagree if a log differs from its signed head, and StartError and DomainErrors.
+        """
+        core, believed = self.core, self.keys.ring.verifying.values()
+
+        def open_(connection: Connection) -> None:
+            open_log(connection, self.audit, core.votes, believed=believed, now_us=core.clock.now_us())
+
+        await core.write(open_)
+        self.audit.opened()
+        await self.policies.open(fault)
+
+    @property
+    def problem(self) -> str:
+        """Return why nothing can be decided (bundle, or a log that differs from its signed head), or an empty text."""
+        return self.policies.problem or self.audit.problem
 
 
 async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Service:
@@ -93,23 +178,19 @@ def assemble(
     riskgate: RiskGate, database: Database, settings: RiskGateSettings, running: RunningCalls | None = None
 ) -> Service:
     """Return the service over an open RiskGate."""
-    signing: list[asyncio.Task[None]] = []
 
     async def begin() -> None:
-        signing.append(asyncio.create_task(_sign_in_time(riskgate, settings.checkpoint_seconds)))
+        riskgate.housekeeping.start(settings.checkpoint_seconds)
         await riskgate.policies.begin()
 
     async def healthy() -> bool:
         return not riskgate.problem and await database.probe()
 
     async def end() -> None:
-        for task in signing:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await riskgate.housekeeping.stop()
         await riskgate.policies.end()
         try:
-            await _try_to_sign(riskgate)
+            await riskgate.housekeeping.sign()
         finally:
             await asyncio.to_thread(database.close)
 
@@ -130,13 +211,15 @@ def _registrations(riskgate: RiskGate) -> list[Registration]:
             riskgate_pb2.DESCRIPTOR,
             "RiskGateService",
             riskgate_pb2_grpc.add_RiskGateServiceServicer_to_server,
-            RiskGateServicer(riskgate),
+            RiskGateServicer(
+                riskgate.evaluation, riskgate.batches, riskgate.access, riskgate.explaining, riskgate.redemptions
+            ),
         ),
         registration(
             approval_pb2.DESCRIPTOR,
             "ApprovalService",
             approval_pb2_grpc.add_ApprovalServiceServicer_to_server,
-            ApprovalServicer(riskgate),
+            ApprovalServicer(riskgate.approvals, riskgate.watches),
         ),
         registration(
             audit_pb2.DESCRIPTOR,
@@ -169,54 +252,9 @@ def _registrations(riskgate: RiskGate) -> list[Registration]:
             TaskServicer(riskgate.tasks),
         ),
         registration(
-            key_pb2.DESCRIPTOR, "KeyService", key_pb2_grpc.add_KeyServiceServicer_to_server, KeyServicer(riskgate)
+            key_pb2.DESCRIPTOR,
+            "KeyService",
+            key_pb2_grpc.add_KeyServiceServicer_to_server,
+            KeyServicer(riskgate.keys, riskgate.issuer),
         ),
     ]
-
-
-async def _sign_in_time(riskgate: RiskGate, seconds: float) -> None:
-    """Sign the head at a fixed interval, so that no entry stays uncovered for long, and drop expired data.
-
-    Changes of the signing keys are recorded first, so that the head covers them.
-    """
-    while True:
-        await asyncio.sleep(seconds)
-        await _try_to_record_keys(riskgate)
-        await _try_to_sign(riskgate)
-        await _try_to_prune(riskgate)
-        await _try_to_retain(riskgate)
-
-
-async def _try_to_record_keys(riskgate: RiskGate) -> None:
-    """Record changes of the signing keys; if the store refuses, the next round records them."""
-    try:
-        await riskgate.record_keys()
-    except DomainError as error:
-        _log.warning("a change of the signing keys is not on record yet", reason=error.reason)
-
-
-async def _try_to_prune(riskgate: RiskGate) -> None:
-    """Drop old budget counts, approval changes and finished tasks; if the store refuses, the next round drops them."""
-    try:
-        await riskgate.prune_usage()
-        await riskgate.watches.prune()
-        await riskgate.tasks.prune()
-    except DomainError as error:
-        _log.warning("old counts of budgets, changes of approvals and tasks were not dropped", reason=error.reason)
-
-
-async def _try_to_retain(riskgate: RiskGate) -> None:
-    """Empty records past their retention; if the store refuses, the next round continues."""
-    try:
-        await riskgate.retention.run()
-    except DomainError as error:
-        _log.warning("records past their retention were not emptied", reason=error.reason)
-
-
-async def _try_to_sign(riskgate: RiskGate) -> None:
-    """Sign the head and precompute subtrees for proofs; if the store refuses, the next round covers the entries."""
-    try:
-        await riskgate.sign_head()
-        await riskgate.auditing.keep_subtrees()
-    except DomainError as error:
-        _log.warning("the audit head was not signed", reason=error.reason)

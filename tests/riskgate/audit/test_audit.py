@@ -237,7 +237,7 @@ async def test_rows_deleted_from_the_end_show_in_the_next_export(exported):
 
 async def test_values_lie_sealed_fit_their_commitments_and_can_be_erased_while_the_log_verifies(exported):
     gate, out = exported
-    log = gate.riskgate._audit
+    log = gate.riskgate.audit
     record = entries(read(out))[-1]["record"]
     last = rows.Place("riskgate", 11)
     values = gate.database.read_sync(lambda c: log.values(c, "acme", last))
@@ -280,10 +280,10 @@ async def test_sealed_values_that_were_altered_or_moved_are_not_opened(tmp_path)
 
 
 async def test_the_head_is_signed_in_time_once_and_by_the_key_it_names(gate, ana, call):
-    assert not await gate.riskgate.sign_head()
+    assert not await gate.riskgate.housekeeping.sign_head()
     await ana.evaluate(call("echo", '{"text":"a"}'))
-    assert await gate.riskgate.sign_head()
-    assert not await gate.riskgate.sign_head()
+    assert await gate.riskgate.housekeeping.sign_head()
+    assert not await gate.riskgate.housekeeping.sign_head()
     notes = gate.database.read_sync(lambda c: list(rows.checkpoints(c, "riskgate")))
     checkpoint = Checkpoint.parse(open_note(notes[-1], [Verifier("riskgate", gate.keys.public[0].raw)]))
     leaves = gate.database.read_sync(lambda c: rows.leaves(c, "riskgate", 1))
@@ -291,7 +291,7 @@ async def test_the_head_is_signed_in_time_once_and_by_the_key_it_names(gate, ana
 
 
 async def test_a_work_that_fails_takes_its_record_with_it(gate):
-    log: AuditLog = gate.riskgate._audit
+    log: AuditLog = gate.riskgate.audit
     ghost = Entry(Kind.OUTCOME, 1, NOBODY, {"outcome": "SUCCEEDED"})
 
     def work(connection: sa.Connection) -> None:

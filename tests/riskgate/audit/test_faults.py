@@ -321,7 +321,7 @@ async def test_a_kill_in_the_middle_of_an_export_leaves_no_half_file(make_gate, 
 async def fill_directly(gate, count: int) -> None:
     """Append entries without the way through the service."""
     who = Principal("ana", "acme", frozenset())
-    log = gate.riskgate._audit
+    log = gate.riskgate.audit
 
     def work(connection: sa.Connection) -> None:
         for number in range(count):

@@ -54,7 +54,7 @@ async def served(quiet, make_gate, call, bundle_with):
     await gate.person("ana").evaluate(call())
     await gate.person("zoe").evaluate(call())
     await activate(gate.person("petra"), bundle_with(policies=NO_READS, revision=2), shadow=True)
-    await gate.riskgate.record_keys()
+    await gate.riskgate.housekeeping.record_keys()
     return gate
 
 

@@ -134,7 +134,7 @@ async def test_a_log_that_changed_under_a_process_that_reads_it_anew_is_not_appe
             connection.execute(sa.text("UPDATE audit_logs SET size = 2"))
 
     gate.database.write_sync(change)
-    gate.riskgate._audit._known = None  # as after a commit whose answer was lost
+    gate.riskgate.audit._known = None  # as after a commit whose answer was lost
     before = gate.count("audit_entries")
     refusal = await refused(ana.evaluate(call(*READ, "next")))
     assert (refusal.code.name, "riskgate audit adopt" in refusal.message) == ("DATA_LOSS", True)

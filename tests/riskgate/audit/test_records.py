@@ -12,7 +12,7 @@ HASH = "sha256:" + "a" * 64
 
 
 def values_of(gate, record) -> dict[str, object]:
-    log = gate.riskgate._audit
+    log = gate.riskgate.audit
     place = Place(record["log"], record["index"])
     return gate.database.read_sync(lambda c: log.values(c, record["tenant"], place)) or {}
 

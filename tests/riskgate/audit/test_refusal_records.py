@@ -9,7 +9,7 @@ from phylactery_riskgate.store.audit import Place
 
 def values_of(gate, record) -> dict[str, object]:
     place = Place(record["log"], record["index"])
-    return gate.database.read_sync(lambda c: gate.riskgate._audit.values(c, record["tenant"], place)) or {}
+    return gate.database.read_sync(lambda c: gate.riskgate.audit.values(c, record["tenant"], place)) or {}
 
 
 @pytest.mark.parametrize("given", ["approve", "reject", "cancel"])

@@ -54,7 +54,7 @@ def everything(gate) -> bytes:
 
 
 def retention(gate, days: int = DAYS) -> Retention:
-    return Retention(gate.riskgate._core, days, SteadyClock(gate.clock, lambda: 0.0))
+    return Retention(gate.riskgate.core, days, SteadyClock(gate.clock, lambda: 0.0))
 
 
 async def run_call(person, call, asked, call_id: str, outcome: str = "SUCCEEDED") -> None:
@@ -125,7 +125,7 @@ async def test_a_call_that_ran_never_runs_again_and_one_that_did_not_is_decided_
     pending = await ana.evaluate(call(*PAY, "pending"))
     assert pending.approval.state == types_pb2.APPROVAL_STATE_PENDING
     assert old.count("redemptions") == 2
-    assert await old.riskgate.without_outcome("acme", older_than_seconds=0) == []
+    assert await old.riskgate.redemptions.without_outcome("acme", older_than_seconds=0) == []
 
 
 async def test_an_old_permit_of_a_call_whose_record_is_gone_opens_nothing(make_gate, call, refused):
@@ -199,7 +199,7 @@ async def test_a_clock_that_jumped_ahead_empties_nothing_for_a_day_and_one_set_b
     gate = await make_gate()
     await gate.person("ana").evaluate(call(*READ))
     since = [0.0]
-    job = Retention(gate.riskgate._core, DAYS, SteadyClock(gate.clock, lambda: since[0]))
+    job = Retention(gate.riskgate.core, DAYS, SteadyClock(gate.clock, lambda: since[0]))
     assert (await job.run()).emptied == 0
     gate.clock.advance(400 * 86_400)
     with capture_logs() as lines:

@@ -97,7 +97,7 @@ async def test_a_hundred_are_recorded_in_one_transaction_before_one_is_answered(
 
 
 async def test_a_batch_looks_for_a_later_bundle_once_and_is_recorded_in_one_transaction_all_the_same(gate, ana, call):
-    live, policies = gate.riskgate._core.live, gate.riskgate.policies
+    live, policies = gate.riskgate.core.live, gate.riskgate.policies
     looks: list[int] = []
     commits: list[sa.Connection] = []
 
@@ -114,7 +114,7 @@ async def test_a_batch_looks_for_a_later_bundle_once_and_is_recorded_in_one_tran
 
 
 async def test_where_no_bundle_may_decide_each_question_that_could_be_read_says_so(gate, ana, call):
-    gate.riskgate._core.live.suspend(7, "it cannot be read")
+    gate.riskgate.core.live.suspend(7, "it cannot be read")
     results = await batch(ana, ask(call(*READ, "c1"), thread_id="no spaces here"), ask(call(*READ, "c2")))
     reasons = [error_reason_pb2.ERROR_REASON_INVALID_REQUEST, error_reason_pb2.ERROR_REASON_BUNDLE_NOT_LOADED]
     assert [one.error.reason for one in results] == reasons

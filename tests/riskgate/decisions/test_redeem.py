@@ -193,11 +193,11 @@ async def test_receipts_without_an_outcome_can_be_found(gate, ana, call):
         asked = call(*READ, f"c{number}")
         await ana.redeem((await ana.evaluate(asked)).permit, asked, execution=f"execution-{number}")
     await ana.report("SUCCEEDED", execution="execution-0")
-    assert await gate.riskgate.without_outcome("acme", older_than_seconds=60) == []
+    assert await gate.riskgate.redemptions.without_outcome("acme", older_than_seconds=60) == []
     gate.clock.advance(61)
-    missing = await gate.riskgate.without_outcome("acme", older_than_seconds=60)
+    missing = await gate.riskgate.redemptions.without_outcome("acme", older_than_seconds=60)
     assert [found.execution_id for found in missing] == ["execution-1"]
-    assert await gate.riskgate.without_outcome("zeta", older_than_seconds=60) == []
+    assert await gate.riskgate.redemptions.without_outcome("zeta", older_than_seconds=60) == []
 
 
 async def test_a_permit_for_an_earlier_contract_of_the_tool_is_worthless(make_gate, bundle_with, call, refused):

@@ -103,7 +103,7 @@ async def test_who_serves_records_what_no_command_did(make_gate):
     gate = await make_gate(checkpoint_seconds=3_600, clock=SystemClock())  # or it may be faster than the command
     signing = gate.settings.signing_file
     first = gate.keys.kid
-    assert await gate.riskgate.record_keys() == 1
+    assert await gate.riskgate.housekeeping.record_keys() == 1
     (record,) = gate.records("key_changed")
     assert (record["kid"], record["source"], record["log"]) == (first, "service", "riskgate")
     before = signing.read_bytes()
@@ -111,8 +111,8 @@ async def test_who_serves_records_what_no_command_did(make_gate):
     assert rotated.exit_code != 0
     assert (await asyncio.to_thread(run, "keys", "rotate", "--data-dir", gate.folder)).exit_code == 0
     signing.write_bytes(before)  # somebody brings the old file back: that is no secret, either
-    assert await gate.riskgate.record_keys() == 2
-    assert await gate.riskgate.record_keys() == 0
+    assert await gate.riskgate.housekeeping.record_keys() == 2
+    assert await gate.riskgate.housekeeping.record_keys() == 0
     assert [(one["state"], one["source"]) for one in changed(gate.database)] == [
         ("ACTIVE", "service"),
         ("ACTIVE", "command"),
@@ -127,7 +127,7 @@ async def test_two_replicas_record_a_change_once(make_gate, shared_database, unt
         await make_gate("data", instance=f"i{number}", database_url=shared_database, checkpoint_seconds=0.05)
         for number in range(2)
     ]
-    await until(lambda: all(gate.riskgate._keys_on_record for gate in gates))
+    await until(lambda: all(gate.riskgate.housekeeping._keys_on_record for gate in gates))
     assert len(changed(gates[0].database)) == 1
 
 

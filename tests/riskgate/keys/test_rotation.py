@@ -279,7 +279,7 @@ def test_a_token_of_a_key_nobody_has_is_refused_and_makes_nobody_look_twice_at_a
 async def test_an_export_verifies_with_todays_key_alone_whoever_signed_before(gate, ana, tmp_path):
     old, out = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     await ana.evaluate()
-    await gate.riskgate.sign_head()
+    await gate.riskgate.housekeeping.sign_head()
     ring = gate.riskgate.keys.ring
     before = ring.public[0]
     gate.database.read_sync(

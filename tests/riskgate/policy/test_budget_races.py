@@ -118,7 +118,7 @@ async def test_what_stays_busy_is_unavailable_in_the_end(gate, monkeypatch):
 
     monkeypatch.setattr("phylactery_riskgate.decisions.context._LONGEST_PAUSE_SECONDS", 0.0)
     with pytest.raises(Unavailable, match="STORE_UNAVAILABLE"):
-        await gate.riskgate._core.write(busy)
+        await gate.riskgate.core.write(busy)
 
 
 async def test_many_of_a_batch_that_stay_busy_wait_no_longer_together_than_one_would(gate, monkeypatch):
@@ -130,8 +130,8 @@ async def test_many_of_a_batch_that_stay_busy_wait_no_longer_together_than_one_w
         raise BusyError
 
     monkeypatch.setattr("phylactery_riskgate.decisions.context._LONGEST_PAUSE_SECONDS", 0.0)
-    alone = await asyncio.gather(gate.riskgate._core.write(busy), return_exceptions=True)
+    alone = await asyncio.gather(gate.riskgate.core.write(busy), return_exceptions=True)
     of_one, tries = tries, 0
-    together = await gate.riskgate._core.write_all([busy, lambda _connection: "free", busy, busy])
+    together = await gate.riskgate.core.write_all([busy, lambda _connection: "free", busy, busy])
     assert [type(one) for one in (*alone, *together)] == [Unavailable, Unavailable, str, Unavailable, Unavailable]
     assert tries == of_one + 3 + 2, "each once with the others, and those behind the first once more"

@@ -228,7 +228,7 @@ async def test_a_clock_that_ran_ahead_and_was_set_right_has_not_opened_the_windo
     await pay(1, 500)
     gate.clock.advance(DAY - 3600)
     await pay(2, 0)
-    await gate.riskgate.prune_usage()
+    await gate.riskgate.housekeeping.prune_usage()
     gate.clock.advance(-DAY)
     assert await blocked_by(ana, transfer(3, 501), thread="t3") == NO_ROOM
 
@@ -263,7 +263,7 @@ async def test_the_recorded_facts_decide_the_same_again(gate, ana, pay):
     record = gate.records("decision")[-1]
     stored = gate.database.read_sync(lambda c: find_decision(c, "acme", answer.decision_id))
     place = Place(stored.audit_log, stored.audit_index)
-    values = gate.database.read_sync(lambda c: gate.riskgate._audit.values(c, "acme", place))
+    values = gate.database.read_sync(lambda c: gate.riskgate.audit.values(c, "acme", place))
     counted = recorded_usage(values)
     assert (counted["daily"].calls, counted["daily"].amount) == (1, 4_500_000)
     verdict = DecisionEngine(load_bundle(MONEY)).decide(
@@ -279,11 +279,12 @@ async def test_what_left_its_window_a_day_ago_is_pruned_and_nothing_else(gate, p
     await pay(1)
     assert gate.count("usage_calls") == 2
     gate.clock.advance(60 + KEEP_SECONDS)
-    assert await gate.riskgate.prune_usage() == 0
+    assert await gate.riskgate.housekeeping.prune_usage() == 0
     gate.clock.advance(1)
-    assert await gate.riskgate.prune_usage() == 2  # the call and its recipient, which the pace of a minute counted
+    # the call and its recipient, which the pace of a minute counted
+    assert await gate.riskgate.housekeeping.prune_usage() == 2
     gate.clock.advance(DAY)
-    assert await gate.riskgate.prune_usage() == 2
+    assert await gate.riskgate.housekeeping.prune_usage() == 2
     assert gate.count("usage_calls") == gate.count("usage_recipients") == 0
 
 

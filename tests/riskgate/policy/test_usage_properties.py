@@ -16,13 +16,12 @@ from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.util.clock import MICROSECONDS
-from phylactery_riskgate.app import PACKAGE
+from phylactery_riskgate.app import PACKAGE, RiskGate
 from phylactery_riskgate.bundles.live import LiveBundle
 from phylactery_riskgate.decisions.requests import CallInput, EvaluateInput, RedeemInput
 from phylactery_riskgate.domain.bundle.bundle import load_bundle
 from phylactery_riskgate.domain.model import Decision
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
-from phylactery_riskgate.facade import RiskGate
 from phylactery_riskgate.keys.live import LiveKeys
 from phylactery_riskgate.settings import RiskGateSettings
 
@@ -84,7 +83,7 @@ class World:
     async def evaluate(self, number: int, amount: int, to: str) -> None:
         call = CallInput(tool="pay", tool_call_id=f"c{number}", arguments_json=json.dumps({"to": to, "amount": amount}))
         asked = EvaluateInput(call=call, thread_id="t1", run_id="r1")
-        answer = await self.riskgate.evaluate(self.who, asked)
+        answer = await self.riskgate.evaluation.evaluate(self.who, asked)
         one = Permitted(asked, answer.permit, amount, to)
         assert (answer.record.decision is Decision.ALLOW) == self.fits(one)
         if answer.permit:
@@ -98,7 +97,7 @@ class World:
         repeated, fits = call_id in self.redeemed, self.fits(one)
         when = max([self.clock.now_us(), *(entry[0] for entry in self.redeemed.values())])
         try:
-            answer = await self.riskgate.redeem(self.who, asked)
+            answer = await self.riskgate.redemptions.redeem(self.who, asked)
         except DomainError as error:
             assert error.reason == "PERMIT_EXPIRED" or (error.reason == "BUDGET_EXCEEDED" and not fits)  # noqa: PT017
             assert not repeated

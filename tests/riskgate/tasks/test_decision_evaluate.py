@@ -53,7 +53,7 @@ def recorded(gate) -> list[dict]:
 
 
 def values_of(gate, index: int) -> dict:
-    core = gate.riskgate._core
+    core = gate.riskgate.core
     return gate.database.read_sync(lambda c: core.audit.values(c, "acme", Place("riskgate", index)))
 
 

@@ -75,7 +75,7 @@ async def test_of_high_risk_it_asks_the_person_and_nobody_else(ana, call):
 async def test_the_record_and_explain_say_who_understood_it(gate, ana, call):
     task = await begin(ana, WORDS, adding())
     answer = await ana.evaluate(write(call), task_id=task)
-    core = gate.riskgate._core
+    core = gate.riskgate.core
     kept = gate.database.read_sync(lambda c: core.audit.values(c, "acme", Place("riskgate", answer.audit_index)))
     assert kept["/task"]["facts"]["understood_by"] == "interpreter"
     told = (await explained(ana, decision_id=answer.decision_id)).task

@@ -31,7 +31,7 @@ async def facts(gate, person, call, task: str) -> dict:
     """Return what the task tells of a call with the id that the reminder got."""
     cancel = call("cancel_reminder", json.dumps({"reminder": "rm_7f3a9c21"}), "later")
     answer = await person.evaluate(cancel, task_id=task)
-    core = gate.riskgate._core
+    core = gate.riskgate.core
     values = gate.database.read_sync(lambda c: core.audit.values(c, "acme", Place("riskgate", answer.audit_index)))
     return values["/task"]["facts"]
 

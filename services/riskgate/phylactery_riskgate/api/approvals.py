@@ -15,10 +15,10 @@ from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_riskgate.api.mapping import risk
 from phylactery_riskgate.approvals.model import ApprovalState
 from phylactery_riskgate.approvals.requests import ApproveInput, GetInput, ListInput, RejectInput, WatchInput
-from phylactery_riskgate.approvals.watch import Watched
+from phylactery_riskgate.approvals.service import ApprovalService
+from phylactery_riskgate.approvals.watch import Watched, Watches
 from phylactery_riskgate.decisions.context import ApprovalSeen
 from phylactery_riskgate.domain.model import ArgumentView
-from phylactery_riskgate.facade import RiskGate
 
 _STATES = {
     types_pb2.APPROVAL_STATE_PENDING: ApprovalState.PENDING,
@@ -116,15 +116,15 @@ Context = aio.ServicerContext[Any, Any]
 class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
     """gRPC servicer of phylactery.riskgate.v1.ApprovalService."""
 
-    def __init__(self, riskgate: RiskGate) -> None:
-        self._riskgate = riskgate
+    def __init__(self, approvals: ApprovalService, watches: Watches) -> None:
+        self._approvals, self._watches = approvals, watches
 
     async def GetApproval(
         self, request: approval_pb2.GetApprovalRequest, _context: Context
     ) -> approval_pb2.GetApprovalResponse:
         """Return one approval as the caller may see it."""
         asked = from_message(GetInput, request)
-        seen = await self._riskgate.get_approval(current_principal(), asked)
+        seen = await self._approvals.get(current_principal(), asked)
         return approval_pb2.GetApprovalResponse(approval=approval(seen))
 
     async def ListApprovals(
@@ -132,25 +132,25 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
     ) -> approval_pb2.ListApprovalsResponse:
         """Return one page of approvals, newest first."""
         asked = from_message(ListInput, request, state=state_field(request.state))
-        page, token = await self._riskgate.list_approvals(current_principal(), asked)
+        page, token = await self._approvals.list_page(current_principal(), asked)
         return approval_pb2.ListApprovalsResponse(approvals=[approval(seen) for seen in page], next_page_token=token)
 
     async def Approve(self, request: approval_pb2.ApproveRequest, _context: Context) -> approval_pb2.ApproveResponse:
         """Record an approving vote."""
         asked = from_message(ApproveInput, request)
-        seen = await self._riskgate.approve(current_principal(), asked)
+        seen = await self._approvals.approve(current_principal(), asked)
         return approval_pb2.ApproveResponse(approval=approval(seen))
 
     async def Reject(self, request: approval_pb2.RejectRequest, _context: Context) -> approval_pb2.RejectResponse:
         """Record a rejecting vote."""
         asked = from_message(RejectInput, request)
-        seen = await self._riskgate.reject(current_principal(), asked)
+        seen = await self._approvals.reject(current_principal(), asked)
         return approval_pb2.RejectResponse(approval=approval(seen))
 
     async def Cancel(self, request: approval_pb2.CancelRequest, _context: Context) -> approval_pb2.CancelResponse:
         """Withdraw an approval request."""
         asked = from_message(RejectInput, request)
-        seen = await self._riskgate.cancel(current_principal(), asked)
+        seen = await self._approvals.cancel(current_principal(), asked)
         return approval_pb2.CancelResponse(approval=approval(seen))
 
     async def WatchApprovals(
@@ -158,6 +158,6 @@ class ApprovalServicer(approval_pb2_grpc.ApprovalServiceServicer):
     ) -> AsyncIterator[approval_pb2.WatchApprovalsResponse]:
         """Stream every change the caller may see."""
         asked = from_message(WatchInput, request, state=state_field(request.state))
-        async with contextlib.aclosing(self._riskgate.watches.watch(current_principal(), asked)) as changes:
+        async with contextlib.aclosing(self._watches.watch(current_principal(), asked)) as changes:
             async for change in changes:
                 yield watched(change)

@@ -24,10 +24,12 @@ from phylactery_riskgate.api.mapping import (
     risk,
     struct_value,
 )
-from phylactery_riskgate.decisions.access import AccessAnswer
-from phylactery_riskgate.decisions.explain import Explained
+from phylactery_riskgate.decisions.access import AccessAnswer, AccessEvaluations
+from phylactery_riskgate.decisions.batch import Batches
+from phylactery_riskgate.decisions.evaluate import Evaluation
+from phylactery_riskgate.decisions.explain import Explained, Explaining
 from phylactery_riskgate.decisions.questions import Evaluated
-from phylactery_riskgate.decisions.redeem import Redeemed
+from phylactery_riskgate.decisions.redeem import Redeemed, Redemptions
 from phylactery_riskgate.decisions.requests import (
     BatchInput,
     EvaluateInput,
@@ -40,7 +42,6 @@ from phylactery_riskgate.domain.model import Decision
 from phylactery_riskgate.domain.pointers import MAX_POINTER
 from phylactery_riskgate.domain.policy.explanation import Explanation, Step
 from phylactery_riskgate.domain.views.visible import make_visible
-from phylactery_riskgate.facade import RiskGate
 
 _MAX_LISTED, _MAX_TEXT = 10, 200
 
@@ -258,12 +259,20 @@ Context = aio.ServicerContext[Any, Any]
 class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
     """gRPC servicer of phylactery.riskgate.v1.RiskGateService."""
 
-    def __init__(self, riskgate: RiskGate) -> None:
-        self._riskgate = riskgate
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        batches: Batches,
+        access: AccessEvaluations,
+        explaining: Explaining,
+        redemptions: Redemptions,
+    ) -> None:
+        self._evaluation, self._batches, self._access = evaluation, batches, access
+        self._explaining, self._redemptions = explaining, redemptions
 
     async def Evaluate(self, request: riskgate_pb2.EvaluateRequest, _context: Context) -> riskgate_pb2.EvaluateResponse:
         """Decide about one proposed tool call."""
-        return evaluated(await self._riskgate.evaluate(current_principal(), _asked(request)))
+        return evaluated(await self._evaluation.evaluate(current_principal(), _asked(request)))
 
     async def EvaluateBatch(
         self, request: riskgate_pb2.EvaluateBatchRequest, _context: Context
@@ -271,7 +280,7 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
         """Decide about several proposed calls."""
         parse(BatchInput, {"requests": len(request.requests)})
         questions = [_asked_or_error(one) for one in request.requests]
-        answers = await self._riskgate.batches.evaluate(current_principal(), questions)
+        answers = await self._batches.evaluate(current_principal(), questions)
         return batch(answers)
 
     async def Explain(self, request: explain_pb2.ExplainRequest, _context: Context) -> explain_pb2.ExplainResponse:
@@ -285,19 +294,19 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
             call=call_fields(request.call) if request.HasField("call") else None,
             decision_id=request.decision_id if request.HasField("decision_id") else None,
         )
-        return explained(await self._riskgate.explaining.explain(current_principal(), asked))
+        return explained(await self._explaining.explain(current_principal(), asked))
 
     async def Redeem(self, request: riskgate_pb2.RedeemRequest, _context: Context) -> riskgate_pb2.RedeemResponse:
         """Consume a permit for one execution and return its receipt."""
         asked = from_message(RedeemInput, request, call=call_fields(request.call))
-        return redeemed(await self._riskgate.redeem(current_principal(), asked))
+        return redeemed(await self._redemptions.redeem(current_principal(), asked))
 
     async def EvaluateAccess(
         self, request: access_pb2.EvaluateAccessRequest, _context: Context
     ) -> access_pb2.EvaluateAccessResponse:
         """Decide whether a user may perform an action, for one question or several."""
         asked = read_access(access_fields(request))
-        answers = await self._riskgate.access.evaluate(current_principal(), asked)
+        answers = await self._access.evaluate(current_principal(), asked)
         return access_evaluated(answers, several=bool(request.evaluations))
 
     async def ReportOutcome(
@@ -305,7 +314,7 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
     ) -> riskgate_pb2.ReportOutcomeResponse:
         """Record how an execution ended."""
         asked = from_message(OutcomeInput, request, outcome=outcome_field(request.outcome))
-        place = await self._riskgate.report_outcome(current_principal(), asked)
+        place = await self._redemptions.report_outcome(current_principal(), asked)
         return riskgate_pb2.ReportOutcomeResponse(audit_log=place.log, audit_index=place.index)
 
 

@@ -13,7 +13,6 @@ from phylactery_chassis.rpc.validation import EdgeModel, from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 from pydantic import StringConstraints
 
-from phylactery_riskgate.facade import RiskGate
 from phylactery_riskgate.keys.live import LiveKeys
 from phylactery_riskgate.keys.ring import PublicKey
 
@@ -65,10 +64,10 @@ Context = aio.ServicerContext[Any, Any]
 class KeyServicer(key_pb2_grpc.KeyServiceServicer):
     """gRPC servicer of phylactery.riskgate.v1.KeyService."""
 
-    def __init__(self, riskgate: RiskGate) -> None:
-        self._riskgate = riskgate
+    def __init__(self, keys: LiveKeys, issuer: str) -> None:
+        self._keys, self._issuer = keys, issuer
 
     async def ListKeys(self, request: key_pb2.ListKeysRequest, _context: Context) -> key_pb2.ListKeysResponse:
         """Return every public key, the active one first, or not_modified."""
         asked = from_message(ListKeysInput, request)
-        return listed(self._riskgate.keys, self._riskgate.issuer, asked.etag)
+        return listed(self._keys, self._issuer, asked.etag)

@@ -9,6 +9,8 @@ from typing import Any
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.auth.jws import SKEW_SECONDS, TokenType
 from phylactery_chassis.db.jobs import Work
+from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.telemetry import annotate
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.ids import new_id
@@ -107,7 +109,9 @@ class Evaluation:
         question = await self.decide(who, asked, engine)
         stored = await self._core.write(self.work_of(question))
         reach("riskgate.2")
-        return self.answer(question, stored)
+        answer = self.answer(question, stored)
+        annotate({semconv.GEN_AI_TOOL: asked.call.tool, semconv.DECISION: str(answer.record.decision)})
+        return answer
 
     async def decide(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None) -> Question:
         """Return a question with its verdict, not yet recorded. Raise as evaluate does."""
