@@ -37,7 +37,7 @@ def fields(model: type[BaseModel], message: Message, **given: Any) -> dict[str, 
 
 
 def from_message(model: type[Model], message: Message, **given: Any) -> Model:
-    """Return the validated request of a message; see fields and parse."""
+    """Return the validated request of a message; see fields. Raise InvalidArgument, as parse."""
     return parse(model, fields(model, message, **given))
 
 
@@ -64,12 +64,3 @@ def parse(model: type[Model], data: Mapping[str, Any]) -> Model:
         raise InvalidArgument(
             "INVALID_REQUEST", f"the request is not valid: {summary}", violations=violations
         ) from None
-
-
-def from_message(model: type[Model], message: Any, **others: Any) -> Model:
-    """Return the validated request of a message: each field of the model by its name, except those in others.
-
-    Raise InvalidArgument, as parse.
-    """
-    named = {name: getattr(message, name) for name in model.model_fields if name not in others}
-    return parse(model, {**named, **others})
