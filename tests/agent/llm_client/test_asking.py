@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from phylactery_agent.llm_client.request import Question, Spent
 from phylactery_agent.llm_client.router import Models
 from phylactery_agent.ports import ModelUnavailableError
 from phylactery_chassis.telemetry import logs
+from phylactery_chassis.telemetry.spans import LightProvider
 from structlog.testing import capture_logs
 
 from tests.support.agent.models import Waits, opened
@@ -292,7 +292,7 @@ async def test_tokens_nobody_counted_are_estimated(server: ModelServer) -> None:
 def spans() -> Iterator[InMemorySpanExporter]:
     """What the process's tracer tells; a process has one provider, so it is put aside for the test."""
     exporter = InMemorySpanExporter()
-    provider = TracerProvider()
+    provider = LightProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     before = trace._TRACER_PROVIDER
     trace._TRACER_PROVIDER = provider

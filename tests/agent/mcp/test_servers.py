@@ -123,14 +123,14 @@ async def test_the_sdk_keeps_no_span_and_no_log_of_what_a_server_says(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     from opentelemetry import trace
-    from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from phylactery_chassis.telemetry.spans import LightProvider
 
     kept = InMemorySpanExporter()
     provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):
-        provider = TracerProvider()
+    if not isinstance(provider, LightProvider):
+        provider = LightProvider()
         trace.set_tracer_provider(provider)
     provider.add_span_processor(SimpleSpanProcessor(kept))
     async with open_session(command(tmp_path), lambda: None) as session:

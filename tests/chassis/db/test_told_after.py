@@ -10,20 +10,21 @@ from typing import Any
 import grpc
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from phylactery_chassis.auth.identity import LoopbackAuthenticator
 from phylactery_chassis.errors import NotFound
 from phylactery_chassis.rpc.interceptor import ServerInterceptor
 from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.spans import LightProvider
 
 METHOD = "phylactery.memory.v1.MemoryService/ListMessages"
 
 
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
-    provider, kept = TracerProvider(), InMemorySpanExporter()
+    provider, kept = LightProvider(), InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(kept))
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
     return kept

@@ -15,7 +15,6 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 from grpc_status import rpc_status
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from phylactery.riskgate.v1 import (
@@ -28,6 +27,7 @@ from phylactery.riskgate.v1 import (
     task_pb2,
     types_pb2,
 )
+from phylactery_chassis.telemetry.spans import LightProvider
 from structlog.testing import capture_logs
 
 from tests.support.contracts.rpcs import Rpc, every_rpc, with_text
@@ -65,8 +65,8 @@ CONFIGURATION = "PolicyService/"
 def spans() -> InMemorySpanExporter:
     """Every span that ends from now on, whoever set the process's tracing up before."""
     provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):
-        provider = TracerProvider()
+    if not isinstance(provider, LightProvider):
+        provider = LightProvider()
         trace.set_tracer_provider(provider)
     exporter = InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))

@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc, riskgate_pb2, riskgate_pb2_grpc, types_pb2
+from phylactery_chassis.telemetry.spans import LightProvider
 from phylactery_riskgate.audit.export import export_log, verify_export
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 from structlog.testing import capture_logs
@@ -73,8 +73,8 @@ async def test_a_database_that_is_gone_refuses_everything(gate, ana, call, refus
 def spans() -> InMemorySpanExporter:
     """Every span that ends from now on, whoever set the process's tracing up before."""
     provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):
-        provider = TracerProvider()
+    if not isinstance(provider, LightProvider):
+        provider = LightProvider()
         trace.set_tracer_provider(provider)
     exporter = InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))

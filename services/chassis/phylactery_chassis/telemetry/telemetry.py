@@ -16,13 +16,13 @@ from opentelemetry import context as otel_context
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from phylactery_chassis.telemetry import semconv
-from phylactery_chassis.telemetry.spans import LightProcessor, LightSpan, light_span
+from phylactery_chassis.telemetry.spans import LightProcessor, LightProvider, LightSpan, light_span
 
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 _propagator = TraceContextTextMapPropagator()
@@ -135,7 +135,7 @@ def span_file(data_dir: Path, service: str) -> Path:
 def configure(service: str, data_dir: Path, otlp_endpoint: str = "") -> Callable[[], None]:
     """Configure the process's tracing and metrics, once; return the function that flushes and shuts them down."""
     resource = Resource.create({"service.name": f"phylactery-{service}"})
-    provider = TracerProvider(resource=resource)
+    provider = LightProvider(resource=resource)
     provider.add_span_processor(_FileSpans(FileSpanExporter(span_file(data_dir, service), service)))
     endings: list[Callable[[], None]] = [provider.shutdown]
     if otlp_endpoint:
