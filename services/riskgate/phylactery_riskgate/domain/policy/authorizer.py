@@ -47,8 +47,9 @@ class Question:
     policy over a group silently matches nothing.
     """
 
-    def __init__(self, schema: cedarpy.Schema, subject: Subject, action: str, answers: Answers) -> None:
-        self._schema, self._answers = schema, answers
+    def __init__(self, schema: cedarpy.Schema, subject: Subject, action: str, answers: Answers | None = None) -> None:
+        """Without ``answers``, this question alone keeps what it was answered."""
+        self._schema, self._answers = schema, answers or Answers()
         self._subject = subject
         self._action = action
         self._request = {
@@ -185,5 +186,5 @@ def silent_groups(levels: tuple[str, ...]) -> tuple[str, ...]:
     handle = policy_handle(probes)
     schema = build_entity_schema(SENTINEL, names, levels)
     nobody = Subject("nobody", "none", levels[0], (), "none", "none")
-    fired = Question(schema, nobody, SENTINEL, Answers()).ask_once(handle, "{}").policy_ids
+    fired = Question(schema, nobody, SENTINEL).ask_once(handle, "{}").policy_ids
     return tuple(name for index, name in enumerate(names) if str(index) not in fired)
