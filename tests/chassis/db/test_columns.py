@@ -86,6 +86,12 @@ def test_a_field_that_is_no_column_of_the_table_is_refused() -> None:
         Columns(Thing, TABLE, besides=("parts",))
 
 
+def test_the_fields_besides_the_columns_are_refused_where_there_are_none() -> None:
+    columns = Columns(Pair, TABLE)
+    with pytest.raises(TypeError, match="size"):
+        columns.load(("one", "small"), size=3)
+
+
 def test_a_row_of_too_few_values_is_refused() -> None:
     with pytest.raises(ValueError, match="zip"):
         COLUMNS.load(("one", "small", "[]", 1, 0), owner=("acme", "ana"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
@@ -50,6 +50,7 @@ class Columns(Generic[T]):
         """The names of the columns, in the order of the fields."""
         self.columns = tuple(table.columns[name] for name in self.names)
         self._forms = [(self.names.index(name), form) for name, form in (forms or {}).items()]
+        self._by_place = not besides and (not is_dataclass(kind) or not any(one.kw_only for one in fields(kind)))
         self._get = cast("Callable[[Any], tuple[Any, ...]]", attrgetter(*self.names))
 
     def values(self, record: T) -> tuple[Any, ...]:
@@ -72,6 +73,8 @@ class Columns(Generic[T]):
         values = list(stored)
         for place, form in self._forms:
             values[place] = form.load(values[place])
+        if self._by_place and not others and len(values) == len(self.names):  # a third faster than by name
+            return self._kind(*values)
         return self._kind(**dict(zip(self.names, values, strict=True)), **others)
 
 
