@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from phylactery_memory.retrieval.dates import day_words
 from phylactery_memory.retrieval.index import (
     POSTING,
     RECORD,
@@ -21,7 +20,7 @@ from phylactery_memory.retrieval.index import (
     without,
 )
 from phylactery_memory.retrieval.ranking import best_first, bm25, fused, hits_of, in_conversation
-from phylactery_memory.retrieval.words import MAX_TERM_CHARS, plain, terms, words
+from phylactery_memory.retrieval.words import MAX_TERM_CHARS, day_words, plain, terms, words
 
 NEVER = 2**63 - 1
 DAY = 86_400 * 1_000_000

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from phylactery_riskgate.domain.facts.facts import NO_TOOL
+from phylactery_riskgate.domain.intent.facts import speaks_of_nobody
 from phylactery_riskgate.domain.intent.index import TaskIndex
-from phylactery_riskgate.domain.intent.origin.people import speaks_of_nobody
 from phylactery_riskgate.domain.intent.reading import read_words
 from phylactery_riskgate.domain.model import Asks, CatalogTool
 

@@ -46,10 +46,10 @@ Context = aio.ServicerContext[Any, Any]
 
 
 class TranscriptRpcs(memory_pb2_grpc.MemoryServiceServicer):
-    """AppendMessages and ListMessages."""
+    """AppendMessages, ListMessages and DeleteThread."""
 
-    def __init__(self, transcript: Transcript) -> None:
-        self._transcript = transcript
+    def __init__(self, transcript: Transcript, threads: Threads) -> None:
+        self._transcript, self._threads = transcript, threads
 
     async def AppendMessages(
         self, request: memory_pb2.AppendMessagesRequest, _context: Context
@@ -78,6 +78,14 @@ class TranscriptRpcs(memory_pb2_grpc.MemoryServiceServicer):
             next_page_token=encode_token(page.next_before) if page.next_before else "",
         )
 
+    async def DeleteThread(
+        self, request: memory_pb2.DeleteThreadRequest, _context: Context
+    ) -> memory_pb2.DeleteThreadResponse:
+        """Delete a thread."""
+        asked = from_message(DeleteRequest, request)
+        deleted = await self._threads.delete(current_principal(), asked.thread_id, asked.request_id)
+        return memory_pb2.DeleteThreadResponse(messages=deleted.messages, outputs=deleted.outputs)
+
 
 def _message_data(message: memory_pb2.Message) -> dict[str, Any]:
     return fields(
@@ -99,18 +107,3 @@ def _before(page_token: str) -> int | None:
         return None
     (sequence,) = decode_token(page_token, int)
     return max(0, min(int(sequence), MAX_SEQUENCE))
-
-
-class ThreadRpcs(memory_pb2_grpc.MemoryServiceServicer):
-    """DeleteThread."""
-
-    def __init__(self, threads: Threads) -> None:
-        self._threads = threads
-
-    async def DeleteThread(
-        self, request: memory_pb2.DeleteThreadRequest, _context: Context
-    ) -> memory_pb2.DeleteThreadResponse:
-        """Delete a thread."""
-        asked = from_message(DeleteRequest, request)
-        deleted = await self._threads.delete(current_principal(), asked.thread_id, asked.request_id)
-        return memory_pb2.DeleteThreadResponse(messages=deleted.messages, outputs=deleted.outputs)

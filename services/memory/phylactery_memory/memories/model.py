@@ -13,9 +13,8 @@ from typing import Final
 from phylactery_chassis.errors import Aborted, FailedPrecondition, NotFound
 from phylactery_chassis.util.crypto import sha256
 
-from phylactery_memory.retrieval.dates import day_words
 from phylactery_memory.retrieval.index import label
-from phylactery_memory.retrieval.words import Terms, terms
+from phylactery_memory.retrieval.words import Terms, day_words, terms
 
 NEVER: Final = 2**63 - 1
 MAX_TEXT_CHARS: Final = 10_000

@@ -33,8 +33,7 @@ from phylactery_memory.memories.model import (
     superseded,
 )
 from phylactery_memory.memories.store import Filter, MemoryRepository, MemoryStore
-from phylactery_memory.memories.waiting import aside
-from phylactery_memory.memories.write_policy import Decision, Proposal, Reason, decide, find_secret
+from phylactery_memory.memories.write_policy import Decision, Proposal, Reason, aside, decide, find_secret
 from phylactery_memory.metrics import Metrics
 from phylactery_memory.retrieval.index import Mask, Records, label
 from phylactery_memory.retrieval.ranking import best_first, bm25, fused, hits_of, in_conversation

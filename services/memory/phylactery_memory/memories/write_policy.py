@@ -7,11 +7,12 @@ only if the person's own words contain what it says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar
 
 import re2
 from phylactery_chassis.inspection import ALL_KINDS, Category, FindingKind, Wanted, inspect, masked_kinds, named
@@ -19,6 +20,15 @@ from phylactery_chassis.inspection import ALL_KINDS, Category, FindingKind, Want
 from phylactery_memory.memories.model import THE_USER, TRUST_OF_SOURCE, Kind, Layer, Source, Trust
 from phylactery_memory.memories.write_rules import Reading, Slot, read, sentences
 from phylactery_memory.retrieval.words import negated, plain, stems, words
+
+T = TypeVar("T")
+_SMALL: Final = 2_000
+"""Up to this many characters the policy is faster than a thread switch."""
+
+
+async def aside(characters: int, work: Callable[[], T]) -> T:
+    """Return the result of ``work``, which runs in a thread if the text it processes has many ``characters``."""
+    return work() if characters <= _SMALL else await asyncio.to_thread(work)
 
 
 class Secret(StrEnum):

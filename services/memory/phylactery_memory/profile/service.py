@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_memory.memories import lineage
 from phylactery_memory.memories.model import Memory, Origin, Source
-from phylactery_memory.memories.waiting import aside
+from phylactery_memory.memories.write_policy import aside
 from phylactery_memory.profile import store as profiles
 from phylactery_memory.profile.model import MAX_FIELDS, Profile, ProfileField, Value, check_etag, fits, judged
 from phylactery_memory.profile.store import ProfileStore

@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import Stemmer
@@ -116,3 +117,43 @@ def _stemmers() -> tuple[Stemmer.Stemmer, Stemmer.Stemmer]:
     if pair is None:
         pair = _local.pair = (Stemmer.Stemmer("english"), Stemmer.Stemmer("spanish"))
     return pair
+
+
+_ENGLISH_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_SPANISH_MONTHS = (
+    "enero",
+    "febrero",
+    "marzo",
+    "abril",
+    "mayo",
+    "junio",
+    "julio",
+    "agosto",
+    "septiembre",
+    "octubre",
+    "noviembre",
+    "diciembre",
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def day_words(time_us: int) -> str:
+    """Return the UTC day, month name in both languages, and year of a time in microseconds since the epoch.
+
+    A memory is indexed under them: people ask for "in May" and "en mayo".
+    """
+    day = _EPOCH + timedelta(microseconds=time_us)
+    return f"{day.day} {_ENGLISH_MONTHS[day.month - 1]} {_SPANISH_MONTHS[day.month - 1]} {day.year}"

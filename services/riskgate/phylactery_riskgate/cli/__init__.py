@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import typer
+from phylactery_chassis.auth.commands import make_app
 
-from phylactery_riskgate.cli import catalog, control, keys, policy_lifecycle, tokens
+from phylactery_riskgate.cli import catalog, control, keys, policy_lifecycle
 from phylactery_riskgate.cli.approvals import commands as approvals
 from phylactery_riskgate.cli.audit import commands as audit
 from phylactery_riskgate.cli.calls import evaluate, explain
+from phylactery_riskgate.cli.common import unusable
 from phylactery_riskgate.cli.inspect import inspect
 from phylactery_riskgate.cli.serve import migrate, serve
 
@@ -26,7 +28,7 @@ app.add_typer(approvals.app, name="approvals")
 app.add_typer(audit.app, name="audit")
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(keys.app, name="keys")
-app.add_typer(tokens.app, name="tokens")
+app.add_typer(make_app(unusable), name="tokens")
 app.add_typer(policy_lifecycle.app, name="policy")
 
 

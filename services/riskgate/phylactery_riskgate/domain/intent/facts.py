@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -11,7 +12,7 @@ from phylactery_understanding.proposal import Level, Understanding
 from phylactery_riskgate.domain.facts.argument_types import one_form
 from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.index import TaskIndex
-from phylactery_riskgate.domain.intent.languages import MONTHS, WEEKDAYS
+from phylactery_riskgate.domain.intent.languages import MONTHS, PEOPLE, WEEKDAYS
 from phylactery_riskgate.domain.intent.model import (
     FOREIGN,
     LISTED,
@@ -24,7 +25,6 @@ from phylactery_riskgate.domain.intent.model import (
 )
 from phylactery_riskgate.domain.intent.origin.literals import number
 from phylactery_riskgate.domain.intent.origin.origins import BY_ASK, OTHER_TEXT, UNSEEN, Argument, Found, origin
-from phylactery_riskgate.domain.intent.origin.people import speaks_of_nobody
 from phylactery_riskgate.domain.intent.origin.prints import prints
 from phylactery_riskgate.domain.intent.origin.signals import content_signals
 from phylactery_riskgate.domain.intent.phrases import nouns, picks, stem
@@ -50,6 +50,9 @@ _SHORT_MESSAGES: Final = 4_000
 """The number of characters of messages that can be parsed in milliseconds."""
 _REACHED: Final = frozenset({"principal", "url"})
 """Roles of the recipient or target of a call."""
+
+_NAME: Final = re.compile(r"(?<=[^\W\d_]|[,;:\"'«“(\d])\s+[\"'«“(]?[^\W\d_a-z]\w+")
+"""A capitalized word that does not begin a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,3 +280,11 @@ def role_of(tool: CatalogTool, path: str) -> Role:
     if covering:
         return tool.roles[max(covering, key=len)]
     return "object" if is_covered(path, tool.controls) else "content"
+
+
+def speaks_of_nobody(index: TaskIndex) -> bool:
+    """Return True if no word is a name, an address, or a word for people: with, invite, everyone."""
+    words = index.words
+    if any("@" in one for one in words.tokens) or not PEOPLE.isdisjoint(words.atom_places):
+        return False
+    return not any(_NAME.search(message) for message in index.messages)

@@ -1,9 +1,0 @@
-"""`riskgate tokens`: who may call, for RISKGATE_IDENTITY_MODE tokens."""
-
-from __future__ import annotations
-
-from phylactery_chassis.auth.commands import make_app
-
-from phylactery_riskgate.cli.common import unusable
-
-app = make_app(unusable)
