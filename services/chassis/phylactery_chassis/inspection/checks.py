@@ -1,4 +1,8 @@
-"""Check digits and letters of identity numbers. Each function takes ASCII digits and capitals."""
+"""Check digits and letters of identity numbers. Each function takes ASCII digits and capitals.
+
+They are written here because a hostile text holds a hundred thousand candidates: python-stdnum 2.2 takes 10 to 25 times
+as long for each, and refuses DNIs without their leading zero and CIFs with either form of the control character.
+"""
 
 from __future__ import annotations
 
