@@ -60,7 +60,7 @@ def test_the_page_leads_from_nothing_to_a_verified_log(tmp_path: Path):
         "a case says what",
         "if approved by self + peer: allow",
         "complete and unaltered",
-        "grown out of the head",
+        "consistent with the given head",
         "NOT VERIFIED",
         "found",
         "cut off",

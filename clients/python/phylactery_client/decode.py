@@ -71,7 +71,7 @@ def enum_number(enum: EnumDescriptor, word: str) -> int:
     value = enum.values_by_name.get(prefix + (word or "UNSPECIFIED"))
     if value is None:
         words = ", ".join(name.removeprefix(prefix) for name in enum.values_by_name)
-        raise ValueError(f"'{word}' is no {enum.name}; known: {words}")
+        raise ValueError(f"'{word}' is not a {enum.name}; known: {words}")
     return int(value.number)
 
 

@@ -143,7 +143,7 @@ def keys_of_jwk_set(text: str, *, issuer: str) -> Keys:
             if one["kty"] == "OKP"
         )
     except (KeyError, TypeError, RecursionError) as error:
-        raise ValueError("this is no JWK Set with a kid for each key") from error
+        raise ValueError("not a JWK Set with a kid for each key") from error
     return Keys(keys, issuer)
 
 
@@ -151,7 +151,7 @@ def _opened(receipt: str, keys: Keys) -> tuple[str, Mapping[str, Any]]:
     """Return the signing key's id and the claims after checking header and signature."""
     parts = receipt.split(".") if len(receipt) <= _MAX_CHARACTERS else []
     if len(parts) != _PARTS:
-        raise MalformedReceiptError("format", "this is no receipt: three segments belong in one")
+        raise MalformedReceiptError("format", "not a receipt: it must have three segments")
     header, payload, signature = parts
     believed = [one for one in keys.keys if one.state in _TRUSTED_STATES]
     key = next((one for one in believed if _header(one.kid) == header), None)
@@ -181,14 +181,14 @@ def _public_key(key: Key) -> Ed25519PublicKey:
                 return Ed25519PublicKey.from_public_bytes(raw)
     except (ValueError, KeyError, TypeError, AttributeError, MalformedReceiptError):
         pass
-    raise UnknownKeyError("kid", "the key is no Ed25519 key that signatures can be believed under")
+    raise UnknownKeyError("kid", "the key is not a valid Ed25519 public key")
 
 
 def _receipt(claims: Mapping[str, Any], kid: str, issued: int) -> Receipt:
     def text(name: str) -> str:
         value = claims.get(name, "")
         if not isinstance(value, str):
-            raise MalformedReceiptError(name, f"the receipt's {name} is no text")
+            raise MalformedReceiptError(name, f"the receipt's {name} is not a string")
         return value
 
     return Receipt(
@@ -211,9 +211,9 @@ def _json(segment: str) -> Mapping[str, Any]:
     try:
         value = json.loads(_decode(segment))
     except (ValueError, RecursionError):
-        raise MalformedReceiptError("format", "a segment is no JSON object") from None
+        raise MalformedReceiptError("format", "a segment is not a JSON object") from None
     if not isinstance(value, dict):
-        raise MalformedReceiptError("format", "a segment is no JSON object")
+        raise MalformedReceiptError("format", "a segment is not a JSON object")
     return value
 
 

@@ -33,7 +33,7 @@ class ServiceSettings(BaseSettings):
     data_dir: Path = Field(Path(".phylactery"), description="folder for database, keys and spans")
     database_url: str = Field("", description="SQLAlchemy URL; empty is SQLite in data_dir")
     database_password_file: Path | None = Field(
-        None, description="file with the password of database_url, which then stands in no variable"
+        None, description="file with the password of database_url, instead of putting it into the URL"
     )
     identity_mode: Literal["none", "tokens"] = Field("none", description="who may call: loopback only, or tokens")
     tokens_file: Path | None = Field(None, description="YAML file of hashed tokens, for identity_mode tokens")
@@ -46,11 +46,9 @@ class ServiceSettings(BaseSettings):
     ready_file: Path | None = Field(None, description="file to write {service, pid, port} to once it serves")
     drain_seconds: float = Field(5.0, ge=0, le=300, description="how long running calls may finish at a stop")
     max_message_bytes: int = Field(4 * _MIB, ge=1024, le=64 * _MIB, description="largest request message")
-    max_concurrent_rpcs: int = Field(
-        1_000, ge=1, description="calls that answer one message served at once; more are RESOURCE_EXHAUSTED"
-    )
+    max_concurrent_rpcs: int = Field(1_000, ge=1, description="concurrent unary calls; more are RESOURCE_EXHAUSTED")
     max_concurrent_rpcs_per_caller: int = Field(500, ge=1, description="the same, of one caller")
-    max_streams: int = Field(1_000, ge=1, description="streams of each kind served at once, beside those calls")
+    max_streams: int = Field(1_000, ge=1, description="concurrent streams of each kind, in addition to those calls")
     max_streams_per_caller: int = Field(200, ge=1, description="the same, of one caller")
 
     @field_validator("database_url")
@@ -69,7 +67,7 @@ class ServiceSettings(BaseSettings):
             except (sa.exc.ArgumentError, ImportError, KeyError, ValueError) as error:
                 missing = f" ({error})" if isinstance(error, ModuleNotFoundError) else ""
                 raise ValueError(
-                    "is no URL of a database this installation can reach"
+                    "is not a URL of a supported database"
                     f"{missing}; write sqlite:////folder/file.db, or postgresql+psycopg://user@host/name with the "
                     "extra 'postgres' installed"
                 ) from None

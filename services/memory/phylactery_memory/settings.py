@@ -22,10 +22,10 @@ class MemorySettings(ServiceSettings):
     model_config = SettingsConfigDict(env_prefix="MEMORY_")
     service: ClassVar[str] = "memory"
 
-    data_dir: Path = Field(Path(".phylactery/memory"), description="folder for everything this service keeps")
+    data_dir: Path = Field(Path(".phylactery/memory"), description="data folder of this service")
     port: int = Field(50_053, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
     evict_over_chars: int = Field(
-        _DEFAULTS.evict_over_chars, ge=1, description="outputs of strictly more characters are kept here"
+        _DEFAULTS.evict_over_chars, ge=1, description="outputs with more characters than this are evicted"
     )
     rehydrate_under_chars: int = Field(
         _DEFAULTS.rehydrate_under_chars,
@@ -40,12 +40,12 @@ class MemorySettings(ServiceSettings):
         _DEFAULTS.quota_bytes, ge=1, description="bytes one user's outputs may have; more is RESOURCE_EXHAUSTED"
     )
     output_ttl_days: int = Field(
-        30, ge=0, le=3_650, description="how long an output is kept unless its ttl says otherwise; 0 keeps for ever"
+        30, ge=0, le=3_650, description="how long an output is kept unless it has a ttl; 0 means permanently"
     )
     gc_seconds: float = Field(
         300,
         gt=0,
-        description="how long to wait between two rounds that remove expired outputs and embed what has no vector yet",
+        description="interval of housekeeping, which removes expired outputs and computes missing vectors",
     )
     master_key_file: Path | None = Field(
         None,
@@ -60,9 +60,9 @@ class MemorySettings(ServiceSettings):
     object_store_endpoint: str = Field(
         "",
         pattern=r"^(https?://[^\s/@]+/?)?$",
-        description="address of the store, https://host:port; empty is AWS, or what AWS_ENDPOINT_URL says",
+        description="address of the store, https://host:port; empty means AWS, or AWS_ENDPOINT_URL",
     )
-    object_store_region: str = Field("", max_length=64, description="its region; empty is what AWS_REGION says")
+    object_store_region: str = Field("", max_length=64, description="its region; empty means AWS_REGION")
     object_store_key_id: str = Field(
         "",
         max_length=256,
@@ -84,8 +84,7 @@ class MemorySettings(ServiceSettings):
     )
     erasure_log: Path | None = Field(
         None,
-        description="file that says who was erased, read at every start; none is erasures.jsonl in data_dir. Keep it "
-        "out of what a restore overwrites",
+        description="erasure log, read at every start; none is erasures.jsonl in data_dir. Exclude it from restores",
     )
     embeddings_url: str = Field(
         "",
@@ -93,7 +92,7 @@ class MemorySettings(ServiceSettings):
         description="full address of an OpenAI-compatible endpoint, …/v1/embeddings; empty finds by words alone",
     )
     embeddings_model: str = Field("", max_length=128, description="model to name there; required with the address")
-    embeddings_key_file: Path | None = Field(None, description="file that holds the endpoint's key; none sends none")
+    embeddings_key_file: Path | None = Field(None, description="file with the endpoint's key; none sends none")
     embeddings_timeout_seconds: float = Field(
         2.0, gt=0, le=60, description="how long to wait for vectors before words alone must do"
     )

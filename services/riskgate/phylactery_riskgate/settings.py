@@ -23,19 +23,19 @@ class RiskGateSettings(ServiceSettings):
     model_config = SettingsConfigDict(env_prefix="RISKGATE_")
     service: ClassVar[str] = "riskgate"
 
-    data_dir: Path = Field(Path(".phylactery/riskgate"), description="folder for everything this service keeps")
+    data_dir: Path = Field(Path(".phylactery/riskgate"), description="data folder of this service")
     port: int = Field(50_052, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
     bundle: Path = Field(default_factory=default_bundle_folder, description="folder of the policy bundle")
     bundle_or_active: bool = Field(
-        default=False, description="go on with the active bundle where the one that is named cannot decide at start"
+        default=False, description="use the active bundle if the named one cannot be used at start"
     )
     watch_bundle: bool = Field(default=False, description="take over a changed bundle folder while serving")
-    shadow_bundle: Path | None = Field(None, description="folder of a bundle that decides beside the live one")
+    shadow_bundle: Path | None = Field(None, description="folder of a bundle to evaluate in shadow mode")
     policy_keys: Path | None = Field(
         None, description="file of the public keys that may sign bundles; with it an unsigned bundle is refused"
     )
     bundle_poll_seconds: float = Field(
-        1.0, gt=0, le=60, description="how old what is known of the active bundle may be when a call is decided"
+        1.0, gt=0, le=60, description="maximum age of the known active bundle for a decision"
     )
     keys_dir: Path = Field(
         default_factory=lambda data: data["data_dir"] / "keys", description="folder of the keys; replicas share one"
@@ -62,11 +62,9 @@ class RiskGateSettings(ServiceSettings):
         3_600, ge=60, le=30 * 86_400, description="how long a decision that allows a call is given further permits"
     )
     retain_decisions_days: int = Field(
-        0, ge=0, le=36_500, description="days after which what was recorded of calls is emptied; 0 keeps it for ever"
+        0, ge=0, le=36_500, description="days after which records of calls are emptied; 0 keeps them permanently"
     )
-    task_ttl_seconds: int = Field(
-        86_400, ge=60, le=30 * 86_400, description="how long what was shown of a request counts, if nobody ends it"
-    )
+    task_ttl_seconds: int = Field(86_400, ge=60, le=30 * 86_400, description="lifetime of a task that is not ended")
     task_max_observations: int = Field(500, ge=1, le=10_000, description="results one task takes")
     task_max_bytes: int = Field(
         16 * 1024 * 1024, ge=65_536, le=64 * 1024 * 1024, description="bytes of values one task keeps, before packing"
@@ -84,7 +82,7 @@ class RiskGateSettings(ServiceSettings):
                 f"{_MAX_LOG_NAME} fit: shorten one of them"
             )
         if self.log_name == self.keys_log_name:
-            raise ValueError("the log of that name belongs to `riskgate keys`: name RISKGATE_INSTANCE otherwise")
+            raise ValueError("that log name is reserved for `riskgate keys`: choose another RISKGATE_INSTANCE")
         return self
 
     @model_validator(mode="after")

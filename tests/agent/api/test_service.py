@@ -253,7 +253,7 @@ async def test_an_approval_decided_at_riskgate_continues_the_run_though_the_answ
     async def loses(*noted: Any) -> None:
         assert await note(*noted) is not None
         monkeypatch.undo()
-        raise CommitUnknown("STORE_UNAVAILABLE", "it is not known whether this was recorded")
+        raise CommitUnknown("STORE_UNAVAILABLE", "the outcome is unknown")
 
     monkeypatch.setattr(InboxStore, "note_approval_decided", loses)
     with pytest.raises(CommitUnknown):

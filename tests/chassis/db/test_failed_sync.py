@@ -32,7 +32,7 @@ async def test_after_a_failed_sync_nothing_is_written_until_the_next_start(tmp_p
         await put(database, 2)
     disk.fail_syncs = False
     for number in (3, 4):
-        with pytest.raises(Unavailable, match="check the disk, then start the service again") as caught:
+        with pytest.raises(Unavailable, match="check the disk, then restart the service") as caught:
             await put(database, number)
         assert caught.value.reason == "STORE_UNAVAILABLE"
     with pytest.raises(Unavailable, match="check the disk"):

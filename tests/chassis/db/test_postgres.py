@@ -99,8 +99,8 @@ async def test_where_the_answer_of_a_commit_is_lost_nobody_is_told_that_nothing_
         await database.write(lambda c: c.execute(sa.text("CREATE TABLE rows (id BIGINT PRIMARY KEY)")).rowcount)
         for work, kind, told in (
             (killed_at_the_statement, Unavailable, "nothing changed"),
-            (killed_at_the_commit, CommitUnknown, "not known whether this was recorded"),
-            (killed_after_the_commit, CommitUnknown, "not known whether this was recorded"),
+            (killed_at_the_commit, CommitUnknown, "outcome is unknown"),
+            (killed_after_the_commit, CommitUnknown, "outcome is unknown"),
         ):
             with pytest.raises(Unavailable, match=told) as caught:
                 await database.write(work)

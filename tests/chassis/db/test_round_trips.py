@@ -186,7 +186,7 @@ async def test_where_the_answer_of_a_commit_that_went_with_what_waited_is_lost_n
             loses_its_answers(raw)
         ADD.later(connection, [(2, "two")])
 
-    with pytest.raises(Unavailable, match="not known whether this was recorded"):
+    with pytest.raises(Unavailable, match="outcome is unknown"):
         await far.database.write(work)
     assert await far.words() == [(1, "one"), *([(2, "two")] if kept else [])]
 

@@ -16,7 +16,7 @@ from phylactery_memory.tables import metadata
 
 from tests.support.servers import postgres
 
-UNKNOWN = "not known whether this was recorded"
+UNKNOWN = "outcome is unknown"
 LONG = "línea larga 🜛\r\n" * 8_000
 
 

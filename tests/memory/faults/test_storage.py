@@ -236,7 +236,7 @@ async def test_after_a_failed_sync_every_write_is_refused_reads_go_on_and_the_ne
     ):
         refusal = await refused(call)
         assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
-        assert "start the service again" in refusal.message
+        assert "restart the service" in refusal.message
     assert not await memory.database.probe()
     assert await ana.read_all(pointer) == LONG
     assert "m1" in [message.message_id for message in (await ana.list("t1")).messages]

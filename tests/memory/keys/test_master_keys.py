@@ -34,7 +34,7 @@ def test_a_master_key_beside_the_data_is_warned_of_and_one_elsewhere_is_not(tmp_
             warn_beside_data(data / "keys", named)
         (line,) = lines
         assert line["log_level"] == "warning"
-        assert "beside the data" in line["event"]
+        assert "next to the data" in line["event"]
         assert "MEMORY_MASTER_KEY_FILE" in line["event"]
         assert line["file"] == str(key)
     with capture_logs() as lines:
@@ -45,11 +45,11 @@ def test_a_master_key_beside_the_data_is_warned_of_and_one_elsewhere_is_not(tmp_
 async def test_a_service_that_serves_tells_of_a_master_key_beside_its_data(tmp_path):
     with capture_logs() as lines:
         service = await build(MemorySettings(data_dir=tmp_path))
-    assert not [line for line in lines if "beside the data" in line["event"]]
+    assert not [line for line in lines if "next to the data" in line["event"]]
     with capture_logs() as lines:
         for tell in service.on_serving:
             tell()
-    assert [line["log_level"] for line in lines if "beside the data" in line["event"]] == ["warning"]
+    assert [line["log_level"] for line in lines if "next to the data" in line["event"]] == ["warning"]
     for end in service.on_stop:
         await end()
 

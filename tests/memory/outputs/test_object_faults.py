@@ -145,7 +145,7 @@ async def test_an_erasure_and_a_removal_leave_what_others_removed_to_the_houseke
     """What was removed while the store was away piles up: nobody waits for another user's pile."""
 
     async def away(_self, _names):
-        raise Unavailable("STORE_UNAVAILABLE", "the object store did not answer")
+        raise Unavailable("STORE_UNAVAILABLE", "the object store is unavailable")
 
     def left():
         return {name.rpartition("/")[2] for name in store.names()}

@@ -245,7 +245,7 @@ async def test_a_start_serves_though_a_reader_keeps_removed_words_in_the_files(m
     reader.execute("SELECT count(*) FROM messages_v2").fetchone()
     with capture_logs() as logs:
         again = await make_memory(data_dir=first.path.parent)
-    assert [entry["reason"] for entry in logs if "still stand in the files" in entry["event"]] == ["STORE_UNAVAILABLE"]
+    assert [entry["reason"] for entry in logs if "still be in the files" in entry["event"]] == ["STORE_UNAVAILABLE"]
     reader.execute("COMMIT")
     reader.close()
     assert (await again.user("ana", "acme").erase()).counts.memories == 2

@@ -177,7 +177,7 @@ async def test_a_class_that_wants_more_people_now_stops_what_fewer_approved(make
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ([SELF | {"eligible": {"groups": ["ops"]}}], "the requester alone"),
+        ([SELF | {"eligible": {"groups": ["ops"]}}], "only the requester"),
         (classes({"levels": ["boss"]}), "boss is not in levels"),
         (
             [*classes({"groups": ["ops"]})[:2], {"name": "dual", "approvers": 2, "who": "not_requester"}],

@@ -47,7 +47,7 @@ async def test_a_vote_written_into_the_database_approves_nothing_and_is_on_recor
     refusal = await refused(ana.evaluate(call(*asked), approval=approval.id))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "APPROVER_NOT_ELIGIBLE")
     assert refusal.metadata["factor"] == "vote"
-    assert "written it into the database" in refusal.message
+    assert "been inserted into the database" in refusal.message
     assert [record["failed"] for record in gate.records("evaluate_refused")] == [["vote"]]
     assert gate.count("redemptions") == 0
 
@@ -156,7 +156,9 @@ async def test_a_forged_vote_that_a_call_rests_on_is_a_warning_with_its_ids(gate
     forge_vote(gate, approval, "dora")
     with capture_logs() as lines:
         await refused(ana.evaluate(call(*PAY), approval=approval.id))
-    warned = [line for line in lines if line["log_level"] == "warning" and "votes without their proof" in line["event"]]
+    warned = [
+        line for line in lines if line["log_level"] == "warning" and "votes without a valid proof" in line["event"]
+    ]
     assert [(line["approval_id"], line["voters"]) for line in warned] == [(approval.id, ["dora"])]
 
 

@@ -9,7 +9,7 @@ from tests.support.databases.power import Disk
 
 READ = ("read_file", '{"path":"notas.txt"}', "c1")
 OTHER = ("read_file", '{"path":"notas.txt"}', "c3")
-NEXT_START = "start the service again"
+NEXT_START = "restart the service"
 
 
 async def test_after_a_failed_sync_no_call_is_decided_and_no_permit_redeemed_until_the_next_start(

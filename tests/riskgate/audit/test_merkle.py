@@ -105,5 +105,5 @@ def test_a_frontier_survives_being_written_down(size):
 def test_a_proof_that_cannot_be_is_refused(old):
     with pytest.raises(ValueError, match="cannot be compared"):
         consistency_proof(leaves(3), old)
-    with pytest.raises(ValueError, match="there is no leaf"):
+    with pytest.raises(ValueError, match="is not in a tree"):
         inclusion_proof(leaves(3), 3)

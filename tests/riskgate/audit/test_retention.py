@@ -176,7 +176,7 @@ async def test_an_entry_that_somebody_else_emptied_or_altered_is_told_and_left(o
     assert exported(old, tmp_path / "a.jsonl").first_bad == 0
     old.database.write_sync(lambda c: c.execute(sa.text(altered), {"r": b""}))
     report = exported(old, tmp_path / "b.jsonl")
-    assert (report.first_bad, "no record of retention" in report.problem) == (0, True)
+    assert (report.first_bad, "without a retention record" in report.problem) == (0, True)
     old.database.write_sync(lambda c: c.execute(sa.text(altered), {"r": original}))
     assert exported(old, tmp_path / "c.jsonl").ok
 

@@ -61,7 +61,7 @@ async def test_heads_are_cosigned_as_they_grow_and_a_cosigned_head_is_one_to_ver
     assert command("audit", "export", "--data-dir", gate.folder, "--out", out).exit_code == 0
     options = ("--key", key.text, "--checkpoint", kept)
     checked = command("audit", "verify", out, *options, "--witness", witness.key.text)
-    assert (checked.exit_code, "grown out of the head you kept" in checked.output) == (0, True), checked.output
+    assert (checked.exit_code, "consistent with the given head" in checked.output) == (0, True), checked.output
     stranger = WitnessServer("witness.example/w1", []).key.text
     assert command("audit", "verify", out, *options, "--witness", stranger).exit_code == 1
     assert command("audit", "verify", out, "--key", key.text, "--witness", stranger).exit_code == 2
@@ -122,7 +122,7 @@ async def test_what_is_no_answer_of_the_witness_is_one_sentence_and_an_exit_code
             (stranger.url, stranger.key.text, "does not know the log"),
             (known.url, stranger.key.text, "no cosignature by other"),
             (closed, known.key.text, "cannot be asked"),
-            ("ftp://x", known.key.text, "no http or https"),
+            ("ftp://x", known.key.text, "not an http or https"),
             (known.url, Verifier("known", b"k" * 32).text, "signature type 4"),
         ]
         for url, key, why in cases:

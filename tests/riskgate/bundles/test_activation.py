@@ -330,7 +330,7 @@ async def test_where_a_key_is_trusted_only_what_it_signed_is_activated(make_gate
     faults += ["and the files are"]
     (signed(stricter, key) / "policies" / "more.cedar").write_text(NO_READS + "// one more comment\n")
     refusals += [await refused(activate(petra, stricter))]
-    faults += ["this is no signed note"]
+    faults += ["not a signed note"]
     (stricter / SIGNATURE_FILE).write_text("yes, it is signed")
     refusals += [await refused(activate(petra, stricter))]
     for refusal, fault in zip(refusals, faults, strict=True):

@@ -151,7 +151,11 @@ TOOL = """tools:
     [
         ("    schema: {type: object}\n    risky: true\n", 8, "risky"),
         ("    schema: {type: string}\n", 7, "type: object"),
-        ("    schema:\n      type: object\n      properties:\n        a: {type: text}\n", 7, "no JSON Schema"),
+        (
+            "    schema:\n      type: object\n      properties:\n        a: {type: text}\n",
+            7,
+            "not a supported JSON Schema",
+        ),
         ("    schema:\n      type: object\n      properties:\n        a: {$ref: '#'}\n", 10, "$ref"),
         ("    schema:\n      type: object\n      properties:\n        __entity: {}\n", 10, "RESERVED_KEY"),
         ("    schema:\n      type: object\n      properties:\n        a: {type: integer, default: x}\n", 10, "default"),
@@ -159,17 +163,17 @@ TOOL = """tools:
         (
             "    schema:\n      type: object\n      properties:\n        a: {type: string, pattern: '(a)\\1'}\n",
             7,
-            "no JSON",
+            "not a supported JSON Schema",
         ),
         (
             "    schema:\n      type: object\n      properties:\n        a: {type: string, format: date_time}\n",
             7,
-            "no JSON",
+            "not a supported JSON Schema",
         ),
         ("    schema: {type: object, maxProperties: 1e400}\n", 7, "OUT_OF_RANGE"),
         ("    schema: {type: object}\n    controls:\n      - /path\n", 9, "no property"),
         ("    schema: {type: object}\n    sensitive:\n      - path\n", 9, "sensitive/0"),
-        ("    schema: {type: object, properties: {n: {type: integer}}}\n    paths: [/n]\n", 8, "no file path"),
+        ("    schema: {type: object, properties: {n: {type: integer}}}\n    paths: [/n]\n", 8, "cannot be a file path"),
         ("    schema: {type: object}\n    level: root\n", 8, "root"),
         ("    schema: {type: object}\n    timeout_seconds: 0\n", 8, "timeout_seconds"),
         ("    schema: {type: object}\n    idempotency: maybe\n", 8, "idempotency"),
@@ -264,7 +268,7 @@ def test_a_tool_of_the_cases_is_in_no_real_catalog(tmp_path: Path) -> None:
 
 def test_a_bundle_without_a_policy_is_refused(tmp_path: Path) -> None:
     write_bundle(tmp_path, [tool("t")], "// nothing\n")
-    assert fault(tmp_path) == ("policies", 0, "holds no policy, so nothing could ever run")
+    assert fault(tmp_path) == ("policies", 0, "contains no policy, so no call could be allowed")
 
 
 def test_yaml_words_that_are_no_json_stay_words(tmp_path: Path) -> None:

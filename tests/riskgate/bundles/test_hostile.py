@@ -70,7 +70,7 @@ def test_a_link_that_leads_out_is_not_followed_and_one_inside_is(folder, tmp_pat
 
 def test_a_pipe_a_nul_and_a_name_nobody_can_read_are_refused_without_waiting(folder):
     os.mkfifo(folder / "policies" / "pipe.cedar")
-    assert "no regular file" in fault(folder).message
+    assert "not a regular file" in fault(folder).message
     (folder / "policies" / "pipe.cedar").unlink()
     (folder / "policies" / "nul.cedar").write_bytes(b"// a\n// b\x00\n")
     assert (fault(folder).line, "NUL" in fault(folder).message) == (2, True)

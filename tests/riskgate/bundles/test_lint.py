@@ -167,10 +167,10 @@ RANGED = {
     "level": {"type": "integer", "enum": [1, 2]},
 }
 NEVER = [
-    ("context.args.limit > 200", "context.args.limit is never 200: it lies between 1 and 100"),
+    ("context.args.limit > 200", "context.args.limit is never 200: it is between 1 and 100"),
     ("context.args.limit == 0", "is never 0"),
     ("0 < context.args.limit", "is never 0"),
-    ('context.args.share.greaterThan(decimal("1.5"))', "is never 1.5: it lies between 0 and 1"),
+    ('context.args.share.greaterThan(decimal("1.5"))', "is never 1.5: it is between 0 and 1"),
     ('context.args.mode == "reed"', "is never reed: it is one of read, write"),
     ('context.args.mode != "WRITE"', "is never WRITE"),
     ('context.args.tags.contains("c")', "context.args.tags is never c"),

@@ -309,7 +309,7 @@ def test_check_finds_a_class_that_a_group_nobody_is_in_may_approve(tmp_path: Pat
     folder = approving(tmp_path / "b", "paymnts", groups=["payments"], users=[GINA])
     result = run("policy", "check", folder)
     assert result.exit_code == 1
-    assert "warning: nobody is in the group 'paymnts', which may approve class 'dual'" in result.stdout
+    assert "warning: no user is in the group 'paymnts', which may approve class 'dual'" in result.stdout
     assert "or write 'payments'" in result.stdout
     facts = answered("policy", "check", folder)
     assert [(one["severity"], one["file"]) for one in facts["findings"]] == [("warning", "riskgate.yaml")]
@@ -319,7 +319,7 @@ def test_check_finds_a_class_that_a_group_nobody_is_in_may_approve(tmp_path: Pat
 def test_check_only_notes_a_declared_group_whose_members_tokens_name(tmp_path: Path) -> None:
     folder = approving(tmp_path / "b", "payments", groups=["payments"], users=[])
     result = run("policy", "check", folder)
-    assert (result.exit_code, "note: nobody is in the group 'payments'" in result.stdout) == (0, True)
+    assert (result.exit_code, "note: no user is in the group 'payments'" in result.stdout) == (0, True)
     folder = approving(tmp_path / "c", "payments", groups=["payments"], users=[GINA])
     assert run("policy", "check", folder).stdout.startswith("ok:")
 

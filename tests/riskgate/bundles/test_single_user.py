@@ -65,7 +65,7 @@ def test_a_peer_guards_no_critical_tool_where_there_is_none(tmp_path: Path):
     write_bundle(tmp_path / "team", CRITICAL, guarded("peer"))
     load_bundle(tmp_path / "team")
     write_bundle(tmp_path / "alone", CRITICAL, guarded("peer"), settings=ALONE)
-    with pytest.raises(BundleError, match="without an approval of somebody else"):
+    with pytest.raises(BundleError, match="without an approval by another person"):
         load_bundle(tmp_path / "alone")
 
 

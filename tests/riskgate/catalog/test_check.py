@@ -75,13 +75,13 @@ def test_a_tool_that_says_everything_lacks_nothing(tmp_path: Path) -> None:
             {"asks": {**WHOLE["asks"], "phrases": {"en": ["pay * bill"]}}},
             "NO_PHRASES",
             "no phrases in Spanish",
-            "its calls are asked about",
+            "its calls ask",
         ),
         (
             {"asks": {**WHOLE["asks"], "phrases": {"es": ["paga * factura"]}}},
             "NO_PHRASES",
             "no phrases in English",
-            "its calls are asked about",
+            "its calls ask",
         ),
         (
             {"asks": {**WHOLE["asks"], "examples": {"en": ["Pay my bill"]}}},
@@ -93,17 +93,17 @@ def test_a_tool_that_says_everything_lacks_nothing(tmp_path: Path) -> None:
             {"asks": {**WHOLE["asks"], "examples": {**WHOLE["asks"]["examples"], "en": ["Sort out what I owe"]}}},
             "EXAMPLE_UNHEARD",
             "'Sort out what I owe'",
-            "is asked about it",
+            "not understood and asks",
         ),
         (
             {"asks": {**WHOLE["asks"], "phrases": {"en": ["pay * bill", "to"], "es": ["paga * factura"]}}},
             "PHRASE_TOO_BROAD",
-            "'to' holds small words alone",
+            "'to' consists only of function words",
             "something else",
         ),
         ({"roles": {}}, "NO_ROLE", "the control /to has no role", "an object"),
-        ({"output": {}}, "NO_OUTPUT", "no kinds of output fields", "everything it answers counts as free text"),
-        ({"registry": ["/email"]}, "REGISTRY_WITHOUT_KIND", "the registry /email", "believed whole"),
+        ({"output": {}}, "NO_OUTPUT", "no kinds of output fields", "its whole result counts as free text"),
+        ({"registry": ["/email"]}, "REGISTRY_WITHOUT_KIND", "the registry /email", "trusted as a whole"),
     ],
 )
 def test_each_thing_left_unsaid_is_told_with_what_it_costs(

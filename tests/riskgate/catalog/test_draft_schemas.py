@@ -82,13 +82,13 @@ def laughs() -> dict[str, Any]:
         ({"type": "object", "properties": {"a": {"$ref": "#/x", "minLength": 1}}, "x": {}}, "says more beside $ref"),
         (laughs(), "holds more than 20000 parts"),
         ({"type": "string"}, "not one of an object"),
-        ({"type": "object", "properties": []}, "no JSON Schema"),
+        ({"type": "object", "properties": []}, "not a supported JSON Schema"),
         ({"type": "object", "properties": {"__entity": {}}}, "RESERVED_KEY"),
         ({"type": "object", "properties": {"a": {"enum": [2**63]}}}, "OUT_OF_RANGE"),
         ({"type": "object", "properties": {"a": {"const": "\ud800"}}}, "invalid Unicode"),
         ({"type": "object", "properties": {"a" * 2_000: {}}}, "a property's name is longer than 200 characters"),
-        ("text", "no JSON object"),
-        (7, "no JSON object"),
+        ("text", "not a JSON object"),
+        (7, "not a JSON object"),
     ],
 )
 def test_a_schema_that_cannot_be_one_of_a_catalog_is_named_and_the_others_are_drafted(schema: Any, reason: str) -> None:
@@ -144,26 +144,26 @@ def test_control_characters_reach_neither_the_terminal_nor_the_yaml(as_json: boo
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ("", "is no JSON"),
-        ("{", "is no JSON"),
-        ("tools: []", "is no JSON"),
+        ("", "is not JSON"),
+        ("{", "is not JSON"),
+        ("tools: []", "is not JSON"),
         ("7", "neither a list of tools nor a JSON Schema"),
         ('"text"', "neither a list of tools nor a JSON Schema"),
-        ('{"tools": []', "is no JSON"),
+        ('{"tools": []', "is not JSON"),
         ('{"tools": NaN}', "NaN"),
         ('{"tools": [], "tools": []}', "repeats a key"),
         ("[" * 100_000, "nested deeper"),
         ('{"tools": [' + '{"a":' * 100_000, "nested deeper"),
         (json.dumps([{"name": f"t{number}"} for number in range(1_001)]), "lists 1001 tools"),
         ('"' + "a" * (8 * 1_048_576) + '"', "is longer than 8 MiB"),
-        (b"\xff\xfe", "is no UTF-8 text"),
+        (b"\xff\xfe", "is not UTF-8 text"),
         (f"[{'9' * 100_000}]", "bad"),
     ],
 )
 def test_what_is_no_list_of_tools_is_exit_code_two_and_one_sentence(given: str | bytes, reason: str) -> None:
     result = run("-", given=given)
     if reason == "bad":  # a number where a tool should stand: the list is one, the tool is none
-        assert (result.exit_code, "is no JSON object" in result.stderr) == (1, True)
+        assert (result.exit_code, "is not a JSON object" in result.stderr) == (1, True)
         return
     assert (result.exit_code, result.stdout) == (2, "")
     assert reason in result.stderr

@@ -80,7 +80,7 @@ def test_data_for_facts_changes_the_bundles_hash_and_leaves_the_tools_version(tm
         ({"asks": {"phrases": {"en": ["*"]}}}, "holds no word"),
         ({"asks": {"phrases": {"en": [" * * ... "]}}}, "holds no word"),
         ({"asks": {"phrases": {"es": ["pay*bill"]}}}, "* stands alone between words"),
-        ({"asks": {"phrases": {"es": ["pay \u202e bill"]}}}, "characters nobody can see"),
+        ({"asks": {"phrases": {"es": ["pay \u202e bill"]}}}, "invisible characters"),
         ({"asks": {"phrases": {"en": ["w" * (MAX_PHRASE + 1)]}}}, "at most 120 characters"),
         ({"asks": {"phrases": {"en": ["send money"] * (MAX_PHRASES + 1)}}}, "at most 200 items"),
         ({"asks": {"phrases": {"fr": ["paie"]}}}, "asks/phrases/fr"),
@@ -95,7 +95,7 @@ def test_data_for_facts_changes_the_bundles_hash_and_leaves_the_tools_version(tm
         ({"registry": ["email"]}, "registry/0"),
         ({"registry": ["/**"]}, "* stands alone between slashes"),
         ({"registry": ["/a", "/a"]}, "repeats /a"),
-        ({"output": {"/a": "free"}, "registry": ["/a"]}, "it is no registry"),
+        ({"output": {"/a": "free"}, "registry": ["/a"]}, "cannot be a registry"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_its_reason(tmp_path: Path, entry: dict[str, Any], message: str) -> None:

@@ -46,7 +46,7 @@ async def test_what_was_recorded_though_nobody_heard_of_it_is_answered_when_it_i
         loss.after = gate.count("audit_entries")
         refusal = await refused(ask())
         assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
-        assert "not known whether this was recorded" in refusal.message
+        assert "outcome is unknown" in refusal.message
         assert "nothing changed" not in refusal.message
 
     await lost(lambda: ana.evaluate(call(*READ, "c1")))

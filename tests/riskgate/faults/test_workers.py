@@ -188,7 +188,7 @@ async def test_a_worker_that_cannot_start_again_is_tried_until_it_can_and_the_ot
     keys.write_text("no keys at all")
     os.kill(told["workers"][0], signal.SIGKILL)
 
-    await asyncio.to_thread(until, lambda: "cannot start again; the others go on" in fleet.said())
+    await asyncio.to_thread(until, lambda: "cannot restart; the others continue" in fleet.said())
     assert {one.audit_log for one in await ask_all(told["port"], call, range(24))} == {"riskgate/1"}
     keys.write_text(good)
     await both_serve(told["port"], call)
@@ -202,7 +202,7 @@ async def test_workers_none_of_which_can_start_again_end_with_the_reason(start, 
     for pid in told["workers"]:
         os.kill(pid, signal.SIGKILL)
     code, said = await fleet.ended()
-    assert (code, "cannot start again, and none serves" in said) == (2, True)
+    assert (code, "cannot restart, and no other worker is serving" in said) == (2, True)
 
 
 async def test_workers_end_with_the_process_that_started_them(start):

@@ -159,6 +159,6 @@ async def test_a_service_with_bad_keys_bundle_or_a_foreign_database_does_not_sta
 
 
 def test_a_folder_without_keys_is_not_filled_by_looking(tmp_path):
-    with pytest.raises(KeysError, match="no key yet"):
+    with pytest.raises(KeysError, match="no key exists yet"):
         read_signing(tmp_path / "signing.json")
     assert list(tmp_path.iterdir()) == []

@@ -126,7 +126,7 @@ def test_a_damaged_file_is_neither_rotated_nor_loaded_and_the_keys_from_before_s
         assert str(signing) in live.problem
         assert live.verify(token, TokenType.PERMIT).number("iat") == 1
     signing.unlink()
-    assert "no key yet" in live.problem
+    assert "no key exists yet" in live.problem
     assert live.verify(live.sign({"iat": 2}, TokenType.PERMIT), TokenType.PERMIT).number("iat") == 2
     signing.write_bytes(whole)
     signing.chmod(0o600)

@@ -208,7 +208,7 @@ def test_explain_over_a_folder_takes_the_facts_of_a_file() -> None:
     )
     assert facts["task"]["changes"] == [{"fact": "origin.foreign", "from": 1, "to": 0, "decision": "AUTH_REQUIRED"}]
     del asked["facts"]
-    assert "none: nobody asked for the call" in run(*words, given=json.dumps(asked))
+    assert "none: the call counts as not requested" in run(*words, given=json.dumps(asked))
     refused = CliRunner().invoke(app, [str(one) for one in (*words, "--task", "ta_1")], input=json.dumps(asked))
     assert refused.exit_code == 2
 

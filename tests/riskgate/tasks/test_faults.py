@@ -247,5 +247,5 @@ async def test_pieces_that_another_version_kept_are_lost_and_not_misread(gate, a
         other = await ana.begin(request=f"request-{number + 2}")
         monkeypatch.undo()
         assert await gate.riskgate.tasks.index_for(ANA, task, "t1")
-        with pytest.raises(DataLoss, match="another version"):
+        with pytest.raises(DataLoss, match="another data key or version"):
             await gate.riskgate.tasks.index_for(ANA, other, "t1")

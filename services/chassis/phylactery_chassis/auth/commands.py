@@ -20,7 +20,7 @@ _ABOUT = "Identities for identity mode 'tokens': a token each, of which the file
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 _JSON = "phylactery_chassis.tokens.json"
-_STILL = "a running service goes on with the tokens it read before, and its log says so each minute"
+_STILL = "a running service keeps the previously read tokens and logs the error every minute"
 
 File = Annotated[Path, typer.Option(help="the tokens file")]
 Command: TypeAlias = Callable[..., None]
@@ -76,9 +76,9 @@ def make_app(
         context: typer.Context,
         *,
         file: Annotated[Path, typer.Option(help="the tokens file; made where it does not exist")],
-        subject: Annotated[str, typer.Option(help="who the token stands for")],
+        subject: Annotated[str, typer.Option(help="subject of the token")],
         tenant: Annotated[str, typer.Option(help="their tenant; '*' for a delegate of every tenant")],
-        role: Annotated[list[Role], typer.Option(help="what they may do; again for several")],
+        role: Annotated[list[Role], typer.Option(help="role of the subject; repeatable")],
         level: Annotated[str, typer.Option(help="user, admin or system")] = "user",
         group: Annotated[list[str] | None, typer.Option(help="a group they are in; again for several")] = None,
         tool: Annotated[

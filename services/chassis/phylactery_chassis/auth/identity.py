@@ -74,7 +74,7 @@ class Principal:
         if role not in self.roles:
             raise PermissionDenied(
                 "ROLE_REQUIRED",
-                f"'{self.subject}' lacks the role '{role}'; ask whoever keeps the tokens file",
+                f"'{self.subject}' lacks the role '{role}'; ask the administrator of the tokens file",
                 metadata={"role": role},
             )
 
@@ -84,7 +84,7 @@ class Principal:
             raise PermissionDenied(
                 "TOOL_NOT_GRANTED",
                 f"the token of '{self.actor or self.subject}' is for other tools than '{tool}'; "
-                "ask whoever keeps the tokens file",
+                "ask the administrator of the tokens file",
                 metadata={"tool": tool},
             )
 
@@ -250,7 +250,7 @@ def parse_tokens(path: Path, text: str) -> list[TokenEntry]:
     hashes = [entry.hash for entry in parsed.tokens]
     for index, one in enumerate(hashes):
         if one in hashes[:index]:
-            raise TokensFileError(f"{path}: tokens.{index}.hash: stands twice; a token is one identity's")
+            raise TokensFileError(f"{path}: tokens.{index}.hash: is listed twice; a token belongs to one identity")
     for entry in parsed.tokens:
         if entry.tenant == ANY_TENANT and Role.DELEGATE not in entry.roles:
             raise TokensFileError(f"{path}: '{entry.subject}' has tenant '*' without the role delegate")
@@ -269,7 +269,7 @@ class TokenAuthenticator:
         self._stamp = _stamp(path)
         entries = read_tokens(path)
         if not entries:
-            raise TokensFileError(f"{path}: tokens: holds none, so nobody could call; add one")
+            raise TokensFileError(f"{path}: tokens: empty, so no call could be authenticated; add a token")
         self._take(entries)
         self._faulty_since: float | None = None
 

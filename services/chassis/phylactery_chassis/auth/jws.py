@@ -112,7 +112,7 @@ def verify(token: str, kind: TokenType, keys: Mapping[str, bytes], *, genuine: G
     head, payload, signature = _segments(token)
     key = next((key for kid, key in keys.items() if header(kid, kind) == head), None)
     if key is None:
-        raise TokenError("header", f"this is no {kind} of a key in use")
+        raise TokenError("header", f"not a {kind} of a key in use")
     if not genuine(key, f"{head}.{payload}".encode(), decode(signature)):
         raise TokenError("signature", "the signature is wrong")
     return Claims(_object(decode(payload)))
@@ -162,7 +162,7 @@ def decode(text: str) -> bytes:
 def _segments(token: str) -> tuple[str, str, str]:
     parts = token.split(".") if len(token) <= MAX_TOKEN_CHARACTERS and token.isascii() else []
     if len(parts) != _PARTS:
-        raise TokenError("format", "this is no token of ours")
+        raise TokenError("format", "not a token of this issuer")
     return parts[0], parts[1], parts[2]
 
 
@@ -184,5 +184,5 @@ def _object(data: bytes) -> Mapping[str, Any]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     names = dict(pairs)
     if len(names) != len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name is repeated")
     return names

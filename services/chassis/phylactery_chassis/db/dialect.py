@@ -1,7 +1,7 @@
 """The differences between the stores: SQLite in a file, and PostgreSQL on a server.
 
 Other code asks the dialect of its connection and never compares the name of a store. What SQLAlchemy compiles for both
-(FOR UPDATE, SKIP LOCKED, ON CONFLICT, RETURNING) is no difference: SQLite has one writer, so it leaves out the locks.
+(FOR UPDATE, SKIP LOCKED, ON CONFLICT, RETURNING) is irrelevant here: SQLite has one writer and omits the locks.
 """
 
 from __future__ import annotations
@@ -72,9 +72,7 @@ class Dialect:
             code = getattr(context.original_exception, "sqlite_errorcode", 0)
             if code in _FAILED_SYNC and not failed:
                 failed.append(code)
-                _log.error(
-                    "a sync failed; nothing is written any more until the service starts again", sqlite_code=code
-                )
+                _log.error("a sync failed; nothing is written until the service is restarted", sqlite_code=code)
 
         @sa.event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
@@ -91,8 +89,7 @@ class Dialect:
             if failed and write:
                 raise Unavailable(
                     "STORE_UNAVAILABLE",
-                    "the disk failed to keep a write, so nothing is written any more; check the disk, then start the "
-                    "service again",
+                    "a write could not be synced to disk, so writes stopped; check the disk, then restart the service",
                 )
 
     def reading(self, engine: Engine) -> Engine:

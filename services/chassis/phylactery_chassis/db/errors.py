@@ -95,8 +95,8 @@ def unknown(error: sa.exc.DBAPIError) -> CommitUnknown:
     """Return the error for a commit with unknown outcome."""
     return CommitUnknown(
         "STORE_UNAVAILABLE",
-        f"the database went away at the commit ({type(error).__name__}), so it is not known whether this was recorded; "
-        "ask again with the same ids: what was recorded is answered, and nothing is done twice",
+        f"the database connection was lost during the commit ({type(error).__name__}), so the outcome is unknown; "
+        f"retry with the same ids: the call is idempotent",
     )
 
 

@@ -46,8 +46,8 @@ async def forget_erased(database: Database) -> None:
     if not await scrub_removed(database):
         raise Unavailable(
             "STORE_UNAVAILABLE",
-            "everything is erased, and a reader still holds old pages of the log; "
-            "ask again with the same request_id, which empties it",
+            "everything is erased, but a reader still holds old pages of the log; retry with the same request_id to "
+            "empty it",
         )
 
 

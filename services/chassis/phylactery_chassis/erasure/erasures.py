@@ -50,7 +50,7 @@ class ErasureRecord(ABC, Generic[Counts]):
             data: dict[str, Any] = json.loads(text)
             return cls(**{**data, "counts": cls.counts_of(data["counts"])})
         except (TypeError, KeyError) as error:
-            raise ValueError("is no record of an erasure") from error
+            raise ValueError("is not a record of an erasure") from error
 
     def is_of(self, tenant: str, subject: str) -> bool:
         """Return True if this is the erasure of that user."""
@@ -117,9 +117,7 @@ def may_see(caller: Principal, erasure: ErasureRecord[Any]) -> bool:
 
 def not_found(erasure_id: str) -> NotFound:
     """Return the same error for an unknown erasure and for another user's."""
-    return NotFound(
-        "ERASURE_NOT_FOUND", f"there is no erasure '{erasure_id}' for this caller", metadata={"erasure_id": erasure_id}
-    )
+    return NotFound("ERASURE_NOT_FOUND", f"erasure '{erasure_id}' not found", metadata={"erasure_id": erasure_id})
 
 
 def _canonical(fields: dict[str, Any]) -> str:

@@ -101,6 +101,6 @@ class ErasureLog(Generic[Record]):
 
     def _damaged(self, number: int) -> StartError:
         return StartError(
-            f"line {number} of {self.path} is no erasure of ours, and somebody who was erased might come back; "
-            "restore the file, or remove that line if you know whom it erased"
+            f"line {number} of {self.path} is not a valid erasure record, so erased data might reappear; restore the "
+            f"file, or remove that line if you know whom it erased"
         )

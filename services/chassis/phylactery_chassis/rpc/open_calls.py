@@ -108,7 +108,7 @@ async def _only(requests: AsyncIterator[Any]) -> Any:
         async with asyncio.timeout(_REQUEST_SECONDS):
             return decoded(await anext(requests))
     except (TimeoutError, StopAsyncIteration):
-        raise InvalidArgument("INVALID_REQUEST", "the call holds no request; send one message") from None
+        raise InvalidArgument("INVALID_REQUEST", "the call contains no request; send one message") from None
 
 
 async def _answer(inner: Any, given: Any, context: aio.ServicerContext[Any, Any], *, streams: bool) -> Any:

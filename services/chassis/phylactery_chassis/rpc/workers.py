@@ -138,10 +138,12 @@ class Workers:
     def _wait_to_start(self, worker: _Worker, now: float) -> None:
         """Schedule a retry, with growing pauses, of a worker that cannot start again while others serve."""
         if not any(other.process.poll() is None for other in self._workers):
-            raise StartError(f"worker {worker.name} cannot start again, and none serves: what it said stands above")
+            raise StartError(
+                f"worker {worker.name} cannot restart, and no other worker is serving: see its output above"
+            )
         worker.pause = min(2 * worker.pause, _LONGEST_PAUSE_SECONDS) or _FIRST_PAUSE_SECONDS
         worker.again_at = now + worker.pause
-        _log.error("a worker cannot start again; the others go on", worker=worker.name, again_in_seconds=worker.pause)
+        _log.error("a worker cannot restart; the others continue", worker=worker.name, again_in_seconds=worker.pause)
 
     def _start_again(self, worker: _Worker) -> None:
         worker.ready.unlink(missing_ok=True)
@@ -170,7 +172,7 @@ class Workers:
         while not worker.ready.exists() and not self._stopping:
             code = worker.process.poll()
             if code == _CANNOT_START:
-                raise StartError(f"worker {worker.name} cannot start: what it said stands above")
+                raise StartError(f"worker {worker.name} cannot start: see its output above")
             if code is not None:
                 return  # it died: _watch counts that and restarts it
             if time.monotonic() > deadline:

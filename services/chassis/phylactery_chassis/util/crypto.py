@@ -79,5 +79,5 @@ def read_key_file(path: Path, *, forbidden: int = OTHERS) -> bytes:
     with path.open("rb") as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if mode & forbidden:
-            raise ExposedKeyError(f"{path}: mode {mode:04o} lets others at the key; run: chmod 600 {path}")
+            raise ExposedKeyError(f"{path}: mode {mode:04o} makes the key accessible to others; run: chmod 600 {path}")
         return file.read()

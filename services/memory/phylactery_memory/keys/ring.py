@@ -139,8 +139,8 @@ def warn_beside_data(folder: Path, file: Path | None) -> None:
     file = file or folder / MASTER_FILE
     if file.resolve().is_relative_to(folder.parent.resolve()):
         _log.warning(
-            "the master key lies beside the data it seals: whoever copies the folder can read every output; keep the "
-            "key elsewhere, and name its file in MEMORY_MASTER_KEY_FILE",
+            "the master key is stored next to the data it encrypts: anyone who copies the folder can read all outputs; "
+            "store the key elsewhere and set MEMORY_MASTER_KEY_FILE",
             file=str(file),
         )
 
@@ -163,6 +163,6 @@ def _parse(file: Path, content: bytes) -> MasterKeys:
             keys.append(b"")
     if not keys or any(len(key) != KEY_BYTES for key in keys):
         raise StartError(
-            f"{file}: is no master key, which is {KEY_BYTES} bytes in base64url on a line; restore it from a backup"
+            f"{file}: is not a master key, which is {KEY_BYTES} bytes in base64url on a line; restore it from a backup"
         )
     return MasterKeys(keys)

@@ -62,8 +62,8 @@ class KeyStore:
             missing = {*known, *connection.scalars(sa.select(user_keys.c.master_id).distinct())} - ids
             if missing:
                 raise StartError(
-                    f"the database holds outputs under master key {min(missing)}, which is not here; add it to "
-                    "the file in MEMORY_MASTER_KEY_FILE, or restore the keys folder that belongs to this database"
+                    f"the database contains outputs encrypted with master key {min(missing)}, which is missing; "
+                    "add it to the file in MEMORY_MASTER_KEY_FILE, or restore the keys folder of this database"
                 )
             if active_id not in known:
                 connection.execute(sa.insert(master_keys).values(master_id=active_id, create_us=now_us))

@@ -80,11 +80,11 @@ class HttpEmbeddings:
                 body = await _bounded(response)
             return Embedded(_vectors(body, len(texts)))
         except httpx.TimeoutException:
-            return self._skipped("the embeddings endpoint did not answer in time")
+            return self._skipped("the embeddings endpoint timed out")
         except httpx.HTTPError as error:
             return self._skipped(f"the embeddings endpoint cannot be reached ({type(error).__name__})")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return self._skipped("the embeddings endpoint's answer is not a list of one vector for each text")
+            return self._skipped("the response of the embeddings endpoint is not a list of one vector per text")
 
     async def close(self) -> None:
         """Close the connections."""
@@ -101,7 +101,7 @@ async def _bounded(response: httpx.Response) -> bytes:
     async for part in response.aiter_bytes():
         body += part
         if len(body) > _MAX_ANSWER_BYTES:
-            raise ValueError("the answer is too large")
+            raise ValueError("the response is too large")
     return bytes(body)
 
 
@@ -136,5 +136,5 @@ def _vectors(body: bytes, wanted: int) -> list[Vector]:
     rows: list[Any] = json.loads(body)["data"]
     by_index = {int(row["index"]): unit(row["embedding"]) for row in rows}
     if sorted(by_index) != list(range(wanted)):
-        raise ValueError("the answer has other texts")
+        raise ValueError("the response does not match the request")
     return [by_index[index] for index in range(wanted)]

@@ -142,9 +142,7 @@ class Memory:
 
 def not_found(memory_id: str) -> NotFound:
     """Return the same error for an unknown memory and for another user's."""
-    return NotFound(
-        "MEMORY_NOT_FOUND", f"there is no memory '{memory_id}' for this caller", metadata={"memory_id": memory_id}
-    )
+    return NotFound("MEMORY_NOT_FOUND", f"memory '{memory_id}' not found", metadata={"memory_id": memory_id})
 
 
 def check_etag(memory: Memory, etag: str) -> None:
@@ -213,7 +211,7 @@ def superseded(memory: Memory) -> FailedPrecondition:
     """Return the error for a memory that no longer holds."""
     return FailedPrecondition(
         "MEMORY_SUPERSEDED",
-        f"memory '{memory.memory_id}' holds no more; write what holds now as a new memory",
+        f"memory '{memory.memory_id}' is no longer valid; write the current fact as a new memory",
         metadata={"superseded_by": memory.superseded_by},
     )
 

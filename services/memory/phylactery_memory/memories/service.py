@@ -115,8 +115,8 @@ def _ending(shelf: MemoryRepository, standing: Memory, invalid_us: int) -> int:
     if invalid_us <= standing.valid_us:
         raise InvalidArgument(
             "INVALID_REQUEST",
-            "invalid_at must lie after valid_at",
-            violations=[Violation("invalid_at", "must lie after valid_at")],
+            "invalid_at must be after valid_at",
+            violations=[Violation("invalid_at", "must be after valid_at")],
         )
     others = shelf.same_text(standing.content_hash)
     if standing.attribute:
@@ -126,7 +126,7 @@ def _ending(shelf: MemoryRepository, standing: Memory, invalid_us: int) -> int:
         if other.memory_id != standing.memory_id and meets and invalid_us > standing.invalid_us:
             raise FailedPrecondition(
                 "MEMORY_SUPERSEDED",
-                f"memory '{other.memory_id}' says what holds instead; write what holds now as a new memory",
+                f"memory '{other.memory_id}' superseded it; write the current fact as a new memory",
                 metadata={"superseded_by": other.memory_id},
             )
     return invalid_us
@@ -306,9 +306,9 @@ class Memories:
         if change.text is not None and (secret := find_secret(change.text)):
             raise InvalidArgument(
                 "MEMORY_SECRET",
-                "the new text holds a password, a card's number or a key, which is never remembered; leave it out",
+                "the new text holds a password, a card's number or a key, which is never stored; remove it",
                 metadata={"secret": secret.value},
-                violations=[Violation("text", "holds a secret")],
+                violations=[Violation("text", "contains a secret")],
             )
         embedded = await self._embedder.embed([change.text]) if change.text is not None else Embedded()
         now_us = self.clock.now_us()

@@ -85,19 +85,19 @@ class Reason(StrEnum):
 EXPLANATIONS: Final = {
     Reason.FACT: ("It states a lasting fact.", "Afirma un hecho duradero."),
     Reason.PREFERENCE: ("It states a preference.", "Expresa una preferencia."),
-    Reason.STABLE_PREFERENCE: ("It says for good how the person wants it.", "Dice de forma estable cómo lo quiere."),
-    Reason.KEPT_ON_REQUEST: ("Somebody asked to keep it.", "Se pidió guardarlo."),
+    Reason.STABLE_PREFERENCE: ("It states a lasting preference.", "Dice de forma estable cómo lo quiere."),
+    Reason.KEPT_ON_REQUEST: ("The user asked to keep it.", "Se pidió guardarlo."),
     Reason.QUESTION: ("It is a question.", "Es una pregunta."),
     Reason.COMMAND: ("It asks for something to be done now.", "Pide que se haga algo ahora."),
     Reason.SMALL_TALK: ("It is small talk.", "Es una fórmula de cortesía."),
-    Reason.TEMPORARY: ("It holds for now only.", "Solo vale por ahora."),
+    Reason.TEMPORARY: ("It is only temporarily valid.", "Solo vale por ahora."),
     Reason.NOTHING_LASTING: (
         "No rule finds a fact or a preference in it.",
         "Ninguna regla encuentra en ello un hecho ni una preferencia.",
     ),
-    Reason.SECRET_PASSWORD: ("It holds a password or PIN.", "Contiene una contraseña o un PIN."),
-    Reason.SECRET_CARD: ("It holds a card's or an account's number.", "Contiene un número de tarjeta o de cuenta."),
-    Reason.SECRET_KEY: ("It holds a key or token.", "Contiene una clave de acceso o un token."),
+    Reason.SECRET_PASSWORD: ("It contains a password or PIN.", "Contiene una contraseña o un PIN."),
+    Reason.SECRET_CARD: ("It contains a card or account number.", "Contiene un número de tarjeta o de cuenta."),
+    Reason.SECRET_KEY: ("It contains a key or token.", "Contiene una clave de acceso o un token."),
     Reason.UNTRUSTED: (
         "A tool or the web is in its lineage, so it stays out of the profile.",
         "Procede de una herramienta o de la web, así que no entra en el perfil.",
@@ -177,7 +177,7 @@ class Decision:
 
     @property
     def refused(self) -> bool:
-        """True if the text holds a secret."""
+        """True if the text contains a secret."""
         return self.reasons[0] in _SECRET_REASON
 
     def explain(self, language: str) -> str:

@@ -143,9 +143,7 @@ def _unavailable(error: Exception) -> Unavailable:
             "STORE_UNAVAILABLE",
             "the object store has no such bucket, so nothing changed; make it, or correct MEMORY_OBJECT_STORE_URL",
         )
-    return Unavailable(
-        "STORE_UNAVAILABLE", "the object store did not answer, so nothing changed; try again in a moment"
-    )
+    return Unavailable("STORE_UNAVAILABLE", "the object store is unavailable and nothing changed; retry later")
 
 
 def _open(target: BucketTarget) -> S3Store:

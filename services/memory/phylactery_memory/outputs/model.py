@@ -93,9 +93,7 @@ def placeholder(record: OutputRecord) -> str:
 
 def not_found(pointer: str) -> NotFound:
     """Return the same error for an unknown pointer and for another user's."""
-    return NotFound(
-        "OUTPUT_NOT_FOUND", f"there is no output '{pointer}' for this caller", metadata={"pointer": pointer}
-    )
+    return NotFound("OUTPUT_NOT_FOUND", f"output '{pointer}' not found", metadata={"pointer": pointer})
 
 
 def not_stored(record: OutputRecord) -> FailedPrecondition:
@@ -111,7 +109,7 @@ def corrupt(pointer: str) -> DataLoss:
     """Return the error for an output that does not match its seal."""
     return DataLoss(
         "OUTPUT_CORRUPT",
-        f"what is stored of '{pointer}' does not match its seal, so none of it is answered; restore a backup",
+        f"the stored data of '{pointer}' fails authentication and is not returned; restore a backup",
         metadata={"pointer": pointer},
     )
 
@@ -159,7 +157,7 @@ def checked_offset(record: OutputRecord, offset: int) -> int:
     if offset > record.size_chars:
         raise OutOfRange(
             "RANGE_PAST_END",
-            f"offset {offset} lies past the end; the output has {record.size_chars} characters",
+            f"offset {offset} is past the end; the output has {record.size_chars} characters",
             metadata={"total_chars": str(record.size_chars)},
         )
     return offset
@@ -170,7 +168,7 @@ def checked_line(record: OutputRecord, line: int) -> int:
     if line > record.size_lines + 1:
         raise OutOfRange(
             "RANGE_PAST_END",
-            f"line {line} lies past the end; the output has {record.size_lines} lines",
+            f"line {line} is past the end; the output has {record.size_lines} lines",
             metadata={"total_lines": str(record.size_lines)},
         )
     return line

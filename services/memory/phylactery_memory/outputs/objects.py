@@ -213,9 +213,7 @@ async def refuse_without_bucket(database: Database) -> None:
     """Raise StartError if outputs are in a bucket and none is configured."""
     some = sa.select(output_objects.c.pointer).limit(1)
     if await database.read(lambda connection: connection.execute(some).first()) is not None:
-        raise StartError(
-            "the database has outputs whose texts lie in an object store; name it in MEMORY_OBJECT_STORE_URL"
-        )
+        raise StartError("the texts of some outputs are in an object store; set MEMORY_OBJECT_STORE_URL")
 
 
 def _doom_widowed(connection: Connection) -> int:
@@ -252,7 +250,7 @@ def erase_doomed(connection: Connection, key_ids: Iterable[str], erasure_id: str
 
 
 def _too_late() -> Unavailable:
-    return Unavailable("STORE_UNAVAILABLE", "the output took too long to be kept, so nothing was stored; send it again")
+    return Unavailable("STORE_UNAVAILABLE", "storing the output took too long and nothing was stored; send it again")
 
 
 def _another_bucket() -> BucketRefused:

@@ -151,7 +151,7 @@ def _take_room(connection: Connection, owner: Principal, output: SealedOutput, q
         raise over_quota(quota_bytes)
     raise Aborted(
         "OUTPUT_KEY_CHANGED",
-        "the user's data was erased while the output came in, so nothing was stored; send it again to keep it",
+        "the user's data was erased during the upload and nothing was stored; send it again to store it",
     )
 
 

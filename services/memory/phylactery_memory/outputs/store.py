@@ -173,7 +173,7 @@ class OutputStore:
         if all(chunk.span is None for chunk in chunks):
             return chunks
         if self._objects is None:
-            raise Unavailable("STORE_UNAVAILABLE", "the text lies in an object store; set MEMORY_OBJECT_STORE_URL")
+            raise Unavailable("STORE_UNAVAILABLE", "the text is in an object store; set MEMORY_OBJECT_STORE_URL")
         return await self._objects.fill(pointer, chunks)
 
 

@@ -87,7 +87,7 @@ class Privacy:
         try:
             await self._store.scrub_removed()
         except STORE_FAILED as error:  # a backup reads, or no space; recorded for later
-            _log.warning("what was removed may still stand in the files", reason=error.reason)
+            _log.warning("removed data may still be in the files", reason=error.reason)
         return len(missing)
 
     async def _erase(self, owner: Principal, key: str, *, by_operator: bool) -> Erasure:

@@ -109,9 +109,9 @@ def judged(name: str, value: Value, source: Source, evidence: Sequence[Evidence]
     if decision.refused:
         raise InvalidArgument(
             "PROFILE_SECRET",
-            f"the value of '{name}' holds a password, a card's number or a key, which is never kept; leave it out",
+            f"the value of '{name}' holds a password, a card number or a key, which is never stored; remove it",
             metadata={"field": name},
-            violations=[Violation("values", "holds a secret")],
+            violations=[Violation("values", "contains a secret")],
         )
     if decision.trust < Trust.USER:
         raise FailedPrecondition(

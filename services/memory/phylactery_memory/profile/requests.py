@@ -62,16 +62,16 @@ class SetProfileItem(EdgeModel):
     @classmethod
     def _stand_once(cls, values: list[ValueItem]) -> list[ValueItem]:
         if len({item.name for item in values}) != len(values):
-            raise ValueError("a name stands twice: name each once")
+            raise ValueError("a name is listed twice")
         return values
 
     @field_validator("remove")
     @classmethod
     def _are_names_of_their_own(cls, remove: list[str], info: ValidationInfo) -> list[str]:
         if not all(is_name(name) for name in remove):
-            raise ValueError("holds what is no name: a lower-case letter, then at most 63 of [a-z0-9_.]")
+            raise ValueError("contains an invalid name: a lower-case letter, then at most 63 of [a-z0-9_.]")
         if {item.name for item in info.data.get("values", ())}.intersection(remove):
-            raise ValueError("holds a name that stands in values too: name each once")
+            raise ValueError("contains a name that is also in values")
         return remove
 
     @field_validator("source")

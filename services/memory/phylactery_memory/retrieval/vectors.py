@@ -27,7 +27,7 @@ def unit(values: Sequence[float]) -> Vector:
     """Return a vector of length 1. Raise ValueError if it is zero, empty, too long or not finite."""
     vector = np.asarray(values, dtype=np.float64)
     if vector.ndim != 1 or not 0 < len(vector) <= MAX_DIMENSIONS or not np.isfinite(vector).all():
-        raise ValueError("is no vector of finite numbers")
+        raise ValueError("is not a vector of finite numbers")
     length = float(np.linalg.norm(vector))
     if not length or not np.isfinite(length):
         raise ValueError("is a vector without a direction")

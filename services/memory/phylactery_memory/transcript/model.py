@@ -38,7 +38,7 @@ class Limits:
         """Raise ResourceExhausted MESSAGE_LIMIT if a user with this many threads may not open another."""
         if threads >= self.threads:
             raise _too_many(
-                f"this user has {threads} threads, as many as one may have; go on in one of them", self.threads, "user"
+                f"this user has {threads} threads, which is the limit; use one of them", self.threads, "user"
             )
 
     def check_messages(self, thread_id: str, messages: int) -> None:
@@ -86,7 +86,7 @@ def place(new: Iterable[Message], known: Mapping[str, Message], last_sequence: i
         elif not message.same_as(other):
             raise AlreadyExists(
                 "MESSAGE_CONFLICT",
-                f"message '{message.message_id}' stands with other content; nothing was added, use a new message_id",
+                f"message '{message.message_id}' already exists with different content; use a new message_id",
                 metadata={"message_id": message.message_id},
             )
     return placed

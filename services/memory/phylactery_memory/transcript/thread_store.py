@@ -70,7 +70,7 @@ def _delete(connection: Connection, owner: Principal, thread_id: str, request_id
         if asked.thread_hash not in ("", thread_hash):  # rows of an earlier version hold no hash
             raise AlreadyExists(
                 "REQUEST_CONFLICT",
-                f"request_id '{request_id}' asked for another thread before; use a new one",
+                f"request_id '{request_id}' was used for another thread; use a new one",
                 metadata={"request_id": request_id},
             )
         return Deleted(asked.messages, asked.outputs)

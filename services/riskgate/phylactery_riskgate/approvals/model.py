@@ -320,7 +320,9 @@ def refusal(approval: Approval, factor: Factor) -> DomainError:
         )
     if factor is Factor.DISTINCT:
         return PermissionDenied(
-            "NOT_ELIGIBLE", "somebody of this name has approved already; another person has to", metadata=metadata
+            "NOT_ELIGIBLE",
+            "a person with this name has already approved; another person has to approve",
+            metadata=metadata,
         )
     if factor is Factor.SIGNATURE:
         left = f"{approval.attempts_left} tries are left" if approval.attempts_left else "the approval is closed now"
@@ -335,20 +337,20 @@ def refusal(approval: Approval, factor: Factor) -> DomainError:
 
 _REFUSALS = {
     Factor.ID: ("ARGS_MISMATCH", "the approval is for another call of the run"),
-    Factor.EXPIRY: ("APPROVAL_EXPIRED", "the approval's time is over; propose the call again"),
+    Factor.EXPIRY: ("APPROVAL_EXPIRED", "the approval has expired; propose the call again"),
     Factor.THREAD: ("THREAD_MISMATCH", "the approval belongs to another conversation; answer there"),
-    Factor.ARGUMENT_HASH: ("ARGS_MISMATCH", "the approval is for other arguments; look at it again"),
+    Factor.ARGUMENT_HASH: ("ARGS_MISMATCH", "the approval is for different arguments; review it again"),
     Factor.VOTE: (
         "APPROVER_NOT_ELIGIBLE",
         (
-            "a vote on the approval has no proof that RiskGate took it, so somebody may have written it into the "
-            "database; propose the call again, and tell whoever operates RiskGate"
+            "a vote on the approval has no valid proof and may have been inserted into the database; propose the call "
+            "again, and inform the operator of RiskGate"
         ),
     ),
     Factor.TOOL_VERSION: ("ARGS_MISMATCH", "the tool's contract has changed since; propose the call again"),
     Factor.RECORD: (
         "ARGS_MISMATCH",
-        "the stored decision is not the one in the audit log; propose the call again, and tell RiskGate's operator",
+        "the stored decision does not match the audit log; propose the call again, and inform RiskGate's operator",
     ),
 }
 
@@ -357,8 +359,8 @@ def approvers_lost(approval: Approval) -> DomainError:
     """Return the error for an approval that does not count because one of its approvers lost eligibility."""
     return FailedPrecondition(
         "APPROVER_NOT_ELIGIBLE",
-        f"the approval '{approval.id}' does not count any more: somebody who gave it may not approve this class now; "
-        "propose the call again",
+        f"the approval '{approval.id}' no longer counts: one of its approvers may no longer approve this class; "
+        f"propose the call again",
         metadata={"factor": str(Factor.APPROVER), "approval_id": approval.id},
     )
 

@@ -93,7 +93,7 @@ def _rejected(connection: Connection, asking: Asking, seconds: int) -> DomainErr
     left = _seconds_left(found.decide_us - since_us)
     return FailedPrecondition(
         "REJECTED_BEFORE",
-        f"a person has rejected this very call; nobody is asked about it again for {left} s",
+        f"a person rejected this call; it cannot be requested again for {left} s",
         metadata={"approval_id": found.id, "retry_after_seconds": str(left)},
     )
 
@@ -110,7 +110,7 @@ def _pending(connection: Connection, asking: Asking, per: str, limit: int) -> Do
         return None
     return ResourceExhausted(
         "TOO_MANY_PENDING",
-        f"{limit} approvals of this {per} wait already; answer those first",
+        f"{limit} approvals of this {per} are already pending; answer those first",
         metadata={"limit": str(limit), "per": per},
     )
 
@@ -134,7 +134,7 @@ def _asked(connection: Connection, asking: Asking, per: str, limit: int) -> Doma
     of_class = f" of class '{per}'" if approval_class else ""
     return ResourceExhausted(
         "TOO_MANY_ASKED",
-        f"{limit} approvals{of_class} were asked for this user within the hour; ask again in {left} s",
+        f"{limit} approvals{of_class} were requested for this user within the last hour; retry in {left} s",
         metadata={"limit": str(limit), "per": per, "retry_after_seconds": str(left)},
     )
 

@@ -61,5 +61,5 @@ class WatchInput(EdgeModel):
     @classmethod
     def _fresh(cls, value: bool, info: ValidationInfo) -> bool:
         if value and info.data.get("resume_token"):
-            raise ValueError("not together with resume_token: a snapshot starts anew")
+            raise ValueError("cannot be combined with resume_token")
         return value

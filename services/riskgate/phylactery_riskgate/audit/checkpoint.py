@@ -144,12 +144,12 @@ def open_note(note: str, verifiers: Sequence[Verifier]) -> str:
     text, separator, signatures = note.rpartition("\n\n")
     lines = signatures.split("\n")
     if not separator or lines[-1] != "" or not 1 < len(lines) <= _MAX_SIGNATURES + 1:
-        raise NoteError("this is no signed note")
+        raise NoteError("not a signed note")
     text += "\n"
     try:
         signed = text.encode()
     except UnicodeEncodeError:
-        raise NoteError("its text is no Unicode text") from None
+        raise NoteError("its text is not valid Unicode") from None
     found = False
     for line in lines[:-1]:
         name, _, encoded = line.removeprefix(_MARK).partition(" ")

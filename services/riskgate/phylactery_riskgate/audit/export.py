@@ -164,7 +164,9 @@ def verify_export(path: Path, trusted: Trusted | None = None, kept: Sequence[str
 def _head(connection: Connection, name: str) -> log_rows.Head:
     head = log_rows.find_head(connection, name)
     if head is None:
-        raise ExportError(f"there is no log '{name}'; there are: {', '.join(log_rows.log_names(connection)) or 'none'}")
+        raise ExportError(
+            f"log '{name}' not found; existing logs: {', '.join(log_rows.log_names(connection)) or 'none'}"
+        )
     return head
 
 

@@ -204,9 +204,10 @@ def disagreement(store: HeadStore, log: str, last: KeptHead, size: int) -> Heads
         else f"has {size} entries that do not begin with the {last.size} that were signed"
     )
     return HeadsDisagree(
-        f"the audit log '{log}' of this database {how}, as {store.path(log)} shows: it was rewritten, or an older copy "
-        "of the database was restored, so nothing is decided or signed; restore the newest backup of the database, or, "
-        f"where you know why and it is to go on as it is, run: riskgate audit adopt --log {log} --reason WHY",
+        f"the audit log '{log}' of this database {how}, as {store.path(log)} shows: it was rewritten, or an older "
+        "copy of the database was restored. Decisions and signing are stopped. Restore the newest backup of the "
+        f"database or, if you know the cause and want to continue with it, run: riskgate audit adopt --log {log} "
+        f"--reason WHY",
         log,
     )
 
@@ -214,9 +215,9 @@ def disagreement(store: HeadStore, log: str, last: KeptHead, size: int) -> Heads
 def missing(store: HeadStore, log: str) -> HeadsDisagree:
     """Return the error for a log with entries whose file of kept heads is missing."""
     return HeadsDisagree(
-        f"the audit log '{log}' of this database has entries, and no signed head of it is kept in {store.folder}: the "
-        "file was removed, or somebody wrote the log into the database; restore the file, or, where you know the log "
-        f"to be right, run: riskgate audit adopt --log {log} --reason WHY",
+        f"the audit log '{log}' of this database has entries but no signed head in {store.folder}: the file was "
+        "removed, or the log was inserted into the database; restore the file or, if you know that the log is "
+        f"correct, run: riskgate audit adopt --log {log} --reason WHY",
         log,
     )
 
@@ -225,8 +226,9 @@ def not_kept(store: HeadStore, log: str) -> NotFound:
     """Return the error for a log with entries but without a kept head here, so that none may be signed."""
     return NotFound(
         "AUDIT_NOT_FOUND",
-        f"no signed head of the log '{log}' is kept in {store.folder}, so none is signed here: ask the RiskGate that "
-        f"writes it, or, where you know its entries to be right, run: riskgate audit adopt --log {log} --reason WHY",
+        f"no signed head of the log '{log}' is stored in {store.folder}, so none is signed here: request it from the "
+        "RiskGate that writes the log or, if you know that its entries are correct, run: riskgate audit adopt --log "
+        f"{log} --reason WHY",
         metadata={"log": log},
     )
 
@@ -292,7 +294,7 @@ def of_issuer(log: str, issuer: str) -> bool:
 def read_notes(lines: Sequence[str]) -> list[str]:
     """Return the signed notes of a file of kept heads, oldest first, without those before an adoption.
 
-    Raise ValueError if a line is not a kept head.
+    Raise ValueError if a line is not a stored head.
     """
     notes: list[str] = []
     for line in lines:
@@ -331,8 +333,8 @@ def _last(log: str, path: Path, descriptor: int) -> KeptHead | None:
         return _read(lines[-1])
     except ValueError:
         raise HeadsDisagree(
-            f"the last line of {path} is no kept head, so nobody can say whether the log '{log}' was rewritten; "
-            "restore the file, or, where you know the log to be right, remove the line and run: "
+            f"the last line of {path} is not a valid head, so it is unknown whether the log '{log}' was rewritten; "
+            f"restore the file or, if you know that the log is correct, remove the line and run: "
             f"riskgate audit adopt --log {log} --reason WHY",
             log,
         ) from None
@@ -344,9 +346,9 @@ def _read(line: bytes) -> KeptHead:
     try:
         head = KeptHead(value["size"], bytes.fromhex(value["root"]), value["note"], value.get("adopted", ""))
     except (KeyError, TypeError, AttributeError):
-        raise ValueError("not a kept head") from None
+        raise ValueError("not a stored head") from None
     if not isinstance(head.size, int) or head.size < 0 or len(head.root) != HASH_BYTES:
-        raise ValueError("not a kept head")
+        raise ValueError("not a stored head")
     return head
 
 
@@ -356,9 +358,9 @@ def _faults_told(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if is_full(error):
-            raise StoreFull("the kept heads of the audit log") from None
+            raise StoreFull("the stored heads of the audit log") from None
         raise Unavailable(
             "STORE_UNAVAILABLE",
-            f"the heads of the audit log cannot be kept in {path} ({error.strerror}), so nothing was signed; make it "
-            "writable, or name another folder in RISKGATE_HEADS_DIR",
+            f"the heads of the audit log cannot be written to {path} ({error.strerror}), so nothing was signed; make "
+            f"it writable, or set RISKGATE_HEADS_DIR to another folder",
         ) from None

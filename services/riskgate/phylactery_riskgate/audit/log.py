@@ -148,9 +148,9 @@ class AuditLog:
         if foreign is not None:
             name, key_id = foreign
             raise LogError(
-                f"the log '{name}' of this database was written with data key {key_id}, and the keys folder here holds "
-                f"{self._data_key_id}; every RiskGate over one database has the same data key: restore the keys folder "
-                "that belongs to this database, or name a database of its own for this one"
+                f"the log '{name}' of this database was written with data key {key_id}, but the keys folder contains "
+                f"{self._data_key_id}; all RiskGate processes of a database need the same data key: restore the keys "
+                f"folder of this database, or use a separate database"
             )
         if head is None:
             rows.create_log(connection, self.name, self._data_key_id)
@@ -303,7 +303,7 @@ class AuditLog:
                 self._extends = last
         except DataLoss as error:
             if error.message != self.problem:
-                _log.error("nothing is decided any more: the log is not the one that was signed", problem=error.message)
+                _log.error("decisions are stopped: the log does not match its signed heads", problem=error.message)
             self.problem = error.message
             raise
         self.problem = ""
@@ -337,7 +337,7 @@ class AuditLog:
         except DomainError as error:
             # committed entries stay; this head is kept before the next is signed or published
             self._unkept = signed
-            _log.error("a signed head could not be kept outside the database", log=self.name, reason=error.message)
+            _log.error("a signed head could not be stored outside the database", log=self.name, reason=error.message)
         else:
             self._extends = signed if kept else None
 

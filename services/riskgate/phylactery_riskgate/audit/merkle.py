@@ -80,7 +80,7 @@ def inclusion_path(index: int, size: int) -> list[Span]:
     Raise ValueError out of range.
     """
     if not 0 <= index < size:
-        raise ValueError(f"there is no leaf {index} in a tree of {size}")
+        raise ValueError(f"leaf {index} is not in a tree of {size}")
     path, first, end = [], 0, size
     while end - first > 1:
         middle = first + _split(end - first)

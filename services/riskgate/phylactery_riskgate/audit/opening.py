@@ -25,7 +25,7 @@ def open_log(
     if not heads and not votes:
         return
     body = adoption_body(heads) | {"votes": votes}
-    _log.warning("no head was kept outside the database before: it is adopted as it is", **body)
+    _log.warning("no head was stored outside the database before: the log is adopted", **body)
     audit.append(connection, Entry(Kind.HEADS_ADOPTED, now_us, SYSTEM_PRINCIPAL, body))
 
 

@@ -359,7 +359,7 @@ class AuditReader:
         kept = self._core.audit.kept(log)
         head = log_rows.find_head(connection, log)
         if head is None:
-            raise _not_found(f"there is no log '{log}'", log)
+            raise _not_found(f"log '{log}' not found", log)
         note = rows.find_checkpoint(connection, log, head.frontier.size)
         return note if note and KeptHead.of(head.frontier) == kept else None
 
@@ -382,7 +382,7 @@ class AuditReader:
         """Sign the head of a log that another process writes or wrote."""
         found = log_rows.find_head(connection, log, lock=True)
         if found is None:
-            raise _not_found(f"there is no log '{log}'", log)
+            raise _not_found(f"log '{log}' not found", log)
         head = self._core.audit.sign_other(connection, log, found.frontier)
         if head.size:
             log_rows.add_checkpoint(connection, log, head.size, head.note, now_us)
@@ -405,7 +405,7 @@ def _check_size(connection: Connection, log: str, size: int) -> int:
     """Return the size of a log. Raise NotFound if it does not exist, OutOfRange if it is smaller than requested."""
     head = log_rows.find_head(connection, log)
     if head is None:
-        raise _not_found(f"there is no log '{log}'", log)
+        raise _not_found(f"log '{log}' not found", log)
     if not 0 < size <= head.frontier.size:
         raise _out_of_range(f"the log '{log}' has {head.frontier.size} entries, not {size}", head.frontier.size)
     return head.frontier.size

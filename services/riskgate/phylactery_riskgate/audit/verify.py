@@ -36,7 +36,7 @@ _BARE = frozenset({"hidden", "emptied"})
 """Types of lines that contain only a leaf hash."""
 _RETENTION = b'"kind":"%s"' % Kind.RETENTION.encode()
 _NO_HEAD = "no signed head by a trusted key is in the file"
-_REVOKED_HEAD = "; a key that was revoked since signed one, which proves nothing any more: export the log again"
+_REVOKED_HEAD = "; one was signed by a key that has been revoked, which proves nothing: export the log again"
 
 Trusted = Sequence[PublicKey | Verifier]
 _Range: TypeAlias = tuple[int, int]
@@ -160,8 +160,8 @@ def _with_emptied(check: _Check, one: Verification, told: Sequence[_Range]) -> V
     one = replace(one, hidden=of_file - hidden, emptied=emptied + hidden)
     if one.ok and first_bad is not None:
         problem = (
-            f"entry {first_bad} was emptied, and no record of retention in this file tells of it: somebody else did "
-            "it, or the record is in a log that was not exported with this one"
+            f"entry {first_bad} was emptied without a retention record in this file: it was tampered with, or the "
+            f"record is in a log that was not exported with this one"
         )
         return replace(one, problem=problem, first_bad=first_bad)
     return one
@@ -189,7 +189,7 @@ def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object of pairs. Raise ValueError if a name occurs twice."""
     names = dict(pairs)
     if len(names) != len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name is repeated")
     return names
 
 
@@ -203,9 +203,9 @@ def _missing(found: Sequence[Verification], expected: dict[str, int] | None, kep
     names = [one.origin for one in found]
     doubled = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if not found:
-        return "there is no log in it"
+        return "it contains no log"
     if doubled is not None:
-        return f"the log '{doubled}' stands in it twice"
+        return f"the log '{doubled}' is in it twice"
     for name, size in (expected or {}).items():
         sizes = {one.origin: one.entries for one in found if one.ok}
         if name not in names:
@@ -216,7 +216,7 @@ def _missing(found: Sequence[Verification], expected: dict[str, int] | None, kep
         return f"the log '{min(set(names) - set(expected))}' was not exported with the others"
     heads = {note.partition("\n")[0] for note in kept}
     lost = sorted(heads - set(names))
-    return f"the signed head you kept is of the log '{lost[0]}', which is not in it" if lost else ""
+    return f"the given signed head is of the log '{lost[0]}', which is not in it" if lost else ""
 
 
 def _sections(lines: Iterable[bytes]) -> Iterator[Iterator[bytes]]:
@@ -353,15 +353,15 @@ def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[b
     record, kind = value.get("record"), value.get("type")
     bare = isinstance(kind, str) and kind in _BARE
     if not bare and (kind != "entry" or not isinstance(record, dict)):
-        raise _Fault(f"the line where entry {expected} belongs is no entry", expected)
+        raise _Fault(f"the line where entry {expected} belongs is not an entry", expected)
     index = value.get("index")
     if index != expected:
         other = f"entry {index}" if isinstance(index, int) else "something else"
-        what = "stands in it again" if isinstance(index, int) and index < expected else "stands in its place"
+        what = "is in it again" if isinstance(index, int) and index < expected else "is in its place"
         raise _Fault(f"entry {expected} is missing or out of order: {other} {what}", expected)
     if bare:
         return _hidden_leaf(value, expected, signed), str(kind)
-    assert isinstance(record, dict), "else it is no entry"
+    assert isinstance(record, dict), "otherwise it is not an entry"
     if record.get("log") != origin:
         raise _Fault(f"entry {expected} is foreign: its record is of another log", expected)
     if record.get("index") != expected:
@@ -403,12 +403,12 @@ def _check_values(values: Any, record: dict[str, Any], index: int) -> None:
         except (TypeError, KeyError, ValueError, rfc8785.CanonicalizationError, RecursionError):
             fits = False
         if not fits:
-            raise _Fault(f"entry {index} was altered: its value at {path!r} does not fit its commitment", index)
+            raise _Fault(f"entry {index} was altered: its value at {path!r} does not match its commitment", index)
     whole = record.get("kind") in _TELL_ARGUMENTS and ARGS_HASH in given
     if whole and all(path in given for path in known if path.startswith(ARGUMENTS + "/")):
         arguments = bound_arguments({path: shown["value"] for path, shown in given.items()})
         if sha256(rfc8785.dumps(arguments)) != given[ARGS_HASH]["value"]:
-            raise _Fault(f"entry {index} tells other arguments than its hash at {ARGS_HASH!r} is of", index)
+            raise _Fault(f"entry {index} has arguments that do not match its hash at {ARGS_HASH!r}", index)
 
 
 def _parsed(line: bytes, index: int | None = None) -> dict[str, Any]:
@@ -427,7 +427,7 @@ def _read_index(line: bytes, trusted: Trusted | None) -> dict[str, int]:
     issuer, note = value.get("issuer"), value.get("note")
     try:
         if value.get("format") != FORMAT or not isinstance(issuer, str) or not isinstance(note, str):
-            raise _Fault("the first line is no list of logs of this format")
+            raise _Fault("the first line is not a list of logs in this format")
         text = open_note(note, _verifiers(issuer, value, trusted)[0])
     except NoteError as error:
         raise _Fault(f"the list of logs is not genuine: {error}") from None
@@ -448,7 +448,7 @@ def _read_log_line(line: bytes, trusted: Trusted | None) -> tuple[str, list[Veri
     try:
         return origin, *_verifiers(origin, value, trusted)
     except NoteError:
-        raise _Fault("the first line holds no usable public key") from None
+        raise _Fault("the first line contains no usable public key") from None
 
 
 def _verifiers(name: str, value: dict[str, Any], trusted: Trusted | None) -> tuple[list[Verifier], list[Verifier]]:

@@ -173,8 +173,8 @@ def _out_of_order(connection: Connection, candidate: Candidate, active: BundleHe
     known = rows.decided_before(connection, candidate.revision)
     if known:
         told = (
-            f"revision {candidate.revision} decided here before, and somebody went back behind it; raise the revision, "
-            f"or go forward with `riskgate policy rollback --to {known}`"
+            f"revision {candidate.revision} was active here before and was rolled back; raise the revision, or "
+            f"activate it with `riskgate policy rollback --to {known}`"
         )
         given = {"active": str(active.revision), "given": str(candidate.revision)}
         return FailedPrecondition("BUNDLE_ROLLBACK", told, metadata=given)

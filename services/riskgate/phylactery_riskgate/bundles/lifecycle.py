@@ -120,7 +120,7 @@ def _told(folder: Path, message: str) -> str:
 
 
 def _is_no_folder(folder: Path, refusal: DomainError) -> bool:
-    """Return whether the folder itself is the fault: it is not there, is no folder, or cannot be read."""
+    """Return whether the folder itself is the fault: it does not exist, is not a directory, or cannot be read."""
     return refusal.metadata.get("file") == str(folder)
 
 
@@ -187,12 +187,12 @@ class Policies:
             told = _told(folder, error.message)
             if not head.revision:
                 raise StartError(f"{told}; {_way_out(folder, error, _BUNDLE)}") from None
-            mended = "to serve this one, mend it and raise its revision"
+            mended = "to serve this one, fix it and raise its revision"
             other = "to serve another, name its folder" if _is_no_folder(folder, error) else mended
             raise StartError(
-                f"{told}; so the bundle that was named is not served. In {self._data} revision {head.revision} is "
-                f"active, by {head.activated_by}: to go on with that one, say --or-active or name no bundle; "
-                f"{other}; or name another data folder"
+                f"{told}; so the named bundle is not served. In {self._data} revision {head.revision} is "
+                f"active, by {head.activated_by}: to use that one, pass --or-active or name no bundle; {other}; or "
+                f"use another data folder"
             ) from None
         await self.refresh()
 
@@ -335,7 +335,7 @@ class Policies:
         kept = await self._core.database.read(lambda connection: rows.find_files(connection, bundle_hash))
         if kept is None:
             raise NotFound(
-                "NOT_EXPLAINABLE", f"no bundle {bundle_hash} is kept here", metadata={"bundle_hash": bundle_hash}
+                "NOT_EXPLAINABLE", f"no bundle {bundle_hash} is stored here", metadata={"bundle_hash": bundle_hash}
             )
         return kept
 
@@ -427,7 +427,7 @@ class Policies:
                 if self._settings.watch_bundle and turn % 2:
                     await self.look_at_folder()
             except DomainError as error:
-                _log.warning("the active bundle could not be asked for", reason=error.reason)
+                _log.warning("the active bundle could not be read", reason=error.reason)
             except Exception as error:  # noqa: BLE001 - a replica that stops following would use an old bundle
                 _log.error("following the active bundle failed", error=type(error).__name__)
 
@@ -554,7 +554,7 @@ def _target(connection: Connection, bundle_hash: str) -> tuple[BundleHead, Bundl
         revision = rows.find_revision(connection, bundle_hash)
         if revision:
             return active, BundleHead(revision, bundle_hash)
-        told = f"no bundle {bundle_hash} is kept here; see `riskgate policy history`"
+        told = f"no bundle {bundle_hash} is stored here; see `riskgate policy history`"
     else:
         before = rows.find_before(connection, active.hash)
         if before is not None:

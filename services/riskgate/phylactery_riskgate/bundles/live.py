@@ -41,7 +41,7 @@ class LiveBundle:
     @property
     def held(self) -> DecisionEngine:
         """Return the last engine in use, even while decisions are suspended."""
-        assert self._engine is not None, "whoever starts RiskGate finds a bundle or gives up"
+        assert self._engine is not None, "RiskGate does not start without a bundle"
         return self._engine
 
     @property
@@ -98,8 +98,8 @@ def demand(need: int, have: int) -> None:
     if have < need:
         raise FailedPrecondition(
             "BUNDLE_TOO_OLD",
-            f"the call demands a decision of bundle revision {need} or later, and here it is {have}; "
-            "activate that bundle, or ask again with a tool_call_id of its own where it was decided before",
+            f"the call requires bundle revision {need} or later, but the revision here is {have}; activate that "
+            f"bundle, or use a new tool_call_id if the call was decided before",
             metadata={"have": str(have), "need": str(need)},
         )
 

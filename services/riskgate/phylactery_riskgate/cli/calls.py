@@ -143,7 +143,7 @@ def explain(  # noqa: PLR0917 - typer's options
     if (file is None) == (not decision) or (bundle is not None and file is None):
         raise unusable("name a file with a call, or a recorded decision with --decision; --bundle goes with a file")
     if bundle is not None and task:
-        raise unusable("a task is known to a running RiskGate alone; write what it would tell as facts: in the file")
+        raise unusable("a task is known only to a running RiskGate; write its facts as facts: in the file")
     if bundle is not None and file is not None:
         answer = _explain_here(bundle, _read(file), as_json=as_json)
     else:
@@ -189,7 +189,7 @@ def _read(file: Path) -> CallFile:
     except OSError as error:
         raise unusable(f"{name}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
-        raise unusable(f"{name}: is no UTF-8 text") from None
+        raise unusable(f"{name}: is not UTF-8 text") from None
     except BundleError as error:
         raise unusable(str(error)) from None
 
@@ -224,7 +224,7 @@ def _said(reasons: Iterable[types_pb2.Reason]) -> list[str]:
 
 
 def _spoken(english: str, spanish: str) -> str:
-    """Return the text in the person's language, in English where there is no other."""
+    """Return the text in the user's language, or in English if there is no other."""
     return spanish if spanish and preferred_language() == "es" else english
 
 
@@ -277,7 +277,7 @@ def _task_facts(task: explain_pb2.TaskExplanation) -> dict[str, Any]:
 
 def _task_lines(task: explain_pb2.TaskExplanation) -> list[str]:
     if not task.shown:
-        return ["task", "  none: nobody asked for the call, and its arguments come from nowhere"]
+        return ["task", "  none: the call counts as not requested, and its arguments as of unknown origin"]
     words = f" ({' … '.join(task.intent_words)})" if task.intent_words else ""
     seen = f" ({'; '.join(task.signal_reasons)})" if task.signal_reasons else ""
     lines = ["task", f"  intent {task.intent}{words}", f"  understood by {task.understood_by}"]
@@ -286,7 +286,7 @@ def _task_lines(task: explain_pb2.TaskExplanation) -> list[str]:
             f"  not understood: {task.missing.kind}" + (f" ({task.missing.words})" if task.missing.words else "")
         )
     if task.refused:
-        lines.append("  refused, taken back or left out")
+        lines.append("  refused, retracted or excluded")
     lines += [f"  {one.path}  {_origin(one).lower()}: {one.place or 'found nowhere'}" for one in task.arguments]
     lines.append(f"  signals {task.signals}{seen}")
     lines += [

@@ -22,24 +22,24 @@ from phylactery_riskgate.domain.documents import BundleError, Document, read_doc
 _NO_CALL: Final = "?"
 """Stands where no call could be made up that fits a tool's schema."""
 
-app = typer.Typer(no_args_is_help=True, help="The catalog of tools: propose entries, and say what they leave unsaid.")
+app = typer.Typer(no_args_is_help=True, help="The catalog of tools: draft and check entries.")
 
 
 @app.command("draft")
 def catalog_draft(  # noqa: PLR0917 - typer's options
     file: Annotated[
-        str, typer.Argument(metavar="FILE|-", help="a JSON Schema, or a list of tools as MCP's tools/list answers it")
+        str, typer.Argument(metavar="FILE|-", help="a JSON Schema, or a list of tools as returned by MCP's tools/list")
     ],
-    name: Annotated[str, typer.Option(help="the tool's name, where the file is one JSON Schema")] = "",
-    description: Annotated[str, typer.Option(help="what the tool does, where the file is one JSON Schema")] = "",
+    name: Annotated[str, typer.Option(help="the tool's name, if the file is one JSON Schema")] = "",
+    description: Annotated[str, typer.Option(help="what the tool does, if the file is one JSON Schema")] = "",
     from_agent: Annotated[
         bool,
-        typer.Option("--from-agent", help="the file is what `phylactery tools export` wrote: believe it as it is"),
+        typer.Option("--from-agent", help="the file is the output of `phylactery tools export`, which is trusted"),
     ] = False,
     trust_annotations: Annotated[
         bool,
         typer.Option(
-            "--trust-annotations", help="believe what the MCP server says of its tools, also where it makes one laxer"
+            "--trust-annotations", help="trust the MCP server's annotations even if they make a tool less strict"
         ),
     ] = False,
     as_json: AsJson = False,
@@ -110,7 +110,7 @@ def _read(file: str) -> str:
     except OSError as error:
         raise unusable(f"{file}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
-        raise unusable(f"{file}: is no UTF-8 text (byte {error.start})") from None
+        raise unusable(f"{file}: is not UTF-8 text (byte {error.start})") from None
 
 
 def _catalog(place: Path) -> tuple[Bundle, Document]:

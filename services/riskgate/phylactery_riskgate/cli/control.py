@@ -16,7 +16,7 @@ from phylactery_riskgate.cli.common import AsJson, tell, warn
 from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Remote, Target, TokenFile, connect
 
 freeze = typer.Typer(no_args_is_help=True, help="Stop every call of a tool, a user or a tenant, or all calls, at once.")
-unfreeze = typer.Typer(no_args_is_help=True, help="Lift what was frozen.")
+unfreeze = typer.Typer(no_args_is_help=True, help="Lift a freeze.")
 
 _WORDS = {
     control_pb2.FREEZE_SCOPE_ALL: "all",
@@ -128,7 +128,7 @@ _add(
         "tool": "Lift the freeze of a tool.",
         "user": "Lift the freeze of one user.",
         "tenant": "Lift the freeze of a tenant.",
-        "all": "Lift the freeze of everything; what else is frozen stays so.",
+        "all": "Lift the freeze of everything; other freezes stay in effect.",
     },
 )
 

@@ -19,7 +19,7 @@ _MAX_BYTES = 64 * 1024 * 1024
 
 def inspect(
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="the text, in UTF-8; - is the standard input")] = "-",
-    redact: Annotated[bool, typer.Option("--redact", help="print the text with what was found replaced")] = False,
+    redact: Annotated[bool, typer.Option("--redact", help="print the redacted text")] = False,
     kinds: Annotated[list[FindingKind] | None, typer.Option("--kind", help="only this kind; may be repeated")] = None,
     min_confidence: Annotated[str, typer.Option(help="low, medium or high")] = "medium",
     as_json: AsJson = False,
@@ -59,7 +59,7 @@ def _read(file: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise unusable(f"{file}: is no UTF-8 text (byte {error.start})") from None
+        raise unusable(f"{file}: is not UTF-8 text (byte {error.start})") from None
 
 
 def _line_starts(text: str) -> list[int]:

@@ -170,7 +170,7 @@ def keys_rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     _tell(as_json, settings, change, f"rotated: {change.active_kid} signs from now on")
 
 
-# an id is base64url, so it may begin with a hyphen: it is no option then
+# an id is base64url, so it may begin with a hyphen without being an option
 @app.command("revoke", context_settings={"ignore_unknown_options": True})
 def keys_revoke(
     kid: Annotated[str, typer.Argument(help="the key's id, as `riskgate keys list` shows it")],

@@ -26,7 +26,7 @@ BundleFolder = Annotated[Path, typer.Argument(metavar="DIR", help="the bundle's 
 def policy_check(folder: BundleFolder, as_json: AsJson = False) -> None:
     """Check a bundle as the service does, and say what no policy can look at.
 
-    Exit code 1: it is not accepted, or there is a warning, such as a class that a group nobody is in may approve.
+    Exit code 1: it is not accepted, or there is a warning, such as an approval class whose group has no members.
     """
     report = report_of(folder)
     bundle = report.bundle
@@ -45,7 +45,7 @@ def policy_check(folder: BundleFolder, as_json: AsJson = False) -> None:
         "findings": described(report.findings),
     }
     what = f"revision {bundle.revision}, {len(bundle.tools)} tools, {bundle.hash}"
-    found = f"{warnings} warning{'s' if warnings > 1 else ''}: RiskGate takes it, and it hardly says what was meant: "
+    found = f"{warnings} warning{'s' if warnings > 1 else ''}: accepted, but probably not what was intended: "
     tell(as_json, facts, "\n".join([*lines, f"{found if warnings else 'ok: '}{what}"]))
     if warnings:
         raise typer.Exit(FAILED)

@@ -90,10 +90,10 @@ def policy_activate(  # noqa: PLR0917 - typer's options
     target: Target = DEFAULT_TARGET,
     token_file: TokenFile = None,
     shadow: Annotated[
-        bool, typer.Option("--shadow", help="beside the live bundle, telling its differences; without DIR end that")
+        bool, typer.Option("--shadow", help="evaluate only, and report differences; without DIR end shadow mode")
     ] = False,
-    skip_tests: Annotated[bool, typer.Option("--skip-tests", help="activate it although its own cases fail")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="end once no replica decides by the bundle from before")] = False,
+    skip_tests: Annotated[bool, typer.Option("--skip-tests", help="activate it even if its own cases fail")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="return once no replica uses the previous bundle")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Let a bundle decide, in every replica in about a second. Exit code 1: it was refused, here or by RiskGate."""
@@ -125,7 +125,7 @@ def policy_activate(  # noqa: PLR0917 - typer's options
 @app.command("rollback")
 def policy_rollback(
     to: Annotated[str, typer.Option("--to", help="the bundle's hash; none is the one before the active one")] = "",
-    wait: Annotated[bool, typer.Option("--wait", help="end once no replica decides by the bundle from before")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="return once no replica uses the previous bundle")] = False,
     target: Target = DEFAULT_TARGET,
     token_file: TokenFile = None,
     as_json: AsJson = False,
@@ -244,9 +244,9 @@ def _log_of(data_dir: Path | None) -> Iterator[tuple[Connection, AuditLog]]:
     settings = settings_of(data_dir=data_dir)
     path = settings.data_dir / f"{settings.service}.db"
     if not settings.database_url and not path.exists():
-        raise unusable(f"{path}: there is no database; name RiskGate's data folder with --data-dir")
+        raise unusable(f"{path}: no database found; pass RiskGate's data folder with --data-dir")
     if not settings.keys_dir.exists():
-        raise unusable(f"{settings.keys_dir}: there are no keys; name RiskGate's data folder with --data-dir")
+        raise unusable(f"{settings.keys_dir}: no keys found; pass RiskGate's data folder with --data-dir")
     try:
         ring = load_keys(settings.keys_dir, settings.signing_key_file)
         audit = AuditLog(
@@ -317,7 +317,7 @@ def _tell_replay(flips: list[Flip], summary: Summary, *, as_json: bool) -> None:
         lines.append(f"… and {len(flips) - _EXAMPLES} more; --json has all")
     lines.append(
         f"revision {summary.revision}: {summary.flipped} of {summary.replayed} decisions flip; not replayable: "
-        f"{summary.erased} erased, {summary.unbound} that were no JSON, {summary.frozen} that were frozen"
+        f"{summary.erased} erased, {summary.unbound} that were not JSON, {summary.frozen} that were frozen"
     )
     tell(as_json, facts, "\n".join(lines))
 
@@ -356,7 +356,7 @@ def _told(name: str, info: policy_pb2.BundleInfo) -> str:
 def _moved(one: policy_pb2.Activation) -> str:
     info, slot = one.bundle, "shadow" if one.shadow else "live"
     who = f"{info.activated_by} of {one.activated_by_tenant}" if one.activated_by_tenant else info.activated_by
-    what = f"revision {info.revision}  {info.hash}" if info.revision else "none any more"
+    what = f"revision {info.revision}  {info.hash}" if info.revision else "none"
     source = f"from {_SOURCES[info.source]}, " if info.source in _SOURCES else ""
     signed = f", signed by {info.signed_by}" if info.signed_by else ""
     return f"{info.activate_time.ToJsonString()}  {slot:<6}  {what}\n  {source}by {who}{signed}"
@@ -390,7 +390,7 @@ def _time(time_us: int) -> str:
 def _since_us(text: str) -> int:
     match = _SINCE.fullmatch(text)
     if match is None and text != "all":
-        raise unusable(f"--since {text!r} is no span of time: write 90s, 15m, 24h, 7d, 4w, or all")
+        raise unusable(f"--since {text!r} is not a time span: write 90s, 15m, 24h, 7d, 4w, or all")
     if match is None:
         return 0
     return max(0, int((time.time() - int(match[1]) * _SECONDS[match[2]]) * 1_000_000))

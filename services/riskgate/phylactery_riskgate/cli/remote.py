@@ -102,7 +102,7 @@ class Remote:
         info = _info(error)
         code, text = error.code().name, error.details() or ""
         if code == "UNAVAILABLE" and not info.reason:
-            text = f"nothing answers at {self.target}; start RiskGate with `riskgate serve`, or name it with --target"
+            text = f"{self.target} is not reachable; start RiskGate with `riskgate serve`, or pass --target"
         return RemoteError(code, text, info.reason.removeprefix(REASON_PREFIX), dict(info.metadata))
 
 
@@ -114,7 +114,7 @@ def connect(target: str, token_file: Path | None, *, as_json: bool = False) -> I
     except ValueError as error:
         raise unusable(str(error)) from None
     if not token.isascii() or not token.isprintable():
-        raise unusable("the token holds characters no token has; give the file or variable that holds it alone")
+        raise unusable("the token contains invalid characters; use a file or variable that contains only the token")
     metadata = ((AUTHORIZATION, f"Bearer {token}"),) if token else ()
     options = [
         ("grpc.service_config", _SERVICE_CONFIG),

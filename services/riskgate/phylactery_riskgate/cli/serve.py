@@ -16,13 +16,13 @@ from phylactery_riskgate.settings import RiskGateSettings
 def serve(  # noqa: PLR0917 - typer's options
     bundle: Annotated[Path | None, typer.Option(help="the bundle's folder; none is the packaged one")] = None,
     or_active: Annotated[
-        bool, typer.Option("--or-active", help="where that bundle cannot decide, go on with the active one")
+        bool, typer.Option("--or-active", help="use the active bundle if that one cannot be used")
     ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="take over a changed bundle folder while serving")] = False,
     data_dir: DataDir = None,
     host: Annotated[str | None, typer.Option(help="address to listen on")] = None,
     port: Annotated[int | None, typer.Option(help="port to listen on; 0 takes a free one")] = None,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="processes, each with a log of its own")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="number of processes, each with its own log")] = 1,
 ) -> None:
     """Serve until it is stopped. Every other setting comes from RISKGATE_… variables.
 

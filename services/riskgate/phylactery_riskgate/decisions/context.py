@@ -117,7 +117,7 @@ class _Patience:
         """Sleep before the next try. Raise Unavailable STORE_UNAVAILABLE if no tries are left."""
         self._left -= 1
         if self._left <= 0:
-            raise Unavailable("STORE_UNAVAILABLE", "other replicas kept this busy; nothing changed, try again")
+            raise Unavailable("STORE_UNAVAILABLE", "write conflict with other replicas; nothing changed, retry")
         await asyncio.sleep(random.uniform(0, self._pause))  # noqa: S311 - jitter, so that replicas do not collide again
         self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
 

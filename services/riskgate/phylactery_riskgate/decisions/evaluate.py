@@ -258,7 +258,7 @@ class Evaluation:
         """Return a BLOCKED answer for a stored decision that differs from the log, and record the finding."""
         ids = {"decision_id": record.id, "log": record.audit_log, "index": record.audit_index}
         self._note_refused(connection, question, (Factor.RECORD,), ids)
-        tell_doubt("a stored decision is not the one the audit log tells of", Factor.RECORD, **ids)
+        tell_doubt("a stored decision does not match the audit log", Factor.RECORD, **ids)
         blocked = record._replace(
             decision=Decision.BLOCKED, reasons=(reason("RECORD_ALTERED"),), policy_ids=(), permit_id="", permit_us=0
         )

@@ -103,13 +103,13 @@ class Explaining:
         if decision is None or found is None:
             raise NotFound(
                 "NOT_EXPLAINABLE",
-                f"there is no decision '{decision_id}' for this identity",
+                f"decision '{decision_id}' not found",
                 metadata={"decision_id": decision_id},
             )
         recalled = recall(connection, self._core.audit, who.tenant, found)
         if isinstance(recalled, Recalled):
             return recalled, decision.revoke_us
-        why = "its values were erased" if recalled.erased else "its arguments were no JSON, and were not kept"
+        why = "its values were erased" if recalled.erased else "its arguments were not valid JSON and were not stored"
         if recalled.frozen:
             why = "an operator had frozen the call, and no policy decided it"
         raise _unexplainable(decision_id, why)
@@ -121,7 +121,7 @@ class Explaining:
                 return engine
         files = await self._core.database.read(lambda connection: find_files(connection, recalled.bundle_hash))
         if files is None:
-            raise _unexplainable(recalled.decision_id, f"bundle revision {recalled.bundle_revision} is not kept")
+            raise _unexplainable(recalled.decision_id, f"bundle revision {recalled.bundle_revision} is not stored")
         kept = read_parts((name, text.encode()) for name, text in files.items())
         if kept.hash != recalled.bundle_hash:
             raise _unexplainable(recalled.decision_id, "the bundle that decided was altered in the database")
@@ -132,6 +132,6 @@ class Explaining:
 def _unexplainable(decision_id: str, why: str) -> FailedPrecondition:
     return FailedPrecondition(
         "NOT_EXPLAINABLE",
-        f"decision '{decision_id}' cannot be explained any more: {why}",
+        f"decision '{decision_id}' can no longer be explained: {why}",
         metadata={"decision_id": decision_id},
     )

@@ -73,7 +73,7 @@ def tell_doubt(event: str, kind: Factor, **ids: Any) -> None:
 def tell_doubtful_votes(approval: Approval) -> None:
     """Warn of votes without a proof on an approval that a call relied on."""
     tell_doubt(
-        "votes without their proof: somebody wrote them into the database",
+        "votes without a valid proof, possibly inserted into the database",
         Factor.VOTE,
         approval_id=approval.id,
         decision_id=approval.decision_id,

@@ -69,14 +69,16 @@ def approval_not_found(approval_id: str) -> NotFound:
     """Return the error for an approval that does not exist, is another tenant's, or is not the caller's."""
     return NotFound(
         "APPROVAL_NOT_FOUND",
-        f"there is no approval '{approval_id}' for this identity",
+        f"approval '{approval_id}' not found",
         metadata={"approval_id": approval_id},
     )
 
 
 def conflict(record: DecisionRecord) -> AlreadyExists:
     """Return the error for a place used by another call, or by one whose record is past its retention."""
-    by = "asked with another call" if record.fingerprint else "used by a call whose record is past its retention"
+    by = (
+        "requested with a different call" if record.fingerprint else "used by a call whose record is past its retention"
+    )
     return AlreadyExists(
         "CALL_CONFLICT",
         f"tool_call_id '{record.tool_call_id}' of this run was {by}; give this one its own",

@@ -335,7 +335,7 @@ class Redemptions:
         if approval.state is ApprovalState.REDEEMED:
             raise _refuse("ALREADY_REDEEMED", "one_time", "the permit's approval is used")
         if approval.state is ApprovalState.EXPIRED:
-            raise _refuse("APPROVAL_EXPIRED", "expiry", "the approval's time is over; propose the call again")
+            raise _refuse("APPROVAL_EXPIRED", "expiry", "the approval has expired; propose the call again")
         if approval.state is not ApprovalState.APPROVED:
             raise _RefusalError("one_time", not_pending(approval))
         use = Use(
@@ -489,7 +489,7 @@ def _check_policy(verdict: Verdict) -> None:
         refused = _refuse(
             "POLICY_CHANGED",
             "policy",
-            "the current policy does not allow the call any more",
+            "the current policy no longer allows the call",
             decision=str(verdict.decision),
         )
     refused.values = usage_values(verdict.usage)

@@ -227,11 +227,11 @@ def _target(who: Principal, asked: TargetInput) -> Target:
 def _tenant(who: Principal, asked: str) -> str:
     """Return the tenant of a request, if the caller may act for it. Raise PermissionDenied and InvalidArgument."""
     if who.delegated:
-        told = "nobody stops anything through a delegate"
+        told = "a delegate cannot freeze or revoke"
         raise PermissionDenied("ROLE_REQUIRED", told, metadata={"role": str(Role.OPERATOR)})
     if asked in ("", who.tenant) and not who.roles & {*_OF_TENANT, Role.INSTALLATION_OPERATOR}:
         any_of = f"'{Role.OPERATOR}', '{Role.POLICY_ADMIN}' or '{Role.INSTALLATION_OPERATOR}'"
-        told = f"'{who.subject}' has none of the roles {any_of}; ask whoever keeps the tokens file"
+        told = f"'{who.subject}' has none of the roles {any_of}; ask the administrator of the tokens file"
         raise PermissionDenied("ROLE_REQUIRED", told, metadata={"role": str(Role.INSTALLATION_OPERATOR)})
     if asked not in ("", who.tenant):
         who.require(Role.INSTALLATION_OPERATOR)

@@ -166,7 +166,7 @@ def read_document(file: str, text: str) -> Document:
             file, mark.line + 1 if mark is not None else 0, str(error.problem or error.context)
         ) from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise BundleError(file, 0, f"is no readable YAML: {type(error).__name__}") from error
+        raise BundleError(file, 0, f"is not valid YAML: {type(error).__name__}") from error
     if node is None:
         raise BundleError(file, 1, "is empty")
     lines: dict[Place, int] = {}

@@ -214,7 +214,7 @@ def _read_or_create(path: Path) -> bytes:
 
 def _read(path: Path, *, forbidden: int = OTHERS) -> bytes:
     if not path.exists():
-        raise KeysError(f"{path}: there is no key yet; start the service once, or run: riskgate keys create")
+        raise KeysError(f"{path}: no key exists yet; start the service once, or run: riskgate keys create")
     with _described_faults(path, "read"):
         return read_key_file(path, forbidden=forbidden)
 
@@ -245,7 +245,7 @@ def _described(path: Path, parsed: SigningFile) -> tuple[tuple[PublicKey, ...], 
     if signer is None:
         raise KeysError(f"{path}: no key is ACTIVE")
     if len({key.kid for key in public}) < len(public):
-        raise KeysError(f"{path}: a key stands twice, and which state counts is not clear")
+        raise KeysError(f"{path}: a key is listed twice, so its state is ambiguous")
     return tuple(sorted(public, key=lambda key: (list(KeyState).index(key.state), -key.create_us))), signer
 
 

@@ -60,7 +60,7 @@ def revoke(path: Path, kid: str, now_us: int) -> KeyChange:
         keys = _read(path)
         found = next((key for key in keys if key.kid == kid), None)
         if found is None:
-            raise KeysError(f"{path}: there is no key {kid}; `riskgate keys list` shows those there are")
+            raise KeysError(f"{path}: key {kid} not found; `riskgate keys list` lists the keys")
         if found.state is KeyState.REVOKED:
             return KeyChange(_active(path), changed=False)
         if found.state is KeyState.ACTIVE:
@@ -97,7 +97,7 @@ def _locked(path: Path) -> Iterator[None]:
     try:
         descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:
-        raise KeysError(f"{path}: there is no key yet; start the service once, or run: riskgate keys create") from None
+        raise KeysError(f"{path}: no key exists yet; start the service once, or run: riskgate keys create") from None
     except OSError as error:
         raise KeysError(f"{path.parent}: the keys cannot be changed here ({error.strerror})") from None
     with os.fdopen(descriptor, "w"):

@@ -111,7 +111,7 @@ class SteadyClock:
         elif self._ahead_since is None:
             self._ahead_since = at
             _log.warning(
-                "the clock is ahead of what was recorded: nothing is emptied by it for a day; check the clock",
+                "the clock is ahead of the newest record: retention is paused for a day; check the clock",
                 seconds_ahead=(now_us - expected_us) // MICROSECONDS,
             )
         if self._ahead_since is not None and at - self._ahead_since < _TRUSTED_AFTER_SECONDS:

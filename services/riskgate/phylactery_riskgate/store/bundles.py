@@ -121,5 +121,5 @@ def find_files(connection: Connection, bundle_hash: str) -> dict[str, str] | Non
     try:
         files: dict[str, str] = from_json(zlib.decompressobj().decompress(packed, _MAX_BYTES))
     except (zlib.error, ValueError, TypeError):
-        raise DataLoss("INTERNAL", f"the kept bundle {bundle_hash} is damaged: restore a backup") from None
+        raise DataLoss("INTERNAL", f"the stored bundle {bundle_hash} is damaged: restore a backup") from None
     return files

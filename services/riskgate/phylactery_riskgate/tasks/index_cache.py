@@ -66,8 +66,8 @@ def unreadable(task: Task) -> DataLoss:
     """Return the error for an unreadable task: nothing is decided with what is left of it."""
     return DataLoss(
         "INTERNAL",
-        f"what was shown of task '{task.id}' cannot be opened: it was altered, or kept under another data key or "
-        "by another version; begin another task",
+        f"the data of task '{task.id}' cannot be decrypted: it was altered, or written with another data key or "
+        f"version; begin another task",
     )
 
 
@@ -223,7 +223,7 @@ def task_not_found(task_id: str) -> NotFound:
     """Return the error for a task that does not exist, has expired, or is not the caller's in this thread."""
     return NotFound(
         "TASK_NOT_FOUND",
-        f"there is no task '{task_id}' of this user that counts here; begin one with the user's words",
+        f"no valid task '{task_id}' of this user in this thread; begin one with the user's words",
         metadata={"task_id": task_id},
     )
 

@@ -41,13 +41,13 @@ def shown_result(text: str) -> Any:
         if "\\" in text and "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except GuardError:
-        raise _invalid("result_json", f"is nested deeper than {MAX_DEPTH}; show it as result_text") from None
+        raise _invalid("result_json", f"is nested deeper than {MAX_DEPTH}; send it as result_text") from None
     except _FaultError as fault:
-        raise _invalid("result_json", f"{fault}; show it as result_text") from None
+        raise _invalid("result_json", f"{fault}; send it as result_text") from None
     except UnicodeEncodeError:
-        raise _invalid("result_json", "holds half a surrogate pair; show it as result_text") from None
+        raise _invalid("result_json", "contains an unpaired surrogate; send it as result_text") from None
     except (ValueError, RecursionError):
-        raise _invalid("result_json", "is no JSON text; show it as result_text") from None
+        raise _invalid("result_json", "is not valid JSON; send it as result_text") from None
     return value
 
 
@@ -65,7 +65,7 @@ def _integer(literal: str) -> int:
 def _fraction(literal: str) -> float:
     number = float(_short(literal))
     if number in (float("inf"), float("-inf")):
-        raise _FaultError("holds a number past all bounds")
+        raise _FaultError("contains a number out of range")
     return number
 
 
@@ -76,7 +76,7 @@ def _short(literal: str) -> str:
 
 
 def _constant(literal: str) -> NoReturn:
-    raise _FaultError(f"holds {literal}, which is no JSON")
+    raise _FaultError(f"holds {literal}, which is not JSON")
 
 
 _DECODER = json.JSONDecoder(

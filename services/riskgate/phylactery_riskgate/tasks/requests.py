@@ -31,7 +31,7 @@ MAX_SHOWN_BYTES = 1024 * 1024
 
 def _fits(text: str) -> str:
     if len(text) > MAX_SHOWN_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_SHOWN_BYTES:
-        raise ValueError(f"holds more than {MAX_SHOWN_BYTES:,} bytes in UTF-8; show its beginning")
+        raise ValueError(f"holds more than {MAX_SHOWN_BYTES:,} bytes in UTF-8; send its beginning")
     return text
 
 

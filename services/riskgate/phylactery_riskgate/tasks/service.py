@@ -336,8 +336,8 @@ class Tasks:
         if found.begun != begun:
             raise AlreadyExists(
                 "TASK_CONFLICT",
-                f"request '{request_id}' was begun with other words or in another thread; give this one its own "
-                "request_id",
+                f"request '{request_id}' was already used with different words or in another thread; use a new "
+                f"request_id",
                 metadata={"task_id": found.id},
             )
         return found
@@ -407,9 +407,9 @@ class Tasks:
     def _check_size(self, task: Task, more: int) -> None:
         observations, size = self._settings.task_max_observations, self._settings.task_max_bytes
         if task.pieces > observations:
-            raise _full(observations, f"task '{task.id}' holds {observations} results already; begin another")
+            raise _full(observations, f"task '{task.id}' already has {observations} results; begin another")
         if task.size + more > size:
-            raise _full(size, f"task '{task.id}' would hold more than {size:,} bytes of values; begin another")
+            raise _full(size, f"task '{task.id}' would exceed {size:,} bytes of values; begin another")
 
 
 async def _beside(characters: int, read: Any) -> Any:
@@ -418,13 +418,13 @@ async def _beside(characters: int, read: Any) -> Any:
 
 
 def _ended(task: Task) -> FailedPrecondition:
-    return FailedPrecondition("TASK_ENDED", f"task '{task.id}' was ended; begin another", metadata={"task_id": task.id})
+    return FailedPrecondition("TASK_ENDED", f"task '{task.id}' has ended; begin another", metadata={"task_id": task.id})
 
 
 def _other_result(task: Task, tool_call_id: str) -> AlreadyExists:
     return AlreadyExists(
         "TASK_CONFLICT",
-        f"another result of '{tool_call_id}' was shown before, and that one counts; a call answers once",
+        f"a different result of '{tool_call_id}' was already observed; a call has one result",
         metadata={"task_id": task.id},
     )
 

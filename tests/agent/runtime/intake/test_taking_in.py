@@ -242,7 +242,7 @@ async def test_a_message_whose_commit_lost_its_answer_is_served_though_nobody_se
     async def loses(*asked: Any) -> None:
         await accept(*asked)
         monkeypatch.undo()
-        raise CommitUnknown("STORE_UNAVAILABLE", "it is not known whether this was recorded")
+        raise CommitUnknown("STORE_UNAVAILABLE", "the outcome is unknown")
 
     monkeypatch.setattr(stores.inbox, name, loses)
     with pytest.raises(CommitUnknown):

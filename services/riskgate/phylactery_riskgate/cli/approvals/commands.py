@@ -169,7 +169,7 @@ def approvals_approve(
     target: Target = DEFAULT_TARGET,
     token_file: TokenFile = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask; goes with --args-hash")] = False,
-    args_hash: Annotated[str, typer.Option("--args-hash", help="the hash of what you saw")] = "",
+    args_hash: Annotated[str, typer.Option("--args-hash", help="the hash of the arguments shown to you")] = "",
     full: Full = False,
     as_json_: AsJson = False,
 ) -> None:
@@ -228,7 +228,7 @@ def approvals_watch(
     target: Target = DEFAULT_TARGET,
     token_file: TokenFile = None,
     thread: Annotated[str, typer.Option("--thread", help="only approvals of this thread")] = "",
-    ask: Annotated[bool, typer.Option("--ask/--no-ask", help="let me answer what waits for me")] = True,
+    ask: Annotated[bool, typer.Option("--ask/--no-ask", help="answer pending approvals interactively")] = True,
     as_json_: AsJson = False,
 ) -> None:
     """Print approvals as they arrive and change, and let you answer those that wait for you. Ctrl-C ends."""
@@ -244,7 +244,7 @@ def approvals_watch(
 
 
 def _follow(desk: _Desk, thread: str, handle: Callable[[types_pb2.Approval], None]) -> None:
-    """Hand over every change, also those made while the connection was gone; raise what is no matter of waiting."""
+    """Yield every change, including those made while disconnected; raise errors that waiting cannot resolve."""
     token, quiet = "", False
     while True:
         try:

@@ -80,7 +80,7 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
         "{id} trata de otros argumentos que los de --args-hash; míralo de nuevo",
     ),
     "yes_needs_hash": (
-        "--yes goes with --args-hash, the hash of what you saw",
+        "--yes goes with --args-hash, the hash of the arguments shown to you",
         "--yes va con --args-hash, la huella de lo que viste",
     ),
     "no_terminal": (

@@ -35,12 +35,12 @@ from phylactery_riskgate.store.audit import Place, StoredEntry
 
 _PUBLIC_KEY_BYTES = 32
 _NO_KEPT_HEAD = (
-    "whether more followed, or a whole log was left out, only heads you kept can tell: riskgate audit checkpoint, then "
+    "truncation or an omitted log can only be detected with heads you kept: use riskgate audit checkpoint, then "
     "--checkpoint"
 )
 _NO_KEY = (
-    "the entries fit the key that stands in the file itself, which anybody can put there, so nobody knows whose log it "
-    "is; give the key you trust: `riskgate keys export` on RiskGate's machine prints it, and --key takes it"
+    "the entries match the key in the file itself, which proves nothing about their origin; pass a trusted key with "
+    "--key: `riskgate keys export` on RiskGate's machine prints it"
 )
 T = TypeVar("T")
 
@@ -106,13 +106,14 @@ def audit_verify(  # noqa: PLR0917 - typer's options
     file: Annotated[Path | None, typer.Argument(help="an export; none checks the database of the data folder")] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", help="the key to believe: a JWK, JWK Set or vkey, or the name of a file that holds it"),
+        typer.Option("--key", help="trusted key: a JWK, JWK Set or vkey, or a file that contains it"),
     ] = None,
     checkpoint: Annotated[
-        list[Path] | None, typer.Option("--checkpoint", help="a signed head you kept, which the log has to grow out of")
+        list[Path] | None,
+        typer.Option("--checkpoint", help="a signed head you kept, which the log must be consistent with"),
     ] = None,
     witness: Annotated[
-        str | None, typer.Option("--witness", help="the vkey of a witness that has to have cosigned every kept head")
+        str | None, typer.Option("--witness", help="vkey of a witness that must have cosigned every given head")
     ] = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -120,7 +121,7 @@ def audit_verify(  # noqa: PLR0917 - typer's options
     """Check an export offline, or the database of a data folder with the keys and kept heads of this machine.
 
     Exit code 1: an entry is altered, missing, out of order, foreign or unsigned. Exit code 3: none is, by the key that
-    stands in the file itself; whoever wrote the file chose that key, so nothing is verified without --key.
+    is in the file itself; the author of the file chose that key, so nothing is verified without --key.
     """
     trusted = _public_keys(key) if key else None
     kept = [note for path in checkpoint or () for note in _kept_notes(path)]
@@ -155,8 +156,8 @@ def audit_verify(  # noqa: PLR0917 - typer's options
 
 
 def _verified(one: Verification, *, against_kept: bool) -> str:
-    """Say what was checked: what follows the newest head there is known to nobody who kept none."""
-    to = ", grown out of the head you kept" if against_kept else " up to the newest signed head there"
+    """Print the result of the check; entries after the newest head can only be checked with a head kept elsewhere."""
+    to = ", consistent with the given head" if against_kept else " up to the newest signed head there"
     hidden = f"; of {one.hidden} of them, which are others', the hash alone is in the file" if one.hidden else ""
     emptied = f"; {one.emptied} of them were emptied by retention, on record" if one.emptied else ""
     return f"verified: {one.entries} entries of log '{one.origin}', complete and unaltered{to}{hidden}{emptied}"
@@ -190,10 +191,10 @@ def _over_database(settings: RiskGateSettings, work: Callable[[Connection, Expor
     """Read the service's database, one snapshot of it. End the command where there is none."""
     path = settings.data_dir / f"{settings.service}.db"
     if not settings.database_url and not path.exists():
-        raise unusable(f"{path}: there is no database; name RiskGate's data folder with --data-dir")
+        raise unusable(f"{path}: no database found; pass RiskGate's data folder with --data-dir")
     try:
         if not settings.keys_dir.exists():
-            raise unusable(f"{settings.keys_dir}: there are no keys; name RiskGate's data folder with --data-dir")
+            raise unusable(f"{settings.keys_dir}: no keys found; pass RiskGate's data folder with --data-dir")
         ring = load_keys(settings.keys_dir, settings.signing_key_file)
         heads = HeadStore(settings.heads_dir)
         exporter = Exporter(settings.issuer, ring.public, ring.signer, heads, _shown(ring) if values else None)
@@ -236,13 +237,13 @@ def _output_faults(out: Path) -> Iterator[None]:
 def _uncosigned(kept: list[str], witness: str) -> str:
     """Return which kept head the witness did not cosign, empty for none."""
     if not kept:
-        raise unusable("--witness is about heads you kept: give them with --checkpoint")
+        raise unusable("--witness needs heads you kept: pass them with --checkpoint")
     try:
         cosigner = Cosigner.parse(witness)
     except NoteError as error:
         raise unusable(f"--witness: {error}") from None
     bad = next((note for note in kept if not signed_by(note, [cosigner])), None)
-    return "" if bad is None else f"the head you kept of the log '{bad.partition(chr(10))[0]}' has no cosignature by it"
+    return "" if bad is None else f"the given head of the log '{bad.partition(chr(10))[0]}' has no cosignature by it"
 
 
 def _kept_notes(path: Path) -> list[str]:
@@ -253,7 +254,7 @@ def _kept_notes(path: Path) -> list[str]:
     try:
         return read_notes(text.splitlines())[-1:]
     except ValueError:
-        raise unusable(f"{path}: neither a signed head nor a file of kept heads") from None
+        raise unusable(f"{path}: neither a signed head nor a file of heads") from None
 
 
 def _kept_here(settings: RiskGateSettings) -> list[str]:
@@ -292,7 +293,7 @@ def _public_keys(given: str) -> list[PublicKey | Verifier]:
     except (ValueError, KeyError, TypeError, AttributeError):
         found = []
     if not found:
-        raise unusable("--key is no Ed25519 JWK, no JWK Set of such keys and no vkey")
+        raise unusable("--key is not an Ed25519 JWK, a JWK Set of such keys or a vkey")
     return found
 
 

@@ -1,7 +1,7 @@
 """Asking a witness to cosign a head: C2SP tlog-witness, https://c2sp.org/tlog-witness.
 
 A witness on another machine remembers the last head it saw of a log and cosigns one that grows out of it, and no other.
-Whoever rewrites a log, with RiskGate's key and its kept heads in hand, has no cosignature for what they made of it.
+An attacker who rewrites a log with RiskGate's key and stored heads has no cosignature for the result.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ class Witness:
         try:
             open_note(cosigned, [self.key])
         except NoteError as error:
-            raise WitnessError(f"what {self.url} answered is no cosignature by {self.key.name}: {error}") from None
+            raise WitnessError(f"the response of {self.url} is not a cosignature by {self.key.name}: {error}") from None
         return cosigned
 
     def _error(self, head: Checkpoint, status: int) -> Exception:
         if status == http.client.UNPROCESSABLE_ENTITY:
             return WitnessRefusal(
-                f"the log '{head.origin}' is not grown out of what {self.key.name} cosigned: it was rewritten"
+                f"the log '{head.origin}' is not consistent with what {self.key.name} cosigned: it was rewritten"
             )
         if status in {http.client.NOT_FOUND, http.client.FORBIDDEN}:
             return WitnessError(
@@ -93,7 +93,7 @@ class Witness:
         """Return status, content type and text of what the witness answers. Raise WitnessError."""
         place = urlsplit(self.url)
         if place.scheme not in {"http", "https"} or not place.hostname:
-            raise WitnessError(f"{self.url} is no http or https address of a witness")
+            raise WitnessError(f"{self.url} is not an http or https address of a witness")
         connection = (
             http.client.HTTPSConnection(place.netloc, timeout=_SECONDS, context=ssl.create_default_context())
             if place.scheme == "https"
@@ -106,6 +106,6 @@ class Witness:
             return answer.status, answer.headers.get_content_type(), text
         except (OSError, http.client.HTTPException, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-            raise WitnessError(f"the witness at {self.url} cannot be asked ({why})") from None
+            raise WitnessError(f"the witness at {self.url} is unreachable ({why})") from None
         finally:
             connection.close()

@@ -51,9 +51,9 @@ def adopt_logs(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take the logs named, or all that disagree, as the database holds them, whatever was signed of them before.
+    """Adopt the named logs, or all that disagree, as they are in the database, regardless of earlier signed heads.
 
-    For a database that was restored from an older backup, or begun anew, on purpose. What was kept before stays in the
+    For a database that was intentionally restored from an older backup, or newly created. Earlier heads stay in the
     files, and the adoption is recorded in the audit log.
     """
     if not reason.strip():
@@ -64,7 +64,7 @@ def adopt_logs(
     names = log or [one["log"] for one in found if one["problem"]]
     strange = sorted(set(names) - {one["log"] for one in found})
     if strange:
-        raise unusable(f"there is no log '{strange[0]}', neither in the database nor among the kept heads")
+        raise unusable(f"log '{strange[0]}' not found, neither in the database nor in the heads folder")
     try:
         signer = load_keys(settings.keys_dir, settings.signing_key_file).signer
     except KeysError as error:
@@ -78,9 +78,9 @@ def adopt_logs(
     facts = [{"log": name, "entries": head.size} for name, head in adopted.items()]
     lines = [f"adopted: log '{name}' with {head.size} entries" for name, head in adopted.items()]
     told = {"adopted": facts, "recorded": bool(adopted) and not problem}
-    tell(as_json, told, "\n".join(lines) or "every log grows out of its kept head: nothing to adopt")
+    tell(as_json, told, "\n".join(lines) or "every log is consistent with its stored head: nothing to adopt")
     if problem:
-        warn(f"not in the audit log ({problem}); the files in {settings.heads_dir} tell of it")
+        warn(f"not in the audit log ({problem}); it is recorded in the files in {settings.heads_dir}")
 
 
 def _compared(connection: Connection, settings: RiskGateSettings) -> list[dict[str, Any]]:
@@ -95,9 +95,9 @@ def _compared(connection: Connection, settings: RiskGateSettings) -> list[dict[s
 def _judged(connection: Connection, store: HeadStore, name: str, last: KeptHead | None) -> dict[str, Any]:
     head = rows.find_head(connection, name)
     frontier = Frontier() if head is None else head.frontier
-    verdict, problem = "grows out of the kept head", ""
+    verdict, problem = "consistent with the stored head", ""
     if last is None and frontier.size:
-        verdict, problem = "NO HEAD KEPT", f"no signed head of the log '{name}' is kept in {store.folder}"
+        verdict, problem = "NO HEAD KEPT", f"no signed head of the log '{name}' is stored in {store.folder}"
     try:
         require_growth(connection, store, name, last or NOTHING, frontier)
     except HeadsDisagree as error:
@@ -109,7 +109,7 @@ def _judged(connection: Connection, store: HeadStore, name: str, last: KeptHead 
 def _over_database(settings: RiskGateSettings, work: Callable[[Connection], T]) -> T:
     path = settings.data_dir / f"{settings.service}.db"
     if not settings.database_url and not path.exists():
-        raise unusable(f"{path}: there is no database; name RiskGate's data folder with --data-dir")
+        raise unusable(f"{path}: no database found; pass RiskGate's data folder with --data-dir")
     database = Database(settings.url)
     try:
         return database.read_sync(work)

@@ -24,7 +24,7 @@ _PAGE = 200
 _AGAIN_SECONDS = 1.0
 _CELL = 60
 _NO_KEY = (
-    "the hashes lead to a signed head, and nobody knows who signed it; give the key you trust with --key: "
+    "the hashes lead to a signed head with an unverified signature; pass a trusted key with --key: "
     "`riskgate keys list` on RiskGate's machine prints it"
 )
 _WHAT = ("tool", "approval_id", "execution_id", "slot", "kid", "source")
@@ -37,7 +37,7 @@ Positions = dict[str, int]
 """Of each log the index of the next entry."""
 
 Log = Annotated[str, typer.Option("--log", help="one log; none is all of them")]
-OneLog = Annotated[str, typer.Option("--log", help="the log; none is that of the process that answers")]
+OneLog = Annotated[str, typer.Option("--log", help="the log; default is that of the responding process")]
 Kind = Annotated[str, typer.Option("--kind", help="such as decision, redeemed, approval_answered")]
 Subject = Annotated[str, typer.Option("--subject", help="entries about this user")]
 Run = Annotated[str, typer.Option("--run", help="entries of this run")]
@@ -47,7 +47,7 @@ Decision = Annotated[str, typer.Option("--decision", help="ALLOW, AUTH_REQUIRED 
 Since = Annotated[str, typer.Option("--since", help="from then on: 90s, 15m, 2h, 7d ago, or 2026-01-31T12:00")]
 Until = Annotated[str, typer.Option("--until", help="before then; the same forms")]
 Values = Annotated[bool, typer.Option("--values", help="with the argument values, sensitive ones excepted")]
-Key = Annotated[str, typer.Option("--key", help="the vkey to believe: `riskgate keys list` prints it")]
+Key = Annotated[str, typer.Option("--key", help="the trusted vkey: `riskgate keys list` prints it")]
 
 
 def list_entries(
@@ -100,8 +100,8 @@ def tail(
     tool: Tool = "",
     decision: Decision = "",
     values: Values = False,
-    from_beginning: Annotated[bool, typer.Option("--from-beginning", help="what is there already comes first")] = False,
-    count: Annotated[int, typer.Option("--count", min=0, help="end after so many entries; 0 goes on for ever")] = 0,
+    from_beginning: Annotated[bool, typer.Option("--from-beginning", help="send existing entries first")] = False,
+    count: Annotated[int, typer.Option("--count", min=0, help="stop after this many entries; 0 means never")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
 ) -> None:
     """Follow your tenant's entries as they come, over restarts of the server, until you stop it."""
@@ -172,7 +172,7 @@ def proof(
 ) -> None:
     """Fetch a proof and check it here. Exit code 1: it does not hold, or --key did not sign the head it leads to.
 
-    Exit code 3: the hashes hold, and without --key nobody knows who signed the head; nothing is proved.
+    Exit code 3: the hashes are valid, but without --key the signature of the head is not verified; nothing is proved.
     """
     if (index is None) == (first is None):
         raise unusable("name --index for an entry, or --from for an earlier size: one of the two")
@@ -216,7 +216,7 @@ def erase(
     )
     if wanted != audit_pb2.EntryFilter():
         request.filter.CopyFrom(wanted)
-    if not yes and not typer.confirm("Erase these values for ever?", err=True):
+    if not yes and not typer.confirm("Erase these values permanently?", err=True):
         raise typer.Exit(FAILED)
     with connect(target, token_file, as_json=as_json) as remote:
         answer = remote.ask(_stub(remote).EraseValues, request, seconds=600)
@@ -421,5 +421,5 @@ def _head(note: str, size: int, key: str) -> tuple[str, Checkpoint | None]:
             open_note(note, [Verifier.parse(key)])
         head = Checkpoint.parse(note.partition("\n\n")[0] + "\n")
     except NoteError as error:
-        return f"the signed head cannot be believed: {error}", None
+        return f"the signed head cannot be trusted: {error}", None
     return ("", head) if head.size == size else ("the signed head is of another size", None)

@@ -23,7 +23,9 @@ _BEFORE = "a time such as 90d or 2026-01-31; none is RISKGATE_RETAIN_DECISIONS_D
 
 def retain_before(
     before: Annotated[str, typer.Option("--before", help=_BEFORE)] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would go, and change nothing")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show what would be emptied without changing anything")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask again")] = False,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -37,19 +39,19 @@ def retain_before(
     moment = _cutoff(settings, before)
     before_us = int(moment.timestamp() * MICROSECONDS)
     if not database_here(settings):
-        raise unusable(f"{settings.data_dir}: there is no database; name RiskGate's data folder with --data-dir")
+        raise unusable(f"{settings.data_dir}: no database found; pass RiskGate's data folder with --data-dir")
     planned = _planned(settings, before_us)
     if dry_run or not planned.emptied:
         _tell(planned, moment, "would be emptied", as_json=as_json)
         return
-    asked = f"Empty {planned.emptied} records of calls before {_text(moment)} for ever?"
+    asked = f"Empty {planned.emptied} records of calls before {_text(moment)} permanently?"
     if not yes and not typer.confirm(asked, err=True):
         raise typer.Exit(FAILED)
     done = Retained()
     problem = retain(settings, before_us, done)
     _tell(done, moment, "emptied", as_json=as_json)
     if problem:
-        warn(f"it came to no end ({problem}); what was emptied is on record: call it again")
+        warn(f"it did not complete ({problem}); emptied records are in the audit log: run it again")
         raise typer.Exit(FAILED)
 
 

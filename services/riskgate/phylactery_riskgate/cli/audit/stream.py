@@ -80,13 +80,13 @@ def stream(
     header_file: Annotated[
         Path | None, typer.Option("--header-file", help="file of headers for the URL, such as Authorization: …")
     ] = None,
-    from_now: Annotated[bool, typer.Option("--from-now", help="at the first run: what comes from now on")] = False,
+    from_now: Annotated[bool, typer.Option("--from-now", help="at the first run: start with new entries")] = False,
     target: Target = DEFAULT_TARGET,
     token_file: TokenFile = None,
     log: Log = "",
     kind: Kind = "",
     tool: Tool = "",
-    count: Annotated[int, typer.Option("--count", min=0, help="end after so many entries; 0 goes on for ever")] = 0,
+    count: Annotated[int, typer.Option("--count", min=0, help="stop after this many entries; 0 means never")] = 0,
 ) -> None:
     """Deliver your tenant's entries to a SIEM, at least once and in the order of each log, until you stop it."""
     deliver = _destination(to, header_file)
@@ -158,7 +158,7 @@ def _until_taken(deliver: Deliver, lines: Sequence[bytes]) -> None:
 def _told(error: OSError) -> str:
     """Return what went wrong, without the URL or anything the other side said."""
     if isinstance(error, urllib.error.HTTPError):
-        return f"the endpoint answers {error.code}"
+        return f"the endpoint returned {error.code}"
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     return reason.strerror or type(reason).__name__ if isinstance(reason, OSError) else type(reason).__name__
 
@@ -227,7 +227,7 @@ def _write_all(file: Any, data: bytes) -> None:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """An endpoint that moved is named anew by a person: a POST that is redirected arrives as something else."""
+    """Refuses redirects: a redirected POST would not arrive unchanged, so the new URL has to be configured."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -243,9 +243,9 @@ class _Endpoint:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if not parts.hostname or parts.username is not None or parts.password is not None:
-            raise unusable("--to needs a URL with a host and without a name or password; --header-file holds those")
+            raise unusable("--to needs a URL with a host and without credentials; pass them with --header-file")
         if parts.scheme == "http" and not _is_loopback(parts.hostname):
-            raise unusable("--to must be https beyond this machine: entries say who did what")
+            raise unusable("--to must use https for remote hosts: entries contain user data")
 
     def deliver(self, lines: Sequence[bytes]) -> None:
         headers = {"Content-Type": "application/x-ndjson", **self.headers}
@@ -257,7 +257,7 @@ class _Endpoint:
             error.close()
             retried = error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _COMES_AGAIN
             if not retried:
-                raise RefusedError(f"it answers {error.code}") from None
+                raise RefusedError(f"it returned {error.code}") from None
             raise
 
 
@@ -303,7 +303,7 @@ class _Cursor:
         try:
             lock = path.with_name(f"{path.name}.lock").open("ab")
         except OSError as error:
-            raise unusable(f"{path}: the cursor cannot be kept there: {error.strerror}") from None
+            raise unusable(f"{path}: the cursor cannot be written there: {error.strerror}") from None
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -329,7 +329,7 @@ def _read_positions(path: Path) -> Positions:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise unusable(f"{path}: no cursor; remove it to deliver everything once more") from None
+        raise unusable(f"{path}: not a valid cursor; remove it to deliver everything again") from None
     if any(index < 0 for index in found.values()):
-        raise unusable(f"{path}: no cursor; remove it to deliver everything once more")
+        raise unusable(f"{path}: not a valid cursor; remove it to deliver everything again")
     return found

@@ -269,7 +269,7 @@ def _policies(files: BundleFiles, faults: Faults) -> tuple[Policy, ...]:
     for name, text in files.below(POLICIES_FOLDER):
         found += read_policies(name, text, faults)
     if not found and bool(faults) == before:
-        faults.add(BundleError(POLICIES_FOLDER, 0, "holds no policy, so nothing could ever run"))
+        faults.add(BundleError(POLICIES_FOLDER, 0, "contains no policy, so no call could be allowed"))
     if len(found) > MAX_POLICIES:
         faults.add(BundleError(POLICIES_FOLDER, 0, f"holds {len(found)} policies; a bundle has at most {MAX_POLICIES}"))
         del found[MAX_POLICIES:]
@@ -312,7 +312,7 @@ def _classes(document: Document, parsed: SettingsFile) -> tuple[ApprovalClass, .
         if entry.who == "requester" and entry.approvers != 1:
             raise document.error(place, "there is only one requester")
         if entry.who == "requester" and entry.eligible != EligibleEntry():
-            raise document.error((*place, "eligible"), "the requester alone answers this class, whoever that is")
+            raise document.error((*place, "eligible"), "only the requester can answer this class")
         unknown = [level for level in entry.eligible.levels if level not in parsed.levels]
         if unknown:
             raise document.error((*place, "eligible"), f"the level {unknown[0]} is not in levels")
@@ -383,6 +383,6 @@ def _check_policies(
     for policy in policies:
         result = cedarpy.validate_policies(str(policy_handle([policy])), schema)
         if not result.validation_passed:
-            message = result.errors[0].error if result.errors else "does not fit the catalog"
+            message = result.errors[0].error if result.errors else "does not match the catalog"
             hint = _DECIMAL_HINT if "decimal" in message and "Long" in message else ""
             faults.add(BundleError(policy.file, policy.line, f"{policy.id}: {_OWN_NAME.sub('', message)}{hint}"))

@@ -167,10 +167,10 @@ def read_cases(
                 raise document.error(("cases", index), f"repeats the case {case.name!r}")
             for budget in case.usage:
                 if budget not in budgets:
-                    raise document.error(("cases", index, "usage", budget), f"there is no budget {budget!r}")
+                    raise document.error(("cases", index, "usage", budget), f"unknown budget {budget!r}")
             for name in case.approvals:
                 if name not in classes:
-                    raise document.error(("cases", index, "approvals", name), f"there is no class {name!r}")
+                    raise document.error(("cases", index, "approvals", name), f"unknown class {name!r}")
             names.add(case.name)
             cases.append(case)
         for name, tool in read_catalog(document.only("tools"), levels).items() if parsed.tools else ():

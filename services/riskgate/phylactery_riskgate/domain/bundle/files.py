@@ -100,7 +100,7 @@ def _parts(folder: Path) -> dict[str, bytes]:
     size = 0
     for name, path in _walk(folder, "", Path(os.path.realpath(folder)), 1):
         if len(parts) >= MAX_FILES:
-            raise BundleError(str(folder), 0, f"holds more than {MAX_FILES} files")
+            raise BundleError(str(folder), 0, f"contains more than {MAX_FILES} files")
         data = faults.catch(partial(_read, name, path))
         parts[name] = data or b""
         size += len(parts[name])
@@ -157,7 +157,7 @@ def _read(name: str, path: Path) -> bytes:
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise BundleError(_shown(name), 0, "is no regular file")
+                raise BundleError(_shown(name), 0, "is not a regular file")
             return file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise BundleError(_shown(name), 0, f"cannot be read ({error.strerror})") from error
@@ -181,7 +181,7 @@ def _text(name: str, data: bytes, known: Mapping[str, str]) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise BundleError(name, line, "is no UTF-8 text") from error
+        raise BundleError(name, line, "is not UTF-8 text") from error
 
 
 def _shown(name: str) -> str:

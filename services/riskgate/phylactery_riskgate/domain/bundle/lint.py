@@ -95,7 +95,7 @@ def _range(scalar: Scalar, literal: Literal) -> str:
         return "it has no capital letter"
     low, high = scalar.low, scalar.high
     if low is not None and high is not None:
-        return f"it lies between {low} and {high}"
+        return f"it is between {low} and {high}"
     return f"it is at least {low}" if low is not None else f"it is at most {high}"
 
 
@@ -255,7 +255,7 @@ def unguarded_critical_tools(
             continue
         for policy in covering:
             if not policy.forbids and not permit_needs(policy.tree, others):
-                yield Finding(policy, f"could allow the critical tool {name} without an approval of somebody else")
+                yield Finding(policy, f"could allow the critical tool {name} without an approval by another person")
                 break
 
 

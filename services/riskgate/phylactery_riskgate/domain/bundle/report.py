@@ -98,16 +98,17 @@ def _without_approvers(bundle: Bundle) -> Iterator[BundleFinding]:
             if members.get(group):
                 continue
             if group in members:
-                severity, told = Severity.NOTE, f"{ENTITIES_FILE} names nobody in it, so only whom a token names counts"
+                severity, told = (
+                    Severity.NOTE,
+                    f"{ENTITIES_FILE} lists no members, so only members named by tokens count",
+                )
             else:
                 near = difflib.get_close_matches(group, members, 1)
                 severity = Severity.WARNING
-                told = (
-                    f"{ENTITIES_FILE} knows no such group: declare it there under groups where tokens name its members"
-                )
+                told = f"{ENTITIES_FILE} does not declare the group: add it under groups if tokens name its members"
                 told += f", or write '{near[0]}'" if near else ""
             line = settings.line(("classes", index, "eligible"))
-            message = f"nobody is in the group '{group}', which may approve class '{one.name}'; {told}"
+            message = f"no user is in the group '{group}', which may approve class '{one.name}'; {told}"
             yield BundleFinding(severity, SETTINGS_FILE, line, message[:_MAX_MESSAGE])
 
 

@@ -153,7 +153,7 @@ def _check_schema(document: Document, where: Place, schema: dict[str, Any]) -> N
             (*where, *below), f"the schema holds what is refused in arguments: {error.code}"
         ) from error
     except ValueError as error:
-        raise document.error(where, f"is no JSON Schema RiskGate can use: {error}") from error
+        raise document.error(where, f"is not a supported JSON Schema: {error}") from error
     for place, part, reached in _subschemas(schema, (), reached=True):
         _check_part(document, (*where, *place), part, reached=reached)
 
@@ -233,18 +233,18 @@ def use_fault(field: str, part: Mapping[str, Any]) -> str:
     """Return why a property cannot be used in the way a field of the entry says, or an empty string."""
     form, name, _ = one_form(part)
     if field == "paths" and part.get("type") != "string":
-        return "is no text, so it is no file path"
+        return "is not a string, so it cannot be a file path"
     if field == "targets":
         return target_fault(part)
     if field == "amount" and name not in {"integer", "number"}:
-        return "is no number, so it cannot be counted as an amount"
+        return "is not a number, so it cannot be an amount"
     if field == "recipients":
         texts = name == "string" or (name == "array" and one_form(form.get("items"))[1:] == ("string", False))
         return "" if texts else "is neither a text nor a list of texts, so it names no recipients"
     if field == "currency":
         listed = [text.casefold() for text in form.get("enum", ()) if isinstance(text, str)]
         if name != "string" or not listed or len(set(listed)) < len(listed):
-            return "needs an enum of currencies: each has a counter of its own, and one nobody listed would be another"
+            return "needs an enum of currencies: each has a counter of its own, and an unlisted one would be separate"
     return ""
 
 

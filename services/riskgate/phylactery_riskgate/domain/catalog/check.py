@@ -105,22 +105,22 @@ def _asking(tool: CatalogTool) -> Iterator[_Found]:
         for index, phrase in enumerate(phrases):
             if not heard(phrase) and len(written(phrase)) < _TELLING:
                 place = ("asks", "phrases", language, index)
-                cost = "it is heard in many a request for something else, which then counts as asked for"
-                yield Gap.PHRASE_TOO_BROAD, place, f"{phrase!r} holds small words alone", cost
+                cost = "it matches many other requests, which then count as requests for this tool"
+                yield Gap.PHRASE_TOO_BROAD, place, f"{phrase!r} consists only of function words", cost
         if not examples:
-            cost = f"nothing shows whether its phrases hear what people write in {name}"
+            cost = f"no example tests its phrases in {name}"
             yield Gap.NO_EXAMPLES, ("asks", "examples"), f"no examples in {name}", cost
         for index, example in enumerate(examples):
             if phrases and not is_heard(tool, example):
                 place = ("asks", "examples", language, index)
                 message = f"no phrase of it is in its own example {_short(example)!r}"
-                yield Gap.EXAMPLE_UNHEARD, place, message, "who writes that is not understood, and is asked about it"
+                yield Gap.EXAMPLE_UNHEARD, place, message, "such a request is not understood and asks"
 
 
 def _unasked_cost(tool: CatalogTool, name: str) -> str:
     if tool.effect == "read":
-        return f"whoever asks for it in {name} is not heard; a policy that wants reads to be asked for stops it"
-    return f"whoever asks for it in {name} is not understood: its calls are asked about"
+        return f"requests in {name} are not recognized; a policy that requires a request for reads blocks it"
+    return f"requests in {name} are not understood: its calls ask"
 
 
 def _reading(tool: CatalogTool) -> Iterator[_Found]:
@@ -130,12 +130,12 @@ def _reading(tool: CatalogTool) -> Iterator[_Found]:
             cost = "it counts as an object: a recipient, an amount or a link is not weighed as one"
             yield Gap.NO_ROLE, ("controls", index), f"the control {control} has no role", cost
     if not tool.outputs:
-        cost = "everything it answers counts as free text: calls that use it are asked about or blocked"
+        cost = "its whole result counts as free text: calls that use it ask or are blocked"
         yield Gap.NO_OUTPUT, ("output",), "no kinds of output fields", cost
         return
     for index, text in enumerate(tool.registry):
         if all(text != place for place, _ in tool.outputs):
-            cost = "it is believed whole, and what else it is nobody said"
+            cost = "it is trusted as a whole, and its kind is unknown"
             yield Gap.REGISTRY_WITHOUT_KIND, ("registry", index), f"the registry {text} has no kind in output", cost
 
 
@@ -156,7 +156,7 @@ def _shared(tools: Iterable[CatalogTool]) -> Iterator[tuple[str, Gap, _Place, st
                 if first.name == tool.name or first.effect == tool.effect == "read" or phrase in GOALS:
                     continue
                 place = ("asks", "phrases", language, index)
-                cost = f"whoever asks for {first.name} is read as asking for {tool.name} too, and the other way round"
+                cost = f"a request for {first.name} is also read as one for {tool.name}, and vice versa"
                 yield tool.name, Gap.SAME_WORDS, place, f"{phrase!r} is a phrase of {first.name} too", cost
 
 

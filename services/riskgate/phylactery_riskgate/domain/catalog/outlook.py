@@ -51,7 +51,7 @@ MEANINGS: Final[Mapping[Situation, str]] = {
     Situation.ASKED: "the user asked for it in these words and wrote every value",
     Situation.LISTED: "the user asked for it, and one value came from a list or a registry",
     Situation.UNASKED: "the user wrote every value and did not ask for it",
-    Situation.FOREIGN: "the user asked for it, and one value stood only in a text nobody pointed to",
+    Situation.FOREIGN: "the user asked for it, and one value was only in a text that nobody pointed to",
 }
 _FACTS: Final[Mapping[Situation, tuple[int, int]]] = {
     Situation.ASKED: (MAX_INTENT, NAMED),

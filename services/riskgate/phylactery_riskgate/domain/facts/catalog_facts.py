@@ -86,7 +86,7 @@ def faults(entry: FactsEntry, schema_of: Callable[[str], Mapping[str, Any] | Non
     for index, text in enumerate(entry.registry):
         fault = _pointer_fault(text)
         if not fault and entry.output.get(text) == "free":
-            fault = f"{text} is free text, which anybody may have written: it is no registry"
+            fault = f"{text} is free text, which anyone may have written, so it cannot be a registry"
         if not fault and text in entry.registry[:index]:
             fault = f"repeats {text}"
         if fault:
@@ -133,7 +133,7 @@ def _asks_faults(asks: AsksEntry) -> Iterator[Fault]:
 def _text_fault(text: str, *, phrase: bool) -> str:
     words = text.split()
     if not all(char.isprintable() for char in " ".join(words)):
-        return "holds characters nobody can see"
+        return "contains invisible characters"
     if not any(char.isalnum() for char in text):
         return "holds no word" + (", so it would be found in everything" if phrase else "")
     if phrase and any(ANY in word and word != ANY for word in words):

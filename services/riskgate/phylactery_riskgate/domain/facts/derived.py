@@ -222,7 +222,7 @@ def _host(host: str) -> str:
         try:
             return str(IPv4Address(host))
         except AddressValueError as error:
-            raise ValueError("a number that is no plain IPv4 address") from error
+            raise ValueError("a number that is not a plain IPv4 address") from error
     return host
 
 

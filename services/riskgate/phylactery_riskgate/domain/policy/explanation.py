@@ -228,7 +228,7 @@ def explain(engine: DecisionEngine, ask: Callable[[DecisionEngine], Verdict]) ->
 
 def _subject_facts(tracing: _Tracing, bundle: Bundle) -> Iterator[ShownFact]:
     subject = tracing.subject
-    assert subject is not None, "a bound call was asked about for somebody"
+    assert subject is not None, "a bound call has a subject"
     entry = bundle.users.get((subject.tenant, subject.subject))
     known = "entities.json" if entry else "the bundle, for users it does not name"
     of_level = "the caller's own credential" if tracing.direct else known

@@ -182,7 +182,7 @@ def _parse(file: str, line: int, statement: str) -> Policy:
     try:
         parsed = cedarpy.policies_to_pst(statement)
     except ValueError as error:
-        raise BundleError(file, line, f"is no Cedar policy: {error}") from error
+        raise BundleError(file, line, f"is not a Cedar policy: {error}") from error
     if parsed.templates or len(parsed.static_policies) != 1:
         raise BundleError(file, line, "a statement is one policy without slots")
     tree = next(iter(parsed.static_policies.values()))

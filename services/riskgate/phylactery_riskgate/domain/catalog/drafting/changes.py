@@ -116,7 +116,7 @@ def _of_arguments(schema: Any) -> Iterator[str]:
     reaching = any(not {"url", "uri", "endpoint"}.isdisjoint(words) for words in names)
     for words in names:
         if not _RUNNING.isdisjoint(words):
-            yield f"it runs what its argument {'_'.join(words)} says"
+            yield f"it executes the content of its argument {'_'.join(words)} says"
         elif words and _form(words[0]) == "base":
             yield f"its argument {'_'.join(words)} says {words[0]}"
         elif reaching and not _REQUEST.isdisjoint(words):

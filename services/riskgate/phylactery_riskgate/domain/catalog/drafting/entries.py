@@ -81,7 +81,7 @@ def _whole(seconds: float) -> float:
 def _describe(source: Source, made: Draft) -> None:
     english_text = _readable(source.description)
     if english_text != " ".join(source.description.split()):
-        made.check("description", "characters nobody can see were left out, or it was too long")
+        made.check("description", "invisible characters were removed, or it was too long")
     if not english_text:
         english_text = f"{source.name}."
         made.check("description", "the tool says nothing of itself")
@@ -111,7 +111,7 @@ def _effect(source: Source, words: tuple[str, ...], found: tuple[int, Verb] | No
         risk, effect = "low", "read"
         made.check("effect", "a read, because you trust its server, which says so")
     elif effect != "read" and hints.read_only:
-        made.check("effect", "its server says that it only reads; --trust-annotations believes that")
+        made.check("effect", "its server says that it only reads; --trust-annotations accepts that")
     if effect == "write" and hints.destructive:
         risk, effect = "high", "irreversible"
         made.check("effect", "its server says that it may destroy something")
@@ -138,7 +138,7 @@ def _of_words(
         made.check("effect", f"its name reads, and {sign}, so it counts as a write of high risk")
         return "high", "irreversible" if final else "write"
     if verb is None:
-        made.check("effect", "no verb in its name tells what it does, so it counts as a write of high risk")
+        made.check("effect", "no known verb in its name, so it counts as a write of high risk")
     elif final and verb.effect != "irreversible":
         made.check("effect", "its description says more than its name")
     if final or verb is None:
@@ -177,7 +177,7 @@ def _risk(source: Source, guesses: tuple[Guess, ...], risk: Risk, effect: Effect
         or not ("secret" in roles or {"amount", "principal"} <= roles)
     ):
         return risk
-    made.check("risk", "high for what its arguments are: a secret, or an amount for somebody")
+    made.check("risk", "high because of its arguments: a secret, or an amount for a person")
     return "high"
 
 
@@ -189,14 +189,14 @@ def _idempotency(source: Source, effect: Effect, made: Draft) -> Idempotency:
     if source.hints.idempotent and source.trusted:
         return "idempotent_by_key"
     if source.hints.idempotent:
-        made.check("idempotency", "its server says that twice does no more than once: idempotent_by_key if that is so")
+        made.check("idempotency", "its server says that it is idempotent: idempotent_by_key if that is true")
     return "unsafe"
 
 
 def _schema(source: Source, made: Draft) -> dict[str, Any]:
     given = source.input_schema
     if given is None:
-        made.check("schema", "the tool gives none: as it stands it takes any argument")
+        made.check("schema", "the tool provides none: any argument is accepted")
         return {"type": "object"}
     schema, notes = usable(given)
     for note in notes[:MAX_NOTES]:
@@ -206,7 +206,7 @@ def _schema(source: Source, made: Draft) -> dict[str, Any]:
     if notes:
         made.check("schema", "it is not the tool's own word for word, so its hash is not the one the tool reports")
     if schema.get("additionalProperties") is not False and "unevaluatedProperties" not in schema:
-        made.check("schema", "arguments nobody declared are let through; additionalProperties: false keeps them out")
+        made.check("schema", "undeclared arguments are accepted; additionalProperties: false refuses them")
     return schema
 
 
@@ -218,7 +218,7 @@ def _arguments(source: Source, guesses: tuple[Guess, ...], effect: Effect, made:
         made.fields["roles"] = {one.path: one.role for one in guesses}
     unsure = [one.path for one in guesses if not one.sure]
     if unsure and source.known.controls is None:
-        made.check("roles", f"nothing tells what these are, so they count as objects: {', '.join(unsure[:MAX_NOTES])}")
+        made.check("roles", f"their role is unknown, so they count as objects: {', '.join(unsure[:MAX_NOTES])}")
     paths = [one.path for one in guesses if _file_path(one)]
     if paths:
         made.check("roles", f"paths: [{', '.join(paths)}] would let policies look at them as file paths")
@@ -249,15 +249,15 @@ def _unasked(
     words: tuple[str, ...], asks: tuple[Ask, ...], phrases: dict[str, list[str]], *, known_phrases: bool
 ) -> Iterator[str]:
     if not phrases["es"]:
-        yield "phrases.es: how is it asked for in Spanish?"
+        yield "phrases.es: how do people ask for it in Spanish?"
     if known_phrases:
         return
     if not asks and phrases["en"]:
         yield "phrases.en: no verb is known in its name, so this is its name alone"
     elif not asks:
-        yield "phrases: its name reads and it may do more, so nobody is heard: how is it asked for?"
+        yield "phrases: its name suggests a read but it may do more, so there are no phrases: how do people ask for it?"
     elif not asks[0].things or words == (asks[0].word,):
-        yield "phrases: its name says no more than a verb, so much that is meant for others asks for it too"
+        yield "phrases: its name is only a verb, so requests for other tools also match it"
     foreign = [one for ask in asks for one in ask.untranslated]
     if foreign and not known_phrases:
         yield f"phrases.es: do people call it so in Spanish? {', '.join(dict.fromkeys(foreign))}"
@@ -274,13 +274,14 @@ def _outputs(source: Source, words: tuple[str, ...], made: Draft) -> None:
     except DraftError as error:
         raise DraftError(str(error).replace("its schema", "its output schema")) from error
     if not outputs:
-        made.check(
-            "output", "nothing says what it answers, so all of it is free text; name its fields, as in /id: system"
-        )
+        made.check("output", "no output schema, so all of it is free text; list its fields, as in /id: system")
     else:
         made.check(
-            "output", "guessed from names; system: nobody outside chooses it, private: it must not leave unasked"
+            "output",
+            "guessed from names; system: cannot be chosen by outsiders, private: must not leave without a request",
         )
         made.fields["output"] = outputs
     if not _DIRECTORIES.isdisjoint(words):
-        made.check("output", "is it kept by people you trust? registry: [/*/email] would count its values as known")
+        made.check(
+            "output", "is it maintained by people you trust? registry: [/*/email] would count its values as known"
+        )

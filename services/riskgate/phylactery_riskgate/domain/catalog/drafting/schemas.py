@@ -34,7 +34,7 @@ def usable(schema: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
         DraftError: the schema cannot be converted.
     """
     if not isinstance(schema, dict):
-        raise DraftError("its schema is no JSON object")
+        raise DraftError("its schema is not a JSON object")
     notes: list[str] = []
     whole = without_references(schema)
     if whole is not schema:

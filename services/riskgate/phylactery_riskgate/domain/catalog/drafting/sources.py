@@ -114,7 +114,7 @@ def _read(text: str) -> Any:
     except GuardError:
         raise SourceError("is nested deeper than a catalog can hold") from None
     except json.JSONDecodeError as error:
-        raise SourceError(f"is no JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
+        raise SourceError(f"is not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _integer(literal: str) -> int | float:
 
 
 def _constant(literal: str) -> NoReturn:
-    raise SourceError(f"holds {literal}, which is no JSON")
+    raise SourceError(f"holds {literal}, which is not JSON")
 
 
 def _listed(value: Any) -> list[Any] | None:
@@ -156,7 +156,7 @@ def _source(item: Any, *, believed: bool, trusted: bool) -> Source:
     if isinstance(item, dict) and isinstance(item.get("function"), dict):
         item = item["function"]
     if not isinstance(item, dict):
-        raise DraftError("is no JSON object")
+        raise DraftError("is not a JSON object")
     name = item.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DraftError("its name is not 1 to 128 letters, digits, and the marks _ . -")

@@ -21,8 +21,8 @@ _PLAIN = re.compile(r"[A-Za-z\u00c0-\u024f/$][\w/$ *'.-]*")
 _MEANT_OTHERWISE = re.compile(r"(?:true|false|null|yes|no|on|off|y|n)", re.IGNORECASE)
 _LATIN, _BASIC = 0xFF, 0xFFFF
 HEAD: Final = """\
-# Proposed by riskgate catalog draft. Read every line before it decides anything, those with "check:" first; then try
-# it: riskgate catalog check, and shadow mode beside the catalog that decides now.
+# Proposed by riskgate catalog draft. Review every line before using it, those with "check:" first; then try
+# it: riskgate catalog check, and shadow mode in parallel to the active catalog.
 """
 
 
