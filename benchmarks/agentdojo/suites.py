@@ -75,7 +75,7 @@ class Suite:
         return tuple(name for name, task in self._suite.injection_tasks.items() if task.ground_truth(plain))
 
     def words(self, task: str) -> str:
-        """The user's request."""
+        """Return the user's request."""
         return str(self._suite.user_tasks[task].PROMPT)
 
     def place(self, task: str, attack: str = "") -> Place:

@@ -114,8 +114,8 @@ class StoreFull(ResourceExhausted):
     """
 
     def __init__(self, what: str = "the database") -> None:
-        """``what`` names what the disk holds, as it appears in the message."""
-        super().__init__("STORE_FULL", f"the disk below {what} is full, so nothing changed; make room and try again")
+        """Create the error; ``what`` names the full store in the message."""
+        super().__init__("STORE_FULL", f"the disk of {what} is full and nothing changed; free disk space and retry")
 
 
 STORE_FAILED = (Unavailable, StoreFull)

@@ -59,7 +59,7 @@ async def test_a_full_disk_refuses_whatever_would_be_recorded_and_leaves_everyth
     for name, ask in calls.items():
         refusal = await refused(ask())
         assert (refusal.code, refusal.reason) == FULL, name
-        assert "make room" in refusal.message
+        assert "free disk space" in refusal.message
     assert {table: gate.count(table) for table in tables} == before
     assert (await ana.get(approval.id)).attempts_left == 5
     make_room()

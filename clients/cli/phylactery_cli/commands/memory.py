@@ -48,7 +48,7 @@ class _Memory(Caller[MemoryClient]):
 @app.callback()
 @shared()
 def whose(context: typer.Context, *, subject: Subject = "", tenant: Tenant = "") -> None:
-    """What is remembered: search, list, profile, forget, outputs, erase, export."""
+    """Show what is remembered: search, list, profile, forget, outputs, erase, export."""
     context.obj = subject, tenant
 
 

@@ -21,7 +21,7 @@ class Places:
     """The slots for one kind of call, counted in this process."""
 
     def __init__(self, what: str, *, total: int, each: int, per: str = "caller") -> None:
-        """``what`` names the calls in errors, in the plural; ``per`` names what ``each`` is the limit of."""
+        """Create slots; ``what`` names the calls in errors, in the plural, and ``per`` names what ``each`` limits."""
         self._what, self._total, self._each, self._per = what, total, each, per
         self._taken: Counter[Hashable] = Counter()
         self._running = 0

@@ -53,43 +53,43 @@ class Fact:
 
 
 def _arguments(tool: CatalogTool) -> Fact:
-    """The bound arguments, typed by the tool's schema."""
+    """Return the bound arguments, typed by the tool's schema."""
     return Fact(record_type(tool.schema), lambda bound, _mentions: bound.arguments)
 
 
 def _derived(tool: CatalogTool) -> Fact:
-    """The facts derived from the arguments."""
+    """Return the facts derived from the arguments."""
     plan = derived.plan(tool)
     return Fact(plan.type, lambda bound, mentions: plan.value(bound.arguments, mentions, ("derived",)))
 
 
 def _nulls(_tool: CatalogTool) -> Fact:
-    """JSON Pointers of the arguments that are null, which ``has`` does not report."""
+    """Return the JSON Pointers of the arguments that are null, which ``has`` does not report."""
     return Fact(SetOf(Scalar(Kind.STRING)), lambda bound, _mentions: sorted(null_pointers(bound.arguments)))
 
 
 def _usage(tool: CatalogTool) -> Fact:
-    """The usage counted by the tool's budgets; supplied by the caller."""
+    """Return the usage counted by the tool's budgets; supplied by the caller."""
     return Fact(usage_type(tool.budgets), None)
 
 
 def _targets(tool: CatalogTool) -> Fact:
-    """The targets that the call reaches out to."""
+    """Return the targets that the call reaches out to."""
     return Fact(TARGETS_TYPE, lambda bound, _mentions: targets_value(tool, bound))
 
 
 def _pathway(_tool: CatalogTool) -> Fact:
-    """The pathway of the message that the call serves; supplied by the caller."""
+    """Return the pathway of the message that the call serves; supplied by the caller."""
     return Fact(EntityOf(PATHWAY), None)
 
 
 def _inspection(tool: CatalogTool) -> Fact:
-    """The inspection findings in the arguments."""
+    """Return the inspection findings in the arguments."""
     return Fact(inspection_type(tool), lambda bound, mentions: inspection_value(tool, bound, mentions))
 
 
 def _of_task(name: str) -> Callable[[CatalogTool], Fact]:
-    """The task's facts about the call (domain/policy/evidence.py); supplied by the caller."""
+    """Return the function for a fact from the task (domain/policy/evidence.py), supplied by the caller."""
     return lambda tool: Fact(task_types(tool)[name], None)
 
 
