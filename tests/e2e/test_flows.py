@@ -254,7 +254,7 @@ def test_without_memory_the_turn_says_so_and_the_next_turn_works(stack: Stack, p
     told = person.say("lee down-memory.txt")
     assert (told.run.status, told.run.reason) == (DONE, "ANSWERED")
     assert "still here" in told.reply.text
-    assert "La memoria no responde" in told.reply.text
+    assert "La memoria no está disponible" in told.reply.text
     relaunch(stack, "memory")
     assert "still here" in person.say("lee down-memory.txt").reply.text
     assert said_by(person) == ["lee down-memory.txt"] * 2

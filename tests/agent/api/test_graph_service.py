@@ -168,7 +168,7 @@ async def test_a_run_that_waits_does_not_go_on_in_another_version_and_its_effect
     _update(monkeypatch)
     answered = await ana.say(f"APROBAR {asked.pending_approval.approval_id} {asked.pending_approval.code}")
     assert (answered.run.id, answered.run.status, answered.run.reason) == (asked.run.id, FAILED, "GRAPH_CHANGED")
-    assert "se ha actualizado" in answered.reply.text
+    assert "me han actualizado" in answered.reply.text
     assert [call.state for call in answered.run.tool_calls] == ["denied"]
     assert not (system.sandbox / "b.txt").exists()
     again = await ana.say("repite hola")

@@ -42,7 +42,7 @@ async def test_small_talk_is_answered_in_the_language_it_came_in(ana: Person) ->
         ("read notas.txt please", "?", "I didn't get"),
         ("read notas.txt please", "nevermind", "All right"),
         ("read notas.txt please", "hola", "Hello!"),
-        ("read notas.txt please", "REJECT ap_aaaaaaaaaaaaaaaaaaaaaaaaaa", "Nothing waits"),
+        ("read notas.txt please", "REJECT ap_aaaaaaaaaaaaaaaaaaaaaaaaaa", "Nothing is waiting"),
         ("lee notas.txt, por favor", "?", "No he entendido"),
         ("lee notas.txt, por favor", "hello", "¡Hola!"),
         ("lee notas.txt, por favor", "read notas.txt please", "Contents of"),

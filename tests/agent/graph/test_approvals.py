@@ -63,14 +63,14 @@ async def test_the_same_yes_again_is_refused_with_its_reason_and_reads_only(chat
     await chat.say(YES)
     chat.gate.calls.clear()
     state = await chat.say(YES)
-    assert "ya se usó una vez" in said(state)
+    assert "ya se usó" in said(state)
     assert ended(state) == ("done", "NOTHING_WAITS")
     assert chat.gate.calls == [("get_approval", "ap_waiting0")]
 
 
 @pytest.mark.parametrize(
     ("approval", "part"),
-    [("REJECTED", "fue rechazada"), ("EXPIRED", "ha caducado"), ("CANCELLED", "anulada"), ("PENDING", "pendiente")],
+    [("REJECTED", "fue rechazada"), ("EXPIRED", "ha caducado"), ("CANCELLED", "se retiró"), ("PENDING", "pendiente")],
 )
 async def test_a_reply_while_nothing_waits_is_explained_by_the_approvals_state(
     tmp_path: Path, chat: Chat, approval: str, part: str
@@ -83,9 +83,9 @@ async def test_a_reply_while_nothing_waits_is_explained_by_the_approvals_state(
 
 async def test_a_reply_to_an_unknown_approval_or_without_the_gate_is_answered(tmp_path: Path) -> None:
     chat = Chat(tmp_path)
-    assert "no existe para ti" in said(await chat.say("APROBAR ap_nothing code_1234"))
+    assert "no es tuya" in said(await chat.say("APROBAR ap_nothing code_1234"))
     chat.gate.available = False
-    assert "no se puede consultar" in said(await chat.say("RECHAZAR ap_nothing"))
+    assert "no se puede comprobar" in said(await chat.say("RECHAZAR ap_nothing"))
 
 
 async def test_other_text_while_waiting_keeps_the_approval_and_proposes_nothing(chat: Chat) -> None:
@@ -131,8 +131,8 @@ async def test_two_approvals_in_one_run_come_one_after_the_other(tmp_path: Path)
     state = await chat.say(YES)
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
     assert said(state) == (
-        "ap_waiting0 no espera tu respuesta (ya se usó una vez), así que no he cambiado nada. Aún espero tu respuesta:"
-        " ¿puedo escribir un fichero o añadirle líneas al final? (/approve o /reject)"
+        "ap_waiting0 no espera tu respuesta (ya se usó), así que no he cambiado nada. Aún espero tu respuesta:"
+        " ¿puedo escribir un archivo o añadirle líneas al final? (/approve o /reject)"
     )
     assert ended(await chat.say("APROBAR ap_waiting1 code-1-right")) == ("done", "ANSWERED")
     assert written(chat) == "hola\n!\n"
@@ -145,12 +145,12 @@ async def test_a_yes_to_nobody_knows_what_changes_nothing_and_is_told_in_one_lin
     chat = Chat(tmp_path) if graph == "secured" else opened(tmp_path, model)
     chat.model = None
     await chat.say(WRITE)
-    line = "Aún espero tu respuesta: ¿puedo escribir un fichero o añadirle líneas al final? (/approve o /reject)"
+    line = "Aún espero tu respuesta: ¿puedo escribir un archivo o añadirle líneas al final? (/approve o /reject)"
     state = await chat.say("sí")
     note = f"No está claro a qué respondes, así que no he cambiado nada. {line}"
     assert (ended(state), said(state)) == (("suspended", "AWAITING_APPROVAL"), note)
     state = await chat.say("¿y qué hay en la lista de la compra?")
-    note = f"Aquí ya esperan demasiadas cosas, así que no he empezado esto: responde antes a alguna. {line}"
+    note = f"Aquí ya hay demasiadas cosas en espera, así que no he empezado esto: responde antes a alguna. {line}"
     assert (ended(state), said(state)) == (("suspended", "AWAITING_APPROVAL"), note)
     assert written(chat) is None
     assert ended(await chat.say(YES)) == ("done", "ANSWERED")
@@ -169,14 +169,14 @@ async def test_five_wrong_codes_close_the_approval_and_clear_the_run(chat: Chat)
     state = await chat.say("APROBAR ap_waiting0 code-wrong")
     assert ended(state) == ("done", "APPROVAL_CANCELLED")
     assert nothing_waits(state)
-    assert "fue anulada" in said(await chat.say(YES))
+    assert "se retiró" in said(await chat.say(YES))
     assert written(chat) is None
 
 
 async def test_a_wrong_id_is_named_and_costs_no_attempt(chat: Chat) -> None:
     state = await chat.say("APROBAR ap_another code-0-right")
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-    assert "ap_another no espera tu respuesta (no existe para ti)" in said(state)
+    assert "ap_another no espera tu respuesta (no es tuya)" in said(state)
     assert "ap_waiting0" not in said(state)
     assert chat.gate.approvals["ap_waiting0"].attempts_left == 5
     assert (await chat.say("RECHAZAR ap_another"))["approval_id"] == "ap_waiting0"
@@ -283,7 +283,7 @@ async def test_arguments_bound_otherwise_than_approved_never_run(chat: Chat) -> 
     chat.gate.decide_elsewhere("ap_waiting0", "APPROVED")
     state = await chat.wake()
     assert ended(state) == ("done", "BLOCKED")
-    assert "no coinciden" in said(state)
+    assert "no es lo que se iba a hacer" in said(state)
     assert written(chat) is None
 
 
@@ -299,5 +299,5 @@ async def test_a_failed_write_under_an_approval_is_not_tried_again_behind_the_pe
     await chat.say('escribe "hola" en no/existe.txt')
     state = await chat.say(YES)
     assert ended(state) == ("suspended", "AWAITING_USER_INPUT")
-    assert "»: no existe ese fichero o carpeta" in said(state)
+    assert "»: no existe ese archivo o carpeta" in said(state)
     assert len(chat.gate.approvals) == 1

@@ -82,15 +82,15 @@ async def test_what_is_not_understood_is_asked_about_and_the_next_message_is_pla
             "write hello to a.txt unless it exists",
             (
                 "“write hello to a.txt unless it exists” depends on a condition, and I cannot tell whether it holds."
-                " I have done nothing. If it is to be done now, ask without the condition."
+                " I have done nothing. If you want it now, ask without the condition."
             ),
         ),
         (
             "escribe el contenido de notas.txt en c.txt",
             (
-                "No sé copiar lo que hay en un fichero a otro, y no he hecho nada de"
+                "No sé copiar un archivo en otro, y no he hecho nada de"
                 " «escribe el contenido de notas.txt en c.txt»."
-                " Pídeme que te lea el primero, o dame entre comillas el texto que escribo."
+                " Pídeme que te lea el primero, o dame entre comillas el texto que quieres escribir."
             ),
         ),
     ],
@@ -112,7 +112,7 @@ async def test_an_approval_reply_after_a_question_keeps_the_question_open(chat: 
     await chat.say("haz el pino")
     state = await chat.say("APROBAR ap_nothing code_1234")
     assert ended(state) == ("suspended", "AWAITING_USER_INPUT")
-    assert "no existe" in said(state)
+    assert "no es tuya" in said(state)
 
 
 async def test_a_blocked_call_is_explained_in_the_persons_language_and_not_retried(chat: Chat) -> None:
@@ -130,7 +130,7 @@ async def test_a_blocked_call_is_explained_in_the_persons_language_and_not_retri
     [
         (
             "envía un correo a ana@example.com diciendo hola",
-            "Aquí no puedo enviar un correo. (Para quien lleva el servicio: define AGENT_SMTP_HOST.)",
+            "Aquí no puedo enviar un correo. (Para quien administra el servicio: define AGENT_SMTP_HOST.)",
         ),
         (
             "send an email to ana@example.com saying hi",
@@ -163,7 +163,7 @@ async def test_a_final_failure_is_re_planned_at_once_with_another_reading_then_t
     assert ended(state) == ("suspended", "AWAITING_USER_INPUT")
     assert [(step["status"], step["tries"]) for step in state["steps"].values()] == [("failed", 1), ("failed", 1)]
     assert state["budgets"]["replans"] == 2
-    assert "«lee otra.txt.»: no existe ese fichero o carpeta" in said(state)
+    assert "«lee otra.txt.»: no existe ese archivo o carpeta" in said(state)
     assert [row.error_code for row in chat.ledger.rows.values()] == ["NOT_FOUND"] * 2
 
 
@@ -194,7 +194,7 @@ async def test_a_failure_is_told_with_what_was_done_and_what_was_not(chat: Chat)
     state = await chat.say("repite hola y luego lee nada.txt y luego repite adiós")
     assert ended(state) == ("suspended", "AWAITING_USER_INPUT")
     assert said(state).startswith("hola\n\n")
-    assert "«lee nada.txt»: no existe ese fichero o carpeta" in said(state)
+    assert "«lee nada.txt»: no existe ese archivo o carpeta" in said(state)
     assert "Queda sin hacer: repite adiós" in said(state)
     state = await chat.say("continúa")
     assert "«lee nada.txt»: no existe" in said(state)
@@ -250,7 +250,7 @@ async def test_a_reply_quotes_only_so_much_of_what_memory_did_not_take(chat: Cha
     (chat.sandbox / "enorme.txt").write_text("z" * 500_000)
     state = await chat.say("lee enorme.txt")
     assert len(said(state)) < 21_000
-    assert "480000 caracteres más" in said(state)
+    assert "Faltan 480000 caracteres" in said(state)
     assert len(state["last_tool_result"]["output"]) == 500_000
 
 
@@ -306,7 +306,7 @@ async def test_a_session_with_narrowed_tools_is_told_so(chat: Chat) -> None:
     chat.allowed_tools = ("echo",)
     state = await chat.say("lee notas.txt")
     assert ended(state) == ("done", "BLOCKED")
-    assert "no puede usar esta herramienta" in said(state)
+    assert "no tienes permiso para usar esta herramienta" in said(state)
     assert chat.gate.calls == []
 
 

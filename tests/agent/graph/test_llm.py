@@ -144,7 +144,7 @@ async def test_no_delta_ever_holds_a_part_of_a_secret_and_the_message_holds_none
     for secret in (KEY, KEY[:16], "MIIEvQIBADANBgkqhkiG9w0BAQ"):
         assert secret not in told
         assert secret not in said(state)
-    assert "He tachado" in said(state)
+    assert "He quitado" in said(state)
     assert {
         "reason": "SECRETS_REDACTED",
         "step_id": "",
@@ -184,7 +184,7 @@ async def test_an_answer_that_does_not_fit_is_told_back_once_and_then_the_rules_
     ("error", "told"),
     [
         (ModelUnavailableError("MODEL_TIMEOUT", "away"), "no me responde el modelo"),
-        (ModelUnavailableError("MODEL_REFUSED_KEY", "away"), "quien lleva este servicio"),
+        (ModelUnavailableError("MODEL_REFUSED_KEY", "away"), "quien administra este servicio"),
         (ModelUnavailableError("MODEL_CONVERSATION_TOO_LONG", "away"), "conversación nueva"),
         (ModelBudgetError("TOKEN_LIMIT"), "todo lo que puedo para una petición"),
     ],
@@ -208,7 +208,7 @@ async def test_a_model_lost_before_the_answer_loses_nothing(chat: Chat, model: S
     state = await chat.say("lee mis notas")
     assert ended(state) == ("done", "ANSWERED")
     assert "hola mundo" in said(state)
-    assert "El modelo no ha dado una respuesta que sirva" in said(state)
+    assert "El modelo no ha dado una respuesta útil" in said(state)
 
 
 async def test_a_model_lost_at_an_open_step_gives_a_partial_answer_and_asks(chat: Chat, model: ScriptedModel) -> None:
@@ -218,7 +218,7 @@ async def test_a_model_lost_at_an_open_step_gives_a_partial_answer_and_asks(chat
     state = await chat.say("lee mis notas y di el doble")
     assert ended(state) == ("suspended", "AWAITING_USER_INPUT")
     assert "hola mundo" in said(state)
-    assert "el modelo no está disponible" in said(state)
+    assert "este paso necesita el modelo" in said(state)
     assert state["steps"]["s2"]["status"] == "failed"
 
 
@@ -266,7 +266,7 @@ async def test_a_re_plan_may_not_repeat_the_call_that_failed_and_then_the_person
     state = await chat.say("lee mis notas")
     assert ended(state) == ("suspended", "AWAITING_USER_INPUT")
     assert "failed with the same arguments before" in model.shown(2)
-    assert "»: no existe ese fichero" in said(state)
+    assert "»: no existe ese archivo" in said(state)
     assert len(chat.ledger.rows) == 1
 
 
@@ -310,7 +310,7 @@ async def test_without_riskgate_a_models_words_are_not_shown(chat: Chat, model: 
     chat.inspector.available = False
     state = await chat.say("hola")
     assert "adivinar" not in said(state)
-    assert "RiskGate no responde" in said(state)
+    assert "Ahora no puedo revisar" in said(state)
     assert reasons(chat) == ["NOT_INSPECTED"]
     assert chat.events.of("message_delta") == []
 

@@ -112,7 +112,7 @@ async def test_a_secret_in_a_file_reaches_neither_the_model_nor_the_person_nor_a
 @pytest.mark.parametrize(
     ("breaks", "told"),
     [
-        (fails(401), "quien lleva este servicio"),
+        (fails(401), "quien administra este servicio"),
         (malformed(), "no me responde el modelo"),
         (half("Voy a leer"), "no me responde el modelo"),
         (hangs(), "no me responde el modelo"),
@@ -193,5 +193,5 @@ async def test_an_identity_that_is_narrowed_to_tools_is_offered_and_may_use_only
         answer = await ana.say("lee notas.txt")
         assert endpoint.asked[0].tools == ["echo"]
         assert "hola mundo" not in answer.reply.text
-        assert "no puede usar esta herramienta" in answer.reply.text
+        assert "no tienes permiso para usar esta herramienta" in answer.reply.text
         assert [call.state for call in answer.run.tool_calls] == []

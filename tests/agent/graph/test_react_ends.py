@@ -29,7 +29,7 @@ async def test_after_its_last_round_the_router_closes_and_a_model_that_asks_agai
     assert (counter.counted, len(model.asked)) == (["again"], 2)
     assert model.asked[1][2] == [], "no tool is offered any more"
     assert "Sigo." in said(state)
-    assert "más vueltas" in said(state)
+    assert "más idas y vueltas" in said(state)
 
 
 async def test_an_endless_loop_of_the_same_call_is_hinted_at_then_stopped(tmp_path: Path, model: ScriptedModel) -> None:

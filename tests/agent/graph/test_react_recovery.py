@@ -156,4 +156,7 @@ async def test_an_unsafe_effect_is_never_repeated_and_its_doubt_ends_the_episode
     assert len(counter.counted) == counted
     assert [row.state for row in chat.ledger.rows.values()] == ["in_doubt"]
     assert state["final"]["evidence_keys"] == []
-    assert "No puedo saber si llegué a count <etiqueta>, así que no lo repito" in state["reply"]["text"]
+    assert (
+        "He intentado count <etiqueta> y no puedo saber si llegó a hacerse, así que no lo repito"
+        in state["reply"]["text"]
+    )

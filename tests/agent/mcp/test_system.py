@@ -173,7 +173,7 @@ UNSAFE = {key: value for key, value in KNOWN["fail"].items() if key != "idempote
     [
         ((), "TOOL_ERROR", "test said: “no such account”"),
         (("misfit",), "TOOL_ERROR", "test said: “the other service takes no such argument”"),
-        (("over",), "TOOL_FAILED", "I set out to use “fail” from test and cannot tell whether that was done"),
+        (("over",), "TOOL_FAILED", "I tried to use “fail” from test and cannot tell whether it worked"),
     ],
     ids=["an error for a result", "an error for an answer", "a conversation that is over"],
 )
@@ -275,7 +275,7 @@ async def test_a_tool_its_server_does_not_offer_when_its_approval_comes_is_away_
     (call, *_) = (await ana.run(answer.run.id)).tool_calls
     assert (call.state, call.error_code) == ("finished", "SERVER_UNAVAILABLE")
     assert call.error_code not in FINAL_ERRORS
-    assert "not available at present" in answer.reply.text
+    assert "not available right now" in answer.reply.text
     assert place.effects == []
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import yaml
-from phylactery_agent.i18n import texts
 from phylactery_agent.rules.expressions import detect_language
 from phylactery_agent.rules.intents import ApprovalReply, classify, is_continue, parse_reply, talk_kind
 from phylactery_agent.rules.planner import read_request
@@ -229,23 +228,6 @@ def test_going_on_is_understood_in_both_languages(text: str) -> None:
 @pytest.mark.parametrize("text", ["no", "sigue leyendo b.txt", "yes, and delete all"])
 def test_going_on_is_nothing_more_than_that(text: str) -> None:
     assert not is_continue(text)
-
-
-@pytest.mark.parametrize("texts_of", [texts.TEXTS, texts.ERRORS], ids=["texts", "errors"])
-def test_every_text_exists_in_both_languages_with_the_same_fields(texts_of: dict[str, dict[str, str]]) -> None:
-    import string
-
-    for key, both in texts_of.items():
-        fields = {
-            language: {name for _, name, _, _ in string.Formatter().parse(text) if name}
-            for language, text in both.items()
-        }
-        assert set(both) == {"es", "en"}, key
-        assert fields["es"] == fields["en"], key
-
-
-def test_an_unknown_error_code_is_shown_as_it_is() -> None:
-    assert texts.error_text("SOMETHING_NEW", "es") == "SOMETHING_NEW"
 
 
 def test_registering_twice_changes_nothing_and_a_taken_name_is_refused() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_agent.i18n.texts import TEXTS
-from phylactery_agent.rules.doubts import KINDS
 from phylactery_agent.rules.planner import read_request
 from phylactery_agent.tools.registry import ensure_tools_registered, withdraw
 from phylactery_agent.tools.specs import BUILTIN_SPECS
@@ -162,10 +160,6 @@ def test_a_file_whose_name_is_quoted_is_read_by_that_name() -> None:
 def test_talk_is_no_half_understood_request(text: str) -> None:
     reading = read_request(text)
     assert (reading.clauses, reading.doubt) == ((), "")
-
-
-def test_every_kind_of_doubt_has_a_sentence() -> None:
-    assert {key for key in TEXTS if key.startswith("doubt_")} == {f"doubt_{kind}" for kind in KINDS}
 
 
 @pytest.mark.parametrize(

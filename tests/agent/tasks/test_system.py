@@ -347,7 +347,7 @@ async def test_an_undo_is_asked_about_and_brings_the_file_back(system: System, a
     nothing = await system.person("ben").say("undo")
     approval_id, code = approval_of(nothing)
     assert (
-        "you changed nothing here that can be undone"
+        "there is no change to undo in this conversation"
         in (await system.person("ben").say(f"APPROVE {approval_id} {code}")).reply.text
     )
 

@@ -107,7 +107,7 @@ async def test_a_tool_the_catalog_lost_is_switched_off_and_comes_back_with_it(
     assert "echo" not in {spec.name for spec in offered_tools()}
     refused = await ana.say("repite hola")
     assert refused.reply.text == (
-        "Aquí no puedo repetir un texto. (Para quien lleva el servicio: el catálogo de RiskGate no tiene esta"
+        "Aquí no puedo repetir un texto. (Para quien administra el servicio: el catálogo de RiskGate no tiene esta"
         " herramienta.)"
     )
     assert "repetir un texto" not in (await ana.say("ayuda")).reply.text

@@ -39,8 +39,8 @@ async def test_a_secret_is_refused_in_words(chat: Chat) -> None:
 
 async def test_memory_away_is_told_and_keeps_nothing(chat: Chat) -> None:
     chat.memories.available = False
-    assert "la memoria no responde" in said(await chat.say("recuerda que prefiero el té"))
-    assert "la memoria no responde" in said(await chat.say("¿qué sabes de mí?"))
+    assert "la memoria no está disponible" in said(await chat.say("recuerda que prefiero el té"))
+    assert "la memoria no está disponible" in said(await chat.say("¿qué sabes de mí?"))
 
 
 @pytest.mark.parametrize("decision", ["BLOCKED", "AUTH_REQUIRED"])

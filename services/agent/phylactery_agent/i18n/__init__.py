@@ -1,1 +1,1 @@
-"""User-facing texts in Spanish and English."""
+"""What the agent says to people: one file of messages per language, and functions that read them."""

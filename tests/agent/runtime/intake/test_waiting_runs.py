@@ -32,7 +32,7 @@ ensure_tools_registered()
 T1 = ANA.thread_key("t1")
 WRITE = 'escribe "hola" en notas.txt'
 OTHER = 'añade "línea" a lista.txt'
-LINE = "Aún espero tu respuesta: ¿puedo escribir un fichero o añadirle líneas al final? (/approve o /reject)"
+LINE = "Aún espero tu respuesta: ¿puedo escribir un archivo o añadirle líneas al final? (/approve o /reject)"
 
 
 def active(run_id: str, status: str = "suspended", *, approval_id: str = "", spoke: int = 0, also: str = "") -> Any:
@@ -90,7 +90,7 @@ def test_a_thread_in_which_as_many_wait_as_may_opens_no_other_run():
         ([("write_file", "self")], "I still need your answer: may I write a file, or append whole lines to it?"),
         (
             [("write_file", "self")] * 3,
-            "3 actions wait for your answer: write a file, or append whole lines to it (×3).",
+            "3 actions are waiting for your answer: write a file, or append whole lines to it (×3).",
         ),
         ([("", "self")], "I still need your answer: may I do what I asked you about?"),
         ([("send_email", "peer")], "Another person still has to approve this: send an e-mail"),
@@ -216,7 +216,7 @@ async def test_a_reply_ends_with_what_the_other_runs_ask_and_so_does_a_cancellat
     assert first.turn.language == "es"
     second = await waits(stores, 2)
     reply = await served(stores, "lee a.txt")
-    two = "2 acciones esperan tu respuesta: escribir un fichero o añadirle líneas al final (×2). (/approve o /reject)"
+    two = "2 acciones esperan tu respuesta: escribir un archivo o añadirle líneas al final (×2). (/approve o /reject)"
     assert (await stores.inbox.get(reply.turn.turn_id)).reply_text == f"listo\n\n{two}"
     await Cancellations(stores.database, stores.clock).request(ANA, second.run.run_id)
     told = [e.payload["text"] for e in (await stores.log.of_thread(T1, after=0)).events if e.kind == "message"]

@@ -143,4 +143,4 @@ async def test_a_refusal_of_memory_is_named_and_the_turn_goes_on(ana: Person, mo
     kinds = [event.WhichOneof("kind") for event in events]
     assert kinds.index("memory_degraded") < kinds.index("route_decided")
     assert events[kinds.index("memory_degraded")].memory_degraded.reason == "INVALID_REQUEST"
-    assert "La memoria no responde" in events[kinds.index("message")].message.text
+    assert "La memoria no está disponible" in events[kinds.index("message")].message.text

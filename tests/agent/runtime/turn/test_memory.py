@@ -163,7 +163,7 @@ async def test_an_evicted_output_is_brought_back_whole_once_asked_for_and_a_long
     ]
     system.sandbox.joinpath("largo.txt").write_text("x" * 50_000)
     long = pointer_in((await ana.say("lee largo.txt")).reply.text)
-    assert "too long to be brought back whole" in (await ana.say(f"bring back output {long}")).reply.text
+    assert "too long to bring back whole" in (await ana.say(f"bring back output {long}")).reply.text
     stranger = await system.person("ben").say(f"recupera la salida {pointer}")
     assert "no existe esa salida" in stranger.reply.text
 

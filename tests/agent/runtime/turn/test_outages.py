@@ -75,7 +75,7 @@ async def test_without_memory_the_turn_goes_on_degraded_says_so_and_nothing_is_l
     ]
     answer = await ana.say("repite esto", request_id="request-degraded")
     assert (answer.run.status, answer.run.reason) == (DONE, "ANSWERED")
-    assert answer.reply.text.startswith("esto\n\n(La memoria no responde")
+    assert answer.reply.text.startswith("esto\n\n(La memoria no está disponible")
     assert [call.status for call in answer.run.tool_calls] == ["success"]
     with pytest.raises(aio.AioRpcError) as caught:
         await ana.transcript()
@@ -130,11 +130,11 @@ async def test_without_memory_a_suspended_run_takes_its_approval_and_other_words
     await system.stop("memory")
     other = await ana.say("hola")
     assert (other.run.id != asked.run.id, other.run.status) == (True, DONE)
-    assert "La memoria no responde" in other.reply.text
+    assert "La memoria no está disponible" in other.reply.text
     assert (await ana.thread()).pending_approval.code == code
     approved = await ana.say(f"APROBAR {approval_id} {code}")
     assert (approved.run.id, approved.run.status) == (asked.run.id, DONE)
-    assert "La memoria no responde" not in approved.reply.text
+    assert "La memoria no está disponible" not in approved.reply.text
     assert system.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
     await system.come_back("memory")
     assert len(await ana.transcript()) == 6

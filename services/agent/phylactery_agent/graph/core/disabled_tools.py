@@ -28,6 +28,5 @@ def off_told(clause: str, language: Language) -> str:
     tool = off_tool(clause)
     if tool is None:
         return ""
-    reason = disabled_reason(tool)
-    why = say(f"off_{reason}", language, setting=SWITCHES.get(tool, "?"))
-    return say("tool_off", language, clause=shortened(clause), tool=tool, reason=reason, why=why)
+    why = say(f"off_{disabled_reason(tool)}", language, setting=SWITCHES.get(tool, "?"))
+    return say("tool_off", language, tool=tool, why=why)

@@ -14,6 +14,7 @@ from phylactery_agent.graph.react.state import ReactOptions, ReactState, new_run
 from phylactery_agent.graph.secured.nodes.await_approval import await_approval
 from phylactery_agent.graph.secured.nodes.risk_gate import risk_gate
 from phylactery_agent.graph.secured.nodes.tools import tools
+from phylactery_agent.i18n.messages import in_each_language
 
 NODES: Final[dict[str, NodeFunction]] = {
     "Router": entry.router,
@@ -35,10 +36,7 @@ NODES: Final[dict[str, NodeFunction]] = {
 
 REACT: Final = GraphSpec(
     name="react",
-    descriptions={
-        "es": "Razona y actúa paso a paso: con un modelo, o sin él por reglas fijas; cada efecto pasa por RiskGate",
-        "en": "Reasons and acts step by step: with a model, or by fixed rules without; every effect passes RiskGate",
-    },
+    descriptions=in_each_language("graph_react"),
     state=ReactState,
     entry="Router",
     nodes=NODES,

@@ -219,7 +219,7 @@ def _corrected(state: ReactState, reply: ModelReply, problems: Sequence[str]) ->
     called = "\n".join(f"{call.name[:64]}({call.raw[:500]})" for call in reply.calls)
     words = clean("\n".join(part for part in (reply.text, called) if part)) or "(nothing)"
     metadata = state["metadata"]
-    told = say("react_call_invalid", state["language"], problems="; ".join(problems))
+    told = say("react_call_invalid", state["language"])
     return {
         "messages": [
             *state["messages"],

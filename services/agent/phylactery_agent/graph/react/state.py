@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from phylactery_agent.graph.core import state as shared
-from phylactery_agent.graph.core.guards import MAX_SUPERSTEPS, MAX_TOOL_CALLS, STEP_LIMIT, TOOL_CALL_LIMIT
+from phylactery_agent.graph.core.guards import MAX_TOOL_CALLS, STEP_LIMIT, TOOL_CALL_LIMIT
 from phylactery_agent.graph.core.state import AgentState, StepState
 from phylactery_agent.i18n.texts import error_text, say, shortened
 from phylactery_agent.ports import Turn
@@ -167,7 +167,7 @@ def failure(state: ReactState, step_id: str, code: str, told: str = "") -> React
     tool = next((planned["tool"] for planned in state["plan"] if planned["id"] == step_id), "")
     if not told and step is not None:
         why = error_text(code, state["language"])
-        told = say("step_failed", state["language"], step=step["description"], error=why)
+        told = say("step_failed", state["language"], step=step["description"], tries=1, error=why)
     return ReactError(step_id=step_id, tool=tool, code=code, text=told)
 
 
@@ -176,7 +176,7 @@ def limit_note(state: ReactState, reason: str) -> str:
     if reason == TOOL_CALL_LIMIT:
         return say("tool_limit", state["language"], limit=MAX_TOOL_CALLS)
     if reason == STEP_LIMIT:
-        return say("react_step_limit", state["language"], steps=state["max_steps"], limit=MAX_SUPERSTEPS)
+        return say("react_step_limit", state["language"])
     if reason == TOOL_ROUND_LIMIT:
         return say("react_round_limit", state["language"])
     return error_text(reason, state["language"])

@@ -89,14 +89,14 @@ async def tool_selector(
 
 def _instead_of_a_call(state: ReactState, reading: Reading) -> list[str]:
     """Return the reply if the rules found nothing to call: small talk, a doubt, or that it was not understood."""
-    language, tools = state["language"], tool_list(offered_tools(), state["language"])
+    language = state["language"]
     if kind := talk_kind(state["user_query"]):
-        return [say(kind, language, tools=tools)]
+        return [say(kind, language, tools=tool_list(offered_tools(), language))]
     if note := not_planned(reading, language, state["user_query"]):
         return [note]
     if still := still_away_note(state):
         return [] if state["notes"] else [still]
-    return [say("unknown", language, clause=shortened(reading.unknown), tools=tools)]
+    return [say("unknown", language, clause=shortened(reading.unknown))]
 
 
 def _stopped(state: ReactState) -> dict[str, Any] | None:

@@ -18,6 +18,7 @@ from phylactery_agent.graph.secured.nodes.risk_gate import risk_gate
 from phylactery_agent.graph.secured.nodes.router import router
 from phylactery_agent.graph.secured.nodes.supervisor import supervisor
 from phylactery_agent.graph.secured.nodes.tools import tools
+from phylactery_agent.i18n.messages import in_each_language
 
 RECURSION_LIMIT: Final = MAX_SUPERSTEPS + 5
 """The safety limit behind Supervisor's own guard. LangGraph's default of 10007 is too high to protect anything."""
@@ -37,10 +38,7 @@ NODES: Final[dict[str, NodeFunction]] = {
 
 SECURED: Final = GraphSpec(
     name="secured",
-    descriptions={
-        "es": "Planifica, propone una llamada cada vez y pasa cada efecto por RiskGate",
-        "en": "Plans, proposes one call at a time and passes every effect through RiskGate",
-    },
+    descriptions=in_each_language("graph_secured"),
     state=AgentState,
     entry="Router",
     nodes=NODES,

@@ -24,6 +24,7 @@ from phylactery_chassis.util.clock import MICROSECONDS, Clock, pause
 from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection, Row
 
+from phylactery_agent.i18n.messages import message
 from phylactery_agent.ports import Language
 from phylactery_agent.runtime.dispatch.leases import lease_now
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
@@ -41,18 +42,6 @@ KEPT_US: Final = 30 * 24 * 3_600 * MICROSECONDS
 _FORGET_US: Final = 3_600 * MICROSECONDS
 _PAGE: Final = 100
 _SHOWN: Final = "%Y-%m-%d %H:%M"
-
-_TEXTS: Final[dict[str, dict[Language, str]]] = {
-    "on_time": {"es": "Recordatorio: {text}", "en": "Reminder: {text}"},
-    "late": {
-        "es": "Recordatorio (era para {due}, hora de {zone}; no pude avisarte antes): {text}",
-        "en": "Reminder (it was for {due}, {zone} time; I could not tell you before): {text}",
-    },
-    "missed": {
-        "es": "Recordatorio (tocaba {passed} veces desde {due}, hora de {zone}; no pude avisarte antes): {text}",
-        "en": "Reminder (due {passed} times since {due}, {zone} time; I could not tell you before): {text}",
-    },
-}
 
 _log = get_logger("schedules")
 
@@ -196,8 +185,10 @@ def _tell(connection: Connection, schedule_id: str, now: int) -> str | None:
 
 def _text(row: Row[Any], then: Next, now: int) -> str:
     language: Language = "en" if row.language == "en" else "es"
-    kind = "missed" if then.passed > 1 else "late" if now - row.due_us > LATE_US else "on_time"
     due: datetime = to_local(row.due_us, zone(row.time_zone))
-    return _TEXTS[kind][language].format(
-        text=to_text(row.text), due=due.strftime(_SHOWN), zone=row.time_zone, passed=then.passed
-    )
+    text, shown = to_text(row.text), due.strftime(_SHOWN)
+    if then.passed > 1:
+        return message("reminder_missed", language, text=text, due=shown, zone=row.time_zone, passed=then.passed)
+    if now - row.due_us > LATE_US:
+        return message("reminder_late", language, text=text, due=shown, zone=row.time_zone)
+    return message("reminder_on_time", language, text=text)

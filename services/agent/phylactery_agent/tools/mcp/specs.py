@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import RootModel
 
+from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.expressions import expression
 from phylactery_agent.tools.contract import Contract, Effect, Example, Pattern, Risk, ToolSpec
@@ -64,10 +65,7 @@ def spec_of(server: str, config: ServerConfig, pin: Pin) -> ToolSpec:
             for example in examples
         ),
         output_schema=pin.definition.get("outputSchema"),
-        labels={
-            "es": f"Resultado de {name}, de un servidor externo:",
-            "en": f"Result of {name}, an external server's:",
-        },
+        labels={language: label.format(name=name) for language, label in in_each_language("mcp_result").items()},
     )
 
 

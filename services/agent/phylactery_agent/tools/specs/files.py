@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import FILE_EN, FILE_ES, PATH, READ_EN, READ_ES, Arguments, object_schema
 from phylactery_agent.tools.specs.shown import file_shown, undone_shown
@@ -56,7 +57,7 @@ def _a_file(args: Mapping[str, Any]) -> dict[str, Any] | None:
 
 READ_FILE: Final = ToolSpec(
     name="read_file",
-    descriptions={"es": "leer un fichero: lee notas.txt", "en": "read a file: read notes.txt"},
+    descriptions=in_each_language("tool_read_file"),
     schema=object_schema(["path"], path={"type": "string", "minLength": 1, "maxLength": 400}),
     args_model=ReadFileArguments,
     contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1),
@@ -71,15 +72,12 @@ READ_FILE: Final = ToolSpec(
         Example("en", "read notes.txt", {"path": "notes.txt"}),
         Example("en", "show me the file docs/plan.md", {"path": "docs/plan.md"}),
     ),
-    labels={"es": "Contenido de «{path}»:", "en": "Contents of “{path}”:"},
+    labels=in_each_language("tool_read_file.label"),
 )
 
 WRITE_FILE: Final = ToolSpec(
     name="write_file",
-    descriptions={
-        "es": 'escribir un fichero o añadirle líneas al final: escribe "hola" en notas.txt',
-        "en": 'write a file, or append whole lines to it: write "hello" to notes.txt',
-    },
+    descriptions=in_each_language("tool_write_file"),
     schema=object_schema(
         ["path", "content"],
         path={"type": "string", "minLength": 1, "maxLength": 400},
@@ -109,16 +107,13 @@ WRITE_FILE: Final = ToolSpec(
         Example("en", 'write "hello" to b.txt', {"path": "b.txt", "content": "hello"}),
         Example("en", "append 'one more' to the file b.txt", {"path": "b.txt", "content": "one more", "append": True}),
     ),
-    labels={"es": "Guardado en «{path}».", "en": "Saved to “{path}”."},
+    labels=in_each_language("tool_write_file.label"),
     quotes_output=False,
 )
 
 UNDO_WRITE: Final = ToolSpec(
     name="undo_write",
-    descriptions={
-        "es": "deshacer tu último cambio en un fichero: deshaz el último cambio de notas.txt",
-        "en": "undo your last change of a file: undo the last change to notes.txt",
-    },
+    descriptions=in_each_language("tool_undo_write"),
     schema=object_schema([], path={"type": "string", "maxLength": 400, "default": ""}),
     args_model=UndoWriteArguments,
     contract=Contract(risk="low", effect="write", idempotency="reconcilable", controls=("/path",), answers="json"),
@@ -139,16 +134,13 @@ UNDO_WRITE: Final = ToolSpec(
         Example("en", "undo the last change", {}),
         Example("en", "undo the last change to b.txt", {"path": "b.txt"}),
     ),
-    labels={"es": "Cambio deshecho.", "en": "Change undone."},
+    labels=in_each_language("tool_undo_write.label"),
     shown=undone_shown,
 )
 
 FILE_INFO: Final = ToolSpec(
     name="file_info",
-    descriptions={
-        "es": "saber si un fichero existe, su tamaño y su último cambio: ¿existe notas.txt?",
-        "en": "tell whether a file exists, its size and its last change: does notes.txt exist?",
-    },
+    descriptions=in_each_language("tool_file_info"),
     schema=object_schema(["path"], path={"type": "string", "minLength": 1, "maxLength": 400}),
     args_model=FileInfoArguments,
     contract=Contract(
@@ -163,6 +155,6 @@ FILE_INFO: Final = ToolSpec(
         Example("es", "¿existe el fichero b.txt?", {"path": "b.txt"}),
         Example("en", "does b.txt exist?", {"path": "b.txt"}),
     ),
-    labels={"es": "Sobre ese fichero:", "en": "About that file:"},
+    labels=in_each_language("tool_file_info.label"),
     shown=file_shown,
 )

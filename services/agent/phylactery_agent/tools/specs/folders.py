@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.rules.expressions import expression
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import PATH, READ_EN, READ_ES, SEARCH_EN, SEARCH_ES, Arguments, object_schema
@@ -58,10 +59,7 @@ class SearchFilesArguments(Arguments):
 
 LIST_DIR: Final = ToolSpec(
     name="list_dir",
-    descriptions={
-        "es": "listar una carpeta: lista los archivos de docs",
-        "en": "list a folder: list the files in docs",
-    },
+    descriptions=in_each_language("tool_list_dir"),
     schema=object_schema([], path={"type": "string", "maxLength": 400, "default": ""}),
     args_model=ListDirArguments,
     contract=Contract(
@@ -86,7 +84,7 @@ LIST_DIR: Final = ToolSpec(
         Example("en", "list the files in docs", {"path": "docs"}),
         Example("en", "show me the folder docs", {"path": "docs"}),
     ),
-    labels={"es": "En la carpeta:", "en": "In the folder:"},
+    labels=in_each_language("tool_list_dir.label"),
     shown=folder_shown,
 )
 
@@ -129,10 +127,7 @@ def _of_either(pattern: Pattern) -> Pattern:
 
 SEARCH_FILES: Final = ToolSpec(
     name="search_files",
-    descriptions={
-        "es": "buscar en los archivos: busca «presupuesto» en los archivos de docs",
-        "en": "search the files: search for budget in the files in docs",
-    },
+    descriptions=in_each_language("tool_search_files"),
     schema=object_schema(
         ["pattern"],
         pattern={"type": "string", "minLength": 1, "maxLength": 1_000},
@@ -155,7 +150,7 @@ SEARCH_FILES: Final = ToolSpec(
         Example("en", "search the files in docs for Lima", {"pattern": "Lima", "path": "docs", **_AS_TYPED}),
         Example("en", "find the files that mention Lima", {"pattern": "Lima", **_AS_TYPED}),
     ),
-    labels={"es": "He encontrado «{pattern}» aquí:", "en": "I found “{pattern}” here:"},
+    labels=in_each_language("tool_search_files.label"),
     shown=matches_shown,
-    nothing={"es": "No he encontrado «{pattern}».", "en": "I did not find “{pattern}”."},
+    nothing=in_each_language("tool_search_files.nothing"),
 )

@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import Field
 
+from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import Arguments, object_schema
 
@@ -26,10 +27,7 @@ class SendEmailArguments(Arguments):
 
 SEND_EMAIL: Final = ToolSpec(
     name="send_email",
-    descriptions={
-        "es": "enviar un correo: envía un correo a ana@example.org con asunto «Hola» que diga «Llego a las 9»",
-        "en": "send an e-mail: send an email to ana@example.org with subject “Hi” saying “I arrive at 9”",
-    },
+    descriptions=in_each_language("tool_send_email"),
     schema=object_schema(
         ["to", "body"],
         to={"type": "string", "format": "email", "minLength": 3, "maxLength": 254},
@@ -86,6 +84,6 @@ SEND_EMAIL: Final = ToolSpec(
             {"to": "ana@example.org", "body": "I can not come tomorrow"},
         ),
     ),
-    labels={"es": "Correo enviado a {to}.", "en": "E-mail sent to {to}."},
+    labels=in_each_language("tool_send_email.label"),
     quotes_output=False,
 )

@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import Field
 
+from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import Arguments, object_schema
 from phylactery_agent.tools.specs.shown import memories_shown
@@ -42,7 +43,7 @@ class RecallArguments(Arguments):
 
 ECHO: Final = ToolSpec(
     name="echo",
-    descriptions={"es": "repetir un texto: repite hola", "en": "repeat a text: echo hello"},
+    descriptions=in_each_language("tool_echo"),
     schema=object_schema(["text"], text={"type": "string"}),
     args_model=EchoArguments,
     contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1),
@@ -55,15 +56,12 @@ ECHO: Final = ToolSpec(
         Example("es", "repite hola a todos", {"text": "hola a todos"}),
         Example("en", 'echo "hello there"', {"text": "hello there"}),
     ),
-    labels={"es": "", "en": ""},
+    labels=in_each_language("tool_echo.label"),
 )
 
 REMEMBER: Final = ToolSpec(
     name="remember",
-    descriptions={
-        "es": "recordar algo sobre ti: recuerda que prefiero el té",
-        "en": "remember something about you: remember that I prefer tea",
-    },
+    descriptions=in_each_language("tool_remember"),
     schema=object_schema(["text"], text={"type": "string", "minLength": 1, "maxLength": 10_000}),
     args_model=RememberArguments,
     # The same text is the same memory, so a second run changes nothing.
@@ -79,16 +77,13 @@ REMEMBER: Final = ToolSpec(
         Example("en", "remember that I prefer tea", {"text": "I prefer tea"}),
         Example("en", 'please remember: "my dog is called Nilo"', {"text": "my dog is called Nilo"}),
     ),
-    labels={"es": "Lo recordaré: {text}", "en": "I will remember: {text}"},
+    labels=in_each_language("tool_remember.label"),
     quotes_output=False,
 )
 
 RECALL: Final = ToolSpec(
     name="recall",
-    descriptions={
-        "es": "decir qué recuerdo: ¿qué recuerdas sobre el té?",
-        "en": "say what I remember: what do you remember about tea?",
-    },
+    descriptions=in_each_language("tool_recall"),
     schema=object_schema(
         [],
         query={"type": "string", "maxLength": 2_000, "default": ""},
@@ -128,6 +123,6 @@ RECALL: Final = ToolSpec(
         Example("en", "what do you know about me?", {}),
         Example("en", "search your memory for the name of my dog", {"query": "the name of my dog"}),
     ),
-    labels={"es": "Lo que recuerdo:", "en": "What I remember:"},
+    labels=in_each_language("tool_recall.label"),
     shown=memories_shown,
 )

@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import Field
 
+from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import READ_EN, READ_ES, SEARCH_EN, SEARCH_ES, Arguments, object_schema
 
@@ -41,10 +42,7 @@ class SearchOutputArguments(Arguments):
 
 READ_OUTPUT: Final = ToolSpec(
     name="read_output",
-    descriptions={
-        "es": "leer un tramo de una salida guardada: lee la salida <puntero> desde 5000 hasta 6000",
-        "en": "read a range of a stored output: read output <pointer> from 5000 to 6000",
-    },
+    descriptions=in_each_language("tool_read_output"),
     schema=object_schema(
         ["pointer"],
         pointer={"type": "string", "minLength": 1, "maxLength": 128},
@@ -85,15 +83,12 @@ READ_OUTPUT: Final = ToolSpec(
         ),
         Example("en", "show me the output out_abcdefgh from 200", {"pointer": "out_abcdefgh", "offset": 200}),
     ),
-    labels={"es": "Salida {pointer}:", "en": "Output {pointer}:"},
+    labels=in_each_language("tool_read_output.label"),
 )
 
 REHYDRATE_OUTPUT: Final = ToolSpec(
     name="rehydrate_output",
-    descriptions={
-        "es": "recuperar entera una salida guardada: recupera la salida <puntero>",
-        "en": "bring a stored output back whole: bring back output <pointer>",
-    },
+    descriptions=in_each_language("tool_rehydrate_output"),
     schema=object_schema(["pointer"], pointer={"type": "string", "minLength": 1, "maxLength": 128}),
     args_model=RehydrateOutputArguments,
     contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1, evictable=False),
@@ -107,17 +102,14 @@ REHYDRATE_OUTPUT: Final = ToolSpec(
         Example("en", "bring back the output out_abcdefgh", {"pointer": "out_abcdefgh"}),
         Example("en", "rehydrate output out_abcdefgh", {"pointer": "out_abcdefgh"}),
     ),
-    labels={"es": "Salida {pointer}, entera:", "en": "Output {pointer}, whole:"},
+    labels=in_each_language("tool_rehydrate_output.label"),
 )
 
 _AS_TYPED: Final = {"literal": True, "ignore_case": True}
 
 SEARCH_OUTPUT: Final = ToolSpec(
     name="search_output",
-    descriptions={
-        "es": "buscar en una salida guardada: busca error en la salida <puntero>",
-        "en": "search a stored output: search for error in output <pointer>",
-    },
+    descriptions=in_each_language("tool_search_output"),
     schema=object_schema(
         ["pointer", "pattern"],
         pointer={"type": "string", "minLength": 1, "maxLength": 128},
@@ -160,5 +152,5 @@ SEARCH_OUTPUT: Final = ToolSpec(
             {"pointer": "out_abcdefgh", "pattern": "error", "offset": 5000, **_AS_TYPED},
         ),
     ),
-    labels={"es": "En la salida {pointer}:", "en": "In output {pointer}:"},
+    labels=in_each_language("tool_search_output.label"),
 )

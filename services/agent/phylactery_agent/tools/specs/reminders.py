@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.timeparse.phrases import is_time, tidy
 from phylactery_agent.timeparse.vocabulary import when_expression
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
@@ -59,10 +60,7 @@ def _asks(language: Any, expression: str) -> Pattern:
 
 CREATE_REMINDER: Final = ToolSpec(
     name="create_reminder",
-    descriptions={
-        "es": "recordarte algo más tarde: recuérdame pagar el arriendo mañana a las 9",
-        "en": "remind you of something later: remind me to pay the rent tomorrow at 9",
-    },
+    descriptions=in_each_language("tool_create_reminder"),
     schema=object_schema(
         ["text", "when"],
         text={"type": "string", "minLength": 1, "maxLength": 1_000},
@@ -110,16 +108,13 @@ CREATE_REMINDER: Final = ToolSpec(
             {"text": "lunch with Bob", "when": "tomorrow at noon"},
         ),
     ),
-    labels={"es": "Recordatorio creado.", "en": "Reminder created."},
+    labels=in_each_language("tool_create_reminder.label"),
     shown=created_shown,
 )
 
 LIST_REMINDERS: Final = ToolSpec(
     name="list_reminders",
-    descriptions={
-        "es": "listar tus recordatorios: ¿qué recordatorios tengo?",
-        "en": "list your reminders: what reminders do I have?",
-    },
+    descriptions=in_each_language("tool_list_reminders"),
     schema=object_schema([], limit={"type": "integer", "minimum": 1, "maximum": 100, "default": 20}),
     args_model=ListRemindersArguments,
     contract=Contract(risk="low", effect="read", idempotency="read_only", retries=1, answers="json"),
@@ -136,16 +131,13 @@ LIST_REMINDERS: Final = ToolSpec(
         Example("en", "list my reminders", {}),
         Example("en", "what reminders do I have?", {}),
     ),
-    labels={"es": "Tus recordatorios:", "en": "Your reminders:"},
+    labels=in_each_language("tool_list_reminders.label"),
     shown=reminders_shown,
 )
 
 CANCEL_REMINDER: Final = ToolSpec(
     name="cancel_reminder",
-    descriptions={
-        "es": "cancelar un recordatorio: cancela el recordatorio de pagar el arriendo",
-        "en": "cancel a reminder: cancel the reminder to water the plants",
-    },
+    descriptions=in_each_language("tool_cancel_reminder"),
     schema=object_schema(["reminder"], reminder={"type": "string", "minLength": 1, "maxLength": 1_000}),
     args_model=CancelReminderArguments,
     contract=Contract(
@@ -168,6 +160,6 @@ CANCEL_REMINDER: Final = ToolSpec(
         Example("es", "cancela el recordatorio de pagar el arriendo", {"reminder": "pagar el arriendo"}),
         Example("en", "cancel the reminder to water the plants", {"reminder": "water the plants"}),
     ),
-    labels={"es": "Recordatorio cancelado: {reminder}", "en": "Reminder cancelled: {reminder}"},
+    labels=in_each_language("tool_cancel_reminder.label"),
     quotes_output=False,
 )

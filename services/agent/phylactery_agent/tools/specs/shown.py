@@ -5,36 +5,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
+from phylactery_agent.i18n.messages import message
 from phylactery_agent.ports import Language
 from phylactery_agent.timeparse.recurrence import parse_rule
-
-EMPTY: Final[dict[Language, str]] = {"es": "(No hay nada.)", "en": "(There is nothing.)"}
-WEEKDAYS: Final[dict[Language, tuple[str, ...]]] = {
-    "es": ("lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"),
-    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
-}
-_FREQUENCIES: Final[dict[Language, dict[str, tuple[str, str]]]] = {
-    "es": {
-        "DAILY": ("cada día", "cada {} días"),
-        "WEEKLY": ("cada semana", "cada {} semanas"),
-        "MONTHLY": ("cada mes", "cada {} meses"),
-        "YEARLY": ("cada año", "cada {} años"),
-    },
-    "en": {
-        "DAILY": ("every day", "every {} days"),
-        "WEEKLY": ("every week", "every {} weeks"),
-        "MONTHLY": ("every month", "every {} months"),
-        "YEARLY": ("every year", "every {} years"),
-    },
-}
-_MORE: Final[dict[Language, str]] = {"es": "… (Hay más.)", "en": "… (There is more.)"}
 
 
 def printable(text: str) -> str:
     """Return the text with unprintable characters replaced, so that a name cannot begin a line."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
+def nothing_shown(language: Language) -> str:
+    """Return the text for an output without entries."""
+    return message("nothing_shown", language)
 
 
 def folder_shown(output: str, language: Language) -> str:
@@ -56,24 +41,16 @@ def file_shown(output: str, language: Language) -> str:
     found = json.loads(output)
     path = printable(found["path"])
     if not found["exists"]:
-        return {"es": f"No existe «{path}».", "en": f"There is no “{path}”."}[language]
-    changed = {"es": "último cambio", "en": "last change"}[language]
-    return f"{path} ({found['size']} B), {changed}: {datetime.fromisoformat(found['modified']):%Y-%m-%d %H:%M} UTC"
+        return message("file_missing", language, path=path)
+    changed = f"{datetime.fromisoformat(found['modified']):%Y-%m-%d %H:%M}"
+    return message("file_found", language, path=path, size=found["size"], changed=changed)
 
 
 def undone_shown(output: str, language: Language) -> str:
     """Return what undo_write did to the file."""
     undone = json.loads(output)
     path = printable(undone["path"])
-    if undone["removed"]:
-        return {
-            "es": f"He quitado «{path}», porque ese cambio lo había creado.",
-            "en": f"I removed “{path}”, because that change had created it.",
-        }[language]
-    return {
-        "es": f"«{path}» vuelve a estar como antes.",
-        "en": f"“{path}” is as it was before.",
-    }[language]
+    return message("undone_removed" if undone["removed"] else "undone_restored", language, path=path)
 
 
 def matches_shown(output: str, language: Language) -> str:
@@ -85,8 +62,8 @@ def matches_shown(output: str, language: Language) -> str:
 
 def _whole(lines: list[str], language: Language, *, complete: bool) -> str:
     if not complete:
-        lines = [*lines, _MORE[language]]
-    return "\n".join(lines) or EMPTY[language]
+        lines = [*lines, message("more_shown", language)]
+    return "\n".join(lines) or nothing_shown(language)
 
 
 def created_shown(output: str, language: Language) -> str:
@@ -97,7 +74,7 @@ def created_shown(output: str, language: Language) -> str:
 def memories_shown(output: str, language: Language) -> str:
     """Return the memories of recall, one per line, without the count that a model receives."""
     _, _, memories = output.partition("\n")
-    return memories or EMPTY[language]
+    return memories or nothing_shown(language)
 
 
 def reminders_shown(output: str, language: Language) -> str:
@@ -113,7 +90,7 @@ def reminders_shown(output: str, language: Language) -> str:
 
 def _reminder(reminder: dict[str, str], language: Language) -> str:
     due = datetime.fromisoformat(reminder["due"])
-    shown = f"{WEEKDAYS[language][due.weekday()]} {due:%Y-%m-%d %H:%M} ({reminder['time_zone']})"
+    shown = f"{message('weekday', language, day=due.weekday())} {due:%Y-%m-%d %H:%M} ({reminder['time_zone']})"
     again = f", {_repeated(reminder['repeat'], language)}" if reminder["repeat"] else ""
     return f"{shown}{again}: {printable(reminder['text'])}"
 
@@ -121,10 +98,9 @@ def _reminder(reminder: dict[str, str], language: Language) -> str:
 def _repeated(repeat: str, language: Language) -> str:
     """Return how a reminder repeats: weekdays by name, and the rule's end as written."""
     rule = parse_rule(repeat)
-    one, many = _FREQUENCIES[language][rule.frequency]
-    words = one if rule.interval == 1 else many.format(rule.interval)
+    words = message(f"repeats_{rule.frequency}", language, count=rule.interval)
     if rule.days:
-        words += " (" + ", ".join(WEEKDAYS[language][day] for day in rule.days) + ")"
+        words += " (" + ", ".join(message("weekday", language, day=day) for day in rule.days) + ")"
     if rule.count:
         words += f", × {rule.count}"
     return words if rule.until is None else f"{words}, ≤ {rule.until}"

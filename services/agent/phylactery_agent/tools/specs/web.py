@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import Field
 
+from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import READ_EN, READ_ES, Arguments, object_schema
 
@@ -22,10 +23,7 @@ class HttpGetArguments(Arguments):
 
 HTTP_GET: Final = ToolSpec(
     name="http_get",
-    descriptions={
-        "es": "leer una página web: lee https://example.org/precios",
-        "en": "read a web page: read https://example.org/prices",
-    },
+    descriptions=in_each_language("tool_http_get"),
     schema=object_schema(["url"], url={"type": "string", "format": "uri", "minLength": 1, "maxLength": 2_000}),
     args_model=HttpGetArguments,
     contract=Contract(risk="medium", effect="read", idempotency="read_only", timeout_seconds=20.0, controls=("/url",)),
@@ -40,5 +38,5 @@ HTTP_GET: Final = ToolSpec(
         Example("en", "fetch https://example.org/prices?year=2027", {"url": "https://example.org/prices?year=2027"}),
         Example("en", "show me the page https://example.org/", {"url": "https://example.org/"}),
     ),
-    labels={"es": "{url} dice:", "en": "{url} says:"},
+    labels=in_each_language("tool_http_get.label"),
 )

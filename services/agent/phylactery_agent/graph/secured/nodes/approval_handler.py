@@ -195,7 +195,7 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
 
 
 def _wrong_code(state: AgentState, left: str) -> str:
-    return say("code_wrong_once" if left == "1" else "code_wrong", state["language"], left=left)
+    return say("code_wrong", state["language"], left=int(left))
 
 
 def _keep_waiting(state: AgentState, note: str, *, reason: str = AWAITING_APPROVAL, **update: Any) -> Outcome:

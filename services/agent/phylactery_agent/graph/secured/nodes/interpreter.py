@@ -32,7 +32,7 @@ from phylactery_agent.i18n.texts import error_text, say
 from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError, Told, TurnContext
 from phylactery_agent.tools.contract import FINAL_ERRORS
 from phylactery_agent.tools.registry import TOOL_REGISTRY
-from phylactery_agent.tools.specs.shown import EMPTY
+from phylactery_agent.tools.specs.shown import nothing_shown
 
 MAX_QUOTE: Final = 20_000
 """Characters a reply quotes of an output that memory did not accept.
@@ -217,13 +217,13 @@ def _notes(state: AgentState, tool: ProposedTool, result: ToolResult) -> list[tu
     if metadata["error_code"] == EFFECT_IN_DOUBT:
         return [(say("effect_in_doubt", language, tool=tool["name"]), None)]
     if metadata.get("blocked"):
-        return [(say("step_blocked", language, tool=tool["name"], reasons=" ".join(metadata["reasons"])), None)]
+        return [(say("step_blocked", language, reasons=" ".join(metadata["reasons"])), None)]
     if result["status"] == "error":
         return []
     spec = TOOL_REGISTRY.get(tool["name"])
     by_model = state.get("planned_by") == "model"
     quotes = by_model or bool(result["evicted"] or (result["output"] and (spec is None or spec.quotes_output)))
-    instead = say("result_withheld", language, tool=tool["name"] or "?") if quotes else None
+    instead = say("result_withheld", language) if quotes else None
     return [(_result_note(state, tool, result), instead)]
 
 
@@ -237,17 +237,16 @@ def _result_note(state: AgentState, tool: ProposedTool, result: ToolResult) -> s
             "evicted",
             language,
             label=label,
-            placeholder=result["output"],
             pointer=result["pointer"],
             head=metadata["preview_head"],
             tail=metadata["preview_tail"],
         )
     if metadata.get("kept_by_memory"):
-        return say("result", language, label=label, output=say("result_kept", language))
+        return f"{label}\n{say('result_kept', language)}".strip()
     quoted = result["output"] if spec is None else spec.quoted(result["output"], language)
-    if spec is not None and spec.nothing and quoted == EMPTY[language]:
+    if spec is not None and spec.nothing and quoted == nothing_shown(language):
         return spec.nothing[language].format(**tool["args"])
     if len(quoted) > MAX_QUOTE and (spec is None or spec.contract.evictable):
         more = len(quoted) - MAX_QUOTE
         quoted = say("result_cut", language, output=quoted[:MAX_QUOTE], more=more)
-    return say("result", language, label=label, output=quoted)
+    return f"{label}\n{quoted}".strip()

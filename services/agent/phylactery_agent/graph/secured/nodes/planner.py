@@ -14,13 +14,11 @@ from phylactery_agent.graph.core.events import fingerprint, step_told
 from phylactery_agent.graph.core.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState, meant_in
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.llm.planning import plan_by_model, replan_by_model
-from phylactery_agent.i18n.texts import say, shortened, tool_list
+from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import Language, TurnContext
 from phylactery_agent.rules.plain_replies import asks_time
 from phylactery_agent.rules.planner import PlannedCall, Reading, read_aside, read_request
 from phylactery_agent.timeparse.recurrence import zone
-from phylactery_agent.tools.registry import offered_tools
-from phylactery_agent.tools.specs.shown import WEEKDAYS
 
 
 async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
@@ -86,7 +84,7 @@ def _not_planned(reading: Reading, language: Language, request: str) -> str:
     """Return why nothing was planned: a doubt about the request, a disabled tool, or words that were not understood."""
     opening = f"¿{reading.unknown}"
     clause = shortened(opening if opening in request else reading.unknown)
-    unknown = say("unknown", language, clause=clause, tools=tool_list(offered_tools(), language))
+    unknown = say("unknown", language, clause=clause)
     return not_planned(reading, language, request) or unknown
 
 
@@ -96,7 +94,7 @@ async def _time_told(state: AgentState, context: TurnContext) -> dict[str, Any] 
         return None
     name = context.reminders.time_zone
     now = datetime.fromtimestamp(await context.reminders.asked_us() / MICROSECONDS, UTC).astimezone(zone(name))
-    weekday = WEEKDAYS[state["language"]][now.weekday()]
+    weekday = say("weekday", state["language"], day=now.weekday())
     note = say("time", state["language"], weekday=weekday, date=f"{now:%Y-%m-%d}", clock=f"{now:%H:%M}", zone=name)
     return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], note], "planned_by": "rules"}
 

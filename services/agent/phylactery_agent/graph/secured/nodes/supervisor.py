@@ -118,7 +118,7 @@ def _spent(state: AgentState) -> Outcome | None:
     if spent == TOOL_CALL_LIMIT:
         limit = say("tool_limit", language, limit=MAX_TOOL_CALLS)
         return _end(state, "failed", spent, [*_not_done(state), limit])
-    limit = say("step_limit", language, limit=MAX_SUPERSTEPS)
+    limit = say("step_limit", language)
     return _ask(state, [*_failures(state), *_not_done(state), limit], reason=spent)
 
 
@@ -148,10 +148,10 @@ def _failures(state: AgentState) -> list[Note]:
 def _failure(state: AgentState, step: StepState) -> Note:
     """Return what went wrong with a step, including the tool's own message only if it was inspected."""
     language, code = state["language"], str(step["last_error"])
-    key = "step_failed" if step["tries"] <= 1 else "step_failed_again"
-    own = say(key, language, step=step["description"], tries=step["tries"], error=error_text(code, language))
+    tries = max(1, step["tries"])
+    own = say("step_failed", language, step=step["description"], tries=tries, error=error_text(code, language))
     said = tool_said(state, language) if code == TOOL_ERROR and step["id"] == state["current_step"] else ""
-    return (say(key, language, step=step["description"], tries=step["tries"], error=said), own) if said else own
+    return (say("step_failed", language, step=step["description"], tries=tries, error=said), own) if said else own
 
 
 async def _closed(state: AgentState, context: TurnContext, reason: str) -> Outcome:

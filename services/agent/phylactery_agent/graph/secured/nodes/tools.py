@@ -40,7 +40,7 @@ async def _unavailable(state: AgentState, effect: Effect) -> Outcome:
     """Handle an attempt in which nothing ran: an approved call keeps waiting; any other is closed here."""
     language = state["language"]
     if state["approval_id"] is not None:
-        note = say("gate_unavailable_waiting", language, approval_id=state["approval_id"])
+        note = say("gate_unavailable_waiting", language)
         return Command(
             goto="Finalizer",
             update={

@@ -1,0 +1,328 @@
+# What the agent says to people, in English. Every language has the same messages with the same values: see
+# docs/guides/add-a-language.md. A sentence says what happened or what is needed, then what to do; it uses the person's
+# own words and no internal names.
+
+## Conversation
+
+greeting = Hello! How can I help?
+greeting_by_name = Hello, { $name }! How can I help?
+memory_degraded = (My memory is not available: I am answering without our conversation so far and what I remember about you. Nothing is lost.)
+thanks = You're welcome.
+farewell = Goodbye!
+empty = Your message is empty.
+fine = Fine.
+dropped = All right, I'll leave it. To undo my last change to a file, say “undo”.
+cannot_files = I can't delete, empty, copy, move or rename files, and I have done nothing. I can read and write them, add lines to them, and undo my last change.
+told_of_oneself = Thanks for telling me. To make sure that I remember it, say: remember that { $clause }
+program = I'm a program: I read and write files, remind you of things and remember what you ask me to.
+time = It is { $weekday }, { $date }, { $clock } ({ $zone }).
+help =
+    I can do this:
+    { $tools }
+unknown = I didn't get “{ $clause }”; “help” shows what I can do.
+tool_off = I can't { $tool } here. (For the operator: { $why }.)
+off_NOT_CONFIGURED = set { $setting }
+off_NOT_PINNED = nobody has accepted this tool yet; see “phylactery tools list”
+off_DESCRIPTION_CHANGED = the tool has changed since it was accepted; see “phylactery tools list”
+off_NOT_IN_CATALOG = RiskGate's catalog does not have this tool
+off_SCHEMA_DIFFERS = RiskGate's catalog describes this tool differently
+off_SERVER_UNAVAILABLE = the tool's server is not available, or no longer offers it
+result_cut =
+    { $output }…
+    { $more ->
+        [one] ({ $more } more character, which memory could not keep.)
+       *[other] ({ $more } more characters, which memory could not keep.)
+    }
+result_kept = (The result is already in memory.)
+evicted =
+    { $label }
+    It is a long text, and I keep all of it. It begins:
+    { $head }
+    …
+    It ends:
+    { $tail }
+    To read more: read output { $pointer } from 0 to 4000
+step_blocked = Not done: { $reasons }
+step_failed = { $tries ->
+    [one] I could not complete “{ $step }”: { $error }
+   *[other] I could not complete “{ $step }” in { $tries } attempts: { $error }
+ }
+use = use “{ $name }”
+use_tool = use “{ $name }” from { $source }
+tool_said = { $who } said: “{ $said }”
+ask_help = What would you like me to do? You can give me another instruction.
+not_done = Not done: { $steps }
+approval_required = May I { $tools }? Answer yes or no.
+approvals_required = May I do these { $count } things: { $tools }? Answer yes or no.
+approval_required_other = Another person has to approve this before I { $tools }; I'll go on when they answer. You can withdraw it with /reject.
+waits = { $count ->
+    [one] I still need your answer: may I { $tools }? (/approve or /reject)
+   *[other] { $count } actions are waiting for your answer: { $tools }. (/approve or /reject)
+ }
+waits_other = { $count ->
+    [one] Another person still has to approve this: { $tools }. (/reject withdraws it)
+   *[other] Another person still has to approve { $count } actions: { $tools }. (/reject withdraws them)
+ }
+waits_unnamed = do what I asked you about
+answer_to_nothing = It is not clear what you are answering, so I changed nothing.
+too_many_wait = Too many things are already waiting here, so I did not start this: answer one of them first.
+still_pending = Nobody has answered yet whether I may { $tool }.
+code_missing = The code in your answer was lost. Please send it again.
+code_wrong = { $left ->
+    [one] The code is wrong. You have 1 try left, or answer /reject.
+   *[other] The code is wrong. You have { $left } tries left, or answer /reject.
+ }
+approval_wrong_id = { $given } is not waiting for your answer ({ $why }), so I changed nothing.
+ahead_approved = Noted: I may { $tool }.
+ahead_rejected = Noted: I will not { $tool }.
+approval_refused = I can't accept that answer: { $why }.
+nothing_waits = Nothing is waiting for your answer here: { $given } { $why }.
+nothing_waits_at_all = Nothing is waiting for your answer here.
+rejected = All right, I won't.
+cancelled = That was cancelled, and I did not do it.
+expired = Nobody answered in time, so I did not do it. Ask me again if you still need it.
+gate_unavailable = I cannot check right now whether I may do that, so I did not do it. Ask me again in a moment.
+gate_unavailable_waiting = I cannot check your answer right now, so I did nothing. I am still waiting for it: answer again in a moment.
+effect_in_doubt = I tried to { $tool } and cannot tell whether it worked, so I will not repeat it: please check.
+step_limit = That is more than I can do at once. Say “continue” to go on.
+tool_limit = I stopped: I have done { $limit } things in a row, and cannot do more at once. Ask me for the rest separately.
+too_many_steps = That is too many steps at once; ask for at most { $limit }. I did none of them.
+nothing_to_do = There is nothing left to do.
+state_PENDING = is waiting elsewhere
+state_APPROVED = has already been approved
+state_REDEEMED = has already been used
+state_REJECTED = was rejected
+state_EXPIRED = has expired
+state_CANCELLED = was cancelled
+state_UNKNOWN = is not one of yours
+state_UNASKED = cannot be checked right now
+
+## Requests that were only partly understood
+
+doubt_negation = In “{ $clause }” you say that something should not be done, and I am not sure what. I have done nothing. Ask again without that part; if it belongs to the text, put the text in quotes.
+doubt_exclusion = In “{ $clause }” you leave something out, and I cannot do it that way. I have done nothing. Name only what you do want.
+doubt_condition = “{ $clause }” depends on a condition, and I cannot tell whether it holds. I have done nothing. If you want it now, ask without the condition.
+doubt_hypothetical = “{ $clause }” sounds like an idea rather than a request. I have done nothing. If you want it, just ask for it.
+doubt_report = In “{ $clause }” you report what somebody else said. I have done nothing. If you want it, ask for it yourself.
+doubt_permission = “{ $clause }” is about what may be done. I have done nothing. If you want it, just ask for it.
+doubt_past = “{ $clause }” is about something past. I have done nothing. Say what you want now; if it belongs to the text, put the text in quotes.
+doubt_future = “{ $clause }” is about something for later. I have done nothing. Say what you want now; if it belongs to the text, put the text in quotes.
+doubt_irony = “{ $clause }” sounds like a joke. I have done nothing. If you mean it, ask again without that part.
+doubt_retraction = In “{ $clause }” you seem to take something back. I have done nothing. If it belongs to the text, put the text in quotes; otherwise ask again without it.
+doubt_announce = “{ $clause }” is about the words, not about doing it. I have done nothing. If you want it done, just ask for it.
+doubt_idiom = “{ $clause }” may be just a figure of speech. I have done nothing. Say it in other words.
+doubt_question = “{ $clause }” sounds like a question. I have done nothing. If you want it done, ask without the question mark.
+doubt_which_file = In “{ $clause }” I cannot tell which file you mean. Ask again with its name, for example: read notes.txt
+doubt_what_content = In “{ $clause }” I cannot tell which text you mean. I have done nothing. Ask again with the text in quotes.
+doubt_copy = I cannot copy one file to another, and I have done nothing about “{ $clause }”. Ask me to read you the first one, or give me in quotes the text to write.
+doubt_beside = In “{ $clause }” I cannot tell where the text ends and what you want done with it begins. I have done nothing. Put the text in quotes, and the rest outside them.
+doubt_which_time = In “{ $clause }” I am not sure about the day or the time. I have done nothing. Say it all together, for example: remind me on Monday at 9 to call Ana
+
+## The model, and what it said
+
+model_away = The model is not reachable right now, so I can only do simple things: files, reminders, mail.
+model_refuses = The model refuses my requests, which only the operator of this service can fix; until then I can only do simple things: files, reminders, mail.
+model_still_away = Without the model, which is still not reachable, I don't understand that. “help” shows what I can do.
+model_too_long = This conversation is longer than the model can take, so I answer without it; in a new conversation it works again.
+model_spent = I have used the model as much as I may for one request; I'll go on without it.
+model_not_inspected = I could not check what I was about to show the model, so I'll go on without it.
+model_unusable = The model gave no answer I can use; I'll go on without it.
+model_plan_invalid = The model gave no plan I can follow; I'll go on without it.
+claim_send = Nothing was sent.
+claim_write = Nothing was written or changed.
+claim_delete = Nothing was deleted or cancelled.
+claim_remind = No reminder was set.
+claim_other = None of that was done.
+claim_unsure = I do not know whether that was done; check before you ask for it again.
+claim_again = If you want it, ask me again with all the details.
+result_withheld = Done; I cannot show the result right now.
+reply_withheld = I have an answer, but I cannot show it.
+not_inspected = (I cannot check what I was about to quote right now, so I do not show it. Ask me again in a moment.)
+secrets_redacted = (I removed keys or passwords from the answer.)
+not_stored = (I keep nothing from this message in memory.)
+react_step_limit = I stopped: this takes more steps than I can do at once. Ask me for it in parts.
+react_round_limit = I stopped: this takes more going back and forth than I can do at once. Ask me for it in parts.
+react_call_invalid = The model asked for something that does not exist or does not fit, and it was not done.
+
+## Errors, by their code: they follow a colon
+
+error_REPEATED_CALL = the same call was repeated
+error_ALTERNATING_CALLS = two calls alternated without getting anywhere
+error_MODEL_CALL_INVALID = the model proposed no valid call
+error_MODEL_AWAY = this step needs the model, which is not available
+error_DO_NOT_STORE = you asked me to keep nothing from this message
+error_NOT_A_FOLDER = that is not a folder
+error_NOTHING_TO_UNDO = there is no change to undo in this conversation; if it was in another one, name the file
+error_NOT_NOTED = I cannot change files right now, and I changed nothing; tell whoever runs this service
+error_CHANGED_SINCE = somebody else has changed the file since then, so I leave it as it is
+error_PATTERN_INVALID = it is not a valid search expression; search for it as plain text
+error_TIME_NOT_UNDERSTOOD = I did not understand when; say it as “tomorrow at 9”, “in 20 minutes” or “2027-03-01 09:00”
+error_TIME_PAST = that time has already passed
+error_REPEAT_INVALID = I did not understand how often; say it as “every monday at 9” or “FREQ=WEEKLY;BYDAY=MO”
+error_TIME_ZONE_UNKNOWN = I do not know that time zone; name one like America/Lima
+error_TOO_MANY_REMINDERS = you already have as many reminders as allowed; cancel one first
+error_REMINDER_NOT_FOUND = you have no active reminder with that id or text
+error_REMINDER_AMBIGUOUS = several reminders say that; cancel it by its id (“what reminders do I have?” shows them)
+error_REMINDERS_UNAVAILABLE = reminders are not available here
+error_URL_REFUSED = that address is not valid, or can be read in more than one way
+error_HOST_NOT_ALLOWED = that site is not among those I may read (for the operator: AGENT_HTTP_ALLOW)
+error_ADDRESS_REFUSED = that site is in a private network, which I may not read
+error_HTTP_UNREACHABLE = that site could not be reached, or its answer broke off
+error_HTTP_STATUS = that site has a problem, or is too busy, right now
+error_HTTP_REFUSED = that site does not have that page, or does not let me read it
+error_TOO_MANY_REDIRECTS = the page redirects too often
+error_RESPONSE_TOO_LARGE = the page is too large
+error_CONTENT_TYPE_REFUSED = what is there is not text
+error_ADDRESS_INVALID = the e-mail address or the subject is not valid; nothing was sent
+error_RECIPIENT_REFUSED = the mail server does not accept that recipient; nothing was sent
+error_MAIL_REFUSED = the mail server refused the message; nothing was sent
+error_MAIL_UNAVAILABLE = the mail server cannot be used; nothing was sent
+error_NOT_FOUND = there is no such file or folder
+error_NOT_A_FILE = that is not a file
+error_NOT_UTF8 = it is not a text file (UTF-8)
+error_FILE_TOO_LARGE = the file is too large
+error_PATH_INVALID = that file name is not valid
+error_PATH_OUTSIDE_SANDBOX = I can only use files in my folder
+error_ACCESS_DENIED = the system denies access
+error_IO_ERROR = the disk reported an error
+error_SERVER_UNAVAILABLE = the server of this tool is not available right now
+error_SERVER_BUSY = the server of this tool is too busy right now
+error_CALL_REFUSED = the server of this tool did not accept the request
+error_TIMEOUT = it took too long
+error_TOOL_ERROR = the service I asked reports a failure
+error_TOOL_FAILED = the tool failed
+error_MEMORY_UNAVAILABLE = the memory service is not available
+error_SECRET_PASSWORD = I do not keep passwords or PINs
+error_SECRET_CARD = I do not keep card or account numbers
+error_SECRET_KEY = I do not keep access keys or tokens
+error_MEMORY_LIMIT = I already keep as many memories of yours as I can; ask me to forget some first
+error_OUTPUT_NOT_FOUND = there is no such output
+error_OUTPUT_NOT_REHYDRATABLE = it is too long to bring back whole; read it in parts or search it
+error_RANGE_PAST_END = the range starts past the end
+error_TOO_MANY_PENDING = too many approvals are already waiting; answer those first
+error_TOO_MANY_ASKED = too many approvals were asked for in the last hour; wait a while
+error_REJECTED_BEFORE = somebody has just rejected exactly this, so it is not asked again
+error_APPROVER_NOT_ELIGIBLE = the person who approved it may no longer approve it
+error_APPROVAL_EXPIRED = the approval has expired
+error_APPROVAL_NOT_PENDING = the approval is no longer valid
+error_UNKNOWN_TOOL = I do not know that tool
+error_INVALID_REQUEST = the service does not accept those values
+error_INVALID_ARGUMENTS = the values given are not valid for it
+error_TOOL_NOT_ALLOWED = you are not allowed to use this tool
+error_TOOL_DISABLED = this tool is switched off right now; `phylactery tools list` says why
+error_RECEIPT_REFUSED = the permission from RiskGate is not for this call
+error_APPROVAL_ARGS_MISMATCH = what was approved is not what was about to be done
+error_RESULT_NOT_SHOWN = RiskGate did not accept the result of an earlier step, and cannot decide on this one without it
+error_TASK_NOT_FOUND = your request has expired at RiskGate; ask me again
+error_TASK_ENDED = your request is already closed at RiskGate; ask me again
+error_TASK_FULL = your request has become too long for RiskGate; ask me for the rest separately
+error_TASK_CONFLICT = this does not match what RiskGate recorded of your request; ask me again
+error_ALREADY_REDEEMED = the permission has already been used
+error_CANCELLED = it was cancelled
+error_NOT_DONE = somebody has confirmed that it was not done
+error_POLICY_CHANGED = the policies have changed
+error_BUDGET_EXCEEDED = it would go over a budget
+error_ASK_USED_UP = what you asked for has already been done; if you want it again, ask me again
+error_PERMIT_RETRACTED = you took it back
+error_FROZEN = an operator has stopped this for now
+error_DECISION_REVOKED = an operator has withdrawn the permission
+error_RECORD_ALTERED = what is stored about this does not match the record; tell whoever runs this service
+error_DECISION_TOO_OLD = too much time has passed since it was allowed; ask me again
+error_NOT_ELIGIBLE = another person has to answer it at RiskGate
+error_ARGS_MISMATCH = it is not what was shown
+error_THREAD_MISMATCH = it belongs to another conversation
+
+## Requests that end without an answer, by their reason
+
+ended_MEMORY_UNAVAILABLE = I stopped: the memory service is not available. Check what has been done before you ask again.
+ended_GATE_UNAVAILABLE = RiskGate is not available, so I cannot do anything right now. Please try again in a moment.
+ended_STEP_LIMIT = I stopped: this took more steps than I can do at once.
+ended_ACTIVE_TIME_LIMIT = I stopped: this took more time than it may. What was already done stays done; check it before you ask again.
+ended_TOO_MANY_ATTEMPTS = I stopped: I was interrupted too often while I worked on this message. Check what has been done before you send it again.
+ended_INTERNAL_ERROR = Something went wrong on our side, and I stopped. Check what has been done before you ask again.
+ended_STATE_LOST = I cannot go on with what was waiting for your answer: it is no longer stored. Please ask again.
+ended_GRAPH_CHANGED = I cannot finish what I had begun: I have been updated and work in another way now. Check what has been done, then ask again.
+ended_CANCELLED = Cancelled, as you asked. What was already done stays done.
+ended_INTERRUPTED = I stopped: another message in this conversation asked to go first. What was already done stays done.
+
+## Reminders
+
+reminder_on_time = Reminder: { $text }
+reminder_late = Reminder (due { $due }, { $zone } time; I could not tell you earlier): { $text }
+reminder_missed = Reminder (due { $passed } times since { $due }, { $zone } time; I could not tell you earlier): { $text }
+repeats_DAILY = { $count ->
+    [1] every day
+   *[other] every { $count } days
+ }
+repeats_WEEKLY = { $count ->
+    [1] every week
+   *[other] every { $count } weeks
+ }
+repeats_MONTHLY = { $count ->
+    [1] every month
+   *[other] every { $count } months
+ }
+repeats_YEARLY = { $count ->
+    [1] every year
+   *[other] every { $count } years
+ }
+weekday = { $day ->
+    [0] Monday
+    [1] Tuesday
+    [2] Wednesday
+    [3] Thursday
+    [4] Friday
+    [5] Saturday
+   *[6] Sunday
+ }
+
+## Tools: what each does, then a colon and an example; above its result, and when it found nothing
+
+tool_read_output = read a range of a stored output: read output <pointer> from 5000 to 6000
+    .label = Output { $pointer }:
+tool_rehydrate_output = bring a stored output back whole: bring back output <pointer>
+    .label = Output { $pointer }, whole:
+tool_search_output = search a stored output: search for error in output <pointer>
+    .label = In output { $pointer }:
+tool_create_reminder = remind you of something later: remind me to pay the rent tomorrow at 9
+    .label = Reminder created.
+tool_list_reminders = list your reminders: what reminders do I have?
+    .label = Your reminders:
+tool_cancel_reminder = cancel a reminder: cancel the reminder to water the plants
+    .label = Reminder cancelled: { $reminder }
+tool_http_get = read a web page: read https://example.org/prices
+    .label = { $url } says:
+tool_list_dir = list a folder: list the files in docs
+    .label = In the folder:
+tool_read_file = read a file: read notes.txt
+    .label = Contents of “{ $path }”:
+tool_write_file = write a file, or append whole lines to it: write "hello" to notes.txt
+    .label = Saved to “{ $path }”.
+tool_undo_write = undo your last change of a file: undo the last change to notes.txt
+    .label = Change undone.
+tool_file_info = tell whether a file exists, its size and its last change: does notes.txt exist?
+    .label = About that file:
+tool_send_email = send an e-mail: send an email to ana@example.org with subject “Hi” saying “I arrive at 9”
+    .label = E-mail sent to { $to }.
+tool_recall = say what I remember: what do you remember about tea?
+    .label = What I remember:
+tool_search_files = search the files: search for budget in the files in docs
+    .label = I found “{ $pattern }” here:
+    .nothing = I did not find “{ $pattern }”.
+tool_remember = remember something about you: remember that I prefer tea
+    .label = I will remember: { $text }
+tool_echo = repeat a text: echo hello
+    .label = { "" }
+
+nothing_shown = (There is nothing.)
+more_shown = … (There is more.)
+file_missing = “{ $path }” does not exist.
+file_found = { $path } ({ $size } B), last change: { $changed } UTC
+undone_removed = I removed “{ $path }”, because that change had created it.
+undone_restored = “{ $path }” is as it was before.
+mcp_result = Result of { $name }, from an external server:
+
+## Ways of working (graphs)
+
+graph_secured = Plans, proposes one call at a time and passes every effect through RiskGate
+graph_react = Reasons and acts step by step: with a model, or by fixed rules without; every effect passes RiskGate

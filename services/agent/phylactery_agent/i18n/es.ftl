@@ -1,0 +1,326 @@
+# What the agent says to people, in Spanish that is natural in Spain and in America alike: "tú", "archivo". See en.ftl.
+
+## Conversation
+
+greeting = ¡Hola! ¿En qué te ayudo?
+greeting_by_name = ¡Hola, { $name }! ¿En qué te ayudo?
+memory_degraded = (La memoria no está disponible: te contesto sin la conversación anterior ni lo que recuerdo de ti. No se ha perdido nada.)
+thanks = De nada.
+farewell = ¡Hasta luego!
+empty = Tu mensaje está vacío.
+fine = Muy bien.
+dropped = De acuerdo, lo dejo así. Si quieres deshacer mi último cambio en un archivo, di «deshazlo».
+cannot_files = No sé borrar, vaciar, copiar, mover ni cambiar de nombre los archivos, y no he hecho nada. Sí puedo leerlos, escribirlos, añadirles líneas y deshacer mi último cambio.
+told_of_oneself = Gracias por contármelo. Para asegurarte de que lo recuerde, di: recuerda que { $clause }
+program = Soy un programa: leo y escribo archivos, te aviso a la hora que digas y recuerdo lo que me pides.
+time = Es { $weekday }, { $date }, y son las { $clock } ({ $zone }).
+help =
+    Puedo hacer esto:
+    { $tools }
+unknown = No he entendido «{ $clause }»; «ayuda» muestra lo que puedo hacer.
+tool_off = Aquí no puedo { $tool }. (Para quien administra el servicio: { $why }.)
+off_NOT_CONFIGURED = define { $setting }
+off_NOT_PINNED = nadie ha aceptado todavía esta herramienta; mira «phylactery tools list»
+off_DESCRIPTION_CHANGED = la herramienta ha cambiado desde que se aceptó; mira «phylactery tools list»
+off_NOT_IN_CATALOG = el catálogo de RiskGate no tiene esta herramienta
+off_SCHEMA_DIFFERS = el catálogo de RiskGate describe esta herramienta de otra manera
+off_SERVER_UNAVAILABLE = el servidor de la herramienta no está disponible o ya no la ofrece
+result_cut =
+    { $output }…
+    { $more ->
+        [one] (Falta { $more } carácter, que la memoria no ha podido guardar.)
+       *[other] (Faltan { $more } caracteres, que la memoria no ha podido guardar.)
+    }
+result_kept = (El resultado ya está guardado en la memoria.)
+evicted =
+    { $label }
+    Es un texto largo, y lo guardo entero. Empieza así:
+    { $head }
+    …
+    Termina así:
+    { $tail }
+    Para leer más: lee la salida { $pointer } desde 0 hasta 4000
+step_blocked = No lo he hecho: { $reasons }
+step_failed = { $tries ->
+    [one] No he podido completar «{ $step }»: { $error }
+   *[other] No he podido completar «{ $step }» en { $tries } intentos: { $error }
+ }
+use = usar «{ $name }»
+use_tool = usar «{ $name }» de { $source }
+tool_said = { $who } dijo: «{ $said }»
+ask_help = ¿Qué prefieres que haga? Puedes darme otra instrucción.
+not_done = Queda sin hacer: { $steps }
+approval_required = ¿Puedo { $tools }? Responde sí o no.
+approvals_required = ¿Puedo hacer estas { $count } cosas: { $tools }? Responde sí o no.
+approval_required_other = Antes de { $tools } hace falta que otra persona lo apruebe; sigo cuando responda. Con /reject lo retiras.
+waits = { $count ->
+    [one] Aún espero tu respuesta: ¿puedo { $tools }? (/approve o /reject)
+   *[other] { $count } acciones esperan tu respuesta: { $tools }. (/approve o /reject)
+ }
+waits_other = { $count ->
+    [one] Otra persona aún tiene que aprobar esto: { $tools }. (/reject lo retira)
+   *[other] Otra persona aún tiene que aprobar { $count } acciones: { $tools }. (/reject las retira)
+ }
+waits_unnamed = hacer lo que te pregunté
+answer_to_nothing = No está claro a qué respondes, así que no he cambiado nada.
+too_many_wait = Aquí ya hay demasiadas cosas en espera, así que no he empezado esto: responde antes a alguna.
+still_pending = Nadie ha respondido todavía si puedo { $tool }.
+code_missing = Se ha perdido el código de tu respuesta. Envíala otra vez, por favor.
+code_wrong = { $left ->
+    [one] El código no es correcto. Te queda 1 intento, o responde /reject.
+   *[other] El código no es correcto. Te quedan { $left } intentos, o responde /reject.
+ }
+approval_wrong_id = { $given } no espera tu respuesta ({ $why }), así que no he cambiado nada.
+ahead_approved = Anotado: puedo { $tool }.
+ahead_rejected = Anotado: no voy a { $tool }.
+approval_refused = No puedo aceptar esa respuesta: { $why }.
+nothing_waits = Aquí no hay nada pendiente de tu respuesta: { $given } { $why }.
+nothing_waits_at_all = Aquí no hay nada pendiente de tu respuesta.
+rejected = De acuerdo, no lo hago.
+cancelled = Eso se ha cancelado y no lo he hecho.
+expired = Nadie respondió a tiempo, así que no lo he hecho. Pídemelo otra vez si hace falta.
+gate_unavailable = No puedo comprobar ahora si puedo hacerlo, así que no lo he hecho. Pídemelo otra vez dentro de un momento.
+gate_unavailable_waiting = No puedo comprobar ahora tu respuesta, así que no he hecho nada. Sigo esperándola: responde otra vez dentro de un momento.
+effect_in_doubt = He intentado { $tool } y no puedo saber si llegó a hacerse, así que no lo repito: compruébalo, por favor.
+step_limit = Es más de lo que puedo hacer de una vez. Escribe «continúa» para seguir.
+tool_limit = He parado: ya he hecho { $limit } cosas seguidas, y no puedo hacer más de una vez. Pídeme el resto aparte.
+too_many_steps = Son demasiados pasos de una vez; pídeme { $limit } como mucho. No he hecho ninguno.
+nothing_to_do = No queda nada por hacer.
+state_PENDING = está pendiente en otro lugar
+state_APPROVED = ya está aprobada
+state_REDEEMED = ya se usó
+state_REJECTED = fue rechazada
+state_EXPIRED = ha caducado
+state_CANCELLED = se retiró
+state_UNKNOWN = no es tuya
+state_UNASKED = no se puede comprobar ahora
+
+## Requests that were only partly understood
+
+doubt_negation = En «{ $clause }» dices que algo no se haga, y no sé con seguridad qué. No he hecho nada. Pídelo sin esa parte; si es parte del texto, ponlo entre comillas.
+doubt_exclusion = En «{ $clause }» dejas algo fuera, y no sé hacerlo así. No he hecho nada. Dime solo lo que sí quieres.
+doubt_condition = «{ $clause }» depende de una condición, y no sé si se cumple. No he hecho nada. Si lo quieres ahora, pídelo sin la condición.
+doubt_hypothetical = «{ $clause }» suena más a una idea que a una petición. No he hecho nada. Si lo quieres, pídelo directamente.
+doubt_report = En «{ $clause }» cuentas lo que dijo otra persona. No he hecho nada. Si lo quieres tú, pídelo con tus palabras.
+doubt_permission = «{ $clause }» habla de lo que se puede hacer. No he hecho nada. Si lo quieres, pídelo directamente.
+doubt_past = «{ $clause }» habla de algo que ya pasó. No he hecho nada. Di qué quieres ahora; si es parte del texto, ponlo entre comillas.
+doubt_future = «{ $clause }» habla de algo para más tarde. No he hecho nada. Di qué quieres ahora; si es parte del texto, ponlo entre comillas.
+doubt_irony = «{ $clause }» suena a broma. No he hecho nada. Si va en serio, pídelo otra vez sin esa parte.
+doubt_retraction = En «{ $clause }» parece que te retractas de algo. No he hecho nada. Si es parte del texto, ponlo entre comillas; si no, pídelo sin esa parte.
+doubt_announce = «{ $clause }» habla de las palabras, no de hacerlo. No he hecho nada. Si quieres que lo haga, pídelo directamente.
+doubt_idiom = «{ $clause }» puede ser solo una forma de hablar. No he hecho nada. Dilo con otras palabras.
+doubt_question = «{ $clause }» suena a pregunta. No he hecho nada. Si quieres que lo haga, pídelo sin el signo de interrogación.
+doubt_which_file = En «{ $clause }» no sé a qué archivo te refieres. Pídelo otra vez con su nombre, por ejemplo: lee notas.txt
+doubt_what_content = En «{ $clause }» no sé qué texto quieres. No he hecho nada. Pídelo otra vez con el texto entre comillas.
+doubt_copy = No sé copiar un archivo en otro, y no he hecho nada de «{ $clause }». Pídeme que te lea el primero, o dame entre comillas el texto que quieres escribir.
+doubt_beside = En «{ $clause }» no sé dónde acaba el texto y dónde empieza lo que quieres que haga con él. No he hecho nada. Pon el texto entre comillas y lo demás fuera.
+doubt_which_time = En «{ $clause }» no sé con seguridad a qué hora o qué día. No he hecho nada. Dilo todo junto, por ejemplo: recuérdame el lunes a las 9 llamar a Ana
+
+## The model, and what it said
+
+model_away = Ahora mismo no me responde el modelo, así que solo puedo hacer cosas sencillas: archivos, recordatorios y correo.
+model_refuses = El modelo rechaza mis consultas, y eso solo lo puede arreglar quien administra este servicio; mientras tanto solo puedo hacer cosas sencillas: archivos, recordatorios y correo.
+model_still_away = Sin el modelo, que sigue sin responder, no entiendo eso. «ayuda» muestra lo que puedo hacer.
+model_too_long = Esta conversación es más larga de lo que admite el modelo, así que te contesto sin él; en una conversación nueva vuelve a funcionar.
+model_spent = Ya he usado el modelo todo lo que puedo para una petición; sigo sin él.
+model_not_inspected = No he podido comprobar lo que iba a enseñarle al modelo, así que sigo sin él.
+model_unusable = El modelo no ha dado una respuesta útil; sigo sin él.
+model_plan_invalid = El modelo no ha dado un plan que se pueda seguir; sigo sin él.
+claim_send = No se ha enviado nada.
+claim_write = No se ha escrito ni cambiado nada.
+claim_delete = No se ha borrado ni cancelado nada.
+claim_remind = No se ha creado ningún recordatorio.
+claim_other = No se ha hecho nada de eso.
+claim_unsure = No sé si eso llegó a hacerse; compruébalo antes de pedirlo otra vez.
+claim_again = Si lo quieres, pídemelo otra vez con todos los datos.
+result_withheld = Hecho; ahora no puedo mostrar el resultado.
+reply_withheld = Tengo una respuesta, pero no puedo mostrarla.
+not_inspected = (Ahora no puedo revisar lo que iba a citar, así que no lo muestro. Pídemelo otra vez dentro de un momento.)
+secrets_redacted = (He quitado claves o contraseñas de la respuesta.)
+not_stored = (No guardo nada de este mensaje en la memoria.)
+react_step_limit = He parado: esto necesita más pasos de los que puedo dar de una vez. Pídemelo por partes.
+react_round_limit = He parado: esto necesita más idas y vueltas de las que puedo dar de una vez. Pídemelo por partes.
+react_call_invalid = El modelo pidió algo que no existe o que no encaja, y no se ha hecho.
+
+## Errors, by their code: they follow a colon
+
+error_REPEATED_CALL = se repetía la misma llamada
+error_ALTERNATING_CALLS = dos llamadas se alternaban sin avanzar
+error_MODEL_CALL_INVALID = el modelo no ha propuesto una llamada válida
+error_MODEL_AWAY = este paso necesita el modelo, que no está disponible
+error_DO_NOT_STORE = has pedido que no se guarde nada de este mensaje
+error_NOT_A_FOLDER = eso no es una carpeta
+error_NOTHING_TO_UNDO = en esta conversación no hay ningún cambio que deshacer; si fue en otra, di el nombre del archivo
+error_NOT_NOTED = no puedo cambiar archivos ahora mismo, y no he cambiado nada; avisa a quien administra este servicio
+error_CHANGED_SINCE = alguien ha cambiado el archivo después, así que lo dejo como está
+error_PATTERN_INVALID = no es una expresión de búsqueda válida; búscala como texto literal
+error_TIME_NOT_UNDERSTOOD = no he entendido cuándo; dímelo como «mañana a las 9», «en 20 minutos» o «2027-03-01 09:00»
+error_TIME_PAST = ese momento ya ha pasado
+error_REPEAT_INVALID = no he entendido cada cuánto; dímelo como «cada lunes a las 9» o «FREQ=WEEKLY;BYDAY=MO»
+error_TIME_ZONE_UNKNOWN = no conozco esa zona horaria; di una como America/Lima
+error_TOO_MANY_REMINDERS = ya tienes todos los recordatorios permitidos; cancela alguno antes
+error_REMINDER_NOT_FOUND = no tienes ningún recordatorio activo con ese id o ese texto
+error_REMINDER_AMBIGUOUS = varios recordatorios dicen eso; cancélalo por su id («¿qué recordatorios tengo?» los muestra)
+error_REMINDERS_UNAVAILABLE = aquí no hay recordatorios disponibles
+error_URL_REFUSED = esa dirección web no es válida o se puede leer de más de una manera
+error_HOST_NOT_ALLOWED = ese sitio no está entre los que puedo leer (para quien administra el servicio: AGENT_HTTP_ALLOW)
+error_ADDRESS_REFUSED = ese sitio está en una red privada, que no puedo leer
+error_HTTP_UNREACHABLE = no se ha podido conectar con ese sitio, o su respuesta se cortó
+error_HTTP_STATUS = ese sitio tiene un problema o está saturado ahora mismo
+error_HTTP_REFUSED = ese sitio no tiene esa página o no me deja leerla
+error_TOO_MANY_REDIRECTS = la página redirige demasiadas veces
+error_RESPONSE_TOO_LARGE = la página es demasiado grande
+error_CONTENT_TYPE_REFUSED = lo que hay ahí no es texto
+error_ADDRESS_INVALID = la dirección de correo o el asunto no son válidos; no se ha enviado nada
+error_RECIPIENT_REFUSED = el servidor de correo no acepta ese destinatario; no se ha enviado nada
+error_MAIL_REFUSED = el servidor de correo ha rechazado el mensaje; no se ha enviado nada
+error_MAIL_UNAVAILABLE = no se puede usar el servidor de correo; no se ha enviado nada
+error_NOT_FOUND = no existe ese archivo o carpeta
+error_NOT_A_FILE = eso no es un archivo
+error_NOT_UTF8 = no es un archivo de texto (UTF-8)
+error_FILE_TOO_LARGE = el archivo es demasiado grande
+error_PATH_INVALID = ese nombre de archivo no es válido
+error_PATH_OUTSIDE_SANDBOX = solo puedo usar archivos de mi carpeta
+error_ACCESS_DENIED = el sistema niega el acceso
+error_IO_ERROR = el disco ha dado un error
+error_SERVER_UNAVAILABLE = el servidor de esta herramienta no está disponible ahora
+error_SERVER_BUSY = el servidor de esta herramienta está saturado ahora
+error_CALL_REFUSED = el servidor de esta herramienta no aceptó la petición
+error_TIMEOUT = ha tardado demasiado
+error_TOOL_ERROR = el servicio al que he preguntado dice que ha fallado
+error_TOOL_FAILED = la herramienta ha fallado
+error_MEMORY_UNAVAILABLE = la memoria no está disponible
+error_SECRET_PASSWORD = no guardo contraseñas ni PIN
+error_SECRET_CARD = no guardo números de tarjeta ni de cuenta
+error_SECRET_KEY = no guardo claves de acceso ni tokens
+error_MEMORY_LIMIT = ya guardo todos los recuerdos tuyos que puedo; pídeme antes que olvide alguno
+error_OUTPUT_NOT_FOUND = no existe esa salida
+error_OUTPUT_NOT_REHYDRATABLE = es demasiado larga para recuperarla entera; léela por tramos o busca en ella
+error_RANGE_PAST_END = el tramo empieza pasado el final
+error_TOO_MANY_PENDING = ya hay demasiadas aprobaciones en espera; responde antes esas
+error_TOO_MANY_ASKED = se han pedido demasiadas aprobaciones en la última hora; espera un poco
+error_REJECTED_BEFORE = una persona acaba de rechazar justo esto, así que no se pregunta otra vez
+error_APPROVER_NOT_ELIGIBLE = quien lo aprobó ya no puede aprobarlo
+error_APPROVAL_EXPIRED = la aprobación ha caducado
+error_APPROVAL_NOT_PENDING = la aprobación ya no es válida
+error_UNKNOWN_TOOL = no conozco esa herramienta
+error_INVALID_REQUEST = el servicio no acepta esos valores
+error_INVALID_ARGUMENTS = los datos no son válidos para eso
+error_TOOL_NOT_ALLOWED = no tienes permiso para usar esta herramienta
+error_TOOL_DISABLED = esta herramienta está desactivada ahora; `phylactery tools list` dice por qué
+error_RECEIPT_REFUSED = el permiso de RiskGate no es para esta llamada
+error_APPROVAL_ARGS_MISMATCH = lo que se aprobó no es lo que se iba a hacer
+error_RESULT_NOT_SHOWN = RiskGate no aceptó el resultado de un paso anterior, y sin él no puede decidir sobre este
+error_TASK_NOT_FOUND = tu petición ha caducado en RiskGate; pídemelo otra vez
+error_TASK_ENDED = tu petición ya está cerrada en RiskGate; pídemelo otra vez
+error_TASK_FULL = tu petición se ha hecho demasiado larga para RiskGate; pídeme el resto aparte
+error_TASK_CONFLICT = esto no coincide con lo que RiskGate anotó de tu petición; pídemelo otra vez
+error_ALREADY_REDEEMED = el permiso ya se usó
+error_CANCELLED = se ha cancelado
+error_NOT_DONE = una persona ha confirmado que no llegó a hacerse
+error_POLICY_CHANGED = las políticas han cambiado
+error_BUDGET_EXCEEDED = se pasaría de un presupuesto
+error_ASK_USED_UP = eso que me pediste ya está hecho; si lo quieres otra vez, pídemelo de nuevo
+error_PERMIT_RETRACTED = lo has retirado
+error_FROZEN = un operador lo ha detenido por ahora
+error_DECISION_REVOKED = un operador ha retirado el permiso
+error_RECORD_ALTERED = lo guardado sobre esto no coincide con lo que consta; avisa a quien administra este servicio
+error_DECISION_TOO_OLD = ha pasado demasiado tiempo desde que se permitió; pídemelo otra vez
+error_NOT_ELIGIBLE = la tiene que responder otra persona en RiskGate
+error_ARGS_MISMATCH = no es lo que se mostró
+error_THREAD_MISMATCH = es de otra conversación
+
+## Requests that end without an answer, by their reason
+
+ended_MEMORY_UNAVAILABLE = He parado: la memoria no está disponible. Comprueba qué se ha hecho antes de pedirlo otra vez.
+ended_GATE_UNAVAILABLE = RiskGate no responde, así que ahora no puedo hacer nada. Inténtalo otra vez dentro de un momento.
+ended_STEP_LIMIT = He parado: esto necesitaba más pasos de los que puedo dar de una vez.
+ended_ACTIVE_TIME_LIMIT = He parado: esto necesitaba más tiempo del permitido. Lo que ya se había hecho sigue hecho; compruébalo antes de pedirlo otra vez.
+ended_TOO_MANY_ATTEMPTS = He parado: me interrumpieron demasiadas veces mientras atendía este mensaje. Comprueba qué se ha hecho antes de enviarlo otra vez.
+ended_INTERNAL_ERROR = Algo ha fallado por nuestra parte y he parado. Comprueba qué se ha hecho antes de pedirlo otra vez.
+ended_STATE_LOST = No puedo seguir con lo que esperaba tu respuesta: ya no está guardado. Pídelo de nuevo.
+ended_GRAPH_CHANGED = No puedo terminar lo que había empezado: me han actualizado y ahora trabajo de otra manera. Comprueba qué se ha hecho y pídelo de nuevo.
+ended_CANCELLED = Cancelado, como pediste. Lo que ya se había hecho sigue hecho.
+ended_INTERRUPTED = He parado: otro mensaje de esta conversación pidió pasar antes. Lo que ya se había hecho sigue hecho.
+
+## Reminders
+
+reminder_on_time = Recordatorio: { $text }
+reminder_late = Recordatorio (era para el { $due }, hora de { $zone }; no pude avisarte antes): { $text }
+reminder_missed = Recordatorio (tocaba { $passed } veces desde el { $due }, hora de { $zone }; no pude avisarte antes): { $text }
+repeats_DAILY = { $count ->
+    [1] cada día
+   *[other] cada { $count } días
+ }
+repeats_WEEKLY = { $count ->
+    [1] cada semana
+   *[other] cada { $count } semanas
+ }
+repeats_MONTHLY = { $count ->
+    [1] cada mes
+   *[other] cada { $count } meses
+ }
+repeats_YEARLY = { $count ->
+    [1] cada año
+   *[other] cada { $count } años
+ }
+weekday = { $day ->
+    [0] lunes
+    [1] martes
+    [2] miércoles
+    [3] jueves
+    [4] viernes
+    [5] sábado
+   *[6] domingo
+ }
+
+## Tools: what each does, then a colon and an example; above its result, and when it found nothing
+
+tool_read_output = leer un tramo de una salida guardada: lee la salida <puntero> desde 5000 hasta 6000
+    .label = Salida { $pointer }:
+tool_rehydrate_output = recuperar entera una salida guardada: recupera la salida <puntero>
+    .label = Salida { $pointer }, entera:
+tool_search_output = buscar en una salida guardada: busca error en la salida <puntero>
+    .label = En la salida { $pointer }:
+tool_create_reminder = recordarte algo más tarde: recuérdame pagar el arriendo mañana a las 9
+    .label = Recordatorio creado.
+tool_list_reminders = listar tus recordatorios: ¿qué recordatorios tengo?
+    .label = Tus recordatorios:
+tool_cancel_reminder = cancelar un recordatorio: cancela el recordatorio de pagar el arriendo
+    .label = Recordatorio cancelado: { $reminder }
+tool_http_get = leer una página web: lee https://example.org/precios
+    .label = { $url } dice:
+tool_list_dir = listar una carpeta: lista los archivos de docs
+    .label = En la carpeta:
+tool_read_file = leer un archivo: lee notas.txt
+    .label = Contenido de «{ $path }»:
+tool_write_file = escribir un archivo o añadirle líneas al final: escribe "hola" en notas.txt
+    .label = Guardado en «{ $path }».
+tool_undo_write = deshacer tu último cambio en un archivo: deshaz el último cambio de notas.txt
+    .label = Cambio deshecho.
+tool_file_info = saber si un archivo existe, su tamaño y su último cambio: ¿existe notas.txt?
+    .label = Sobre ese archivo:
+tool_send_email = enviar un correo: envía un correo a ana@example.org con asunto «Hola» que diga «Llego a las 9»
+    .label = Correo enviado a { $to }.
+tool_recall = decir qué recuerdo: ¿qué recuerdas sobre el té?
+    .label = Lo que recuerdo:
+tool_search_files = buscar en los archivos: busca «presupuesto» en los archivos de docs
+    .label = He encontrado «{ $pattern }» aquí:
+    .nothing = No he encontrado «{ $pattern }».
+tool_remember = recordar algo sobre ti: recuerda que prefiero el té
+    .label = Lo recordaré: { $text }
+tool_echo = repetir un texto: repite hola
+    .label = { "" }
+
+nothing_shown = (No hay nada.)
+more_shown = … (Hay más.)
+file_missing = «{ $path }» no existe.
+file_found = { $path } ({ $size } B), último cambio: { $changed } UTC
+undone_removed = He quitado «{ $path }», porque ese cambio lo había creado.
+undone_restored = «{ $path }» vuelve a estar como antes.
+mcp_result = Resultado de { $name }, de un servidor externo:
+
+## Ways of working (graphs)
+
+graph_secured = Planifica, propone una llamada cada vez y pasa cada efecto por RiskGate
+graph_react = Razona y actúa paso a paso: con un modelo, o sin él por reglas fijas; cada efecto pasa por RiskGate

@@ -1,0 +1,74 @@
+"""The agent's messages: the same in every language, named by the code, and quick to format."""
+
+from __future__ import annotations
+
+import timeit
+from typing import get_args
+
+import pytest
+from phylactery_agent.graph.llm import asking, claims
+from phylactery_agent.i18n.messages import is_message, message
+from phylactery_agent.i18n.texts import error_text, is_unknown, say
+from phylactery_agent.ports import Language
+from phylactery_agent.rules.doubts import KINDS
+from phylactery_agent.runtime.turn import canned_replies
+from phylactery_agent.tools.registry import DisabledReason
+from phylactery_agent.tools.specs import BUILTIN_SPECS
+
+from tests.support.packages.messages import MessageSet, words_in
+
+APPROVAL_STATES = ("PENDING", "APPROVED", "REDEEMED", "REJECTED", "EXPIRED", "CANCELLED", "UNKNOWN", "UNASKED")
+
+
+def codes() -> set[str]:
+    """Return every error code that has a sentence and stands as a whole text in the code of a service."""
+    named = words_in("phylactery_agent") | words_in("phylactery_riskgate")
+    return {code for code in named if is_message(f"error_{code}")}
+
+
+AGENT = MessageSet(
+    "phylactery_agent.i18n",
+    {"say": "", "message": "", "in_each_language": ""},
+    {
+        "doubt_": KINDS,
+        "claim_": (*claims.KINDS, "unsure", "again"),
+        "state_": APPROVAL_STATES,
+        "off_": get_args(DisabledReason),
+        "ahead_": ("approved", "rejected"),
+        "model_": {*asking.OUTAGES.values(), *asking._OF_TURN.values(), "unusable", "still_away"},
+        "repeats_": ("DAILY", "WEEKLY", "MONTHLY", "YEARLY"),
+        "ended_": {value for name, value in vars(canned_replies).items() if name.isupper()},
+        "error_": codes(),
+        "tool_": {spec.name for spec in BUILTIN_SPECS},
+    },
+)
+
+
+def test_every_language_has_the_same_messages_with_the_same_values_and_the_code_names_each():
+    AGENT.check()
+
+
+@pytest.mark.parametrize("language", get_args(Language))
+def test_a_message_is_formatted_in_less_than_twenty_microseconds(language: Language):
+    def longest() -> str:
+        return say("waits", language, count=3, tools="a; b; c") + message("unknown", language, clause="x" * 5_000)
+
+    longest()
+    assert min(timeit.repeat(longest, number=1_000, repeat=5)) / 1_000 / 2 < 20e-6
+
+
+def test_a_number_has_its_own_form_in_both_languages():
+    assert say("code_wrong", "en", left=1) == "The code is wrong. You have 1 try left, or answer /reject."
+    assert say("code_wrong", "es", left=1) == "El código no es correcto. Te queda 1 intento, o responde /reject."
+    assert "Te quedan 4 intentos" in say("code_wrong", "es", left=4)
+
+
+def test_an_error_without_a_sentence_is_told_by_its_code():
+    assert error_text("SOMETHING_NEW", "es") == "SOMETHING_NEW"
+    assert error_text("PATH_OUTSIDE_SANDBOX", "es") == "solo puedo usar archivos de mi carpeta"
+
+
+@pytest.mark.parametrize("language", get_args(Language))
+def test_a_note_about_words_that_were_not_understood_is_recognised(language: Language):
+    assert is_unknown(say("unknown", language, clause="«x»"), language)
+    assert not is_unknown(say("fine", language), language)
