@@ -122,7 +122,7 @@ async def test_a_list_for_machines_is_one_ascii_object_without_codes(gate, ana, 
 
 
 async def test_nothing_waits_in_either_language_and_an_unknown_state_is_named(gate):
-    assert (await run(gate, "ana", "list")).stdout == "Nothing waits.\n"
+    assert (await run(gate, "ana", "list")).stdout == "Nothing is waiting.\n"
     assert (await run(gate, "ana", "list", RISKGATE_LANG="es_ES.UTF-8")).stdout == "No hay nada en espera.\n"
     assert (await run(gate, "ana", "list", RISKGATE_LANG="", LANG="es_ES.UTF-8")).stdout.startswith("No hay")
     wrong = await run(gate, "ana", "list", "--state", "SOON")
@@ -134,7 +134,7 @@ async def test_show_says_everything_and_flags_what_deceives(gate, approval):
     for part in (approval.id, approval.args_hash, "▶", "/to", "p\\u0430ypal.com", "alfabetos mezclados", "high", "ana"):
         assert part in shown.stdout, part
     assert "Una escritura de riesgo alto necesita a otra persona (write.ask-peer)" in shown.stdout
-    assert "Nunca se aprobó antes" in shown.stdout
+    assert "Todavía no se ha aprobado" in shown.stdout
     assert "hunter2" not in shown.stdout
     assert shown.returncode == 0
 

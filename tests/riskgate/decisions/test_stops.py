@@ -22,7 +22,7 @@ ALLOW, BLOCKED = types_pb2.DECISION_ALLOW, types_pb2.DECISION_BLOCKED
         ("tool", "read_file", "acme", "this tool"),
         ("user", "ana", "acme", "this user"),
         ("tenant", "", "acme", "this organisation"),
-        ("all", "", "", "every call"),
+        ("all", "", "", "all calls"),
     ],
 )
 async def test_what_is_frozen_is_blocked_at_evaluate_and_refused_at_redeem_until_it_is_lifted(  # noqa: PLR0917
@@ -248,7 +248,7 @@ async def test_a_revoked_decision_is_shown_as_revoked_and_its_record_stays_what_
     told = (await remote("ana", "explain", "--decision", first.decision_id)).stdout.splitlines()
     assert told[0].startswith("REVOKED at 20")
     assert told[0].endswith("; it was ALLOW   under revision 1")
-    assert told[1].strip() == "No permit: an operator has revoked this decision."
+    assert told[1].strip() == "Not allowed: an operator has revoked this decision."
     facts = json.loads((await remote("ana", "explain", "--decision", first.decision_id, "--json")).stdout)
     assert (facts["decision"], facts["reasons"][0]["code"]) == ("ALLOW", "DECISION_REVOKED")
     assert facts["revoke_time"] is not None

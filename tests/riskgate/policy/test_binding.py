@@ -98,12 +98,12 @@ def test_what_is_returned_is_what_was_hashed(engine: DecisionEngine) -> None:
         ({"stops": [{"street": "x"}, {}]}, "/stops/1", "The argument street is missing."),
         ({"stops": [{"street": 1}]}, "/stops/0/street", "Must be of type string."),
         ({"a/b": 1}, "/?", "The schema has no such argument."),
-        ({"code": "b"}, "/code", "Does not have the form the schema asks for."),
+        ({"code": "b"}, "/code", "Does not have the form the schema requires."),
         ({"code": "a" * 41}, "/code", "Must have at most 40 characters."),
         ({"mail": "ana"}, "/mail", "Is not a valid email."),
         ({"mail": "Ana <ana@example.org>"}, "/mail", "Is not a valid email."),
         ({"site": "not a uri"}, "/site", "Is not a valid uri."),
-        ({"size": "xl"}, "/size", "Is none of the values the schema allows."),
+        ({"size": "xl"}, "/size", "Is not one of the values the schema allows."),
     ],
 )
 def test_a_violation_says_where_and_what_in_both_languages(

@@ -76,7 +76,7 @@ def test_the_built_in_tools_are_in_the_default_catalog(default: Bundle) -> None:
 def test_a_read_is_allowed_and_says_by_which_policy(engine: DecisionEngine) -> None:
     verdict = decide(engine, "read_file", {"path": "notes/a.txt"})
     assert (verdict.decision, verdict.policy_ids, verdict.approval_class) == (Decision.ALLOW, ("read.allow",), None)
-    assert verdict.reasons[0].message_es == "Una política permite esta llamada: Leer está permitido"
+    assert verdict.reasons[0].message_es == "Una política permite esto: Leer está permitido"
 
 
 def test_a_write_names_the_least_approval_that_would_do(engine: DecisionEngine) -> None:

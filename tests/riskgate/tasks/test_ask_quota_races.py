@@ -63,7 +63,7 @@ async def test_killed_between_the_count_and_the_receipt_the_execution_gets_its_r
     again = [await person.redeem(permits[0], a_call(0), execution="execution-0") for _ in range(2)]
     assert again[0].receipt == again[1].receipt
     assert all(one.repeated_redeem for one in again)
-    with pytest.raises(aio.AioRpcError, match="carried out already"):
+    with pytest.raises(aio.AioRpcError, match="already been carried out"):
         await person.redeem(permits[1], a_call(1), execution="execution-1")
     assert rows_of(tmp_path / "data", shared_database, "ask_uses") == 1
 

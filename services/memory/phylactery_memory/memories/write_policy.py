@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 
 import re2
 from phylactery_chassis.inspection import ALL_KINDS, Category, FindingKind, Wanted, inspect, masked_kinds, named
+from phylactery_chassis.util.messages import read_messages
 
 from phylactery_memory.memories.model import THE_USER, TRUST_OF_SOURCE, Kind, Layer, Source, Trust
 from phylactery_memory.memories.write_rules import Reading, Slot, read, sentences
@@ -81,37 +82,6 @@ class Reason(StrEnum):
     UNCONFIRMED_SOURCE = "UNCONFIRMED_SOURCE"
     KNOWN = "KNOWN"
 
-
-EXPLANATIONS: Final = {
-    Reason.FACT: ("It states a lasting fact.", "Afirma un hecho duradero."),
-    Reason.PREFERENCE: ("It states a preference.", "Expresa una preferencia."),
-    Reason.STABLE_PREFERENCE: ("It states a lasting preference.", "Dice de forma estable cómo lo quiere."),
-    Reason.KEPT_ON_REQUEST: ("The user asked to keep it.", "Se pidió guardarlo."),
-    Reason.QUESTION: ("It is a question.", "Es una pregunta."),
-    Reason.COMMAND: ("It asks for something to be done now.", "Pide que se haga algo ahora."),
-    Reason.SMALL_TALK: ("It is small talk.", "Es una fórmula de cortesía."),
-    Reason.TEMPORARY: ("It is only temporarily valid.", "Solo vale por ahora."),
-    Reason.NOTHING_LASTING: (
-        "No rule finds a fact or a preference in it.",
-        "Ninguna regla encuentra en ello un hecho ni una preferencia.",
-    ),
-    Reason.SECRET_PASSWORD: ("It contains a password or PIN.", "Contiene una contraseña o un PIN."),
-    Reason.SECRET_CARD: ("It contains a card or account number.", "Contiene un número de tarjeta o de cuenta."),
-    Reason.SECRET_KEY: ("It contains a key or token.", "Contiene una clave de acceso o un token."),
-    Reason.UNTRUSTED: (
-        "A tool or the web is in its lineage, so it stays out of the profile.",
-        "Procede de una herramienta o de la web, así que no entra en el perfil.",
-    ),
-    Reason.UNGROUNDED: (
-        "The person's own words do not hold it, so it stays out of the profile.",
-        "No está en las palabras de la persona, así que no entra en el perfil.",
-    ),
-    Reason.UNCONFIRMED_SOURCE: (
-        "No message of the person confirms the words, so they do not count as theirs.",
-        "Ningún mensaje de la persona confirma las palabras, así que no cuentan como suyas.",
-    ),
-    Reason.KNOWN: ("It is remembered already.", "Ya se recuerda."),
-}
 
 _SECRET_REASON: Final = frozenset({Reason.SECRET_PASSWORD, Reason.SECRET_CARD, Reason.SECRET_KEY})
 _TELLING_WORDS: Final = """
@@ -182,7 +152,8 @@ class Decision:
 
     def explain(self, language: str) -> str:
         """Return the reasons as sentences, in "en" or "es"."""
-        return " ".join(EXPLANATIONS[reason][language == "es"] for reason in self.reasons)
+        said = read_messages("phylactery_memory.i18n", language)
+        return " ".join(said(f"kept_{reason}") for reason in self.reasons)
 
 
 def decide(proposal: Proposal) -> Decision:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 from phylactery_chassis.settings import explain
+from phylactery_chassis.util.messages import read_messages
 from pydantic import ValidationError
 
 from phylactery_riskgate.settings import RiskGateSettings
@@ -67,15 +67,13 @@ def preferred_language() -> Language:
 
 
 class Texts:
-    """The texts of one language, by key."""
+    """The texts of one command in one language."""
 
-    def __init__(self, texts: Mapping[str, tuple[str, str]], language: Language | None = None) -> None:
-        """Take each text in English and Spanish; without a language it is the preferred one."""
+    def __init__(self, command: str, language: Language | None = None) -> None:
+        """Take the word before its messages' ids; without a language it is the preferred one."""
         self.language = language or preferred_language()
-        self._texts = texts
+        self._command, self._messages = command, read_messages("phylactery_riskgate.i18n", self.language)
 
     def __call__(self, key: str, **values: object) -> str:
         """Return a text with its values filled in."""
-        english, spanish = self._texts[key]
-        text = spanish if self.language == "es" else english
-        return text.format(**values) if values else text
+        return self._messages(f"{self._command}_{key}", **values)

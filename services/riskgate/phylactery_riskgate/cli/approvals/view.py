@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from phylactery_riskgate.cli.approvals.texts import TEXTS
 from phylactery_riskgate.cli.common import Texts
 from phylactery_riskgate.domain.views.visible import make_visible
 
@@ -54,7 +53,7 @@ class ApprovalView:
 
     def __init__(self, out: Console) -> None:
         """Take the console to print on."""
-        self.say = Texts(TEXTS)
+        self.say = Texts("approvals")
         self._out = out
 
     def table(self, approvals: list[types_pb2.Approval]) -> None:
@@ -117,7 +116,7 @@ class ApprovalView:
         """Return that a value is not shown whole and what shows it, empty where all are."""
         if not any(types_pb2.ARGUMENT_MARK_CUT in argument.marks for argument in one.arguments):
             return ""
-        return self.say("cut_in_full" if full else "cut", id=safe(one.id))
+        return self.say("cut_in_full") if full else self.say("cut", id=safe(one.id))
 
     def changed(self, one: types_pb2.Approval) -> None:
         """Print one change in one line."""
@@ -168,7 +167,7 @@ class ApprovalView:
 
     def _marks(self, argument: types_pb2.ArgumentView) -> str:
         names = (types_pb2.ArgumentMark.Name(mark).removeprefix("ARGUMENT_MARK_") for mark in argument.marks)
-        return ", ".join(self.say(f"mark_{name}", count=argument.characters_left_out) for name in names)
+        return ", ".join(self.say(f"mark_{name}", count=f"{argument.characters_left_out:,}") for name in names)
 
     def _policy(self, policy: types_pb2.PolicyTitle) -> str:
         title = policy.title_es if self.say.language == "es" else policy.title
@@ -182,7 +181,7 @@ class ApprovalView:
         if state_of(one) not in ("PENDING", "APPROVED"):
             return ""
         left = one.expire_time.seconds - int(time.time())
-        return self.say("minutes", minutes=left // 60, seconds=left % 60) if left > 0 else self.say("over")
+        return self.say("minutes", minutes=left // 60, seconds=f"{left % 60:02}") if left > 0 else self.say("over")
 
 
 def _first(one: types_pb2.Approval) -> str:

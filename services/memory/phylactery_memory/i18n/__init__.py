@@ -1,0 +1,1 @@
+"""What memory says to people: one file of messages per language."""

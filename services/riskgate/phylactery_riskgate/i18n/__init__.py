@@ -1,0 +1,1 @@
+"""What RiskGate says to people: one file of messages per language."""

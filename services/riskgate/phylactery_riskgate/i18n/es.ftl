@@ -1,0 +1,159 @@
+# What RiskGate says to people, in Spanish. See en.ftl.
+
+## Reasons, by their code
+
+reason_INVALID_JSON = Los argumentos no son JSON válido.
+reason_NOT_AN_OBJECT = Los argumentos deben ser un objeto JSON.
+reason_DUPLICATE_KEY = Un objeto repite una clave.
+reason_TOO_DEEP = Los argumentos tienen más de { $limit } niveles de anidamiento.
+reason_TOO_LARGE = Los argumentos ocupan más de { $limit } bytes.
+reason_NUMBER_OUT_OF_RANGE = Un número está fuera de lo que todo lector de JSON puede representar con exactitud.
+reason_NUMBER_NOT_EXACT = Un número tiene más dígitos de los que se conservarían.
+reason_INVALID_UNICODE = Un texto contiene un sustituto suelto o un carácter nulo.
+reason_RESERVED_KEY = Un objeto usa una clave reservada.
+reason_INTEGRITY_MISMATCH = Los argumentos no coinciden con la suma de comprobación que hizo quien llama.
+reason_UNKNOWN_TOOL = El catálogo no conoce esta herramienta.
+reason_SCHEMA_MISMATCH = Quien llama tiene otro esquema de esta herramienta que el catálogo.
+reason_VALUE_NOT_REPRESENTABLE = Una política mira este valor, que no se puede representar con exactitud.
+reason_AMOUNT_NOT_COUNTABLE = Un presupuesto cuenta este importe, pero falta, es negativo, no es exacto o es demasiado grande para sumarlo.
+reason_RECIPIENTS_NOT_COUNTABLE = Un presupuesto cuenta destinatarios, y esta llamada tiene más de { $limit }.
+reason_USAGE_UNKNOWN = Un presupuesto cuenta esta herramienta, pero no se leyó lo que lleva contado.
+reason_CALL_NOT_KEPT = No se permite: los argumentos se borraron y la herramienta cambió. Propónla con otro tool_call_id.
+reason_ASK_USED_UP = No se permite: esta petición ya se llevó a cabo. Vuelve a preguntar a la persona.
+reason_PERMIT_RETRACTED = No se permite: la persona lo ha retirado.
+reason_TASK_ENDED = Ya no se permite: lo que se pidió ha terminado. Pídelo otra vez en una tarea nueva.
+reason_DECISION_TOO_OLD = Ya no se permite: esto se decidió hace demasiado tiempo. Propónlo de nuevo con otro tool_call_id.
+reason_DECISION_REVOKED = No se permite: un operador ha revocado esta decisión.
+reason_RECORD_ALTERED = Lo guardado sobre esta decisión no coincide con el registro de auditoría. Avisa a quien administra RiskGate.
+reason_FROZEN = Un operador ha detenido por ahora todas las llamadas.
+reason_FROZEN_TENANT = Un operador ha detenido por ahora todas las llamadas de esta organización.
+reason_FROZEN_USER = Un operador ha detenido por ahora todas las llamadas de este usuario.
+reason_FROZEN_TOOL = Un operador ha detenido por ahora esta herramienta.
+reason_POLICY_ERROR = No se pudieron evaluar las políticas, así que la llamada se bloquea.
+reason_SUBJECT_NOT_A_USER = Las decisiones son sobre usuarios; un sujeto de otro tipo no puede hacer nada.
+reason_POLICY_NO_PERMIT = Ninguna política permite esta llamada.
+reason_POLICY_FORBID = Una política no permite esto: { $title }
+reason_POLICY_PERMIT = Una política permite esto: { $title }
+reason_APPROVAL_REQUIRED = Esto necesita una aprobación ({ $approval_class }): { $title }
+reason_APPROVAL_UNANSWERABLE = Nadie puede aprobarlo aquí: la clase { $approval_class } necesita varias personas y solo hay una.
+
+## What an argument violates, by the keyword of its schema: it follows the argument's path
+
+violation_required = Falta el argumento { $limit }.
+violation_type = Debe ser de tipo { $limit }.
+violation_additionalProperties = El esquema no tiene ese argumento.
+violation_minimum = Debe ser como mínimo { $limit }.
+violation_maximum = Debe ser como máximo { $limit }.
+violation_exclusiveMinimum = Debe ser mayor que { $limit }.
+violation_exclusiveMaximum = Debe ser menor que { $limit }.
+violation_minLength = Debe tener al menos { $limit } caracteres.
+violation_maxLength = Debe tener como máximo { $limit } caracteres.
+violation_minItems = Debe tener al menos { $limit } elementos.
+violation_maxItems = Debe tener como máximo { $limit } elementos.
+violation_pattern = No tiene la forma que exige el esquema.
+violation_format = No tiene un formato { $limit } válido.
+violation_enum = No es ninguno de los valores que admite el esquema.
+violation_const = No es el valor que exige el esquema.
+violation_uniqueItems = Tiene elementos repetidos.
+violation_multipleOf = Debe ser múltiplo de { $limit }.
+violation_any = No cumple el esquema de la herramienta.
+
+## Budgets
+
+budget_calls = Al presupuesto { $budget } no le quedan llamadas.
+budget_amount = El presupuesto { $budget } no cubre este importe.
+budget_recipients = El presupuesto { $budget } no admite más destinatarios.
+
+## Why a call does not count as requested, by the kind of doubt
+
+doubt_unasked = No pediste esto.
+doubt_negation = Parte de lo que dijiste prohíbe algo, y no sé con seguridad qué.
+doubt_exclusion = Dejaste algo fuera, y no sé con seguridad si esto es lo que queda.
+doubt_condition = Pusiste una condición, y no sé si se cumple.
+doubt_question = Sonaba a pregunta, no a petición.
+doubt_hypothetical = Sonaba a una idea, no a una petición.
+doubt_report = Contaste lo que dijo o quiere otra persona.
+doubt_permission = Hablaste de lo que se puede, no de lo que hay que hacer.
+doubt_past = Sonaba a que ya estaba hecho.
+doubt_future = Sonaba a que era para más tarde.
+doubt_irony = Sonaba a broma.
+doubt_retraction = Te retractaste de algo.
+doubt_announce = Hablaste de las palabras, no de hacerlo.
+doubt_idiom = Puede ser solo una forma de hablar.
+doubt_trailing = Dijiste algo después de la petición que no entiendo.
+doubt_leftover = Aquí falta parte de lo que pediste.
+doubt_value = Algo de esto no es lo que dijiste.
+doubt_time = No estoy seguro de la fecha o la hora.
+doubt_mode = No sé con seguridad si añadir a lo que hay o reemplazarlo.
+doubt_content = Lo que dice no es exactamente lo que dijiste.
+doubt_pasted = Parte de tu mensaje puede ser texto de otra persona.
+doubt_disguise = Tu mensaje contiene caracteres que parecen otros.
+doubt_mark = Tu mensaje contiene una marca que puede tacharlo o negarlo.
+doubt_framed = Otra cosa que dijiste puede significar que no se haga, o que todavía no.
+doubt_length = Tu mensaje es demasiado largo para que pueda estar seguro.
+doubt_used-up = Lo pediste una vez, y ya se hizo.
+doubt_any = No estoy seguro de que hayas pedido esto.
+
+## riskgate approvals
+
+approvals_approval = aprobación
+approvals_state = estado
+approvals_tool = herramienta
+approvals_risk = riesgo
+approvals_class = clase
+approvals_requester = lo pide
+approvals_thread = conversación
+approvals_run = ejecución
+approvals_expires = caduca en
+approvals_hash = huella de los argumentos
+approvals_decided_by = respondió
+approvals_wanted_by = lo exige
+approvals_what = qué
+approvals_argument = argumento
+approvals_value = valor
+approvals_from = de dónde sale
+approvals_origin_USER = palabras de la persona, o hecho en esta tarea
+approvals_origin_REGISTRY = un registro
+approvals_origin_POINTED = un texto que la persona señaló
+approvals_origin_FOREIGN = otro texto, o ninguna parte
+approvals_before = aprobado antes
+approvals_votes = { $votes } de { $needed }
+approvals_over = caducada
+approvals_yours = ● espera tu respuesta
+approvals_nothing_waits = No hay nada en espera.
+approvals_none = Ninguna.
+approvals_more = Hay más; lístalas con --limit.
+approvals_no_arguments = Los argumentos ya no se conservan.
+approvals_left_out = { $count ->
+    [one] Aquí no se muestra { $count } argumento más: no apruebes lo que no has visto.
+   *[other] Aquí no se muestran { $count } argumentos más: no apruebes lo que no has visto.
+ }
+approvals_cut = Un valor no se muestra entero: riskgate approvals show { $id } --full lo muestra todo.
+approvals_cut_in_full = Un valor es más largo que lo que se puede mostrar: no apruebes lo que no has visto.
+approvals_compared = Comparado con { $id }, la última llamada aprobada a esta herramienta para { $requester }.
+approvals_not_compared = Todavía no se ha aprobado ninguna llamada a esta herramienta para { $requester }.
+approvals_SAME = igual
+approvals_CHANGED = cambiado
+approvals_NEW = nuevo
+approvals_REMOVED = quitado
+approvals_mark_CONTROL = caracteres de control
+approvals_mark_BIDI = sentido de lectura alterado
+approvals_mark_INVISIBLE = caracteres invisibles
+approvals_mark_LOOK_ALIKE = letras que imitan a otras
+approvals_mark_MIXED_SCRIPT = alfabetos mezclados
+approvals_mark_PILED_UP = marcas apiladas
+approvals_mark_CUT = { $count } caracteres sin mostrar
+approvals_mark_HIDDEN = parte sensible oculta
+approvals_confirm = Para aprobar esto, una vez, escribe los { $count } últimos caracteres de la huella (cualquier otra cosa no cambia nada)
+approvals_unchanged = No se ha cambiado nada.
+approvals_done = { $id }: { $state }
+approvals_voted = { $id }: tu sí cuenta, { $votes } de { $needed }; falta que responda otra persona
+approvals_other_hash = { $id } trata de otros argumentos que los de --args-hash; míralo de nuevo
+approvals_yes_needs_hash = --yes necesita --args-hash, la huella de lo que viste
+approvals_no_terminal = no hay terminal donde preguntar; para aprobar, usa --yes y --args-hash
+approvals_not_pending = { $id } ya está { $state }; solo se puede responder una que esté PENDING
+approvals_watching = Observando { $target }. Ctrl-C termina.
+approvals_ask = [a]probar  [r]echazar  [s]altar  [q] salir
+approvals_ask_reason = ¿Por qué? (puedes dejarlo vacío)
+approvals_lost = Se ha perdido la conexión ({ $why }); reintentando …
+approvals_minutes = { $minutes } min { $seconds } s
