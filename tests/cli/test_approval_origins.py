@@ -28,7 +28,7 @@ def test_what_is_not_shown_of_an_argument_is_counted_with_the_command_that_shows
     approval = Approval(**{**fields, "id": "ap_1", "arguments": (cut,), "expire_time": None})  # type: ignore[arg-type]
     _show(approval, Texts("en"))
     shown = capsys.readouterr().out
-    assert "2,540 characters are not shown; all of them: phylactery approvals show ap_1 --full" in shown
+    assert "2,540 characters are not shown; to see all of them: phylactery approvals show ap_1 --full" in shown
     assert "look-alike" not in shown
     _show(approval, Texts("es"), full=True)
     assert "2,540 caracteres no caben" in capsys.readouterr().out

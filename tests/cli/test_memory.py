@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-from phylactery_cli.i18n.texts import _TEXTS
 from phylactery_cli.main import app
 from phylactery_client import MemoryClient, NewMessage
 from phylactery_client.memory_results import OutputPage
@@ -79,7 +78,7 @@ def test_what_is_remembered_is_found_listed_and_forgotten(run, remembered):
     again = run("forget", remembered.memory_id)
     assert again.exit_code == 1
     assert again.stderr.startswith("memory: ")
-    assert run("search", "Lima", subject="ben").output == "Nothing remembered fits.\n"
+    assert run("search", "Lima", subject="ben").output == "Nothing that is remembered matches.\n"
     assert run("list", subject="ben", language="es").output == "No se recuerda nada.\n"
 
 
@@ -117,7 +116,7 @@ def test_what_is_held_is_exported_and_then_erased(run, remembered, tmp_path: Pat
     assert (records[0]["subject"], records[-1]["type"]) == ("ana", "end")
     assert file.stat().st_mode & 0o077 == 0
     there = run("export", "--out", str(file))
-    assert (there.exit_code, there.stderr) == (1, f"memory: {file} is there already; name a new file\n")
+    assert (there.exit_code, there.stderr) == (1, f"memory: {file} already exists; choose a new file\n")
     assert [json.loads(line)["type"] for line in run("export").stdout.splitlines()] == [r["type"] for r in records]
     kept = run("erase", typed="n\n", language="es")
     assert (kept.exit_code, "¿Borrar para siempre todo lo que memory guarda de ana?" in kept.output) == (1, True)
@@ -185,7 +184,7 @@ def test_tables_and_answers_speak_the_language_asked_for(run, remembered):
         (["forget", "mem_none"], "no tienes ningún recuerdo mem_none"),
         (["profile", "--set", "City=Lima"], "un nombre empieza por minúscula"),
         (["profile", "--set", "city="], "un valor es una línea de 1 a 500"),
-        (["list", "--page", "zzz"], "esa página no la nombró esta orden"),
+        (["list", "--page", "zzz"], "esa página no la dio este comando"),
         (["erase", "bad name", "--yes"], "el nombre de un usuario lleva letras"),
         (["export", "--out", "/"], "/: "),
     ],
@@ -201,7 +200,3 @@ def test_nobody_there_is_one_sentence_and_exit_code_one():
     result = CliRunner().invoke(app, ["memory", "--target", "127.0.0.1:1", "--language", "en", "list"])
     assert result.exit_code == 1
     assert result.stderr == "memory: nothing answers at 127.0.0.1:1; phylactery up starts the services\n"
-
-
-def test_both_languages_say_the_same_things():
-    assert _TEXTS["en"].keys() == _TEXTS["es"].keys()

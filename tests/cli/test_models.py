@@ -18,10 +18,10 @@ def said(monkeypatch: pytest.MonkeyPatch, language: Language, **variables: str) 
 
 def test_static_mode_is_told_with_what_would_change_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(monkeypatch, "en") == [
-        "model    none: static mode; PHYLACTERY_MODEL_BASE_URL and PHYLACTERY_MODEL name one"
+        "model    none: static mode; set PHYLACTERY_MODEL_BASE_URL and PHYLACTERY_MODEL to use one"
     ]
     assert said(monkeypatch, "es") == [
-        "modelo   ninguno: modo estático; PHYLACTERY_MODEL_BASE_URL y PHYLACTERY_MODEL nombran uno"
+        "modelo   ninguno: modo estático; define PHYLACTERY_MODEL_BASE_URL y PHYLACTERY_MODEL para usar uno"
     ]
 
 

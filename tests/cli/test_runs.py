@@ -71,8 +71,8 @@ def test_runs_are_listed_shown_and_cancelled(runs, target):
 
 def test_what_cannot_be_done_is_said_in_one_sentence(runs):
     assert (runs("unknown").output, runs("doubts", language="es").output) == (  # doubts: its name before 0.2
-        "Nothing is in doubt.\n",
-        "Nada está en duda.\n",
+        "No effect has an unknown outcome.\n",
+        "Ningún efecto tiene un resultado desconocido.\n",
     )
     for arguments, said in (
         (("show", "ru_none"), "run 'ru_none' not found"),
@@ -112,7 +112,7 @@ def test_a_retry_says_what_is_wrong_in_the_persons_language_and_shows_the_new_ru
     refused = runs("retry", run_id, language="es")
     assert (refused.exit_code, refused.stderr.strip()) == (
         1,
-        f"runs: solo se repite una ejecución que falló: {run_id} no falló",
+        f"runs: solo se puede repetir una ejecución fallida: {run_id} no falló",
     )
     missing = runs("retry", "run_none")
     assert (missing.exit_code, "run 'run_none' not found" in missing.stderr) == (1, True)
@@ -130,11 +130,11 @@ def test_what_a_run_did_is_told_before_it_begins_once_more(runs, target, folder)
     assert "--acknowledge-effects" in refused.stderr
     begun = runs("retry", run_id, "--acknowledge-effects", "--request-id", "again-001", language="es")
     assert begun.exit_code == 0, begun.output
-    assert "Hecho antes" in begun.output
+    assert "Ya hecho antes" in begun.output
     assert call in begun.output
     again = json.loads(runs("retry", run_id, "--request-id", "again-001", "--json").stdout)
     assert again["run"]["id"] in begun.output
-    assert "once more" in runs("show", again["run"]["id"]).output
+    assert "Repeats" in runs("show", again["run"]["id"]).output
 
 
 def test_a_list_for_machines_is_whole_each_run_with_its_calls_and_its_times_as_rfc_3339_has_them(runs, target):

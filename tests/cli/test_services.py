@@ -81,7 +81,7 @@ def alive(pid: int) -> bool:
 def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Path, leave: str):
     terminal = Terminal("run", "--details", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS)
     terminal.expect("model    none: static mode")
-    terminal.expect("one person runs this, so you are asked")
+    terminal.expect("one person uses this, so you are asked")
     terminal.expect("you ›")
     pids = pids_of(tmp_path / "data")
     assert len(pids) == 3
@@ -113,7 +113,7 @@ def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Pa
         terminal.expect("/approve 2 and /reject 2")
     if leave == "\x03":
         os.write(terminal.fd, b"\x03")
-        terminal.expect("Ctrl-C again leaves.+you ›")
+        terminal.expect("Ctrl-C again to leave.+you ›")
     terminal.type(leave)
     assert terminal.exit_code() == 0
     assert not any(alive(pid) for pid in pids)
@@ -204,14 +204,14 @@ def test_a_chat_starts_a_service_that_dies_again_and_what_was_said_meanwhile_is_
     terminal = Terminal("run", "--details", "--data-dir", str(folder), "--language", "en", env=lasting)
     terminal.expect("you ›")
     terminal.type("hello")
-    terminal.expect("ANSWERED.+you ›")
+    terminal.expect("answered.+you ›")
     first = kill(folder, "agent")
-    terminal.expect("agent has ended by itself; starting it again in 0.5 s. Its log: [^\n]+")
+    terminal.expect("agent stopped by itself; starting it again in 0.5 s. Its log: [^\n]+")
     terminal.type('append "one" to log.txt')
     terminal.expect("Kept .1.; it is sent as soon as that is possible")
     terminal.type('append "two" to log.txt')
     terminal.expect("Kept .2.")
-    seen = terminal.expect("agent is running again.*ANSWERED.*ANSWERED.*you ›")
+    seen = terminal.expect("agent is running again.*answered.*answered.*you ›")
     assert "does not answer" not in seen
     assert lines(Stack(folder, FREE_PORTS), "log.txt") == ["one", "two"]
     assert first not in pids_of(folder)
@@ -229,7 +229,7 @@ def test_up_starts_a_service_that_dies_again_and_says_so(tmp_path: Path, lasting
     terminal.expect("agent +127")
     before = pids_of(tmp_path / "data")
     kill(tmp_path / "data", "memory")
-    terminal.expect("memory ha terminado por sí solo; vuelve a arrancar en 0.5 s.*memory funciona de nuevo")
+    terminal.expect("memory se ha detenido por sí solo; vuelve a arrancar en 0.5 s.*memory funciona de nuevo")
     assert len(set(pids_of(tmp_path / "data")) - set(before)) == 1
     os.write(terminal.fd, b"\x03")
     assert terminal.exit_code() == 0
@@ -283,7 +283,7 @@ def test_a_second_agent_on_the_same_folder_is_refused_and_the_first_goes_on(tmp_
             assert ana.say("hola").reply.text
 
 
-@pytest.mark.parametrize(("language", "said"), [("en", "run already"), ("es", "ya están en marcha")])
+@pytest.mark.parametrize(("language", "said"), [("en", "already running"), ("es", "ya están en marcha")])
 def test_a_second_start_over_a_folder_in_use_says_so_and_disturbs_nothing(tmp_path: Path, language: str, said: str):
     with running(ForkedStack(tmp_path, FREE_PORTS)) as first:
         ready = (tmp_path / "riskgate" / "ready.json").read_text()
@@ -324,7 +324,7 @@ def test_approvals_are_listed_shown_approved_and_rejected_at_riskgate(tmp_path: 
             return commands.run_phylactery("approvals", *arguments, "--target", stack.target("riskgate"))
 
         with Person(stack, "local", thread="approvals-1") as one, Person(stack, "local", thread="approvals-2") as two:
-            assert "Nothing waits." in command("list").stdout
+            assert "Nothing is waiting." in command("list").stdout
             first = one.say('append "by command" to command.txt').pending_approval
             second = two.say('append "not this" to command.txt').pending_approval
             listed = [json.loads(row) for row in command("list", "--json").stdout.splitlines()]
@@ -339,7 +339,7 @@ def test_approvals_are_listed_shown_approved_and_rejected_at_riskgate(tmp_path: 
                 assert spanish in shown
             listed_in_spanish = command("list", "--state", "ALL", "--language", "es").stdout
             assert ("aprobación" in listed_in_spanish, "RECHAZADA" in listed_in_spanish) == (True, True)
-            assert "Nada espera." in command("list", "--language", "es").stdout
+            assert "No hay nada en espera." in command("list", "--language", "es").stdout
             late_in_spanish = command("approve", second.approval_id, "--yes", "--language", "es")
             assert f"{second.approval_id} ya está RECHAZADA" in late_in_spanish.stderr
             late = command("approve", second.approval_id, "--yes")
@@ -379,11 +379,11 @@ def test_a_card_of_several_calls_is_answered_in_words_or_one_by_one(tmp_path: Pa
     terminal.expect("May I do these 2 things.+1\\..+a\\.txt.+2\\..+b\\.txt.+yes or /approve: all 2")
     terminal.expect("you ›")
     terminal.type("yes, but make it three")
-    terminal.expect("2 actions wait for your answer")
+    terminal.expect("2 actions are waiting for your answer")
     terminal.expect("you ›")
     assert not (files_in(tmp_path) / "a.txt").exists()
     terminal.type("/approve")
-    terminal.expect("Noted: I may .+ANSWERED")
+    terminal.expect("Noted: I may .+answered")
     terminal.expect("you ›")
     assert [(files_in(tmp_path) / name).read_text().split() for name in ("a.txt", "b.txt")] == [["one"], ["two"]]
     terminal.type('append "one" to c.txt and append "two" to d.txt')

@@ -57,7 +57,7 @@ def test_conversations_are_listed_shown_watched_and_deleted(threads, target):
     assert [int(event["sequence"]) for event in events] == list(range(1, last + 1))
     rest = threads("watch", "t1", "--no-follow", "--json", "--after", str(last - 1)).stdout.splitlines()
     assert [json.loads(line) for line in rest] == events[-1:]
-    assert "espera que una persona apruebe" in threads("watch", "t2", "--no-follow", language="es").output
+    assert "espera que una persona lo apruebe" in threads("watch", "t2", "--no-follow", language="es").output
     kept = threads("delete", "t1", typed="n\n")
     assert (kept.exit_code, "Nothing was changed." in kept.output) == (1, True)
     assert threads("delete", "t1", "--yes").output == "Deleted: t1\n"

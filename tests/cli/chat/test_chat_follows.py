@@ -43,11 +43,11 @@ def test_ctrl_c_takes_back_what_was_typed_and_leaves_where_nothing_was(stack: St
     os.write(terminal.fd, b"\x03")
     terminal.expect("you ›")
     terminal.type("echo but this")
-    shown = terminal.expect(r".+agent[^\n]* › [^\n]*but this.+ANSWERED.+you ›")
+    shown = terminal.expect(r".+agent[^\n]* › [^\n]*but this.+answered.+you ›")
     assert "but this — running" in shown
     assert "not this — running" not in shown
     os.write(terminal.fd, b"\x03")
-    terminal.expect("Ctrl-C again leaves.+you ›")
+    terminal.expect("Ctrl-C again to leave.+you ›")
     os.write(terminal.fd, b"\x03")
     assert terminal.exit_code() == 0
 
@@ -56,20 +56,20 @@ def test_an_approval_given_elsewhere_is_shown_above_what_is_being_typed(stack: S
     terminal = chat(stack)
     terminal.type(f'write "{CARD}" to card.txt')
     approval_id = terminal.expect(r"or type: APPROVE ap_[a-z2-7]+").split()[-1]
-    terminal.expect("AWAITING_APPROVAL")
+    terminal.expect("waiting for a person.s approval")
     terminal.expect("you ›")
     os.write(terminal.fd, b"/he")
     terminal.expect("/he")
     given = commands.run_phylactery("approvals", "approve", approval_id, "--yes", "--target", stack.target("riskgate"))
     assert given.returncode == 0, given.stderr
-    shown = terminal.expect(r"agent[^\n]* › [^\n]*Saved.+ANSWERED.+you › [^\n]*/he")
+    shown = terminal.expect(r"agent[^\n]* › [^\n]*Saved.+answered.+you › [^\n]*/he")
     assert shown.count("Saved") == 1
     assert lines(stack, "card.txt") == [CARD]
     terminal.type("lp")
     terminal.expect("Say what you want")
     terminal.expect("you ›")
     terminal.type("/approve")
-    terminal.expect("Nothing waits for an answer")
+    terminal.expect("Nothing is waiting for an answer")
     terminal.expect("you ›")
     assert "Saved" not in left(terminal)
 
@@ -77,7 +77,7 @@ def test_an_approval_given_elsewhere_is_shown_above_what_is_being_typed(stack: S
 def test_what_was_asked_of_an_agent_that_died_is_answered_once_it_is_back(stack: Stack) -> None:
     terminal = chat(stack)
     terminal.type("hello")
-    terminal.expect("ANSWERED")
+    terminal.expect("answered")
     terminal.expect("you ›")
     stack.kill("agent")
     crash_at(stack, "agent", "agent.9")
@@ -88,7 +88,7 @@ def test_what_was_asked_of_an_agent_that_died_is_answered_once_it_is_back(stack:
     await_death(stack, "agent")
     terminal.expect("you ›")
     relaunch(stack, "agent")
-    assert terminal.expect(r"Saved.+ANSWERED.+you ›").count("Saved") == 1
+    assert terminal.expect(r"Saved.+answered.+you ›").count("Saved") == 1
     assert lines(stack, "before.txt") == ["from before"]
     assert "Saved" not in left(terminal)
     again = Terminal("chat", "--details", "--target", stack.target("agent"), "--language", "en", env={})

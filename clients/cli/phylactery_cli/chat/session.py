@@ -362,7 +362,10 @@ class Chat:
         """Drop the unsent messages."""
         if self._delivering is not None:
             self._delivering.cancel()
-        self._say_so("dropped" if self._unsent else "nothing_kept", count=len(self._unsent))
+        if self._unsent:
+            self._say_so("dropped", count=len(self._unsent))
+        else:
+            self._say_so("nothing_kept")
         self._unsent.clear()
 
     async def _trace(self) -> None:

@@ -43,9 +43,9 @@ def _show(approval: Approval, texts: Texts, *, full: bool = False) -> None:
     table = Table.grid(padding=(0, 2))
     values = (
         approval.id,
-        texts.as_it_stands(approval.state) + (f" ({approval.closed_reason})" if approval.closed_reason else ""),
+        texts.approval_word(approval.state) + (f" ({approval.closed_reason})" if approval.closed_reason else ""),
         approval.tool,
-        texts.as_it_stands(approval.risk),
+        texts.approval_word(approval.risk),
         approval.approval_class,
         approval.requester,
         approval.thread_id,
@@ -65,15 +65,14 @@ def _show(approval: Approval, texts: Texts, *, full: bool = False) -> None:
     console.print(table)
     left_out = sum(argument.characters_left_out for argument in approval.arguments)
     if left_out:
-        text = texts(
-            "approval_cut_in_full" if full else "approval_cut", count=f"{left_out:,}", id=one_line(approval.id)
-        )
+        count, hint = f"{left_out:,}", one_line(approval.id)
+        text = texts("approval_cut_in_full", count=count) if full else texts("approval_cut", count=count, id=hint)
         console.print(Text(text, style="bold red"), soft_wrap=True)
 
 
 def _cells(texts: Texts, approval: Approval) -> tuple[object, ...]:
     expires = f"{approval.expire_time:%H:%M:%S} UTC" if approval.expire_time else ""
-    state, risk = texts.as_it_stands(approval.state), texts.as_it_stands(approval.risk)
+    state, risk = texts.approval_word(approval.state), texts.approval_word(approval.risk)
     return approval.id, state, approval.tool, risk, approval.approval_class, approval.requester, expires
 
 
@@ -135,7 +134,7 @@ def approve(
         if not caller.json:
             _show(seen, texts, full=full)
         if seen.state != "PENDING":
-            raise ValueError(texts("approval_closed", id=seen.id, state=texts.as_it_stands(seen.state)))
+            raise ValueError(texts("approval_closed", id=seen.id, state=texts.approval_word(seen.state)))
         if not yes and not confirmed(texts("approval_confirm"), texts):
             return None
         return await client.approve(approval_id, args_hash=seen.args_hash, code=seen.code, thread_id=seen.thread_id)
@@ -159,5 +158,5 @@ def _tell(approval: Approval | None, caller: Caller[RiskGateClient]) -> None:
     if approval is None:
         typer.echo(caller.texts("unchanged"))
         raise typer.Exit(1)
-    said = f"{approval.id}: {caller.texts.as_it_stands(approval.state)}"
+    said = f"{approval.id}: {caller.texts.approval_word(approval.state)}"
     typer.echo(_line(approval) if caller.json else said)

@@ -78,7 +78,7 @@ def _cells(texts: Texts, memory: Memory) -> tuple[object, ...]:
     text = memory.text or texts("memory_untrusted", text=memory.untrusted_text)
     since = f"{memory.valid_at:%Y-%m-%d}" if memory.valid_at else ""
     until = f"{memory.invalid_at:%Y-%m-%d}" if memory.invalid_at else ""
-    return memory.memory_id, texts.word(memory.kind), texts.word(memory.trust), since, until, text
+    return memory.memory_id, texts.memory_word(memory.kind), texts.memory_word(memory.trust), since, until, text
 
 
 @app.command()
@@ -141,7 +141,7 @@ def profile(
 
     def cells(field: ProfileField) -> tuple[object, ...]:
         held = moment(field.valid_at), moment(field.invalid_at)
-        return field.name, field.value, caller.texts.word(field.source), *held, field.memory_id
+        return field.name, field.value, caller.texts.memory_word(field.source), *held, field.memory_id
 
     fields = (*found.fields, *found.superseded)
     caller.print_list(fields, "memory_profile_columns", cells, none="memory_no_profile")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
 from functools import partial
@@ -17,41 +17,10 @@ from phylactery_client.results import Event
 from phylactery_client.run_results import Run, RunBudget, RunStep, ToolCallRecord
 
 from phylactery_cli.calling import json_line
-from phylactery_cli.i18n.texts import Language, Texts
+from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.options import AgentCaller, Page, Yes, agent_caller, group, shared
 from phylactery_cli.render.render import detail
 from phylactery_cli.terminal import confirmed, moment, printable
-
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {"in_doubt": "in doubt"},
-    "es": {
-        "QUEUED": "EN COLA",
-        "RUNNING": "EN CURSO",
-        "SUSPENDED": "EN ESPERA",
-        "DONE": "TERMINADA",
-        "FAILED": "FALLIDA",
-        "CANCELLED": "CANCELADA",
-        "DEAD": "ABANDONADA",
-        "proposed": "propuesta",
-        "denied": "denegada",
-        "started": "empezada",
-        "finished": "terminada",
-        "in_doubt": "en duda",
-        "pending": "pendiente",
-        "running": "en curso",
-        "done": "hecho",
-        "failed": "fallido",
-        "blocked": "bloqueado",
-        "HAPPENED": "ocurrió",
-        "DID_NOT_HAPPEN": "no ocurrió",
-    },
-}
-
-
-def word(language: Language, value: str) -> str:
-    """Return a word as a person reads it; one this command does not know as it stands."""
-    return _WORDS[language].get(value, value)
-
 
 app = group("Runs: list, show, cancel, retry, unknown, resolve.")
 
@@ -92,8 +61,7 @@ def show(context: typer.Context, run_id: str) -> None:
         typer.echo(caller.texts("runs_retry_of", id=printable(run.retry_of)))
     if nodes:
         caller.print("runs_node_columns", (_node_cells(node) for node in nodes))
-    spoken = caller.texts.language
-    if rows := [(event.sequence, moment(event.create_time), detail(event.raw, spoken)) for event in events]:
+    if rows := [(event.sequence, moment(event.create_time), detail(event.raw, caller.texts)) for event in events]:
         caller.print("runs_event_columns", (row for row in rows if row[2]))
     if run.budget is not None:
         caller.print("runs_budget_columns", _budget_rows(caller.texts, run.budget))
@@ -183,8 +151,8 @@ def resolve(
         caller.texts(
             "runs_settled",
             id=printable(settled.tool_call_id),
-            state=word(caller.texts.language, settled.state),
-            resolution=word(caller.texts.language, settled.resolution),
+            state=caller.texts.run_word(settled.state),
+            resolution=caller.texts.run_word(settled.resolution),
         )
     )
 
@@ -196,8 +164,7 @@ def _show(caller: AgentCaller, run: Run) -> None:
     caller.print("runs_columns", [_run_cells(caller.texts, run)])
     if run.plan_steps:
         rows = (
-            (step.step_id, word(caller.texts.language, step.status), step.tries, step.description)
-            for step in run.plan_steps
+            (step.step_id, caller.texts.run_word(step.status), step.tries, step.description) for step in run.plan_steps
         )
         caller.print("runs_step_columns", rows)
     if run.tool_calls:
@@ -218,11 +185,11 @@ async def _whole(client: PhylacteryClient, runs: Sequence[Run]) -> list[Run]:
 
 
 def _run_cells(texts: Texts, run: Run) -> tuple[object, ...]:
-    return run.id, word(texts.language, run.status), run.reason, run.thread_id, moment(run.create_time)
+    return run.id, texts.run_word(run.status), run.reason, run.thread_id, moment(run.create_time)
 
 
 def _cells(texts: Texts, call: ToolCallRecord) -> tuple[object, ...]:
-    state = word(texts.language, call.state) + (f" ({call.error_code})" if call.error_code else "")
+    state = texts.run_word(call.state) + (f" ({call.error_code})" if call.error_code else "")
     return call.run_id, call.tool_call_id, call.tool, state, call.thread_id, moment(call.create_time)
 
 

@@ -16,7 +16,6 @@ from phylactery_client.results import ChatPage, Event, Thread
 from phylactery_cli.calling import json_line
 from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.options import AgentCaller, Page, Yes, agent_caller, group, shared
-from phylactery_cli.render.events import EventTexts
 from phylactery_cli.render.render import EventPrinter
 from phylactery_cli.terminal import confirmed, moment, plain_console, printable
 
@@ -30,7 +29,7 @@ def _caller(context: typer.Context) -> AgentCaller:
 
 
 def _cells(texts: Texts, thread: Thread) -> tuple[object, ...]:
-    state = EventTexts(texts.language).state(thread.last_run.status) if thread.last_run else ""
+    state = texts.event_state(thread.last_run.status) if thread.last_run else ""
     times = moment(thread.create_time), moment(thread.update_time)
     return thread.id, state, thread.graph, thread.last_sequence, *times
 

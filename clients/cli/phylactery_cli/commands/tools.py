@@ -49,7 +49,7 @@ def _cells(texts: Texts, tool: Tool) -> tuple[object, ...]:
     return (
         tool.name,
         on if tool.enabled else tool.disabled_reason,
-        texts.as_it_stands(tool.risk),
+        texts.approval_word(tool.risk),
         tool.effect.lower(),
         tool.source,
         what,

@@ -17,8 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from phylactery_cli.calling import event_line
-from phylactery_cli.i18n.texts import Language, Texts
-from phylactery_cli.render.events import EventTexts
+from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.terminal import one_line, printable
 
 _HASH_CHARACTERS = 12
@@ -28,6 +27,8 @@ _STILL_WAITS = frozenset({"AWAITING_APPROVAL", "GATE_UNAVAILABLE"})
 """Reasons of turns whose run keeps waiting; a failed run with the second reason had no card."""
 _HIGH = frozenset({"high", "critical"})
 _WITHOUT_ANSWER = (event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_DEAD)
+_WHERE = {"in": "event_in", "out": "event_out", "result": "event_in_result"}
+"""The texts that say what was inspected."""
 _DECISION_STYLES = {"ALLOW": "green", "AUTH_REQUIRED": "yellow", "BLOCKED": "red"}
 
 
@@ -39,8 +40,7 @@ class EventPrinter:
 
     def __init__(self, console: Console, texts: Texts, *, json: bool = False, details: bool = True) -> None:
         self._console, self._texts, self._json, self.details = console, texts, json, details
-        self._words = EventTexts(texts.language)
-        self._notes = _Notes(self._words)
+        self._notes = _Notes(texts)
         self._written = ""
         """The part of a message already printed on the current, unfinished line."""
         self._prompting = self._working = False
@@ -199,8 +199,8 @@ class EventPrinter:
                 rows.append(Text(self._texts("or_type", text=reply), style="dim"))
         else:
             rows += ["", self._texts("elsewhere", id=one_line(asked.approval_id))]
-        title = Text(self._texts("approvals" if asked.also else "approval", count=len(each)), style="bold")
-        return Panel(Group(*rows), title=title, border_style="yellow", padding=(1, 2))
+        asks = self._texts("approvals", count=len(each)) if asked.also else self._texts("approval")
+        return Panel(Group(*rows), title=Text(asks, style="bold"), border_style="yellow", padding=(1, 2))
 
     def _call(self, one: PendingApproval, number: int) -> RenderableType:
         """Return a call of a card with its number. Every argument is shown, because a yes applies to all.
@@ -215,7 +215,7 @@ class EventPrinter:
                 name.append(f"  {one_line(one.args_hash.removeprefix('sha256:'))[:_HASH_CHARACTERS]}", style="dim")
             table.add_row(self._texts("tool"), name)
         if self.details or one.risk in _HIGH:
-            table.add_row(self._texts("risk"), one_line(self._words.state(one.risk)))
+            table.add_row(self._texts("risk"), one_line(self._texts.event_state(one.risk)))
         for argument in one.arguments:
             style = "bold" if argument.control else ""
             path = argument.path if self.details else argument.path.removeprefix("/")
@@ -223,31 +223,31 @@ class EventPrinter:
         return Group(head, table)
 
 
-def detail(event: event_pb2.Event, language: Language) -> str:
+def detail(event: event_pb2.Event, texts: Texts) -> str:
     """Return an event as one line, '' if it is not worth one. It never contains an approval code."""
     kind = event.WhichOneof("kind") or ""
     if kind == "message":
         return event.message.text
     if kind == "approval_required":
         return f"{event.approval_required.tool} ({event.approval_required.approval_id})"
-    note: Callable[[event_pb2.Event], Text] | None = getattr(_Notes(EventTexts(language)), kind, None)
+    note: Callable[[event_pb2.Event], Text] | None = getattr(_Notes(texts), kind, None)
     return "" if note is None else " ".join(note(event).plain.removeprefix("  · ").split())
 
 
 class _Notes:
     """One-line notes, one method per kind of event."""
 
-    def __init__(self, texts: EventTexts) -> None:
+    def __init__(self, texts: Texts) -> None:
         self._texts = texts
 
     def memory_degraded(self, event: event_pb2.Event) -> Text:
-        return self._note("memory", self._texts.phrase("not_read", reason=event.memory_degraded.reason))
+        return self._note("memory", self._texts("event_not_read", reason=event.memory_degraded.reason))
 
     def route_decided(self, event: event_pb2.Event) -> Text:
         return self._note("route", f"{event.route_decided.node} ({event.route_decided.reason})")
 
     def step(self, event: event_pb2.Event) -> Text:
-        return self._note("step", f"{event.step.description} — {self._texts.state(event.step.status)}")
+        return self._note("step", f"{event.step.description} — {self._texts.event_state(event.step.status)}")
 
     def tool_proposed(self, event: event_pb2.Event) -> Text:
         return self._note("propose", event.tool_proposed.tool)
@@ -255,7 +255,8 @@ class _Notes:
     def risk_decision(self, event: event_pb2.Event) -> Text:
         decision = event.risk_decision
         text = self._begin("riskgate")
-        text.append(one_line(self._texts.state(decision.decision)), style=_DECISION_STYLES.get(decision.decision, ""))
+        style = _DECISION_STYLES.get(decision.decision, "")
+        text.append(one_line(self._texts.event_state(decision.decision)), style=style)
         for reason in decision.reasons:
             text.append(f"\n             {one_line(reason)}", style="dim")
         return text
@@ -263,27 +264,27 @@ class _Notes:
     def tool_result(self, event: event_pb2.Event) -> Text:
         result = event.tool_result
         details = [
-            f"{result.tool}: {self._texts.state(result.status)}",
-            self._texts.phrase("characters", size=result.size_chars),
+            f"{result.tool}: {self._texts.event_state(result.status)}",
+            self._texts("event_characters", size=result.size_chars),
         ]
         if result.pointer:
-            details.append(self._texts.phrase("kept", pointer=result.pointer))
+            details.append(self._texts("event_kept", pointer=result.pointer))
         if result.error_code:
             details.append(result.error_code)
         return self._note("result", ", ".join(details))
 
     def notice(self, event: event_pb2.Event) -> Text:
         notice = event.notice
-        where = [self._texts.phrase(notice.direction)] if notice.direction in ("in", "out", "result") else []
-        said = ", ".join([self._texts.state(notice.reason), *where])
+        where = [self._texts(_WHERE[notice.direction])] if notice.direction in _WHERE else []
+        said = ", ".join([self._texts.event_state(notice.reason), *where])
         found = ", ".join(self._texts.found(kind) for kind in notice.kinds)
         return self._note("notice", f"{said}: {found}" if found else said)
 
     def run_finished(self, event: event_pb2.Event) -> Text:
-        return self._note("run", self._texts.state(event.run_finished.reason))
+        return self._note("run", self._texts.event_state(event.run_finished.reason))
 
     def _begin(self, label: str) -> Text:
-        return Text.assemble(("  · ", "dim"), (f"{self._texts.label(label):<8} ", "dim"))
+        return Text.assemble(("  · ", "dim"), (f"{self._texts.event_label(label):<8} ", "dim"))
 
     def _note(self, label: str, text: str) -> Text:
         return self._begin(label).append(one_line(text), style="dim")
