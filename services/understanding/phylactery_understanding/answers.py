@@ -11,13 +11,14 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, TypeVar, cast, get_args
 
 import yaml
 
 Answer = Literal["yes", "no", "unclear"]
 _Kind = Literal["yes", "no", "with", "neither"]
 _Phrases = Mapping[tuple[str, ...], _Kind]
+_K = TypeVar("_K", bound=str)
 
 _FILE: Final = "answers.yaml"
 _MAX_CHARACTERS: Final = 120
@@ -34,22 +35,22 @@ def read_answer(text: str) -> Answer:
     """Return "yes" or "no" as the answer to what was shown, or "unclear" if the text says anything else."""
     if len(text) > _MAX_CHARACTERS or _UNDECIDED.search(text):
         return "unclear"
-    words = _words(text)
-    read = [set(kinds) for phrases in _languages() if (kinds := _kinds(words, phrases))]
+    words = plain_words(text)
+    read = [set(kinds) for phrases in _languages() if (kinds := kinds_of(words, phrases))]
     found = {kind for kinds in read for kind in kinds} - {"with"}
     return cast("Answer", found.pop()) if found in ({"yes"}, {"no"}) else "unclear"
 
 
-def _words(text: str) -> tuple[str, ...]:
+def plain_words(text: str) -> tuple[str, ...]:
     """Return the words without case, accents and stretched letters; each emoji and sign is a separate word."""
     plain = unicodedata.normalize("NFKD", _IGNORED.sub("", unicodedata.normalize("NFC", text)).casefold())
     bare = "".join(char for char in plain if not unicodedata.combining(char))
     return tuple(_TOKEN.findall(_STRETCHED.sub(lambda held: held.group(1) or held.group(2), bare)))
 
 
-def _kinds(words: tuple[str, ...], phrases: _Phrases) -> list[_Kind]:
+def kinds_of(words: tuple[str, ...], phrases: Mapping[tuple[str, ...], _K]) -> list[_K]:
     """Return the kind of each phrase of the text, longest match first; empty if a word is in no phrase."""
-    longest, place, kinds = max(map(len, phrases)), 0, list[_Kind]()
+    longest, place, kinds = max(map(len, phrases)), 0, list[_K]()
     while place < len(words):
         ends = range(min(place + longest, len(words)), place, -1)
         end = next((end for end in ends if words[place:end] in phrases), None)
@@ -72,4 +73,4 @@ def _phrases(content: str) -> Iterator[tuple[tuple[str, ...], _Kind]]:
     lists: dict[_Kind, list[str]] = yaml.safe_load(content)
     for kind in get_args(_Kind):
         for phrase in lists[kind]:
-            yield _words(phrase), kind
+            yield plain_words(phrase), kind

@@ -1,0 +1,72 @@
+"""Small talk: greetings, thanks, acknowledgements and calls for help, alone or with one another.
+
+A text is small talk only if the word lists account for every word of it: "ok thanks" is, "thanks, now read it" is not.
+People mix languages in it, so the lists of all languages are one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, Literal, cast, get_args
+
+import yaml
+
+from phylactery_understanding.answers import kinds_of, plain_words
+
+TalkKind = Literal["help", "thanks", "farewell", "greeting", "fine", "listening"]
+"""What small talk wants, in the order that counts where a text has several kinds: "ok, thanks" thanks."""
+TOPICS: Final = ("files", "reminders", "mail", "memory", "web", "outputs", "more")
+"""What help may be asked about."""
+_FILE: Final = "talk.yaml"
+_WITH: Final = "with"
+_MAX_CHARACTERS: Final = 120
+_QUESTION: Final = re.compile(r"[?¿؟？]+")
+_PAUSE: Final = re.compile(r"[\s.…]+")
+_LAUGHTER: Final = re.compile(r"(?i)\ba?(?:j[aei]|h[ae]){2,}[jh]?\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """Small talk of a kind; ``topic`` is what help is asked about, empty for no topic."""
+
+    kind: TalkKind
+    topic: str = ""
+
+
+def read_talk(text: str) -> Talk | None:
+    """Return the small talk that a text consists of, or None if it says anything else."""
+    if not 0 < len(text.strip()) <= _MAX_CHARACTERS:
+        return None
+    if _PAUSE.fullmatch(text):
+        return Talk("listening")
+    words = plain_words(_LAUGHTER.sub("haha", _QUESTION.sub(" ", text)))
+    if not words:
+        return Talk("help") if _QUESTION.search(text) else None
+    kinds = kinds_of(words, _phrases())
+    kind = next((kind for kind in get_args(TalkKind) if kind in kinds), None)
+    topics = [kind for kind in kinds if kind in TOPICS]
+    if kind is None or (topics and kind != "help") or len(topics) > 1:
+        return None
+    return Talk(cast("TalkKind", kind), topics[0] if topics else "")
+
+
+@cache
+def _phrases() -> dict[tuple[str, ...], str]:
+    """Return the phrases of all languages that have a list."""
+    folders = (files(__package__) / "lexicons").iterdir()
+    lists = (folder / _FILE for folder in sorted(folders, key=lambda one: one.name))
+    return dict(phrase for one in lists if one.is_file() for phrase in _read(one.read_text("utf-8")))
+
+
+def _read(content: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    lists: dict[str, Any] = yaml.safe_load(content)
+    for kind in (*get_args(TalkKind), _WITH):
+        for phrase in lists[kind]:
+            yield plain_words(phrase), kind
+    for topic in TOPICS:
+        for phrase in lists["topics"][topic]:
+            yield plain_words(phrase), topic
