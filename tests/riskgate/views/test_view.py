@@ -251,10 +251,10 @@ def test_words_of_one_script_beside_a_line_break_or_a_number_are_no_disguise(
 
 
 def test_a_thousand_look_alikes_are_all_marked_and_none_of_spanish() -> None:
-    from phylactery_riskgate.domain.views import look_alikes
+    from phylactery_riskgate.domain.views.visible import ASCII_OF, POSING_MARKS
 
-    assert len(look_alikes.LETTERS) > 350
-    for one in look_alikes.MARKS | look_alikes.LETTERS:
+    assert len(ASCII_OF) > 350
+    for one in POSING_MARKS | ASCII_OF.keys():
         assert make_visible(f"ab{one}", 40).text != f"ab{one}", one
     spanish = "áéíóúüñÁÉÍÓÚÜÑ¿¡ªº«»€·çÇ"
     assert make_visible(spanish, 100).text == spanish

@@ -10,7 +10,7 @@ from itertools import accumulate, takewhile
 
 import pytest
 from phylactery_riskgate.domain.model import Mark
-from phylactery_riskgate.domain.views import look_alikes, visible
+from phylactery_riskgate.domain.views import visible
 from phylactery_riskgate.domain.views.view import _escape_around, abridge
 from phylactery_riskgate.domain.views.visible import make_visible
 
@@ -56,7 +56,7 @@ def _one_by_one(text: str) -> list[tuple[str, Mark | None]]:
             posing |= dict.fromkeys((at for at, _ in foreign), Mark.MIXED_SCRIPT if mixed else Mark.LOOK_ALIKE)
         if digits and any(char.isascii() for char in word):
             posing |= dict.fromkeys(digits, Mark.MIXED_SCRIPT)
-        latin = (at for at, char in letters if visible._latin(char) and char in look_alikes.LETTERS)
+        latin = (at for at, char in letters if visible._latin(char) and char in visible.ASCII_OF)
         posing |= dict.fromkeys(latin, Mark.LOOK_ALIKE)
     pieces, piled = [], 0
     for at, char in enumerate(text):

@@ -20,7 +20,7 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the writing direction (Unicode TR 9)."""
 
-_POSING_MARKS = frozenset(
+POSING_MARKS = frozenset(
     "\u02d0\u02f8\u0589\u05c3\u16ec\u1735\u1803\u1809\u2024\u2041\u2044\u205a\u2215\u2216\u2236\u2571"
     "\u27cb\u27cd\u29f5\u29f8\u29f9\u2f02\u2f03\u3002\u31d3\u31d4\ua60e\ua789\ufe30\ufe68\uff0e\uff0f"
     "\uff1a\uff20\uff3c\uff61\U0001d20f\U0001d23a\U0001d23b"
@@ -196,7 +196,7 @@ def _mark(char: str) -> Mark | None:
         return Mark.INVISIBLE
     # ª, º and ² are common in Spanish; beyond Latin-1 a second form of an ASCII letter or digit is a disguise.
     disguised = ord(char) >= _LATIN_1_END and category[0] in "LN" and unicodedata.normalize("NFKC", char).isascii()
-    return Mark.LOOK_ALIKE if disguised or char in _POSING_MARKS else None
+    return Mark.LOOK_ALIKE if disguised or char in POSING_MARKS else None
 
 
 def _posing_words(text: str, begin: int, end: int) -> list[_Posing]:
