@@ -13,6 +13,7 @@ from phylactery.memory.v1 import (
     privacy_pb2_grpc,
 )
 from phylactery_chassis.db.database import Database
+from phylactery_chassis.erasure.log import ErasureLog
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.rpc.server import Service, registration
 from phylactery_chassis.util.clock import MICROSECONDS, Clock, SystemClock
@@ -35,7 +36,7 @@ from phylactery_memory.outputs.objects import OutputObjects, refuse_without_buck
 from phylactery_memory.outputs.service import Outputs
 from phylactery_memory.outputs.store import OutputStore
 from phylactery_memory.privacy.export import Exports
-from phylactery_memory.privacy.model import ErasureLog
+from phylactery_memory.privacy.model import Erasure
 from phylactery_memory.privacy.service import Privacy
 from phylactery_memory.privacy.store import PrivacyStore
 from phylactery_memory.profile.service import Profiles
@@ -113,7 +114,10 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
     threads = Threads(ThreadStore(database, objects), clock)
     memory = MemoryServicer(transcript, threads, memories, profiles, contexts)
     private = PrivacyStore(database, objects)
-    privacy = Privacy(private, ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl"), clock)
+    erasure_log = ErasureLog(
+        settings.erasure_log or settings.data_dir / "erasures.jsonl", Erasure, "MEMORY_ERASURE_LOG"
+    )
+    privacy = Privacy(private, ErasureLog(log_path, Erasure, "MEMORY_ERASURE_LOG"), clock)
     exports = Exports(private, transcript, memories, profiles, outputs)
     privacy_rpcs = PrivacyServicer(privacy, exports, settings.output_rules)
 

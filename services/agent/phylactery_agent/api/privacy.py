@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from phylactery.agent.v1 import privacy_pb2, privacy_pb2_grpc
 from phylactery_chassis.auth.identity import current_principal
-from phylactery_chassis.erasure import encoding
-from phylactery_chassis.rpc.validation import EdgeModel, Identifier, LongIdentifier, from_message
-from pydantic import StringConstraints
+from phylactery_chassis.erasure import erasures
+from phylactery_chassis.erasure.erasures import EraseUserRequest, GetErasureRequest
+from phylactery_chassis.rpc.validation import from_message
 
 from phylactery_agent.api.mapping import Context
 from phylactery_agent.runtime.privacy.erase_user import Privacy
 from phylactery_agent.runtime.privacy.erasure_store import Erasure
-
-
-class EraseUserRequest(EdgeModel):
-    """EraseUser; an empty subject means the caller."""
-
-    subject: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:@-]{0,128}$")]
-    request_id: LongIdentifier
-
-
-class ErasureRequest(EdgeModel):
-    """GetErasure."""
-
-    erasure_id: Identifier
 
 
 class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
@@ -46,10 +31,10 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
         self, request: privacy_pb2.GetErasureRequest, _context: Context
     ) -> privacy_pb2.GetErasureResponse:
         """Return the record of an erasure."""
-        erasure = await self._privacy.get(current_principal(), from_message(ErasureRequest, request).erasure_id)
+        erasure = await self._privacy.get(current_principal(), from_message(GetErasureRequest, request).erasure_id)
         return privacy_pb2.GetErasureResponse(erasure=erasure_message(erasure))
 
 
 def erasure_message(erasure: Erasure) -> privacy_pb2.Erasure:
     """Return the record of an erasure."""
-    return encoding.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
+    return erasures.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)

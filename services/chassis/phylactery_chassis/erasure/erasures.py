@@ -1,4 +1,4 @@
-"""Erasure records, and how a user is recognised in one without being named.
+"""Erasure requests and records, and how a user is recognised in one without being named.
 
 Every service that erases users keeps the same record, with its own counts. Times are microseconds since the epoch.
 """
@@ -10,11 +10,16 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, Self, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
+
+from google.protobuf.message import Message
+from pydantic import StringConstraints
 
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.errors import NotFound
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, LongIdentifier
 from phylactery_chassis.util.crypto import sha256
+from phylactery_chassis.util.timestamps import to_timestamp
 
 Counts = TypeVar("Counts")
 """A dataclass of integers: how many items of each kind were removed."""
@@ -73,6 +78,37 @@ class ErasureRecord(ABC, Generic[Counts]):
 
 
 Record = TypeVar("Record", bound=ErasureRecord[Any])
+M = TypeVar("M", bound=Message)
+
+
+class EraseUserRequest(EdgeModel):
+    """The user to erase; an empty subject is the caller."""
+
+    subject: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:@-]{0,128}$")]
+    request_id: LongIdentifier
+
+
+class GetErasureRequest(EdgeModel):
+    """The id of an erasure."""
+
+    erasure_id: Identifier
+
+
+def erasure_message(message: type[M], counts: type[Message], erasure: ErasureRecord[Any]) -> M:
+    """Return an erasure as a contract's Erasure message, with its ErasureCounts."""
+    return message(
+        erasure_id=erasure.erasure_id,
+        subject_hash=erasure.subject_hash,
+        salt=erasure.salt,
+        tenant=erasure.tenant,
+        requested_by_operator=erasure.requested_by_operator,
+        replayed=erasure.replayed,
+        counts=counts(**asdict(erasure.counts)),
+        request_time=to_timestamp(erasure.request_us),
+        erase_time=to_timestamp(erasure.erase_us),
+        receipt=erasure.receipt,
+        receipt_hash=erasure.receipt_hash,
+    )
 
 
 def unfinished(written: Iterable[Record], known: Container[str]) -> list[Record]:

@@ -34,7 +34,7 @@ class ErasureLog(Generic[Record]):
         ``record`` is the service's record type, ``setting`` the variable that sets another path.
         """
         self.path = path
-        self._record, self._setting = record, setting
+        self.record, self._setting = record, setting
         self._lock = threading.Lock()
         try:
             self._salt = self._begin()
@@ -68,7 +68,7 @@ class ErasureLog(Generic[Record]):
 
     def _parsed(self, number: int, line: str) -> Record:
         try:
-            return self._record.from_json(line)
+            return self.record.from_json(line)
         except ValueError:
             raise self._damaged(number) from None
 

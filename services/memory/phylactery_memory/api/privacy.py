@@ -11,7 +11,8 @@ from google.protobuf.message import Message as Proto
 from grpc import aio
 from phylactery.memory.v1 import privacy_pb2, privacy_pb2_grpc
 from phylactery_chassis.auth.identity import current_principal
-from phylactery_chassis.erasure import encoding
+from phylactery_chassis.erasure import erasures
+from phylactery_chassis.erasure.erasures import EraseUserRequest, GetErasureRequest
 from phylactery_chassis.rpc.validation import from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 
@@ -22,7 +23,7 @@ from phylactery_memory.api.transcript import message_message
 from phylactery_memory.memories.model import Memory
 from phylactery_memory.outputs.model import OutputRecord, OutputRules
 from phylactery_memory.privacy.export import End, Exports, Header, OutputBroken, OutputText, Record, ThreadMessage
-from phylactery_memory.privacy.model import EraseUserItem, Erasure, GetErasureItem
+from phylactery_memory.privacy.model import Erasure
 from phylactery_memory.privacy.service import Privacy
 from phylactery_memory.profile.model import ProfileField
 
@@ -44,7 +45,7 @@ _TYPE_OF_NAME = {kind.__name__: name for kind, name in _TYPE.items()}
 
 def erasure_message(erasure: Erasure) -> privacy_pb2.Erasure:
     """Return an erasure as its message."""
-    return encoding.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
+    return erasures.erasure_message(privacy_pb2.Erasure, privacy_pb2.ErasureCounts, erasure)
 
 
 def record_message(record: Record, rules: OutputRules) -> privacy_pb2.ExportUserResponse:
@@ -98,7 +99,7 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
         self, request: privacy_pb2.EraseUserRequest, _context: Context
     ) -> privacy_pb2.EraseUserResponse:
         """Remove everything held about a user."""
-        asked = from_message(EraseUserItem, request)
+        asked = from_message(EraseUserRequest, request)
         erasure = await self._privacy.erase(current_principal(), asked.subject, asked.request_id)
         return privacy_pb2.EraseUserResponse(erasure=erasure_message(erasure))
 
@@ -106,7 +107,7 @@ class PrivacyServicer(privacy_pb2_grpc.PrivacyServiceServicer):
         self, request: privacy_pb2.GetErasureRequest, _context: Context
     ) -> privacy_pb2.GetErasureResponse:
         """Return the record of an erasure."""
-        asked = from_message(GetErasureItem, request)
+        asked = from_message(GetErasureRequest, request)
         erasure = await self._privacy.get(current_principal(), asked.erasure_id)
         return privacy_pb2.GetErasureResponse(erasure=erasure_message(erasure))
 

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 import sqlalchemy as sa
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.database import Database
-from phylactery_chassis.db.scrub import forget_erased, note_removed
+from phylactery_chassis.db.scrub import note_removed
+from phylactery_chassis.erasure.service import ErasureTable
 from phylactery_chassis.errors import STORE_FAILED, Unavailable
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_memory.outputs.objects import OutputObjects, doom, erase_doomed
-from phylactery_memory.privacy.model import Erasure, ErasureCounts, from_json
+from phylactery_memory.privacy.model import Erasure, ErasureCounts
 from phylactery_memory.tables import (
     erasures,
     memory_owners,
@@ -36,22 +37,12 @@ from phylactery_memory.tables import (
 _KEYS = "user_keys"
 
 
-class PrivacyStore:
+class PrivacyStore(ErasureTable[Erasure]):
     """Erases users. Every method raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
     def __init__(self, database: Database, objects: OutputObjects | None = None) -> None:
-        self._database = database
+        super().__init__(database, erasures, Erasure)
         self._objects = objects
-
-    async def find(self, request_hash: str) -> Erasure | None:
-        """Return the erasure of a request."""
-        return await self._database.read(lambda connection: _first(connection, erasures.c.request_hash == request_hash))
-
-    async def get(self, erasure_id: str, tenant: str) -> Erasure | None:
-        """Return an erasure of a tenant."""
-        return await self._database.read(
-            lambda connection: _first(connection, erasures.c.erasure_id == erasure_id, erasures.c.tenant == tenant)
-        )
 
     async def erase(self, owner: Principal, erasure_id: str, done: Callable[[ErasureCounts], Erasure]) -> Erasure:
         """Remove everything of the owner and store the record in one transaction; return it once it is durable.
@@ -60,33 +51,18 @@ class PrivacyStore:
         """
 
         def work(connection: Connection) -> Erasure:
-            standing = _first(connection, erasures.c.erasure_id == erasure_id)
+            standing = self.carried_out(connection, erasure_id)
             if standing is not None:
                 return standing
             erasure = done(remove_all(connection, owner, erasure_id))
             note_removed(connection)
-            connection.execute(
-                sa.insert(erasures).values(
-                    erasure_id=erasure.erasure_id,
-                    tenant=erasure.tenant,
-                    subject_hash=erasure.subject_hash,
-                    salt=erasure.salt,
-                    request_hash=erasure.request_hash,
-                    record=erasure.to_json(),
-                )
-            )
+            self.keep(connection, erasure)
             return erasure
 
         try:
             return await self._database.write(work)
         except IntegrityError:  # that replica did so between our read and our insert
             return await self._database.write(work)
-
-    async def known(self) -> frozenset[str]:
-        """Return the ids of the erasures this database has completed."""
-        return await self._database.read(
-            lambda connection: frozenset(connection.scalars(sa.select(erasures.c.erasure_id)))
-        )
 
     async def users(self) -> frozenset[tuple[str, str]]:
         """Return tenant and subject of every user with stored data."""
@@ -114,10 +90,6 @@ class PrivacyStore:
                 "everything in the database is erased, with the key of what lies in the object store, which did not "
                 "answer; it is removed as soon as it does: ask again with the same request_id to see that it is",
             ) from None
-
-    async def scrub_removed(self) -> None:
-        """Remove deleted rows from SQLite's files. Raise Unavailable while a reader holds the log."""
-        await forget_erased(self._database)
 
 
 def users_tables() -> Iterator[sa.Table]:
@@ -173,8 +145,3 @@ def _count(connection: Connection, owner: Principal) -> ErasureCounts:
 
 def _of(table: sa.Table, owner: Principal) -> list[sa.ColumnElement[bool]]:
     return [table.c.tenant == owner.tenant, table.c.subject == owner.subject]
-
-
-def _first(connection: Connection, *conditions: sa.ColumnElement[bool]) -> Erasure | None:
-    record = connection.execute(sa.select(erasures.c.record).where(*conditions)).scalars().first()
-    return None if record is None else from_json(record)

@@ -11,16 +11,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
-from phylactery_chassis.auth.identity import Principal, Role
-from phylactery_chassis.erasure.erasures import may_see, not_found, request_hash, subject_hash, unfinished, whom
-from phylactery_chassis.erasure.log import ErasureLog
+from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.erasure.erasures import request_hash, subject_hash, whom
+from phylactery_chassis.erasure.service import Erasures
 from phylactery_chassis.errors import STORE_FAILED, DomainError, Unavailable
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util import crashpoints
-from phylactery_chassis.util.clock import Clock, pause
-from phylactery_chassis.util.ids import new_id
+from phylactery_chassis.util.clock import pause
 
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError
 from phylactery_agent.ports.services import Services
@@ -31,7 +31,6 @@ from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.privacy.erasure_store import (
     Erasure,
-    ErasureCounts,
     ErasureStore,
     Removed,
     forget_noted,
@@ -49,12 +48,10 @@ _log = get_logger("privacy")
 
 
 @dataclass(eq=False)
-class Privacy:
+class Privacy(Erasures[Erasure]):
     """Erasure of users, one at a time across all processes that share the database."""
 
     store: ErasureStore
-    log: ErasureLog[Erasure]
-    clock: Clock
     runner: Dispatcher
     inbox: InboxStore
     delivery: Delivery
@@ -83,7 +80,7 @@ class Privacy:
         async with self._at_once, self.named_leases.doing(_LEASE):
             erasure = await self.store.find(key)
             if erasure is None:
-                intent = await self._written_down(owner, key, by_operator=user.subject != caller.subject)
+                intent = await self._written_down(user, key, by_operator=user.subject != caller.subject)
                 try:
                     erasure = await self._erase(owner, intent)
                 except DomainError:
@@ -94,17 +91,6 @@ class Privacy:
         finally:
             if not self._forgotten:
                 self._outstanding.set()
-        return erasure
-
-    async def get(self, caller: Principal, erasure_id: str) -> Erasure:
-        """Return an erasure of the caller, or of their tenant for an operator.
-
-        Raise PermissionDenied, NotFound ERASURE_NOT_FOUND, Unavailable.
-        """
-        caller.require(Role.CALLER)
-        erasure = await self.store.get(erasure_id)
-        if erasure is None or not may_see(caller, erasure):
-            raise not_found(erasure_id)
         return erasure
 
     async def replay(self) -> None:
@@ -135,12 +121,12 @@ class Privacy:
 
         keep_held leaves the threads of the remaining users unserved, and the data left in the files to the caller.
         """
-        if not await self._missing():
+        if not await self.missing():
             if not self._forgotten:
                 await self._forget()
             return True
         async with self._at_once, self.named_leases.doing(_LEASE):
-            missing = await self._missing()
+            missing = await self.missing()
             users = await self._users() if missing else ()
             by_hash = {subject_hash(self.log.salt, user.tenant, user.user_id): user for user in users}
             failures = 0
@@ -163,30 +149,17 @@ class Privacy:
         await self.store.scrub_removed()
         self._forgotten = True
 
-    async def _missing(self) -> Sequence[Erasure]:
-        written = await asyncio.to_thread(self.log.read)
-        return unfinished(written, await self.store.known())
-
     async def _users(self) -> Sequence[Owner]:
         """Return all users about whom anything is stored, in the database or in files."""
         kept = await asyncio.to_thread(self.executor.kept_users)
         return [*await self.store.users(), *(Owner(tenant, user_id) for tenant, user_id in kept)]
 
-    async def _written_down(self, owner: Owner, key: str, *, by_operator: bool) -> Erasure:
+    async def _written_down(self, user: Principal, key: str, *, by_operator: bool) -> Erasure:
         """Return the erasure that a request asks for, taken from the log if it was begun before."""
-        begun = next((one for one in await self._missing() if one.request_hash == key), None)
+        begun = next((one for one in await self.missing() if one.request_hash == key), None)
         if begun is not None:
             return begun
-        intent = Erasure(
-            erasure_id=new_id("era"),
-            subject_hash=subject_hash(self.log.salt, owner.tenant, owner.user_id),
-            salt=self.log.salt,
-            tenant=owner.tenant,
-            requested_by_operator=by_operator,
-            request_us=self.clock.now_us(),
-            request_hash=key,
-        )
-        await asyncio.to_thread(self.log.append, intent)
+        intent = await self.begin(user, key, by_operator=by_operator)
         crashpoints.reach("agent.erase.logged")
         return intent
 
@@ -228,10 +201,7 @@ class Privacy:
             await remove_files(lambda: self.executor.forget_user(owner.tenant, owner.user_id), of="user")
         crashpoints.reach("agent.erase.forgotten")
 
-        def done(counts: ErasureCounts) -> Erasure:
-            return replace(intent, counts=counts, erase_us=self.clock.now_us())
-
-        return await self.store.erase(owner, held, done)
+        return await self.store.erase(owner, held, partial(self.completed, intent))
 
     async def _close(self, owner: Owner, held: Collection[str]) -> None:
         """Withdraw approvals, and report every effect to RiskGate, including unknown outcomes. Raise Unavailable."""

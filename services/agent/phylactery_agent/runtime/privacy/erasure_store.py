@@ -9,9 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
-from phylactery_chassis.db.scrub import forget_erased, note_removed
-from phylactery_chassis.db.statements import Query
+from phylactery_chassis.db.scrub import note_removed
 from phylactery_chassis.erasure.erasures import ErasureRecord
+from phylactery_chassis.erasure.service import ErasureTable
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
@@ -35,7 +35,6 @@ from phylactery_agent.runtime.storage.schema import (
     TOOL_CALLS,
 )
 
-_KNOWN = Query(sa.select(ERASURES.c.erasure_id))
 _BEGUN = (RunStatus.RUNNING, RunStatus.SUSPENDED)
 """Statuses of a run that may have an open request at RiskGate."""
 _SETTLED_BY_ERASURE = ("transcript", "memory", "observation", "task_end")
@@ -75,25 +74,12 @@ class Removed:
     unhandled: Sequence[str]
 
 
-class ErasureStore:
+class ErasureStore(ErasureTable[Erasure]):
     """Store for the erasure of users. Every method raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
-
-    async def find(self, request_hash: str) -> Erasure | None:
-        """Return the erasure a request asked for, or None."""
-        return await self._database.read(lambda connection: _first(connection, ERASURES.c.request_hash == request_hash))
-
-    async def get(self, erasure_id: str) -> Erasure | None:
-        """Return an erasure, or None."""
-        return await self._database.read(lambda connection: _first(connection, ERASURES.c.erasure_id == erasure_id))
-
-    async def known(self) -> frozenset[str]:
-        """Return the ids of the erasures applied to this database."""
-        return await self._database.read(
-            lambda connection: frozenset(row.erasure_id for row in _KNOWN.all(connection, {})), one=True
-        )
+        super().__init__(database, ERASURES, Erasure)
+        self._clock = clock
 
     async def users(self) -> Sequence[Owner]:
         """Return all users with a thread, or with outstanding messages about one: nothing is kept about any others."""
@@ -173,21 +159,10 @@ class ErasureStore:
             unhandled = list(connection.scalars(waiting))
             erasure = done(_remove_all(connection, owner, keys))
             note_removed(connection)
-            connection.execute(
-                sa.insert(ERASURES).values(
-                    erasure_id=erasure.erasure_id,
-                    tenant=erasure.tenant,
-                    request_hash=erasure.request_hash,
-                    record=erasure.to_json(),
-                )
-            )
+            self.keep(connection, erasure)
             return Removed(erasure, unhandled)
 
         return await self._database.write(work)
-
-    async def scrub_removed(self) -> None:
-        """Leave nothing of removed rows in SQLite's files. Raise Unavailable while its log is being read."""
-        await forget_erased(self._database)
 
 
 async def forget_noted(forget: Callable[[Iterable[str]], None], effects: Iterable[str], *, of: str) -> None:
@@ -271,8 +246,3 @@ def _threads(connection: Connection, owner: Owner) -> frozenset[str]:
     theirs = OUTBOX.c.tenant == owner.tenant, OUTBOX.c.user_id == owner.user_id
     parcels = sa.select(OUTBOX.c.thread_key).where(OUTBOX.c.state == "waiting", *theirs)
     return frozenset(connection.scalars(sa.union(_keys(owner), parcels)))
-
-
-def _first(connection: Connection, condition: sa.ColumnElement[bool]) -> Erasure | None:
-    record = connection.execute(sa.select(ERASURES.c.record).where(condition)).scalars().first()
-    return None if record is None else Erasure.from_json(record)
