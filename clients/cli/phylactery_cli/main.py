@@ -86,7 +86,7 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
 
 
 def _welcome(sandbox: Path) -> None:
-    """Put something to read into a sandbox nobody has used."""
+    """Put a sample file into an unused sandbox."""
     sandbox.mkdir(parents=True, exist_ok=True)
     if not any(sandbox.iterdir()):
         shutil.copyfile(Path(__file__).parent / _WELCOME, sandbox / _WELCOME)

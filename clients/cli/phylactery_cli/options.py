@@ -48,7 +48,7 @@ class Options:
     output: Output
     language: Language
     language_chosen: bool
-    """Whether somebody named the language: else it is the terminal's."""
+    """Whether the language was set explicitly; otherwise it is the terminal's."""
 
     @classmethod
     def of(cls, context: typer.Context) -> Options:

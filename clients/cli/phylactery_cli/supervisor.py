@@ -82,7 +82,7 @@ class Stack:
 
     @property
     def _one_person(self) -> bool:
-        """Return True where nobody configured another bundle, or identities that tell several people apart."""
+        """Return True if neither another bundle nor identities of several people are configured."""
         chosen = {**os.environ, **self.extra_env.get("riskgate", {})}
         return "RISKGATE_BUNDLE" not in chosen and chosen.get("RISKGATE_IDENTITY_MODE", "none") == "none"
 
@@ -132,13 +132,18 @@ class Stack:
                 ready = json.loads((self.data_dir / name / _READY).read_text())
                 os.kill(int(ready["pid"]), 0)
                 target = f"127.0.0.1:{int(ready['port'])}"
-            except (OSError, ValueError, KeyError, TypeError):  # nobody runs there, or a power cut left half a file
+            except (
+                OSError,
+                ValueError,
+                KeyError,
+                TypeError,
+            ):  # nothing is running, or a power cut left a truncated file
                 continue
             if serving(target, timeout=1):  # a process of another program may have the number by now
                 raise InUseError(self.data_dir, target)
 
     def launch(self, name: str, *, port: int = 0) -> ServiceProcess:
-        """Start one service without waiting for it; port is where its clients know it, 0 where nobody does yet."""
+        """Start one service without waiting for it; port is the one its clients use, 0 if it has none yet."""
         folder = self.data_dir / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         ready, log = folder / _READY, self.data_dir / "logs" / f"{name}.log"
@@ -153,7 +158,9 @@ class Stack:
         }
         if name == "riskgate" and self._one_person:
             env["RISKGATE_BUNDLE"] = str(single_user_bundle_folder())
-            env.setdefault("RISKGATE_BUNDLE_OR_ACTIVE", "true")  # nobody named that bundle: the person's own goes on
+            env.setdefault(
+                "RISKGATE_BUNDLE_OR_ACTIVE", "true"
+            )  # the bundle was not named explicitly: keep the active one
         if name == "agent":
             env["AGENT_RISKGATE_TARGET"] = self.target("riskgate")
             env["AGENT_MEMORY_TARGET"] = self.target("memory")
@@ -173,7 +180,7 @@ class Stack:
         return self.processes[name]
 
     def interrupt(self, _number: int = 0, _frame: object = None) -> None:
-        """Raise KeyboardInterrupt; a process that is just being launched is noted first, for nobody would stop it."""
+        """Raise KeyboardInterrupt; a process being launched is recorded first, so that it can be stopped."""
         if self._launching:
             self._interrupted = True
         else:
@@ -241,7 +248,7 @@ class Stack:
 
 
 class Fate(NamedTuple):
-    """What became of a service that nobody stopped."""
+    """A service that exited unexpectedly."""
 
     kind: Literal["died", "back", "given_up"]
     service: str

@@ -55,7 +55,7 @@ def moment(time: datetime | None) -> str:
 
 
 def fate_text(texts: Texts, fate: Fate) -> str:
-    """Return what to say of a service that nobody stopped."""
+    """Return the message about a service that exited unexpectedly."""
     return texts(f"fate_{fate.kind}", service=fate.service, log=fate.log, seconds=f"{fate.seconds:g}")
 
 

@@ -242,7 +242,7 @@ def _pointing(newest: Request, earlier: Request, call: Call) -> Request:
 
 
 def _ends_reminders(call: Call) -> bool:
-    """Return True if a call ends something that only reminds somebody of something."""
+    """Return True if a call ends a reminder."""
     return bool(call.effects & _ENDING) and not call.nouns.isdisjoint(_TO_DO)
 
 

@@ -25,7 +25,7 @@ from phylactery_cli.terminal import confirmed, one_line, printable
 
 _SECONDS = 600.0
 _SERVICES = ("agent", "riskgate", "memory")
-"""In the order they are asked; see the module."""
+"""The services, in the order of the erasure."""
 _INDENT = " " * 10
 
 

@@ -238,7 +238,7 @@ def export(
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """Give a new file to write, which nobody else may read: it is there after the block, whole, or not at all.
+    """Open a new private file for writing; it exists after the block, complete, or not at all.
 
     Raise FileExistsError, OSError.
     """

@@ -1,4 +1,4 @@
-"""phylactery runs: see what runs did, end one early, and say what became of an effect nobody could know about."""
+"""phylactery runs: list, show, cancel and retry runs, and resolve effects with unknown outcome."""
 
 from __future__ import annotations
 

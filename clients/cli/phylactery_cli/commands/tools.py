@@ -1,4 +1,4 @@
-"""phylactery tools: what the agent's tools are, where each stands, and what to tell whoever keeps a catalog of them."""
+"""phylactery tools: list the agent's tools with their status, pin them, and export them for a catalog."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Step = Callable[[Stage], Awaitable[None]]
 _EVICTION = 10_000
 _MIDDLE = (5_000, 5_120)
 CARD = "4111 1111 1111 1111"
-"""The number every payment network gives out for tests. Text that holds one is asked about, whoever asked for it."""
+"""A card number for tests. Text that contains a card number always requires approval."""
 
 
 def _reply(turn: Turn) -> str:

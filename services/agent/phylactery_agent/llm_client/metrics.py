@@ -40,7 +40,7 @@ class Measured:
         self._started = time.perf_counter()
 
     def failed(self, reason: str) -> None:
-        """Record a stable word for why there is no answer."""
+        """Record the stable error code of a failed request."""
         self._fault = reason
 
     def answered(self, prompt_tokens: int, completion_tokens: int) -> None:

@@ -298,7 +298,7 @@ async def _ask(spec: ToolSpec, implementation: Implementation, invocation: Invoc
     try:
         async with asyncio.timeout(spec.contract.timeout_seconds):
             return await implementation.reconcile(invocation)
-    except Exception:  # noqa: BLE001 - whoever cannot be asked does not know; the caller records the doubt
+    except Exception:  # noqa: BLE001 - if the query fails, the outcome is unknown; the caller records the doubt
         return Reconciled("unknown")
 
 

@@ -1,4 +1,4 @@
-"""The command `riskgate`: serve, and what a security team does beside the running service."""
+"""The command `riskgate`: serves, and administers a running service."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ class _User(BaseModel):
 class CallFile(BaseModel):
     """A call as a person writes it, in YAML or JSON; only the tool must be there.
 
-    ``user``, ``usage``, ``facts`` and ``thread_tenant`` are for a bundle folder: a running RiskGate knows who asks,
-    what it counted, and what the task ``task_id`` was shown.
+    ``user``, ``usage``, ``facts`` and ``thread_tenant`` are for a bundle folder: a running RiskGate knows the caller,
+    its counters, and the data of the task ``task_id``.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -85,7 +85,7 @@ def evaluate(
 ) -> None:
     """Ask a running RiskGate about one call, as your token's identity, and record the decision.
 
-    Exit code 0: ALLOW. 1: a person has to approve. 3: BLOCKED. 2: it could not be asked.
+    Exit code 0: ALLOW. 1: a person has to approve. 3: BLOCKED. 2: the request failed.
     """
     call = _read(file)
     unique = uuid.uuid4().hex[:12]
@@ -136,9 +136,9 @@ def explain(  # noqa: PLR0917 - typer's options
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell why a call is decided as it is: arguments, what its task told, facts, every question put to the policies.
+    """Explain the decision about a call: arguments, facts of the task, and all policy evaluations.
 
-    Nothing is recorded. Exit code 2: it could not be asked.
+    Nothing is recorded. Exit code 2: the request failed.
     """
     if (file is None) == (not decision) or (bundle is not None and file is None):
         raise unusable("name a file with a call, or a recorded decision with --decision; --bundle goes with a file")

@@ -20,7 +20,7 @@ from phylactery_riskgate.domain.catalog.outlook import MEANINGS, Outlook, Situat
 from phylactery_riskgate.domain.documents import BundleError, Document, read_document
 
 _NO_CALL: Final = "?"
-"""Stands where no call could be made up that fits a tool's schema."""
+"""Placeholder if no call matching a tool's schema can be generated."""
 
 app = typer.Typer(no_args_is_help=True, help="The catalog of tools: draft and check entries.")
 
@@ -44,9 +44,9 @@ def catalog_draft(  # noqa: PLR0917 - typer's options
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Propose a tools.yaml that loads; "# check:" marks what it could not know.
+    """Draft a valid tools.yaml; "# check:" marks guesses to be reviewed.
 
-    Exit code 1: nothing could be proposed for some tool, which standard error names. 2: the file cannot be used.
+    Exit code 1: some tools, listed on standard error, have no draft. 2: the file cannot be used.
     """
     text = _read(file)
     try:
@@ -80,7 +80,7 @@ def catalog_check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what each tool's entry leaves unsaid, what it costs, and what will be decided about a typical call of it.
+    """List the gaps of each tool's entry, their cost, and the decision about a typical call.
 
     A tools.yaml alone is decided by the policies that ship with RiskGate.
 

@@ -40,13 +40,13 @@ def tell(as_json: bool, facts: dict[str, Any], text: str) -> None:
 
 
 def unusable(message: str) -> typer.Exit:
-    """Say why the command could not be carried out; raise what it answers."""
+    """Report why the command failed, and return the exception to raise."""
     warn(message)
     return typer.Exit(UNUSABLE)
 
 
 def warn(message: str) -> None:
-    """Say something on standard error that does not end the command."""
+    """Print a warning to standard error."""
     typer.echo(f"riskgate: {printable(message)}", err=True)
 
 

@@ -32,7 +32,7 @@ Tenant = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What every command that freezes or lifts takes beside its target."""
+    """Options of every freeze and unfreeze command besides the target."""
 
     reason: Reason = ""
     target: Target = DEFAULT_TARGET
@@ -75,7 +75,7 @@ _TARGETS = {
 
 
 def _add(app: typer.Typer, ask: Ask, told: Mapping[str, str]) -> None:
-    """Add a command for each kind of target; ``told`` is the help of each."""
+    """Add a command for each kind of target; ``told`` contains their help texts."""
     options = list(inspect.signature(_Options, eval_str=True).parameters.values())
     for word, (scope, own) in _TARGETS.items():
         command = partial(_run, ask, scope)
@@ -135,7 +135,7 @@ _add(
 
 @freeze.command("list")
 def freeze_list(target: Target = DEFAULT_TARGET, token_file: TokenFile = None, as_json: AsJson = False) -> None:
-    """List what is frozen, since when and by whom."""
+    """List the freezes, with time and subject."""
     with connect(target, token_file, as_json=as_json) as remote:
         found = remote.ask(_stub(remote).ListFreezes, control_pb2.ListFreezesRequest()).freezes
     facts = {"freezes": [_facts(one) for one in found]}
@@ -150,7 +150,7 @@ def revoke(  # noqa: PLR0917 - typer's options
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Void a decision for ever: its permits, and the approval it asked for. Exit code 1: it was redeemed already."""
+    """Permanently revoke a decision, its permits and its approval. Exit code 1: it was already redeemed."""
     request = control_pb2.RevokeDecisionRequest(decision_id=decision, tenant=tenant, reason=reason)
     with connect(target, token_file, as_json=as_json) as remote:
         done = remote.ask(_stub(remote).RevokeDecision, request)

@@ -1,4 +1,4 @@
-"""`riskgate inspect`: secrets and personal data in a file, without a service; made to stand in CI and in pipes."""
+"""`riskgate inspect`: finds secrets and personal data in a file, without a service; for use in CI and pipes."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def database_here(settings: RiskGateSettings) -> bool:
 
 
 def record_change(settings: RiskGateSettings) -> str:
-    """Record what is not on record of the keys as they are now; return why it could not, empty where it did."""
+    """Record unrecorded changes of the keys; return the error, or an empty string."""
 
     def work(connection: Connection, audit: AuditLog, ring: KeyRing, now_us: int) -> None:
         KeyRecords(audit, "command").record(connection, ring.public, now_us, os_user=_os_user())
@@ -69,7 +69,7 @@ def record_adoption(settings: RiskGateSettings, adopted: Mapping[str, KeptHead],
 
 
 def retain(settings: RiskGateSettings, before_us: int, done: Retained) -> str:
-    """Empty what is older, a step at a time; return why it could not go on, empty where it came to the end."""
+    """Empty older records step by step; return the error, or an empty string."""
     at: tuple[str, Position | None] = ("", None)
 
     def work(connection: Connection, audit: AuditLog, _ring: KeyRing, now_us: int) -> Step | None:
@@ -148,7 +148,7 @@ app = typer.Typer(no_args_is_help=True, help="The signing keys: make, rotate, re
 
 @app.command("create")
 def keys_create(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Make the keys a first start would make; what is there stays as it is."""
+    """Create the keys that a first start would create; existing keys are kept."""
     settings = settings_of(data_dir=data_dir)
 
     def create(now_us: int) -> rotation.KeyChange:
@@ -177,7 +177,7 @@ def keys_revoke(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a key verify nothing any more; the active one gets a successor in the same step."""
+    """Revoke a key; an active one gets a successor in the same step."""
     settings = settings_of(data_dir=data_dir)
     change = _changed(lambda now_us: rotation.revoke(settings.signing_file, kid, now_us))
     what = "revoked" if change.changed else "was revoked before"
@@ -236,7 +236,7 @@ def _changed(change: Callable[[int], rotation.KeyChange]) -> rotation.KeyChange:
 
 
 def _tell(as_json: bool, settings: RiskGateSettings, change: rotation.KeyChange, text: str) -> None:
-    """Record the change and say what was done; the change stands where it could not be recorded."""
+    """Record the change and report it; the change remains in effect even if it could not be recorded."""
     here = database_here(settings)
     problem = record_change(settings) if here else ""
     facts = {

@@ -94,7 +94,7 @@ def policy_diff(
     exit_code: Annotated[bool, typer.Option("--exit-code", help="exit with 1 where there is a difference")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what changes from one bundle to another: settings, tools, policies, users, and decisions about cases."""
+    """Compare two bundles: settings, tools, policies, users, and decisions about cases."""
     before, after = accepted(old, as_json=as_json), accepted(new, as_json=as_json)
     changes = diff(before, after)
     facts = {

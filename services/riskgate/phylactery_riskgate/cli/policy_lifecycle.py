@@ -1,4 +1,4 @@
-"""`riskgate policy`: a bundle signed, activated, shown, and tried on what was decided before."""
+"""`riskgate policy`: signs, activates, shows, rolls back and replays bundles."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def policy_activate(  # noqa: PLR0917 - typer's options
     wait: Annotated[bool, typer.Option("--wait", help="return once no replica uses the previous bundle")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a bundle decide, in every replica in about a second. Exit code 1: it was refused, here or by RiskGate."""
+    """Activate a bundle, in every replica within about a second. Exit code 1: it was refused, here or by RiskGate."""
     if folder is None and not shadow:
         raise unusable("name the folder of the bundle; only --shadow goes without one, and ends the shadow")
     request = policy_pb2.ActivateBundleRequest(shadow=shadow, skip_cases=skip_tests)
@@ -151,7 +151,7 @@ def policy_history(
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell which bundle became active when, and by whom, newest first."""
+    """List the activations with time and subject, newest first."""
     with connect(target, token_file, as_json=as_json) as remote:
         found = remote.ask(_stub(remote).ListActivations, policy_pb2.ListActivationsRequest(limit=limit)).activations
     facts = {
@@ -207,7 +207,7 @@ def policy_replay(  # noqa: PLR0917 - typer's options
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Decide recorded calls again under another bundle and tell what flips. Nothing is recorded.
+    """Replay recorded calls with another bundle and report changed decisions. Nothing is recorded.
 
     Read the data folder, where all tenants are replayed, or with --target asks a running RiskGate, which replays the
     tenant of your token.

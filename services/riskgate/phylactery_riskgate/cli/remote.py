@@ -43,7 +43,7 @@ _SERVICE_CONFIG = json.dumps(
     }
 )
 _NO_ANSWER = frozenset({"UNAVAILABLE", "UNAUTHENTICATED", "UNIMPLEMENTED", "DEADLINE_EXCEEDED", "INTERNAL", "UNKNOWN"})
-"""Codes that say nothing about what was asked: the command could not be carried out."""
+"""Status codes that mean that the request was not processed."""
 
 Target = Annotated[str, typer.Option("--target", envvar="RISKGATE_TARGET", help="where RiskGate is, as host:port")]
 TokenFile = Annotated[
@@ -64,12 +64,12 @@ class RemoteError(Exception):
 
     @property
     def exit_code(self) -> int:
-        """Return 1 where RiskGate refused what was asked, 2 where it could not even be asked."""
+        """Return 1 if RiskGate refused the request, 2 if the request could not be processed."""
         return UNUSABLE if self.code in _NO_ANSWER else FAILED
 
     @property
     def sentence(self) -> str:
-        """Return what to tell a person."""
+        """Return the message for the user."""
         return f"{self.message} ({self.reason or self.code})"
 
 
@@ -130,7 +130,7 @@ def connect(target: str, token_file: Path | None, *, as_json: bool = False) -> I
 
 
 def refused(error: RemoteError, *, as_json: bool = False) -> typer.Exit:
-    """Say why a call failed; raise what it answers."""
+    """Report why a call failed, and return the exception to raise."""
     if as_json:
         facts = {"ok": False, "code": error.code, "reason": error.reason, "message": error.message}
         tell(as_json=True, facts=facts | {"metadata": dict(error.metadata)}, text="")

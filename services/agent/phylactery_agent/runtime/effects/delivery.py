@@ -56,7 +56,7 @@ class Delivery:
             if not messages:
                 return
             async with self._named_leases.doing(_lease_name(kind, thread_key), patient=patient):
-                if not self._named_leases.alone:  # whoever was at it meanwhile delivered some
+                if not self._named_leases.alone:  # another process may have delivered some meanwhile
                     messages = await self._store.waiting(kind, thread_key, run_id)
                 while messages:
                     for message in messages:

@@ -195,7 +195,7 @@ class SqlLedger:
         )
 
     async def doubt(self, tool_call_id: str, *, error_code: str) -> None:
-        """Commit that nobody can say whether the effect happened, and queue that report."""
+        """Commit that the outcome of an effect is unknown, and queue the report."""
         await self._move(
             tool_call_id,
             EffectEvent.DOUBT,
@@ -277,7 +277,7 @@ def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
 
 
 def deny_proposals(connection: Connection, lease: Lease, error_code: str, now: int) -> int:
-    """Deny what an ending run had proposed and nobody decided any more; say how many calls that were."""
+    """Deny the undecided proposals of an ending run, and return their number."""
     proposed = EffectState.PROPOSED
     denied = advance(proposed, EffectEvent.DENY)
     values = {"state": denied, "error_code": error_code, "fence": lease.fence, "updated_us": now}

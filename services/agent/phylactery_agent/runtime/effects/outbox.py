@@ -150,7 +150,7 @@ def queue_task_end(
 
 
 def queue_withdrawal(connection: Connection, lease: Lease, *, now_us: int) -> None:
-    """Queue that nobody shall be asked any more about what a run wanted."""
+    """Queue the withdrawal of a run's pending approvals."""
     _queue(connection, lease, "withdrawal", lease.run_id, {}, now_us=now_us)
 
 
@@ -259,7 +259,7 @@ class OutboxStore:
     async def settle(self, message: OutboxMessage, *, refusal: str = "") -> None:
         """Write that it was delivered, which drops its payload, or refused for good, which keeps it for a person.
 
-        What a tool answered is not kept even then: it stands in the ledger, or in memory.
+        A tool's result is not kept even then: it is in the ledger, or in memory.
         """
         clock = self._clock
         this = {"outbox_id": message.outbox_id, "once": message.once}

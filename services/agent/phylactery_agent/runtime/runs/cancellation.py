@@ -59,7 +59,7 @@ def ended(run_id: str, status: str) -> FailedPrecondition:
 
 
 def end_now(connection: Connection, owner: Owner, row: Row[Any] | Record, now: int) -> None:
-    """End a run nobody serves, whose row is locked; the thread is told, and the transcript unless it may not be."""
+    """End an unserved run, whose row is locked, with its event and, if storing is allowed, its transcript."""
     lease = Lease(row.run_id, row.turn_id, row.thread_id, owner, holder="", fence=row.fence + 1)
     ending = Ending(
         status=RunStatus.CANCELLED,

@@ -47,11 +47,11 @@ def end(
     keep_seconds: int = 0,
     **noted: Any,
 ) -> Ending:
-    """End a run, or suspend it, and return how, with the reply as it was said.
+    """End or suspend a run, and return the outcome with the final reply.
 
-    status is what its row says, locked by the caller; turn the one that is being served, None where nobody serves the
-    run. Then lease is of the run's last turn, whose own message and end are told already. noted is written into the
-    row with the rest. The other runs of the thread go on waiting: see ADR 41. Raise RunTransitionError.
+    status is that of the row, locked by the caller; turn is the one being served, or None if the run is not being
+    served. Then lease is that of the run's last turn, whose message and end are already recorded. noted is written into
+    the row. Other runs of the thread keep waiting: see ADR 41. Raise RunTransitionError.
     """
     advance(status, ending.status)
     private = ending.do_not_store or (turn is not None and turn.do_not_store)
@@ -167,7 +167,7 @@ def _with_asked(connection: Connection, lease: Lease, reply: str) -> str:
 def _keeps_nothing(connection: Connection, run_id: str) -> bool:
     """Return whether the person wished, in any turn of a run, that nothing of it is kept.
 
-    It holds for the turns after that one too, and where nobody can ask the graph, which knows it as well.
+    It also applies to later turns, and where the graph, which knows it as well, is unavailable.
     """
     return _KEEPING_NOTHING.one(connection, {"of_run": run_id}) is not None
 
@@ -187,7 +187,7 @@ def said_in(turn: StoredTurn) -> Mapping[str, Any] | None:
 def _transcript(turn: StoredTurn | None, ending: Ending, now: int) -> Sequence[Mapping[str, Any]]:
     reply = ending.reply_text
     if len(reply) > _MAX_TRANSCRIPT:
-        reply = reply[: _MAX_TRANSCRIPT - 1] + "…"  # the whole of it stands in the events
+        reply = reply[: _MAX_TRANSCRIPT - 1] + "…"  # the events contain all of it
     said = None if turn is None else said_in(turn)
     answered = {"id": ending.reply_id, "role": "assistant", "text": reply, "create_us": now}
     return [

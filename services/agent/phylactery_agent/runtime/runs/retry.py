@@ -91,7 +91,7 @@ def _retry(connection: Connection, request: RetryRequest, now: int) -> Retried:
     there = find_turn(connection, owner.tenant, owner.user_id, request.request_id)
     if there is not None:
         return _answered(connection, request, there)
-    # whoever accepts a message for the thread writes this row
+    # accepting a message for the thread writes this row
     position = next_position(connection, old.thread_key, now)
     effects = _effects(connection, old)
     words = _checked(connection, request, old, effects)

@@ -1,6 +1,6 @@
 """The life of a run: its statuses, and the one table of transitions. docs/effects.md describes it.
 
-Everything here is pure. Whoever writes a status takes it from this module, with the run's row locked.
+Everything here is pure. Code that writes a status takes it from this module, with the run's row locked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Effects nobody could know about: a person says what became of one, and RiskGate is told."""
+"""Effects with unknown outcome: a person resolves one, and the resolution is reported to RiskGate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Resolutions:
         self._database, self._clock = database, clock
 
     async def resolve(self, owner: Owner, run_id: str, tool_call_id: str, resolution: Resolution) -> StoredToolCall:
-        """Commit what became of an effect, and queue the report in the same transaction; the same again is no error.
+        """Commit the resolution of an effect, and queue the report in the same transaction; idempotent.
 
         Raise NotFound RUN_NOT_FOUND and TOOL_CALL_NOT_FOUND, FailedPrecondition NOT_IN_DOUBT.
         """

@@ -19,6 +19,6 @@ async def list_tools(config: ServerConfig) -> Mapping[str, Mapping[str, Any]]:
     try:
         async with open_session(config, lambda: None) as session, asyncio.timeout(config.start_seconds):
             listed = await session.tools()
-    except Exception as error:  # noqa: BLE001 - whatever a server does, whoever pins is told in one sentence
+    except Exception as error:  # noqa: BLE001 - any failure of a server is reported in one sentence
         raise ServerFaultError(why_of(error)) from None
     return {name: tool for name, tool in listed.items() if config.takes(name)}

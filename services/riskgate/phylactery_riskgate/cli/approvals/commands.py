@@ -22,7 +22,7 @@ Full = Annotated[bool, typer.Option("--full", help="show long values whole")]
 Reason = Annotated[str, typer.Option("--reason", help="why, in your own words")]
 
 CONFIRM_CHARACTERS = 4
-"""How many characters of the hash a person types: enough to have looked at it."""
+"""Number of characters of the hash that a person types as confirmation."""
 _ALL = "ALL"
 _PAGE = 200
 _RETRY_SECONDS = 2.0
@@ -45,7 +45,7 @@ class _Desk:
         return self._remote.ask(self._stub.GetApproval, request).approval
 
     def pages(self, **wanted: Any) -> Iterator[types_pb2.Approval]:
-        """Yield approvals newest first, for as long as they are asked for."""
+        """Yield approvals, newest first."""
         token = ""
         while True:
             request = approval_pb2.ListApprovalsRequest(page_size=_PAGE, page_token=token, **wanted)
@@ -56,7 +56,7 @@ class _Desk:
                 return
 
     def approve(self, seen: types_pb2.Approval) -> types_pb2.Approval:
-        """Say yes to exactly what was seen."""
+        """Approve exactly the call that was shown."""
         request = approval_pb2.ApproveRequest(
             approval_id=seen.id, args_hash=seen.args_hash, code=seen.code, thread_id=seen.thread_id
         )
@@ -73,7 +73,7 @@ class _Desk:
         return self._remote.ask(self._stub.Cancel, request).approval
 
     def changes(self, token: str, *, thread: str) -> Iterator[approval_pb2.WatchApprovalsResponse]:
-        """Yield what is open and then every change; with a token, what came after it."""
+        """Yield the open approvals and then every change; with a token, the changes after it."""
         request = approval_pb2.WatchApprovalsRequest(resume_token=token, snapshot=not token, thread_id=thread)
         return self._remote.stream(self._stub.WatchApprovals, request)
 
@@ -84,7 +84,7 @@ class _Desk:
         return _ask(question).strip().lower() == seen.args_hash[-CONFIRM_CHARACTERS:]
 
     def tell(self, approval: types_pb2.Approval, *, json_: bool) -> None:
-        """Say where an approval stands now."""
+        """Print the state of an approval."""
         if json_:
             typer.echo(as_json(approval))
         elif state_of(approval) == "PENDING":
@@ -94,7 +94,7 @@ class _Desk:
             typer.echo(self.say("done", id=safe(approval.id), state=state_of(approval)))
 
     def nothing(self) -> typer.Exit:
-        """Say that nothing was changed; raise what it answers."""
+        """Report that nothing was changed, and return the exception to raise."""
         typer.echo(self.say("unchanged"), err=True)
         return typer.Exit(FAILED)
 
@@ -152,7 +152,7 @@ def approvals_show(
     full: Full = False,
     as_json_: AsJson = False,
 ) -> None:
-    """Show one approval: what would run, with which arguments, what changed, and who wants it approved."""
+    """Show one approval: the call, its arguments, what changed, and the policies that require approval."""
     with connect(target, token_file, as_json=as_json_) as remote:
         desk = _Desk(remote)
         approval = desk.get(approval_id, full=full)
@@ -173,7 +173,7 @@ def approvals_approve(
     full: Full = False,
     as_json_: AsJson = False,
 ) -> None:
-    """Show one approval and approve exactly what was shown. Exit code 1: refused, or not confirmed."""
+    """Show one approval and approve exactly that call. Exit code 1: refused, or not confirmed."""
     with connect(target, token_file, as_json=as_json_) as remote:
         desk = _Desk(remote)
         if yes and not args_hash:
@@ -217,7 +217,7 @@ def approvals_cancel(
     reason: Reason = "",
     as_json_: AsJson = False,
 ) -> None:
-    """Withdraw an approval you asked for, also once it is approved. Exit code 1: refused."""
+    """Withdraw an approval you requested, even after it was approved. Exit code 1: refused."""
     with connect(target, token_file, as_json=as_json_) as remote:
         desk = _Desk(remote)
         desk.tell(desk.cancel(approval_id, reason), json_=as_json_)

@@ -31,7 +31,7 @@ def safe(text: str, longest: int = _LONGEST) -> str:
 
 
 def console() -> Console:
-    """Return a console that prints texts as they stand; without a terminal nothing is folded."""
+    """Return a console that prints text unchanged; without a terminal nothing is wrapped."""
     width = None if sys.stdout.isatty() else _NO_TERMINAL_WIDTH
     return Console(highlight=False, markup=False, emoji=False, width=width)
 
@@ -83,7 +83,7 @@ class ApprovalView:
             self._out.print(Text(say("yours"), style="dim"))
 
     def whole(self, one: types_pb2.Approval, *, full: bool = False) -> None:
-        """Print everything there is to know before an answer; ``full`` says that long values were asked for whole."""
+        """Print everything needed for an answer; ``full`` is true if long values were requested completely."""
         say = self.say
         head = Table.grid(padding=(0, 2))
         reason = f" ({safe(one.closed_reason)})" if one.closed_reason else ""

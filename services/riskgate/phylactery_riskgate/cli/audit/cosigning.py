@@ -25,7 +25,7 @@ Proof = Callable[[int], Sequence[bytes]]
 
 
 class WitnessError(RuntimeError):
-    """The witness could not be asked, or does not know the log; the message says what to do."""
+    """The witness is unreachable or does not know the log; the message says what to do."""
 
 
 class WitnessRefusal(RuntimeError):
@@ -40,9 +40,9 @@ class Witness:
     key: Cosigner
 
     def cosign(self, note: str, seen: int, prove: Proof) -> str:
-        """Return the note with the witness's cosignature added; ``seen`` is the size it is believed to have seen last.
+        """Return the note with the witness's cosignature added; ``seen`` is the size it presumably saw last.
 
-        Raise WitnessRefusal where the witness saw another log, WitnessError where it could not be asked.
+        Raise WitnessRefusal if the witness saw a different log, WitnessError if it is unreachable.
         """
         head = Checkpoint.parse(note.partition("\n\n")[0] + "\n")
         for _ in range(_TRIES):

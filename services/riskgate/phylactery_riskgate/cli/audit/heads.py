@@ -1,4 +1,4 @@
-"""`riskgate audit heads|adopt`: the signed heads that are kept outside the database, held against it."""
+"""`riskgate audit heads|adopt`: compares the database with the signed heads stored outside of it."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def adopt_logs(
 
 
 def _compared(connection: Connection, settings: RiskGateSettings) -> list[dict[str, Any]]:
-    """Return every log there is, in the database or among the kept heads, and what is wrong with it."""
+    """Return all logs, in the database or the heads folder, with their problems."""
     store = HeadStore(settings.heads_dir)
     kept = {name for name in store.names() if of_issuer(name, settings.issuer)}
-    last = {name: store.last(name) for name in sorted(kept)}  # before the database, which goes on growing
+    last = {name: store.last(name) for name in sorted(kept)}  # before the database, which keeps growing
     there = {name for name in rows.log_names(connection) if of_issuer(name, settings.issuer)}
     return [_judged(connection, store, name, last.get(name)) for name in sorted(kept | there)]
 

@@ -246,7 +246,7 @@ def follow(
     from_beginning: bool,
     at: Positions | None = None,
 ) -> Iterator[audit_pb2.AuditEntry]:
-    """Yield entries for ever; a server that went away is asked again, and go on where it stood.
+    """Yield entries indefinitely, reconnecting and resuming after the server was unavailable.
 
     ``at`` says where to begin and, with each entry, how far the logs are.
     """
@@ -345,7 +345,7 @@ def _print_entry(entry: audit_pb2.AuditEntry, *, as_json: bool, first: bool) -> 
 
 
 def _result(record: dict[str, Any]) -> str:
-    """Return what came of it; beside it, where the shadow decided otherwise, what it would have decided."""
+    """Return the result of an entry, with the decision of the shadow bundle if it differs."""
     result = str(next((record[name] for name in _RESULT if record.get(name)), ""))
     if not record.get("shadow_decision"):
         return result
@@ -356,7 +356,7 @@ def _result(record: dict[str, Any]) -> str:
 
 
 def entry_facts(entry: audit_pb2.AuditEntry) -> dict[str, Any]:
-    """Return an entry as one line of JSON tells it, without values."""
+    """Return an entry as one line of JSON, without values."""
     place = {"log": entry.log, "index": entry.index, "leaf_hash": entry.leaf_hash.hex()}
     revoked = {"revoke_time": entry.revoke_time.ToJsonString()} if entry.HasField("revoke_time") else {}
     return place | revoked | {"record": _record(entry)}
@@ -413,7 +413,7 @@ def _told(log: str, hashes: Any, notes: list[str], problem: str, statement: str)
 
 
 def _head(note: str, size: int, key: str) -> tuple[str, Checkpoint | None]:
-    """Return what is wrong with a signed head, and the head where it can be used."""
+    """Return the problem of a signed head, and the head if it can be used."""
     if not note:
         return f"no head was signed at size {size}; ask for a size of `riskgate audit checkpoint`", None
     try:

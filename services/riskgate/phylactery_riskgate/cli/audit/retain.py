@@ -1,4 +1,4 @@
-"""`riskgate audit retain`: what was recorded of calls is emptied by hand, or only counted."""
+"""`riskgate audit retain`: empties old records of calls manually, or only counts them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def retain_before(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Empty the records of calls that are older, for every tenant and for ever; the logs go on verifying.
+    """Permanently empty older records of calls, for every tenant; the logs still verify.
 
-    Leaf hashes and signed heads stay. So does what an open approval, an effect in doubt or an open task needs. Each
-    step is recorded; a run that is stopped goes on when it is called again, also while RiskGate serves.
+    Leaf hashes and signed heads are kept, as is data needed by an open approval, an effect in doubt or an open task.
+    Each step is recorded; an interrupted run continues when it is started again, also while RiskGate serves.
     """
     settings = settings_of(data_dir=data_dir)
     moment = _cutoff(settings, before)

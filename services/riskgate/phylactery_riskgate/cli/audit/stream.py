@@ -1,7 +1,7 @@
 """`riskgate audit stream`: every entry to a SIEM, at least once, from where the last run stood.
 
-What was taken is written down after it was delivered, never before: a run that is killed in between delivers again, and
-`log` with `index` (in OCSF `metadata.uid`) tells that it is the same entry. Records hold no argument values.
+The cursor is written after a delivery, never before: a run that is killed in between delivers again, and `log` with
+`index` (in OCSF `metadata.uid`) identify the entry. Records contain no argument values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Target, TokenFile, co
 
 MAX_BATCH = 500
 _HELD = 2_000
-"""Entries that wait for a slow endpoint; what lies behind them stays at the server."""
+"""Number of entries buffered for a slow endpoint; later ones stay at the server."""
 _TIMEOUT_SECONDS = 30.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 
@@ -138,7 +138,7 @@ def _batches(entries: Iterator[Delivered]) -> Iterator[list[Delivered]]:
 
 
 def _until_taken(deliver: Deliver, lines: Sequence[bytes]) -> None:
-    """Deliver lines, again and again where the other side is away or full; each failure is told on standard error."""
+    """Deliver lines, retrying if the destination is unavailable or full; failures are reported on standard error."""
     pause = _FIRST_PAUSE
     while True:
         try:
@@ -164,7 +164,7 @@ def _told(error: OSError) -> str:
 
 
 def _destination(to: str, header_file: Path | None) -> Deliver:
-    """Return what delivers lines to a file, standard output or an endpoint."""
+    """Return the destination: a file, standard output or an endpoint."""
     if to.startswith(("http://", "https://")):
         return _Endpoint(to, _headers(header_file)).deliver
     if header_file is not None:

@@ -94,7 +94,7 @@ def _cosigned(remote: Remote, asked: Witness, trusted: Sequence[Verifier], path:
         except RemoteError as error:
             if error.code != "DATA_LOSS":
                 raise
-            return ()  # entries are missing: the witness, which saw them, refuses what is shown instead
+            return ()  # entries are missing: the witness, which saw them, refuses the log
 
     note = asked.cosign(answer.note, _last_size(path), prove)
     write_whole(path, note.encode(), mode=0o666)
@@ -102,7 +102,7 @@ def _cosigned(remote: Remote, asked: Witness, trusted: Sequence[Verifier], path:
 
 
 def _last_size(path: Path) -> int:
-    """Return how many entries the witness had seen the last time; the witness itself has the last word."""
+    """Return the number of entries that the witness saw last; the witness's own value takes precedence."""
     try:
         return Checkpoint.parse(path.read_text(encoding="utf-8").partition("\n\n")[0] + "\n").size
     except (OSError, UnicodeDecodeError, NoteError):
