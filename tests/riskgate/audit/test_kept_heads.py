@@ -390,7 +390,7 @@ def test_an_append_that_found_no_room_leaves_the_file_as_it_was(tmp_path, full):
     store.keep(LOG, head_of(1))
     before = store.path(LOG).read_bytes()
     full(now=True)
-    with pytest.raises(StoreFull, match="kept heads"):
+    with pytest.raises(StoreFull, match="stored heads"):
         store.keep(LOG, head_of(2))
     assert store.path(LOG).read_bytes() == before
 
