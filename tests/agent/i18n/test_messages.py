@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import timeit
 from typing import get_args
 
@@ -54,7 +55,7 @@ def test_a_message_is_formatted_in_less_than_twenty_microseconds(language: Langu
         return say("waits", language, count=3, tools="a; b; c") + message("unknown", language, clause="x" * 5_000)
 
     longest()
-    assert min(timeit.repeat(longest, number=1_000, repeat=5)) / 1_000 / 2 < 20e-6
+    assert min(timeit.repeat(longest, number=1_000, repeat=10, timer=time.process_time)) / 1_000 / 2 < 20e-6
 
 
 def test_a_number_has_its_own_form_in_both_languages():
