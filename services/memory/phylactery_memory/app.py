@@ -114,9 +114,7 @@ def assemble(database: Database, settings: MemorySettings, clock: Clock) -> Serv
     threads = Threads(ThreadStore(database, objects), clock)
     memory = MemoryServicer(transcript, threads, memories, profiles, contexts)
     private = PrivacyStore(database, objects)
-    erasure_log = ErasureLog(
-        settings.erasure_log or settings.data_dir / "erasures.jsonl", Erasure, "MEMORY_ERASURE_LOG"
-    )
+    log_path = settings.erasure_log or settings.data_dir / "erasures.jsonl"
     privacy = Privacy(private, ErasureLog(log_path, Erasure, "MEMORY_ERASURE_LOG"), clock)
     exports = Exports(private, transcript, memories, profiles, outputs)
     privacy_rpcs = PrivacyServicer(privacy, exports, settings.output_rules)
