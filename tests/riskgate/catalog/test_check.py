@@ -87,7 +87,7 @@ def test_a_tool_that_says_everything_lacks_nothing(tmp_path: Path) -> None:
             {"asks": {**WHOLE["asks"], "examples": {"en": ["Pay my bill"]}}},
             "NO_EXAMPLES",
             "no examples in Spanish",
-            "what people write in Spanish",
+            "no example tests its phrases in Spanish",
         ),
         (
             {"asks": {**WHOLE["asks"], "examples": {**WHOLE["asks"]["examples"], "en": ["Sort out what I owe"]}}},
