@@ -327,7 +327,7 @@ async def test_with_two_cards_a_yes_changes_nothing_and_names_both_and_each_is_a
     assert unclear.run.status == SUSPENDED
     assert unclear.reply.text == (
         "No está claro a qué respondes, así que no he cambiado nada. 2 acciones esperan tu respuesta: escribir un"
-        " fichero o añadirle líneas al final (×2). (/approve o /reject)"
+        " archivo o añadirle líneas al final (×2). (/approve o /reject)"
     )
     assert waiting_ids(await ana.thread()) == [
         second.pending_approval.approval_id,
