@@ -59,7 +59,7 @@ def test_a_damaged_master_key_is_named(tmp_path, content):
     file = tmp_path / "master"
     file.write_bytes(content)
     file.chmod(0o600)
-    with pytest.raises(StartError, match=r"master: is no master key"):
+    with pytest.raises(StartError, match=r"master: is not a master key"):
         load_master_keys(tmp_path, file)
 
 

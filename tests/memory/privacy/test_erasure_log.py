@@ -41,7 +41,7 @@ def test_a_damaged_line_of_the_log_keeps_the_service_from_starting(tmp_path, lin
     log.append(erasure_of(1))
     with path.open("a") as out:
         out.write(line + "\n")
-    with pytest.raises(StartError, match=r"line 3 of .*erasures\.jsonl is no erasure"):
+    with pytest.raises(StartError, match=r"line 3 of .*erasures\.jsonl is not a valid erasure"):
         log.read()
     path.write_text(line + "\n")
     with pytest.raises(StartError, match="line 1"):

@@ -348,7 +348,7 @@ def test_a_case_that_names_a_class_there_is_not_is_a_fault(tmp_path: Path) -> No
     case = {"name": "paid", "tool": "pay", "approvals": {"duel": []}, "expect": {"decision": "BLOCKED"}}
     folder = approving(tmp_path / "b", "payments", groups=["payments"], users=[GINA], cases={"cases": [case]})
     result = run("policy", "check", folder)
-    assert (result.exit_code, "there is no class 'duel'" in result.stdout) == (1, True)
+    assert (result.exit_code, "unknown class 'duel'" in result.stdout) == (1, True)
 
 
 @pytest.mark.parametrize("condition", ["> 5", "== 5", '> decimal("5.0")', ".lessThan(5)"])

@@ -86,7 +86,7 @@ def test_revoking_the_active_key_names_a_successor_in_the_same_step_and_a_revoke
     assert rotation.revoke(signing, change.active_kid, NOW + 3).changed
     assert list(states(signing).values()) == [KeyState.ACTIVE, KeyState.REVOKED, KeyState.REVOKED]
     assert {key.revoke_us for key in read_signing(signing)[0]} == {0, NOW, NOW + 3}
-    with pytest.raises(KeysError, match="there is no key nobody"):
+    with pytest.raises(KeysError, match="key nobody not found"):
         rotation.revoke(signing, "nobody", NOW)
 
 
@@ -138,7 +138,7 @@ def test_a_file_that_names_a_key_twice_is_refused(signing):
     one = content["keys"][0]
     twin = {**one, "state": "REVOKED", "jwk": {name: one["jwk"][name] for name in ("kty", "crv", "x")}}
     signing.write_text(json.dumps({"keys": [one, twin]}))
-    with pytest.raises(KeysError, match="stands twice"):
+    with pytest.raises(KeysError, match="is listed twice"):
         read_signing(signing)
 
 

@@ -110,7 +110,7 @@ def test_two_budgets_of_one_name_are_no_bundle(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("role", "message"),
     [
-        ({"amount": "/to"}, "/to is no number"),
+        ({"amount": "/to"}, "/to is not a number"),
         ({"amount": "/nothing"}, "leads to no property"),
         ({"recipients": ["/amount"]}, "neither a text nor a list of texts"),
         ({"recipients": ["/lists"]}, "neither a text nor a list of texts"),
@@ -134,7 +134,7 @@ def test_an_argument_that_cannot_have_the_role_is_no_catalog(
 
 def test_a_case_about_a_budget_that_is_not_there_is_no_case(tmp_path: Path) -> None:
     case = {"name": "x", "tool": "pay", "usage": {"dayly": {"calls": 1}}, "expect": {"decision": "ALLOW"}}
-    with pytest.raises(BundleError, match="there is no budget 'dayly'"):
+    with pytest.raises(BundleError, match="unknown budget 'dayly'"):
         bundle_of(
             tmp_path,
             [PAY],
