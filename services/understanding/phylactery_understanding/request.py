@@ -253,6 +253,15 @@ def parse(text: str) -> Request:
     return _Parser(Request(text, tokens, lexicon=lexicons().of(tokens))).parse()
 
 
+@dataclass(frozen=True, slots=True)
+class _Joint:
+    """A run of pauses and connectors between two clauses: where it ends, and what it holds."""
+
+    end: int
+    pause: bool = False
+    then: bool = False
+
+
 class _Parser:
     """A left-to-right parser for one message."""
 
@@ -398,11 +407,11 @@ class _Parser:
         asked = False
         verbatim = False
         begins = 0
+        joints = self._joints(said)
         while place < len(said):
             token = said[place]
-            cut = place
-            while cut < len(said) and (said[cut].text in _PAUSES or self._connects(said[cut].text)):
-                cut += 1
+            joint = joints[place]
+            cut = joint.end
             lone = len(clauses[-1]) == 1 and bool(self._verbs_of(clauses[-1][0].text))
             if (
                 cut > place
@@ -410,7 +419,7 @@ class _Parser:
                 and clauses[-1]
                 and not lone
                 and not (place - begins <= _LONGEST_TIME and self._is_time(said[begins:place]))
-                and self._begins(said, cut, asked=asked, joint=said[place:cut])
+                and self._begins(said, joint, asked=asked)
             ):
                 clauses.append([])
                 place = begins = cut
@@ -431,18 +440,30 @@ class _Parser:
         """Return True if a word joins two clauses; "i" does in Catalan, unless it is the English pronoun."""
         return word in _CONNECTORS and not (word == "i" and self._words.holds("article", word))
 
-    def _begins(self, said: Sequence[Token], place: int, *, asked: bool, joint: Sequence[Token]) -> bool:
-        found = self._verb_at(said, place, near=True)
+    def _joints(self, said: Sequence[Token]) -> list[_Joint]:
+        """Return for each place the joint that begins there; read from the end, so that a long one costs no more."""
+        joints: list[_Joint] = []
+        after = _Joint(len(said))
+        for place in range(len(said) - 1, -1, -1):
+            text = said[place].text
+            pause = text in _PAUSES
+            if pause or self._connects(text):
+                after = _Joint(after.end, after.pause or pause, after.then or text in {"then", "luego", "despues"})
+            else:
+                after = _Joint(place)
+            joints.append(after)
+        return joints[::-1]
+
+    def _begins(self, said: Sequence[Token], joint: _Joint, *, asked: bool) -> bool:
+        found = self._verb_at(said, joint.end, near=True)
         if found is None:
             return False
         verb = self._verbs_of(said[found].text)
-        pause = any(one.text in _PAUSES for one in joint)
-        then = any(one.text in {"then", "luego", "despues"} for one in joint)
-        if any(one.joined for one in verb) or (pause and found > place):
+        if any(one.joined for one in verb) or (joint.pause and found > joint.end):
             return True
         if asked:
             return True
-        return (pause and any(one.language == "en" for one in verb)) or (then and pause)
+        return (joint.pause and any(one.language == "en" for one in verb)) or (joint.then and joint.pause)
 
     def _verbs_of(self, form: str) -> tuple[Verb, ...]:
         return self._words.verb(form)
