@@ -79,6 +79,11 @@ def test_who_wants_a_change_undone_is_understood(text: str, args: dict[str, Any]
     assert [(call.tool, call.args) for call in readings] == [("undo_write", args)]
 
 
+def test_a_regret_is_read_however_often_it_is_said() -> None:
+    assert [call.tool for (call,) in read_request("no, wait, " * 1_500 + "undo that").clauses] == ["undo_write"]
+    assert not read_request("no " * 5_000).clauses
+
+
 @pytest.mark.parametrize("text", ["never undo that", "I would rather not undo it", "nunca deshagas eso", "undone"])
 def test_who_wants_nothing_undone_has_nothing_undone(text: str) -> None:
     assert read_request(text).clauses == ()

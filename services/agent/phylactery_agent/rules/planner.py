@@ -36,7 +36,7 @@ _END = ".!?,;:"
 _MOST_CUTS: Final = 100
 """Maximum number of places in a clause at which its verb may be repeated implicitly."""
 _READ_STANDING: Final = r"(?:l[eé]e|mu[eé]stra|[aá]bre|ens[eé][nñ]a)lo"
-_REGRET: Final = expression(r"(?i)^\s*(?:oops|ups|uy|perd[oó]n|sorry|wait|espera|no)[,.!]*\s+")
+_REGRET: Final = expression(r"(?i)^\s*(?:(?:oops|ups|uy|perd[oó]n|sorry|wait|espera|no)[,.!]*\s+)+")
 _TELLING: Final = frozenset({"when", "to", "reminder"})
 """Arguments that sufficiently identify a clause's purpose."""
 _STANDING = expression(r"(?i)^" + _READ_STANDING + r"[\s.!?]*$")
@@ -71,9 +71,13 @@ def read_request(text: str) -> Reading:
     text = text[:MAX_REQUEST_CHARS]
     meant = _REGRET.sub("", text)
     if meant != text:  # "oops, undo that": an expression of regret retracts the request
-        reading = read_request(meant)
+        reading = _reading_of(meant)
         if reading.clauses and all(found[0].tool == UNDO_WRITE.name for found in reading.clauses):
             return reading
+    return _reading_of(text)
+
+
+def _reading_of(text: str) -> Reading:
     cleaned = _clean(text)
     unknown = cleaned
     for number, cut in enumerate((_cut(cleaned, weak=True), _cut(cleaned, weak=False), [cleaned])):
