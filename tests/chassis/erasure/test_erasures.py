@@ -34,5 +34,5 @@ def test_a_record_that_does_is_read_as_it_was_written():
 
     erasure = Erasure(*FIELDS, Counts(7))
     assert Erasure.from_json(erasure.to_json()) == erasure
-    with pytest.raises(ValueError, match="no record"):
+    with pytest.raises(ValueError, match="is not a record"):
         Erasure.from_json(erasure.to_json().replace("things", "others"))
