@@ -21,12 +21,16 @@ class _Undecodable:
 _UNDECODABLE = _Undecodable()
 
 
-def tolerant(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
-    """Return a deserializer that marks an undecodable message instead of raising."""
+def tolerant(
+    deserialize: Callable[[bytes], Any] | None, *, max_bytes: int | None = None
+) -> Callable[[bytes], Any] | None:
+    """Return a deserializer that marks an undecodable or too large message instead of raising."""
     if deserialize is None:
         return None
 
     def decode(data: bytes) -> Any:
+        if max_bytes is not None and len(data) > max_bytes:
+            return _UNDECODABLE
         try:
             return deserialize(data)
         except (DecodeError, UnicodeDecodeError, ValueError):

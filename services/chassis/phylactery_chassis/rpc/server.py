@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import resource
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -53,6 +54,7 @@ _HEALTH_SECONDS = 1.0
 _TOKENS_SECONDS = 1.0
 _BEFORE_DRAIN_SECONDS = 0.2
 """The pause between NOT_SERVING and refusing calls, so that load balancers stop sending first."""
+_OPEN_FILES = 65_536
 _MIN_PING_INTERVAL_MS = 5_000
 """The minimum interval of client pings on an idle connection. gRPC's default, 5 minutes, ends a client that pings each
 minute with GOAWAY too_many_pings; gRPC libraries ping every 10 seconds at most, and half of that tolerates late
@@ -273,6 +275,7 @@ def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], *
             settings.prepare()
             logs.configure(settings.service, settings.log_level)
             end_telemetry = telemetry.configure(settings.service, settings.data_dir, settings.otlp_endpoint)
+        _allow_many_connections()
         try:
             asyncio.run(_run(build, settings))
         finally:
@@ -374,6 +377,18 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
         tell()
     await stop.wait()
     await running.stop()
+
+
+def _allow_many_connections() -> None:
+    """Raise the soft limit on open files, often 1,024, to what this process may have: each connection takes one.
+
+    A thousand idle connections would otherwise keep everybody else out. A system that allows no more changes nothing.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _freeze_gc() -> None:
