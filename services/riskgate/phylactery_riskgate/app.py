@@ -27,6 +27,7 @@ from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.rpc.interceptor import RunningCalls
 from phylactery_chassis.rpc.server import Registration, Service, registration
 from phylactery_chassis.util.clock import Clock, SystemClock
+from phylactery_chassis.util.limits import TextWork
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.api.approvals import ApprovalServicer
@@ -101,6 +102,7 @@ class RiskGate:
             Counting(data_key),
             KeyedHashes(data_key),
             VoteProofs(data_key),
+            TextWork("reading"),
         )
         self.tasks = Tasks(self.core, data_key, settings)
         self.evaluation = Evaluation(self.core, self.tasks)
@@ -113,7 +115,7 @@ class RiskGate:
         self.auditing = AuditReader(self.core, self.tasks)
         self.policies = Policies(self.core, settings)
         self.replays = Replays(self.core)
-        self.inspecting = Inspecting()
+        self.inspecting = Inspecting(self.core.threads)
         self.control = Control(self.core)
         self.retention = Retention(self.core, settings.retain_decisions_days)
         self.housekeeping = Housekeeping(self.core, self.tasks, self.watches, self.auditing, self.retention)

@@ -164,6 +164,24 @@ async def test_many_long_texts_of_one_caller_make_no_other_wait_for_all_of_them(
         task.cancel()
 
 
+COSTLY = "?token=" * 140
+
+
+@pytest.mark.parametrize("batch", [False, True], ids=["one", "batch"])
+async def test_hundreds_of_small_hostile_texts_of_one_caller_make_no_other_wait_for_all_of_them(
+    gate, inspector, *, batch: bool
+):
+    def ask() -> Any:
+        return inspector.batch([COSTLY[:14]] * 60) if batch else inspector.inspect(COSTLY)
+
+    theirs = [asyncio.create_task(ask()) for _ in range(300)]
+    await asyncio.wait(theirs, return_when=asyncio.FIRST_COMPLETED)
+    assert (await Inspector(gate, "ben").inspect(f"and {CARD}, " + "please " * 20)).total_findings == 1
+    assert sum(task.done() for task in theirs) < 150
+    for task in theirs:
+        task.cancel()
+
+
 async def test_more_of_a_caller_than_may_wait_are_refused_at_once(inspector):
     asked = [asyncio.create_task(inspector.inspect(HOSTILE[:100_000])) for _ in range(40)]
     done = await asyncio.gather(*asked, return_exceptions=True)

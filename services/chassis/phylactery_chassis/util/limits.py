@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import ipaddress
 from collections import Counter
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 from urllib.parse import unquote
 from weakref import WeakValueDictionary
@@ -98,3 +100,28 @@ class Lanes:
     def close(self) -> None:
         """Shut the pool down once running work has finished; waiting work is dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+_QUICK_CHARACTERS, _SHORT_CHARACTERS = 2 * 1024, 64 * 1024
+
+
+class TextWork:
+    """CPU-bound work on texts of callers, shared fairly: by the size of the text, one piece of each caller at once.
+
+    There are three threads, for quick, short and long texts, so that a quick one never waits for a long one. All of
+    them share the interpreter with the event loop.
+    """
+
+    def __init__(self, name: str) -> None:
+        """``name`` prefixes the names of the threads."""
+        self._sizes = tuple(Lanes(1, f"{name}-{size}") for size in ("quick", "short", "long"))
+
+    async def run(self, who: Hashable, characters: int, work: Callable[[], T]) -> T:
+        """Run work on so many characters for a caller in a thread and return its result."""
+        size = 0 if characters <= _QUICK_CHARACTERS else 1 if characters <= _SHORT_CHARACTERS else 2
+        return await self._sizes[size].run(who, partial(contextvars.copy_context().run, work))
+
+    def close(self) -> None:
+        """Shut the threads down once running work has finished; waiting work is dropped."""
+        for lanes in self._sizes:
+            lanes.close()

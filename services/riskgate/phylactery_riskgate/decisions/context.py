@@ -14,6 +14,7 @@ from phylactery_chassis.db.jobs import Work
 from phylactery_chassis.errors import DomainError, Unavailable
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crypto import sha256
+from phylactery_chassis.util.limits import TextWork
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
@@ -69,8 +70,10 @@ _ON_RECORD = (
     "pathway",
 )
 """Columns of a decision's row that repeat fields of its record under the same name."""
-_SMALL_CHARACTERS = 16 * 1024
-"""A call up to this size is parsed in about the time a thread switch takes."""
+_SMALL_CHARACTERS = 256
+"""A call up to this size is decided in about the time that recording it takes, even one of adversarial text."""
+_UNMEASURED_CHARACTERS = 16 * 1024
+"""What a call without a JSON text, or of a large task, counts at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,7 @@ class DecisionContext:
     usage: Counting
     hashes: KeyedHashes
     votes: VoteProofs
+    threads: TextWork
 
     async def write(self, work: Work[T | Refused]) -> T:
         """Run work durably and raise what it refused.
@@ -209,9 +213,9 @@ class DecisionContext:
     ) -> Verdict:
         """Decide about a call, with the facts its task provides.
 
-        A large call, or the call of a large task, is decided in a thread, because parsing a megabyte would block the
-        event loop. A call of a budgeted tool is decided with the current counts; with counted_later it is only bound,
-        for decide_counted.
+        All but small calls are decided in a thread, where callers take turns: reading a megabyte would block the event
+        loop, and so would hundreds of small hostile texts. A call of a budgeted tool is decided with the current
+        counts; with counted_later it is only bound, for decide_counted.
         """
 
         def ask(usage: UsageReader | None = None) -> Verdict:
@@ -220,9 +224,12 @@ class DecisionContext:
         if engine.counts(call.tool) and not counted_later:
             now_us = self.clock.now_us()
             return await self.database.read(lambda opened: ask(self.usage.reader(opened, who, site, now_us)))
-        small = call.arguments_struct is None and len(call.arguments_json or "") <= _SMALL_CHARACTERS
-        large_task = isinstance(task, IndexReader) and task.large
-        return ask() if small and not large_task else await asyncio.to_thread(ask)
+        characters = len(call.arguments_json or "") if call.arguments_struct is None else _UNMEASURED_CHARACTERS
+        if isinstance(task, IndexReader) and task.large:
+            characters = max(characters, _UNMEASURED_CHARACTERS)
+        if characters <= _SMALL_CHARACTERS:
+            return ask()
+        return await self.threads.run((who.tenant, who.subject), characters, ask)
 
     def decide_counted(self, connection: Connection, basis: Basis, verdict: Verdict, *, lock: bool = False) -> Verdict:
         """Decide about a bound call with the current budget counts, inside the transaction that records it.

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.inspection import Finding, Wanted, inspect, redact
-from phylactery_chassis.util.limits import Lanes, Places
+from phylactery_chassis.util.limits import Places, TextWork
 
 from phylactery_riskgate.tasks.requests import OptionsInput
 
-SMALL_CHARACTERS = 1024
-"""A scan up to this length takes a few milliseconds, even for adversarial text, which is ten times slower."""
-LONG_CHARACTERS = 64 * 1024
-"""Length from which a text is long: its scan takes up to 0.1 s per as many characters.
+SMALL_CHARACTERS = 64
+"""A scan up to this length costs less than the call itself, even for adversarial text, so it needs no thread.
 
-Long texts share one thread and the others another, so a short one never waits for a long one. All of them share the
-interpreter with the decisions.
+A longer one takes up to 10 ms per 1,024 characters, and a caller may have hundreds of calls at once.
 """
+_COST_OF_A_TEXT = 16
+"""What each text of a batch counts at least, in characters."""
 _OF_CALLER, _OF_ALL = 32, 256
-"""Maximum number of queued requests, per caller and in total."""
+"""Maximum number of queued requests with a longer text than QUEUED_CHARACTERS, per caller and in total."""
+QUEUED_CHARACTERS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,9 @@ class Inspected:
 class Inspecting:
     """The Inspect use case; stores nothing."""
 
-    def __init__(self) -> None:
-        self._short, self._long = Lanes(1, "inspect"), Lanes(1, "inspect-long")
+    def __init__(self, threads: TextWork) -> None:
+        """``threads`` run the scans."""
+        self._threads = threads
         self._places = Places("inspections", total=_OF_ALL, each=_OF_CALLER)
 
     async def inspect(self, who: Principal, texts: Sequence[str], options: OptionsInput) -> list[Inspected]:
@@ -49,13 +50,15 @@ class Inspecting:
         def look() -> list[Inspected]:
             return [_inspected(text, options.wanted, want_redacted=options.want_redacted) for text in texts]
 
-        size = sum(map(len, texts))
+        size = sum(max(len(text), _COST_OF_A_TEXT) for text in texts)
         if size <= SMALL_CHARACTERS:
             return look()
         caller = who.tenant, who.subject
+        if size <= QUEUED_CHARACTERS:
+            return await self._threads.run(caller, size, look)
         give_back = self._places.take(caller)
         try:
-            return await (self._short if size < LONG_CHARACTERS else self._long).run(caller, look)
+            return await self._threads.run(caller, size, look)
         finally:
             give_back()
 

@@ -7,11 +7,11 @@ decision are recorded with the decision.
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.auth.jws import encode
@@ -41,13 +41,15 @@ from phylactery_riskgate.tasks.observed_calls import ObservedCalls, Ran
 from phylactery_riskgate.tasks.requests import BeginInput, EndInput, ObserveInput
 from phylactery_riskgate.tasks.retractions import retract
 
+T = TypeVar("T")
+
 _log = get_logger("tasks")
 
 KEEP_SECONDS = 3_600
 """Retention of a task beyond its expiry: a clock that ran ahead for an hour, and was set back, loses none."""
 
-_SMALL_CHARACTERS = 2 * 1024
-"""A text up to this length is parsed within some hundredths of a second, even if adversarial."""
+_SMALL_CHARACTERS = 256
+"""A text up to this length is parsed in about the time that recording it takes, even if adversarial."""
 _AT_ONCE = 100
 
 
@@ -95,10 +97,10 @@ class Tasks:
         who.require(Role.CALLER)
         shown = asked.interpretation.interpretation() if asked.interpretation is not None else None
         day = datetime.fromtimestamp(self._core.clock.now_us() / MICROSECONDS, UTC).date().isoformat()
-        bytes_, size = await _beside(len(asked.words), lambda: packed(read_words(asked.words, day, shown)))
+        bytes_, size = await self._beside(who, len(asked.words), lambda: packed(read_words(asked.words, day, shown)))
         retraction: Retraction | None = None
         if asked.continues_task_id:
-            retraction = await _beside(len(asked.words), lambda: read_retraction(asked.words))
+            retraction = await self._beside(who, len(asked.words), lambda: read_retraction(asked.words))
         begun = self._vault.hash(asked.thread_id, asked.words)
 
         def work(connection: Connection) -> Begun:
@@ -141,7 +143,7 @@ class Tasks:
         kept: Observed | Ran = ran
         while isinstance(kept, Ran):  # parsed as for most results, and once more if the call turns out to be different
             ran = kept
-            reading, bytes_, size = await _beside(characters, partial(self._read, asked, ran))
+            reading, bytes_, size = await self._beside(who, characters, partial(self._read, asked, ran))
             kept = await self._core.write(
                 partial(
                     self._keep, who=who, asked=asked, shown=shown, ran=ran, reading=reading, bytes_=bytes_, size=size
@@ -305,6 +307,12 @@ class Tasks:
         for task_id in task_ids:
             self._indexes.forget(task_id)
 
+    async def _beside(self, who: Principal, characters: int, read: Callable[[], T]) -> T:
+        """Run ``read`` in a thread unless the text is small; callers take turns there."""
+        if characters <= _SMALL_CHARACTERS:
+            return read()
+        return await self._core.threads.run((who.tenant, who.subject), characters, read)
+
     def _read(self, asked: ObserveInput, ran: Ran) -> tuple[Reading, bytes, int]:
         result: Any = shown_result(asked.result_json) if asked.form == "result_json" else None
         is_text = asked.form == "result_text"
@@ -410,11 +418,6 @@ class Tasks:
             raise _full(observations, f"task '{task.id}' already has {observations} results; begin another")
         if task.size + more > size:
             raise _full(size, f"task '{task.id}' would exceed {size:,} bytes of values; begin another")
-
-
-async def _beside(characters: int, read: Any) -> Any:
-    """Run ``read`` in a thread if the input is long, so that it does not block the event loop."""
-    return read() if characters <= _SMALL_CHARACTERS else await asyncio.to_thread(read)
 
 
 def _ended(task: Task) -> FailedPrecondition:
