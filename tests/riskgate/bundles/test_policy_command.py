@@ -257,6 +257,21 @@ def test_a_call_that_cannot_be_read_says_where(folder: Path, given: str | bytes)
     assert (result.exit_code, "standard input" in result.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("stop", ["revoke", "freeze"])
+async def test_evaluate_of_a_decision_that_was_stopped_exits_as_a_refusal(gate, remote, tmp_path, stop):
+    call = tmp_path / "call.yaml"
+    call.write_text(yaml.safe_dump(READ | {"tool_call_id": "mine", "run_id": "r9"}))
+    first = await remote("ana", "evaluate", call, "--json")
+    assert first.exit_code == 0
+    ines = gate.person("ines")
+    if stop == "revoke":
+        await ines.revoke(json.loads(first.stdout)["decision_id"], tenant="acme")
+    else:
+        await ines.freeze("tool", "read_file")
+    again = await remote("ana", "evaluate", call)
+    assert (again.exit_code, again.stdout.startswith("STOPPED; it was ALLOW")) == (3, True)
+
+
 async def test_evaluate_exits_by_the_decision_and_explain_finds_it_again(gate, remote, tmp_path, monkeypatch):
     wanted = {"ALLOW": (0, READ), "BLOCKED": (3, READ | {"arguments": {"path": ".env"}})}
     wanted["AUTH_REQUIRED"] = (1, {"tool": "write_file", "arguments": {"path": "a", "content": "b"}})

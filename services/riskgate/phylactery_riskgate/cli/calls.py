@@ -30,6 +30,8 @@ BLOCKED = 3
 """Exit code of `evaluate` for a call that does not run; 1 says that a person has to approve."""
 
 _EXIT = {"ALLOW": 0, "AUTH_REQUIRED": FAILED, "BLOCKED": BLOCKED}
+_STOPPED = frozenset({"FROZEN", "DECISION_REVOKED", "PERMIT_RETRACTED", "ASK_USED_UP", "TASK_ENDED", "CALL_NOT_KEPT"})
+"""First reasons of a recorded answer that permits nothing any more, whatever was decided then."""
 _STANDARD_INPUT = Path("-")
 
 
@@ -85,7 +87,8 @@ def evaluate(
 ) -> None:
     """Ask a running RiskGate about one call, as your token's identity, and record the decision.
 
-    Exit code 0: ALLOW. 1: a person has to approve. 3: BLOCKED. 2: the request failed.
+    Exit code 0: ALLOW. 1: a person has to approve. 3: BLOCKED, or stopped since it was decided. 2: the request
+    failed.
     """
     call = _read(file)
     unique = uuid.uuid4().hex[:12]
@@ -114,13 +117,15 @@ def evaluate(
         "args_hash": answer.bound_call.args_hash,
         "replayed": answer.replayed,
     }
-    lines = [f"{_headline(decision, answer.approval.approval_class)}   {answer.decision_id}"]
+    stopped = bool(answer.reasons) and answer.reasons[0].code in _STOPPED
+    headline = _headline(decision, answer.approval.approval_class)
+    lines = [f"{'STOPPED; it was ' if stopped and decision != 'BLOCKED' else ''}{headline}   {answer.decision_id}"]
     lines += _said(answer.reasons)
     if answer.approval.id:
         lines.append(f"  approval {answer.approval.id}; see riskgate approvals show {answer.approval.id}")
     lines.append(f"  bundle revision {answer.bundle_revision}" + (", decided before" if answer.replayed else ""))
     tell(as_json, facts, "\n".join(lines))
-    raise typer.Exit(_EXIT[decision])
+    raise typer.Exit(BLOCKED if stopped else _EXIT[decision])
 
 
 def explain(  # noqa: PLR0917 - typer's options
