@@ -6,7 +6,7 @@ import ipaddress
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from phylactery_chassis.settings import ServiceSettings, read_secret
+from phylactery_chassis.settings import FollowedSecret, ServiceSettings, read_secret
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
@@ -217,12 +217,12 @@ class AgentSettings(OutsideSettings, ModelSettings):
         """Return the file of the pinned MCP tools."""
         return self.mcp_pins or self.data_dir / "mcp.json"
 
-    def token_for_riskgate(self) -> str:
-        """Return the token, from its file if one is named. Raise ValueError."""
-        return read_secret(self.riskgate_token_file, "AGENT_RISKGATE_TOKEN_FILE") or (
-            self.riskgate_token.get_secret_value()
+    def token_for_riskgate(self) -> FollowedSecret:
+        """Return the token, from its file if one is named, which is followed. Raise ValueError."""
+        return FollowedSecret(
+            self.riskgate_token_file, "AGENT_RISKGATE_TOKEN_FILE", self.riskgate_token.get_secret_value()
         )
 
-    def token_for_memory(self) -> str:
-        """Return the token, from its file if one is named. Raise ValueError."""
-        return read_secret(self.memory_token_file, "AGENT_MEMORY_TOKEN_FILE") or self.memory_token.get_secret_value()
+    def token_for_memory(self) -> FollowedSecret:
+        """Return the token, from its file if one is named, which is followed. Raise ValueError."""
+        return FollowedSecret(self.memory_token_file, "AGENT_MEMORY_TOKEN_FILE", self.memory_token.get_secret_value())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 from collections.abc import Mapping
@@ -164,3 +165,34 @@ def read_secret(path: Path | None, what: str) -> str:
         raise ValueError(f"{what}: {path} cannot be read ({error.strerror}); name a file that can") from None
     except UnicodeDecodeError:
         raise ValueError(f"{what}: {path} is not UTF-8 text; name a file that is") from None
+
+
+class FollowedSecret:
+    """The text of a secret file, read again once the file has changed, so that a rotated secret needs no restart.
+
+    A file that cannot be read, or is empty, leaves the secret read before in use.
+    """
+
+    def __init__(self, path: Path | None, what: str, otherwise: str = "") -> None:
+        """Read the file; without one, or an empty one, the secret is ``otherwise``. Raise ValueError."""
+        self._path, self._what = path, what
+        self._stamp = self._look()
+        self._text = read_secret(path, what) or otherwise
+
+    def __call__(self) -> str:
+        """Return the secret."""
+        stamp = self._look()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            with contextlib.suppress(ValueError):
+                self._text = read_secret(self._path, self._what) or self._text
+        return self._text
+
+    def _look(self) -> tuple[int, ...]:
+        if self._path is None:
+            return ()
+        try:
+            seen = self._path.stat()
+        except OSError:
+            return ()
+        return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import grpc
 from grpc import aio
@@ -35,6 +35,8 @@ _SERVICE_CONFIG = json.dumps(
 )
 
 Metadata = tuple[tuple[str, str], ...]
+Token: TypeAlias = str | Callable[[], str]
+"""A token, or what returns the present one at each call."""
 
 
 def call_metadata(principal: Principal) -> Metadata:
@@ -49,16 +51,18 @@ class _Method:
     the client, and one interceptor per kind of method.
     """
 
-    def __init__(self, call: Callable[..., Any], method: str, token: str, timeout: float | None) -> None:
+    def __init__(self, call: Callable[..., Any], method: str, token: Token, timeout: float | None) -> None:
         self._call, self._name, self._timeout = call, method.lstrip("/"), timeout
         self._attributes: dict[str, telemetry.Attribute] = {semconv.RPC_SYSTEM: "grpc", semconv.RPC_METHOD: self._name}
-        self._authorization = ((AUTHORIZATION, f"Bearer {token}"),) if token else ()
+        self._token = token
 
     def _begin(self, request: Any, timeout: float | None, metadata: Iterable[tuple[str, str]] | None) -> Any:
+        token = self._token if isinstance(self._token, str) else self._token()
+        authorization = ((AUTHORIZATION, f"Bearer {token}"),) if token else ()
         return self._call(
             request,
             timeout=self._bound(timeout),
-            metadata=(*(metadata or ()), *telemetry.inject().items(), *self._authorization),
+            metadata=(*(metadata or ()), *telemetry.inject().items(), *authorization),
         )
 
     def _bound(self, timeout: float | None) -> float | None:
@@ -114,7 +118,7 @@ def _note(span: Span, code: grpc.StatusCode) -> None:
 class ServiceChannel(aio.Channel):
     """A channel that adds identity, trace context and the deadline of the current call to every call."""
 
-    def __init__(self, channel: aio.Channel, token: str, timeout: float) -> None:
+    def __init__(self, channel: aio.Channel, token: Token, timeout: float) -> None:
         """Wrap ``channel``; ``timeout`` in seconds bounds each call with a unary response."""
         self._channel, self._token, self._timeout = channel, token, timeout
 
@@ -159,7 +163,7 @@ class ServiceChannel(aio.Channel):
         await self.close()
 
 
-def open_channel(target: str, *, token: str = "", timeout: float = 10.0) -> aio.Channel:
+def open_channel(target: str, *, token: Token = "", timeout: float = 10.0) -> aio.Channel:
     """Open a channel to ``target``; ``timeout`` in seconds bounds each call with a unary response.
 
     The deadline of the call being served bounds it as well.
