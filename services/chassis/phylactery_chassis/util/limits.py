@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import ipaddress
 from collections import Counter
@@ -94,7 +95,12 @@ class Lanes:
         except BaseException:
             lane.release()
             raise
-        job.add_done_callback(lambda _: loop.call_soon_threadsafe(lane.release))
+
+        def release(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
+                loop.call_soon_threadsafe(lane.release)
+
+        job.add_done_callback(release)
         return await asyncio.wrap_future(job)
 
     def close(self) -> None:
