@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, Final
 
-from phylactery_understanding.answers import read_answer
+from phylactery_understanding.answers import read_answer, says_to_do
 from phylactery_understanding.interpretation import MAX_ASKS, MAX_BACK, Interpretation, InterpretedAsk, Mode, Slot, Span
 from phylactery_understanding.numbers import readings
 from phylactery_understanding.proposal import plain_values, same_name
@@ -47,6 +47,11 @@ _DATES: Final = frozenset(
 )
 _MOST: Final = 40
 _HOURS: Final = 25
+_UNITS: Final = frozenset(
+    "day night evening week month hour days weeks months hours dia noche tarde vispera semana mes hora dias semanas"  # noqa: SIM905
+    " meses horas".split()
+)
+"""Words that, before "before", state a time."""
 _EARLIER: Final = frozenset({"before", "earlier", "antes"})
 _FACTORS: Final = {"double": 2, "twice": 2, "duplica": 2, "k": 1_000, "lucas": 1_000, "mil": 1_000}
 _ENOUGH: Final = 0.8
@@ -66,6 +71,8 @@ def perfect_interpretation(
     found: list[Interpretation | None] = [None] * len(messages)
     if case["want"] == "ALLOW":
         asking = _asking(messages)
+        if asking + 2 == len(messages) and "?" in messages[asking] and says_to_do(messages[-1]):
+            asking += 1  # a question asks for nothing; who says to do it does
         earlier = tuple(reversed(messages[max(0, asking - MAX_BACK) : asking]))
         found[asking] = interpretation_of(messages[asking], case["call"], contents, _things(case), earlier)
     return found
@@ -295,11 +302,6 @@ def _time(words: str, tokens: Sequence[Token], arguments: Mapping[str, Any]) -> 
     runs = [[*run, run[-1] + 1] if _is_bare_hour(tokens, run[-1] + 1) else run for run in runs]
     runs = [[run[0] - 1, *run] if _is_day_of_month(tokens, run[0]) else run for run in runs]
     runs = [[*run, run[-1] + 1, run[-1] + 2] if _is_all_day(tokens, run[-1]) else run for run in runs]
-    before = [run for run in runs if any(tokens[at].text in _EARLIER for at in run)]
-    if before:  # the event before it states a day, but is not what was requested
-        return [
-            _span(words, tokens[run[0]], tokens[run[-1]]) for run in [before[0], *runs[runs.index(before[0]) + 1 :]]
-        ]
     several = [
         _span(words, tokens[runs[first][0]], tokens[runs[last][-1]])
         for first in range(len(runs))
@@ -308,6 +310,11 @@ def _time(words: str, tokens: Sequence[Token], arguments: Mapping[str, Any]) -> 
     best = sorted(several, key=lambda one: (-len(times_of(one.text).features & wanted), -_hours(one), len(one.text)))
     if best and wanted <= times_of(best[0].text).features:
         return best[:1]
+    before = [run for run in runs if any(tokens[at].text in _EARLIER for at in run)]
+    if before:  # the event before it states a day, but is not what was requested
+        return [
+            _span(words, tokens[run[0]], tokens[run[-1]]) for run in [before[0], *runs[runs.index(before[0]) + 1 :]]
+        ]
     single = [_span(words, tokens[run[0]], tokens[run[-1]]) for run in runs]
     telling = [one for one in single if times_of(one.text).features & wanted]
     return telling or best[:1]
@@ -316,7 +323,7 @@ def _time(words: str, tokens: Sequence[Token], arguments: Mapping[str, Any]) -> 
 def _relative(tokens: Sequence[Token]) -> Iterator[int]:
     """Yield the positions of words that state a time relative to another: a day before, una hora antes."""
     for at, one in enumerate(tokens):
-        if one.text in _EARLIER and at > 1:
+        if one.text in _EARLIER and at > 1 and tokens[at - 1].text in _UNITS:
             yield from range(at - 2, at + 1)
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_understanding.answers import read_answer
+from phylactery_understanding.answers import read_answer, says_to_do
 
 LISTS = {
     folder.name: yaml.safe_load((folder / "answers.yaml").read_text("utf-8"))
@@ -16,6 +16,8 @@ LISTS = {
     if (folder / "answers.yaml").is_file()
 }
 EVERY_PHRASE = [(kind, phrase) for lists in LISTS.values() for kind, phrases in lists.items() for phrase in phrases]
+
+ANSWERS = {"yes": "yes", "no": "no", "doing": "yes"}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,17 @@ def test_anything_else_is_unclear(text: str):
 
 def test_every_phrase_of_a_list_is_read_as_its_list_says():
     read = [(kind, phrase, read_answer(phrase)) for kind, phrase in EVERY_PHRASE]
-    assert [one for one in read if one[2] != (one[0] if one[0] in ("yes", "no") else "unclear")] == []
+    assert [one for one in read if one[2] != ANSWERS.get(one[0], "unclear")] == []
+
+
+@pytest.mark.parametrize("text", ["yep do it", "sí, hazlo", "go on then, do it", "dale", "oui, vas-y", "ja, mach das"])
+def test_some_yes_says_to_do_it(text: str):
+    assert says_to_do(text)
+
+
+@pytest.mark.parametrize("text", ["yes", "sí", "ok", "sure", "do it tomorrow", "hazlo si llueve", "don't do it", ""])
+def test_another_yes_or_more_than_a_yes_does_not(text: str):
+    assert not says_to_do(text)
 
 
 @given(st.text(max_size=150), st.sampled_from([phrase for kind, phrase in EVERY_PHRASE if kind == "yes"]))

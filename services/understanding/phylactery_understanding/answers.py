@@ -41,6 +41,20 @@ def read_answer(text: str) -> Answer:
     return cast("Answer", found.pop()) if found in ({"yes"}, {"no"}) else "unclear"
 
 
+def says_to_do(text: str) -> bool:
+    """Return True if a clear yes says to do what it is about: do it, adelante; but not: yes, ok."""
+    words = plain_words(text)
+    return read_answer(text) == "yes" and any(
+        words[at : at + len(phrase)] == phrase for phrase in _doing() for at in range(len(words))
+    )
+
+
+@cache
+def _doing() -> frozenset[tuple[str, ...]]:
+    """Return the phrases of every language that say to do something."""
+    return frozenset(plain_words(phrase) for content in _contents() for phrase in content.get("doing", ()))
+
+
 def plain_words(text: str) -> tuple[str, ...]:
     """Return the words without case, accents and stretched letters; each emoji and sign is a separate word."""
     plain = unicodedata.normalize("NFKD", _IGNORED.sub("", unicodedata.normalize("NFC", text)).casefold())
@@ -64,13 +78,18 @@ def kinds_of(words: tuple[str, ...], phrases: Mapping[tuple[str, ...], _K]) -> l
 @cache
 def _languages() -> tuple[_Phrases, ...]:
     """Return the phrases of each language that has a list."""
+    return tuple(dict(_phrases(one)) for one in _contents())
+
+
+@cache
+def _contents() -> tuple[Mapping[str, list[str]], ...]:
+    """Return the lists of each language that has some."""
     folders = (files(__package__) / "lexicons").iterdir()
     lists = (folder / _FILE for folder in sorted(folders, key=lambda one: one.name))
-    return tuple(dict(_phrases(one.read_text("utf-8"))) for one in lists if one.is_file())
+    return tuple(yaml.safe_load(one.read_text("utf-8")) for one in lists if one.is_file())
 
 
-def _phrases(content: str) -> Iterator[tuple[tuple[str, ...], _Kind]]:
-    lists: dict[_Kind, list[str]] = yaml.safe_load(content)
+def _phrases(lists: Mapping[str, list[str]]) -> Iterator[tuple[tuple[str, ...], _Kind]]:
     for kind in get_args(_Kind):
         for phrase in lists[kind]:
             yield plain_words(phrase), kind

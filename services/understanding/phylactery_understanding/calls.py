@@ -34,7 +34,7 @@ from phylactery_understanding.proposal import (
     plain_name,
     plain_values,
 )
-from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request, parse
+from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request, comparison, parse
 from phylactery_understanding.text import (
     STEM,
     Kind,
@@ -46,7 +46,7 @@ from phylactery_understanding.text import (
     tokenize,
     written,
 )
-from phylactery_understanding.times import Feature, read_times, same_day, same_time, times_of, unread_time
+from phylactery_understanding.times import Feature, read_times, same_day, same_hour, same_time, times_of, unread_time
 
 _APPENDING: Final = frozenset({"add", "append"})
 _KEEPING: Final = frozenset(
@@ -85,6 +85,8 @@ _FOR_NOW: Final = frozenset({"today", "tonight", "now", "hoy", "ahora"})
 _TURNED: Final = frozenset({"last", "previous", "pasado", "pasada", "anterior"})
 _UNTIL: Final = frozenset("until till til hasta before jusqu'a jusque fino bis ate fins".split())
 _NOON: Final = 12
+_MORNING: Final = frozenset({8, 9, 10})
+"""Hours at which a reminder of a day may come."""
 _NAME_PARTS: Final = re.compile(r"[^a-z0-9]+")
 _CLOCK: Final = re.compile(r"0?\d:\d\d")
 _REMINDING: Final = frozenset({"remind", "recuerdame", "recordame", "recuerde", "avisame"})
@@ -111,7 +113,7 @@ _SAYING: Final = frozenset(
 )
 """Words that only introduce the content."""
 _CODE: Final = 3
-_DEFERRING: Final = frozenset(
+DEFERRING: Final = frozenset(
     """
     ask pregunta preguntale preguntar consulta consultale consultar confirm confirma confirmar preview show
     ensenamelo muestramelo mostramelo
@@ -174,8 +176,8 @@ _ORDINALS: Final[Mapping[str, int]] = {
 _SUPERLATIVES: Final = frozenset(
     """
     largest biggest smallest cheapest newest latest oldest recent most least last next highest lowest earliest
-    longest shortest dearest mayor menor grande pequeno barato barata caro cara reciente antiguo antigua nuevo
-    nueva ultimo ultima proximo proxima mas menos alto bajo
+    longest shortest dearest cheap expensive mayor menor grande pequeno barato barata caro cara reciente antiguo
+    antigua nuevo nueva ultimo ultima proximo proxima mas menos alto bajo
     """.split()
 )
 
@@ -462,7 +464,7 @@ class Match:
             asked.update(map(id, ask.of(Label.CONTENT, Label.QUOTE)))
             if self._request.numbered and ask is not self._ask and not ask.refers and ask.fault is None:
                 asked.update(map(id, ask.tokens))  # another task, which does not qualify this one
-            elif ask.form in _DEFERRING and ask is not self._ask and self._call.effects.isdisjoint(_SENDING):
+            elif ask.form in DEFERRING and ask is not self._ask and self._call.effects.isdisjoint(_SENDING):
                 return ask.form
         others = [one for one in self._request.tokens if id(one) not in asked and one.kind is not Kind.BREAK]
         texts = [one.text for one in others]
@@ -472,11 +474,16 @@ class Match:
         for at, one in enumerate(others):
             size = 0 if attaches and one.stem in _ATTACHING else self._ask.lexicon.match("frame", texts, at)
             size *= self._ask.lexicon.match("reason", texts, at) <= size  # wrong size: the reason for a return
-            if size and others[at + size - 1].stop - one.start < _FRAME:
+            near = size and others[at + size - 1].stop - one.start < _FRAME
+            if near and self._is_frame(others[at : at + size]):
                 return " ".join(texts[at : at + size])
             if one.kind is Kind.WORD and not is_latin(one.raw):
                 return one.raw
         return ""
+
+    def _is_frame(self, words: Sequence[Token]) -> bool:  # noqa: ARG002
+        """Return True if words that may qualify a request do so."""
+        return True
 
     def _is_courtesy(self, token: Token) -> bool:
         return any(self._ask.lexicon.match(name, [token.text], 0) for name in _COURTEOUS) or token.text in _JOINTS
@@ -567,10 +574,39 @@ class Match:
         values = list(plain_values(argument.value))
         if self._crosses(argument):
             return False
+        if argument.shared and self._is_same(argument):
+            return True
         if not all(self._accounts_for(one, argument) for one in values):
             return False
         if argument.items and (argument.control or argument.name.endswith("id")):
             self._item = self._item or argument.items[0][1]
+        return True
+
+    def _is_same(self, argument: Argument) -> bool:
+        """Return True if the ask wants what one listed thing has: with the same participants as the kick-off."""
+        tokens, words = self._ask.tokens, self._ask.lexicon
+        compared = comparison(tokens)
+        if compared is None or {one.stem for one in tokens[compared[0] : compared[1]]}.isdisjoint(
+            names_of(argument.name)
+        ):
+            return False
+        begins = compared[1] + 1
+        size = len(list(itertools.takewhile(lambda one: one is Label.SOURCE, self._ask.labels[begins:])))
+        thing = [one for one in tokens[begins : begins + size] if one.kind is not Kind.MARK]
+        times = read_times(thing)
+        said = [
+            one
+            for at, one in enumerate(thing)
+            if at not in times.places and not words.holds("stop", one.text) and one.stem not in self._call.nouns
+        ]
+
+        def fits(item: Item) -> bool:
+            timely = not times.features or same_day(times.features, item.times, self._call.day)
+            return timely and bool(said) and all(in_item(one, item) for one in said)
+
+        if not any(fits(item) and not any(map(fits, others)) for item, others in argument.shared):
+            return False
+        self._used.update(range(compared[0], begins + size))
         return True
 
     def _accounts_for(self, value: Any, argument: Argument) -> bool:
@@ -591,8 +627,12 @@ class Match:
             or self._grants(text, argument)
             or self._currency(text)
             or (not inside and argument.role not in {"principal", "url"} and self._held(text))
-            or (bool(self._items) and argument.role in {"principal", "url"} and self._is_described(text, argument))
+            or (bool(self._items) and self._is_found(argument, text) and self._is_described(text, argument))
         )
+
+    def _is_found(self, argument: Argument, text: str) -> bool:
+        """Return True if a value is found by a description alone: an address, or a file of a folder that was listed."""
+        return argument.role in {"principal", "url"} or (argument.control and "/" in text and not is_disguised(text))
 
     def _is_described(self, text: str, argument: Argument) -> bool:
         return any(value == text and item in self._items for value, item, _ in argument.items)
@@ -758,13 +798,18 @@ class Match:
         ]
         said = self._ask.times.features
 
-        def score(one: Item) -> int:
-            hits = sum(in_item(token, one) for _, token in tokens) + sum(in_item(token, one) for token in before)
-            return hits + (bool(said) and same_day(said, one.times, self._call.day))
+        def score(one: Item) -> tuple[int, int]:
+            """Return how many words the item's short fields have, and how many all of it has."""
+            named = replace(one, says=lambda _: False)
+            hits = [
+                sum(in_item(token, of) for token in (*(each for _, each in tokens), *before)) for of in (named, one)
+            ]
+            return hits[0], hits[1] + (bool(said) and same_day(said, one.times, self._call.day))
 
         mine = score(item)
         order = self._ordinal(item) or (item.picked and not any(one.picked for one in others))
-        if not (order or mine) or not (order or all(score(one) < mine for one in others)):
+        # Of two that mention a check-up, the one that is called so is meant.
+        if not (order or mine[1]) or not (order or all(_is_less(score(one), mine) for one in others)):
             return False
         self._used |= {at for at, token in tokens if in_item(token, item)}
         if said and same_day(said, item.times, self._call.day):
@@ -854,7 +899,7 @@ class Match:
         return self._call.read and bool(self._ask.verb.meanings & _KEEPING)
 
     def _time(self, dates: Sequence[Argument], repeats: Sequence[Argument]) -> Fault | None:
-        said = self._ask.times.features | self._kept_day() | self._said_before()
+        said = self._ask.times.features | self._kept_day() | self._kept_hour() | self._said_before()
         unread = unread_time([one for at, one in enumerate(self._ask.tokens) if at not in self._ask.times.places])
         if unread:
             return Fault("time", unread)
@@ -883,10 +928,21 @@ class Match:
         frozen = frozenset(call)
         if any(one[0] == "every" for one in said) != any(one[0] == "every" for one in frozen):
             return Fault("time", "repeat")
-        if not same_time(said, frozen, self._call.day):
+        if not same_time(said, frozen, self._call.day) and not self._is_by_day(said, frozen):
             return Fault("time", dates[0].name)
         self._used |= set(self._ask.times.places)
         return None
+
+    def _is_by_day(self, said: frozenset[Feature], call: frozenset[Feature]) -> bool:
+        """Return True if only a day was said for a reminder, and the call has that day, in the morning."""
+        if "remind" not in self._call.effects or {one[0] for one in said} & {"hour", "part", "after"}:
+            return False
+        ask = self._ask
+        numbers = (at for at, one in enumerate(ask.tokens) if one.kind is Kind.NUMBER and at not in ask.times.places)
+        if any(ask.labels[at] not in {Label.CONTENT, Label.QUOTE} for at in numbers):
+            return False  # it may be the hour: sunday 9
+        rest = frozenset(one for one in call if one[0] != "hour" or one[1] not in _MORNING or one[2])
+        return rest != call and same_time(said, rest, self._call.day)
 
     def _kept_day(self) -> frozenset[Feature]:
         """Return the day of what is moved, if it is unique and only an hour is said: move it to 13:00."""
@@ -894,6 +950,18 @@ class Match:
         days = frozenset(one for item in self._items for one in item.times if one[0] == "iso")
         moves = not self._ask.verb.meanings.isdisjoint(_MOVING)
         return days if moves and len(days) == 1 and said and said <= {"hour", "part"} else frozenset()
+
+    def _kept_hour(self) -> frozenset[Feature]:
+        """Return the hour of what is moved, if it is unique and only a day is said: move it to Friday, same time."""
+        said = {one[0] for one in self._ask.times.features}
+        hours = frozenset(one for item in self._items for one in item.times if one[0] == "hour")
+        starts = frozenset(sorted(hours, key=str)[:1])
+        moves = not self._ask.verb.meanings.isdisjoint(_MOVING)
+        return (
+            starts
+            if moves and len(hours) == 1 and said and said <= {"day", "weekday", "iso", "date", "month"}
+            else frozenset()
+        )
 
     def _said_before(self) -> frozenset[Feature]:
         """Return the frequency given before the ask: every 8 hours, remind me of it."""
@@ -942,6 +1010,8 @@ class Match:
         values = [str(value) for one in texts for value in plain_values(one.value)]
         if not any(one.strip() for one in values):
             return None
+        if "remind" in self._call.effects and (time := self._other_time(values)):
+            return Fault("content", time)
         result = fidelity(
             self._ask,
             self._used,
@@ -954,6 +1024,17 @@ class Match:
         )
         self._answered |= result.used
         return result.fault
+
+    def _other_time(self, values: Sequence[str]) -> str:
+        """Return a day or an hour of a reminder's text that was not said; read on another day, tomorrow is wrong."""
+        words = [inner for one in self._request.tokens for inner in tokenize(one.raw)]
+        said = {one.text for one in words}
+        hours = [one for one in read_times(words).features if one[0] == "hour"]
+        for one in (token for value in values for token in tokenize(value) if token.text not in said):
+            for feature in times_of(one.raw).features:
+                if feature[0] == "day" or (feature[0] == "hour" and not any(same_hour(of, feature) for of in hours)):
+                    return one.raw
+        return ""
 
     def _misquotes(self, argument: Argument) -> bool:
         """Return True if a text is one of the quotations with different case, accents or punctuation."""
@@ -1048,6 +1129,11 @@ class Match:
             ):
                 return True
         return False
+
+
+def _is_less(other: tuple[int, int], mine: tuple[int, int]) -> bool:
+    """Return True if another item fits worse: fewer words in all, or as many of which fewer are in its name."""
+    return other[1] < mine[1] or (other[1] == mine[1] and other[0] < mine[0])
 
 
 def _names_in(argument: Argument) -> Iterator[str]:

@@ -9,6 +9,7 @@ one matcher compares every call.
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -19,8 +20,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
 
-from phylactery_understanding.answers import read_answer
-from phylactery_understanding.calls import RECURRING, Match, same_effect, used_up
+from phylactery_understanding.answers import read_answer, says_to_do
+from phylactery_understanding.calls import DEFERRING, RECURRING, Match, same_effect, used_up
 from phylactery_understanding.content import free_content, stated
 from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb
 from phylactery_understanding.numbers import readings, value_of
@@ -34,9 +35,9 @@ from phylactery_understanding.proposal import (
     plain_values,
     same_name,
 )
-from phylactery_understanding.request import Ask, Fault, Label, Request, parse
+from phylactery_understanding.request import INVERTED, Ask, Fault, Label, Request, parse
 from phylactery_understanding.retraction import WEAK
-from phylactery_understanding.text import Kind, Token, fold, is_file_name, merged_spans, tokenize
+from phylactery_understanding.text import STEM, Kind, Token, fold, is_file_name, merged_spans, tokenize
 from phylactery_understanding.times import Feature, Times, read_times, times_of
 
 INTERPRETER: Final = "interpreter"
@@ -86,12 +87,13 @@ _JOINTS: Final = frozenset(
 )
 _ASKED_OF: Final = frozenset({"me", "nos", "le", "les", "lo", "la", "los", "las"})
 """Openings of a request in the form of a question: me apuntas leche?"""
-_HOURS, _DAYS = 25, 31
+_HOURS, _DAYS, _YEAR = 25, 31, 12
 _FIRSTS: Final = {"first": 1, "primero": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3}
 _EVERY: Final = frozenset({"every", "each", "cada"})
 _MONTHS: Final = frozenset({"month", "mes"})
 _ALL_DAY: Final = ("all day", "todo el dia")
 _UNITS: Final[Mapping[str, Any]] = {
+    "month": "month", "months": "month", "mes": "month", "meses": "month",
     "day": 1, "night": 1, "evening": 1, "dia": 1, "noche": 1, "tarde": 1, "vispera": 1, "days": 1, "dias": 1,
     "week": 7, "weeks": 7, "semana": 7, "semanas": 7, "hour": "hour", "hours": "hour", "hora": "hour", "horas": "hour",
 }  # fmt: skip
@@ -120,9 +122,18 @@ _POINTING: Final = frozenset({"that", "this", "esa", "ese", "esta", "este", "eso
 _OWNING: Final = frozenset({"of", "de", "del"})
 _STOPS: Final = frozenset({Kind.MARK, Kind.BREAK})
 _RELATIVE: Final = frozenset({"que", "that", "which", "who"})
+_OR: Final = frozenset({"or", "o", "u", "ou", "oder"})
+_TOLD, _SEVERAL = 0.35, 3
+"""The share and the number of a sentence's words by which a text tells what it says."""
+_TEXTS: Final = ("title", "subject", "comment", "reason", "text", "body", "message", "description", "topic")
+"""Names of arguments for texts, which a form has, too."""
+_YES: Final = "sí"
+"""Only the accent tells a yes from a condition."""
 _BETWEEN: Final = "\n\n"
 """The separator between messages that are read as one text."""
 _TAKING: Final = frozenset({"retraction", "irony"})
+_ABOUT: Final = frozenset({"condition", "past", "future", "report", "exclusion", "negation"})
+"""Operators that occur in texts: ask her why it fell down yesterday."""
 _ADDING: Final = frozenset({"add", "append"})
 _WRITING: Final = frozenset({"write", "compose", "create", "replace", "edit", "put", "set"})
 _UNREADABLE: Final = frozenset({"length", "disguise"})
@@ -228,13 +239,15 @@ class Interpretation:
 class CheckedAsk:
     """A valid ask in the grammar's terms; ``half`` says that there is pasted text near it.
 
-    If it quotes earlier messages, ``newest`` is where the newest one begins.
+    If it quotes earlier messages, ``newest`` is where the newest one begins. ``within`` are the operators among the
+    words that a composed content may be about, by their positions and sizes: those of a call's content are its own.
     """
 
     ask: InterpretedAsk
     parsed: Ask
     half: bool
     newest: int = 0
+    within: tuple[tuple[int, int, Fault], ...] = ()
 
 
 def pasted(text: str) -> list[tuple[int, int]]:
@@ -278,9 +291,14 @@ def check(
     taken = [span for one in asks for span in one.spans]
     found: list[CheckedAsk] = []
     for one in asks:
-        if _stands(one, request, strange) and _veto(one, request, strange, newest) is None:
+        if not _stands(one, request, strange):
+            continue
+        scope = _Scope(one, request, strange, newest)
+        vetoes = list(_vetoes_of(scope, one))
+        within = tuple(veto for veto in vetoes if one.composed and _may_be_content(scope, *veto))
+        if len(within) == len(vetoes) and _veto(scope, one, request) is None:
             near = half or bool(strange) or _quotes_something(request, taken)
-            found.append(CheckedAsk(one, _parsed(one, request, taken, newest), near, newest))
+            found.append(CheckedAsk(one, _parsed(one, request, taken, newest), near, newest, within))
     return tuple(found)
 
 
@@ -294,7 +312,7 @@ def understand_interpreted(
     """Return how far the valid asks of an interpretation yield a call; ``used`` and ``done`` as in understand."""
     best = NOTHING
     for place, one in enumerate(asks):
-        if one.ask.tool == call.tool:
+        if one.ask.tool == call.tool and _is_content(one, request, call):
             found = replace(_by(one, request, call), index=place)
             best = max(best, used_up(found, used, done), key=lambda other: other.level)
     return best
@@ -345,7 +363,33 @@ class _Interpreted(Match):
             return Fault("content", texts[0].name)
         if _is_file(self._one.content, self._request.tokens) and not self._one.content.text.startswith(_QUOTES):
             return Fault("content", "file")  # a file name next to the written one is more likely its source
-        return super()._contents(texts)
+        fault = super()._contents(texts)
+        return self._retold(texts, fault) if fault is not None and "remind" in self._call.effects else fault
+
+    def _retold(self, texts: Sequence[Argument], fault: Fault) -> Fault | None:
+        """Return the fault of a reminder's text, unless it says what was said as of its own day: tomorrow, at 5."""
+        rest = [replace(one, value=_without_day(str(one.value), self._ahead())) for one in texts]
+        if rest != list(texts):
+            dated = [at for at, one in enumerate(self._ask.tokens) if _dates(one)]
+            self._used.update(dated)
+            fault = super()._contents(rest) or Fault("", "")
+        if fault.kind and self._one.content is not None and self._one.content.text.startswith(_QUOTES):
+            said = tokenize(self._one.content.text[1:-1])
+            if stated([str(one.value) for one in rest], said, self._request.lexicon):
+                return None
+        return fault if fault.kind else None
+
+    def _ahead(self) -> int:
+        """Return how many days after the reminder the day is that the words name, -1 if it is not clear."""
+        if self._call.day is None:
+            return -1
+        due = [one.value for one in self._call.arguments if one.role == "date" and isinstance(one.value, str)]
+        days = {found for one in due if (found := _due(times_of(one).features, self._call.day)) is not None}
+        outside = [
+            one for one in _opened(self._request.tokens) if not any(_holds(span, one) for span in self._one.times)
+        ]
+        event = _day_of(read_times(outside).features, self._call.day)
+        return (event - next(iter(days))).days if event is not None and len(days) == 1 else -1
 
     def _undated(self, values: Sequence[str]) -> list[str]:
         """Return contents without the date of the message, or its month: a log entry usually has its date."""
@@ -364,6 +408,9 @@ class _Interpreted(Match):
             return fault
         plain, self._ask = self._ask, copy(self._ask)
         self._ask.times = replace(plain.times, features=features)
+        self._used.update(
+            at for at, one in enumerate(plain.tokens) if any(_holds(span, one) for span in self._one.times)
+        )
         self._shifts = True
         return super()._time(dates, repeats)
 
@@ -399,6 +446,32 @@ class _Interpreted(Match):
         )
         return next((one.raw for one in left), "")
 
+    def _is_frame(self, words: Sequence[Token]) -> bool:
+        """Return True if words qualify the request: neither its own verb, nor part of what a text tells."""
+        verbs = {
+            id(ask.tokens[ask.labels.index(Label.VERB)]) for ask in self._request.asks if ask.form not in DEFERRING
+        }
+        if len(words) == 1 and id(words[0]) in verbs:
+            return False
+        tokens = self._request.tokens
+        sentences = _parts(tokens, _SENTENCE_ENDS)
+        asked = replace(self._one, content=None) if self._one.slots or self._one.times else self._one
+        mine = {of for one, of in zip(tokens, sentences, strict=True) if _is_covered(asked, one)}
+        own = sentences[next(at for at, one in enumerate(tokens) if one is words[0])]
+        if own in mine:
+            return True
+        if len(words) == 1 and self._ask.lexicon.holds("report", words[0].text):
+            return False  # what others say qualifies a request only where it is one sentence with it
+        told = {one.stem for text in _contents_of(self._call) for one in tokenize(text)}
+        lexicon = self._ask.lexicon
+        said = [
+            one
+            for one, of in zip(tokens, sentences, strict=True)
+            if of == own and one.kind not in _STOPS and not lexicon.holds("stop", one.text)
+        ]
+        hits = sum(one.stem in told for one in said)
+        return hits < _SEVERAL or hits < _TOLD * len(said)
+
     def _leads(self, token: Token, span: Span) -> bool:
         """Return True if a word right before a value says what it is: um arquivo a.txt."""
         between = self._request.text[token.stop : span.start]
@@ -418,6 +491,10 @@ class _Interpreted(Match):
         request = self._request
         if not self._makes():
             said = [one for one in request.tokens if one.kind is not Kind.BREAK]
+            if "remind" in self._call.effects:
+                values = [_without_day(one, self._ahead()) for one in values]
+                if time := self._other_time(values):
+                    return Fault("content", time)
             return None if stated(values, said, request.lexicon) else Fault("content", "more")
         if not any(one.control and is_file_name(str(one.value)) for one in self._call.arguments):
             return None
@@ -533,15 +610,37 @@ class _Scope:
         self.mine = {self.sentences[at] for at, is_so in enumerate(self.covered) if is_so or everywhere}
         near = {clauses[at] for at, is_so in enumerate(self.covered) if is_so or everywhere}
         late = [at for at, one in enumerate(self.tokens) if newest and one.start >= newest]
-        self.asking = {self.sentences[at] for at in late} or self.mine
+        said = request.text[newest:]
+        goes = bool(newest) and says_to_do(said) and not _chooses(request, newest)
+        # What was asked before is what is meant now by who says to do it; a yes alone may answer another question.
+        answered = goes or read_answer(said) != "yes"
+        self.asking = ({self.sentences[at] for at in late} if answered else set[int]()) or self.mine
         self.mine |= {self.sentences[at] for at in late}
+        # A sentence that only holds what is to be written tells something; the request is where the target is.
+        targets = [*(one.span for one in ask.slots), *ask.times]
+        named = {self.sentences[at] for at, one in enumerate(self.tokens) if any(_holds(span, one) for span in targets)}
+        self.requesting = named | {self.sentences[at] for at in late} if named else self.mine
         near |= {clauses[at] for at in late}
         found = list(_operators(self.tokens, request.lexicon))
         empty = _empty_clauses(request, clauses, {at + step for at, size, _ in found for step in range(size)})
+        ended = _ended_needs(request) if _ends(ask) else set[int]()
+        asked = self._questioned() if goes else set[int]()
         self.operators = [
-            one for one in found if not any(start <= self.tokens[one[0]].start < stop for start, stop in strange)
+            one
+            for one in found
+            if one[0] not in ended | asked
+            and not _is_asked_for(request, ask, one[0], one[2])
+            and not any(start <= self.tokens[one[0]].start < stop for start, stop in strange)
         ]
         self.is_near = [clause in near or clause in empty for clause in clauses]
+
+    def _questioned(self) -> set[int]:
+        """Return the places of words that only make a question of what the newest message says to do, and of that."""
+        found = {at for at, one in enumerate(self.tokens) if one.start >= self.newest}
+        for number in {self.sentences[at] for at, one in enumerate(self.tokens) if one.text == "?"}:
+            opening = [at for at, of in enumerate(self.sentences) if of == number and self.tokens[at].kind is Kind.WORD]
+            found.update(opening[:_PAIR])
+        return found
 
     def begins(self, place: int) -> bool:
         """Return True if a sentence begins at a place."""
@@ -549,27 +648,102 @@ class _Scope:
         return before is None or before.text in _SENTENCE_ENDS or before.kind is Kind.BREAK
 
 
+def _ends(ask: InterpretedAsk) -> bool:
+    """Return True if a tool's name says that it ends something, as people ask for by what they need no more."""
+    return not _ENDING.isdisjoint(ask.tool.lower().split("_"))
+
+
+def _chooses(request: Request, newest: int) -> bool:
+    """Return True if the message before the newest leaves a choice, as between this one and that one."""
+    return any(one.text in _OR for one in request.tokens if one.start < newest)
+
+
+def _ended_needs(request: Request) -> set[int]:
+    """Return the places of phrases by which people say that they need something no more."""
+    texts = [one.text for one in request.tokens]
+    return {at + step for at in range(len(texts)) for step in range(request.lexicon.match("unneeded", texts, at))}
+
+
+def _is_asked_for(request: Request, ask: InterpretedAsk, at: int, fault: Fault) -> bool:
+    """Return True if the grammar took an operator for the verb of a request for what is quoted: pide la tetera."""
+    if fault.kind not in {"report", "retraction"}:
+        return False
+    for one in request.asks:
+        verb = one.tokens[one.labels.index(Label.VERB)]
+        retracts = fault.kind == "retraction" and not one.verb.meanings.isdisjoint(_ENDING | {"read"})
+        if verb is request.tokens[at] and not retracts:
+            return any(_is_covered(ask, token) for token in one.of(Label.OBJECT, Label.CONTENT, Label.QUOTE))
+    return False
+
+
 def _is_covered(ask: InterpretedAsk, token: Token) -> bool:
     return any(_holds(span, token) for span in ask.spans)
 
 
-def _veto(ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]], newest: int = 0) -> Fault | None:
-    """Return an operator of the grammar that prevents words from being this ask, or None."""
-    scope = _Scope(ask, request, strange, newest)
-    for at, _, fault in scope.operators:
-        if scope.covered[at]:
-            first = next(iter(_covered_by(ask, scope.tokens)), -1)
-            if fault.kind in _TAKING and scope.begins(at) and at != first:
-                return fault
-        elif _vetoes(scope, ask, at, fault):
-            return fault
-    mine = scope.mine
+def _veto(scope: _Scope, ask: InterpretedAsk, request: Request) -> Fault | None:
+    """Return why words cannot be this ask, apart from single operators, or None."""
     return (
         _asked_about(request, scope.sentences, scope.asking)  # what was mentioned before may be what is meant now
-        or _told(scope.tokens, scope.sentences, mine)
+        or _told(scope, ask)
         or _done_by_another(scope)
         or _other_mode(ask, request)
     )
+
+
+def _vetoes_of(scope: _Scope, ask: InterpretedAsk) -> Iterator[tuple[int, int, Fault]]:
+    """Yield the operators of the grammar that prevent words from being this ask."""
+    for at, size, fault in scope.operators:
+        if scope.covered[at]:
+            first = next(iter(_covered_by(ask, scope.tokens)), -1)
+            if fault.kind in _TAKING and scope.begins(at) and at != first:
+                yield at, size, fault
+        elif _vetoes(scope, ask, at, fault):
+            yield at, size, fault
+
+
+def _may_be_content(scope: _Scope, at: int, size: int, fault: Fault) -> bool:
+    """Return True if an operator follows words of a sentence: crashes when I rotate it; but not after a comma.
+
+    What it is part of may then be what a text is about.
+    """
+    before = scope.tokens[at - 1] if at else None
+    joined = before is None or before.kind in _STOPS or before.text in _JOINTS or scope.covered[at - 1]
+    return fault.kind in _ABOUT and not joined and not any(scope.covered[at : at + size])
+
+
+def _is_content(one: CheckedAsk, request: Request, call: Call) -> bool:
+    """Return True if a call's content repeats every operator that may belong to it, with the words around it.
+
+    An operator that a text does not repeat is the person's, and then there is no ask: write done to a.txt when it ends.
+    """
+    if not one.within:
+        return True
+    texts = [text for text in _contents_of(call) if "remind" not in call.effects]
+    said = [[word.text for word in tokenize(text) if word.kind not in _STOPS] for text in texts]
+    return all(any(_repeats(words, request, one.ask, at, size) for words in said) for at, size, _ in one.within)
+
+
+def _contents_of(call: Call) -> Iterator[str]:
+    for one in call.arguments:
+        if one.role == "content" and not one.control and isinstance(one.value, str):
+            yield one.value
+
+
+def _repeats(words: Sequence[str], request: Request, ask: InterpretedAsk, at: int, size: int) -> bool:
+    """Return True if a text has an operator, the content word before it, and those behind it in its clause."""
+    tokens, lexicon = request.tokens, request.lexicon
+    operator = [one.text for one in tokens[at : at + size]]
+    if not any(list(words[place : place + size]) == operator for place in range(len(words))):
+        return False
+    stems = {one[:STEM] for one in words}
+    behind: list[Token] = []
+    for one in tokens[at + size :]:
+        if one.kind in _STOPS or _is_covered(ask, one):
+            break
+        behind.append(one)
+    before = next((one for one in reversed(tokens[:at]) if not lexicon.holds("stop", one.text)), None)
+    told = [one for one in (before, *behind) if one is not None and not lexicon.holds("stop", one.text)]
+    return before is not None and all(one.stem in stems for one in told)
 
 
 def _vetoes(scope: _Scope, ask: InterpretedAsk, at: int, fault: Fault) -> bool:
@@ -589,7 +763,7 @@ def _vetoes(scope: _Scope, ask: InterpretedAsk, at: int, fault: Fault) -> bool:
         return scope.is_near[at] and _denies(scope, ask, at, fault.words)
     if fault.kind == "exclusion":
         return scope.is_near[at]
-    return fault.kind not in _ANYWHERE and scope.sentences[at] in scope.mine
+    return fault.kind not in _ANYWHERE and scope.sentences[at] in scope.requesting
 
 
 def _denies(scope: _Scope, ask: InterpretedAsk, at: int, words: str) -> bool:
@@ -653,9 +827,21 @@ def _operators(tokens: Sequence[Token], words: Lexicon) -> Iterator[tuple[int, i
     place = 0
     while place < len(tokens):
         size, kind = _operator_at(words, texts, place) if tokens[place].kind is not Kind.QUOTE else (0, "")
-        if size:
+        if size and not _is_plain_here(tokens, texts, place, size):
             yield place, size, Fault(kind, " ".join(texts[place : place + size]))
         place += max(size, 1)
+
+
+def _is_plain_here(tokens: Sequence[Token], texts: Sequence[str], place: int, size: int) -> bool:
+    """Return True if an operator is none at its place: it should say that; but not: should it rain, say that it rains.
+
+    An inverted verb begins a condition, and a conjunction introduces something.
+    """
+    begins = not place or tokens[place - 1].kind in _STOPS or texts[place - 1] in _JOINTS
+    ends = place + size >= len(tokens) or tokens[place + size].kind in _STOPS
+    if tokens[place].raw.lower() == _YES:
+        return True
+    return (texts[place] in INVERTED and not begins) or (ends and texts[place + size - 1] in _RELATIVE and size > 1)
 
 
 def _operator_at(words: Lexicon, texts: Sequence[str], place: int) -> tuple[int, str]:
@@ -665,7 +851,8 @@ def _operator_at(words: Lexicon, texts: Sequence[str], place: int) -> tuple[int,
         if size > best:
             best, kind = size, name
     filler = max(words.match(name, texts, place) for name in ("please", "greet", "polite"))
-    return (0, "") if best and filler >= best + (best == 1) else (best, kind)
+    idle = filler >= best + (best == 1) or words.match("reason", texts, place) > best
+    return (0, "") if best and idle else (best, kind)
 
 
 def _parts(tokens: Sequence[Token], ends: frozenset[str]) -> list[int]:
@@ -725,13 +912,18 @@ def _asked_about(request: Request, sentences: Sequence[int], mine: set[int]) -> 
     return None
 
 
-def _told(tokens: Sequence[Token], sentences: Sequence[int], mine: set[int]) -> Fault | None:
-    """Return a sentence that states its speaker: Bob (manager): send it."""
-    for number in mine:
-        said = [one for one, of in zip(tokens, sentences, strict=True) if of == number and one.kind is not Kind.BREAK]
-        head = said[:_SPEAKER]
-        if head and head[0].kind is Kind.WORD and head[0].raw[:1].isupper() and any(one.text == ":" for one in head):
-            return Fault("report", ":")
+def _told(scope: _Scope, ask: InterpretedAsk) -> Fault | None:
+    """Return a sentence that states its speaker: Bob (manager): send it; but not a field of a form: Repo: website."""
+    for number in scope.mine:
+        places = [
+            at for at, of in enumerate(scope.sentences) if of == number and scope.tokens[at].kind is not Kind.BREAK
+        ]
+        head = [scope.tokens[at] for at in places[:_SPEAKER]]
+        speaks = head and head[0].kind is Kind.WORD and head[0].raw[:1].isupper()
+        if speaks and any(one.text == ":" for one in head):
+            said = [one.argument for one in ask.slots if any(_holds(one.span, scope.tokens[at]) for at in places)]
+            if not any(head[0].stem in names_of(name) for name in (*said, *_TEXTS)):
+                return Fault("report", ":")
     return None
 
 
@@ -746,9 +938,10 @@ def _done_by_another(scope: _Scope) -> Fault | None:
         before, first = tokens[at - 1], tokens[begun]
         end = next((later for later in range(at, len(tokens)) if tokens[later].kind in _STOPS), len(tokens))
         behind = any(scope.covered[at + 1 : end])
-        if not behind or scope.sentences[at] not in scope.mine:
+        if not behind or scope.sentences[at] not in scope.requesting:
             continue
         noun = at > _PAIR and words.holds("article", tokens[at - 3].text) and not words.verb(tokens[at - 2].text)
+        noun = noun and not scope.covered[at - 2]  # the ask's own time: at noon, that I call her
         if before.text in _RELATIVE and noun:
             return Fault("report", one.raw)
         if first.text in _POINTING and begun < at - 1 and before.text in _ASKED_OF and not one.text.endswith("s"):
@@ -843,11 +1036,41 @@ def _shifted(
             )
         if moment is None:
             return frozenset()
-        moved = moment - timedelta(days=number * unit)
+        moved = _months_before(moment, number) if unit == "month" else moment - timedelta(days=number * unit)
         return frozenset(
             {("date", moved.day), ("month", moved.month), *(one for one in said if one[0] in {"hour", "part"})}
         )
     return frozenset()
+
+
+def _due(said: frozenset[Feature], day: date | None) -> date | None:
+    """Return the day of a call's time, as it says it."""
+    exact = [one[1] for one in said if one[0] == "iso" and isinstance(one[1], date)]
+    if exact:
+        return exact[0]
+    ahead = [one[1] for one in said if one[0] == "day"]
+    if day is not None and len(ahead) == 1:
+        return day + timedelta(int(str(ahead[0])))
+    return _day_of(said, day) if day is not None else None
+
+
+def _dates(token: Token) -> bool:
+    """Return True if a word is one of a date: 3, diciembre."""
+    return token.text.isdigit() or bool(read_times([Token("1", "1", Kind.NUMBER, 0, 1), token]).features)
+
+
+def _without_day(text: str, ahead: int) -> str:
+    """Return a text without the word for the day that is so many days ahead: 0 is today."""
+    words = [one for one in tokenize(text) if one.kind is Kind.WORD and times_of(one.raw).features == {("day", ahead)}]
+    for one in reversed(words):
+        text = f"{text[: one.start]}{text[one.stop :].lstrip()}"
+    return text
+
+
+def _months_before(day: date, months: int) -> date:
+    """Return the same day of an earlier month, or the last one of a month that is too short."""
+    years, month = divmod(day.year * _YEAR + day.month - 1 - months, _YEAR)
+    return date(years, month + 1, min(day.day, monthrange(years, month + 1)[1]))
 
 
 def _day_of(said: frozenset[Feature], day: date) -> date | None:
@@ -927,14 +1150,19 @@ def _is_asked_now(one: CheckedAsk, request: Request, call: Call) -> bool:
     if any(not span.back for span in one.ask.spans):
         return fitting or not others
     if one.ask.composed:
-        return fitting
+        said = {value for text in _contents_of(call) for token in tokenize(text) for value in readings(token.text)}
+        return fitting and all(
+            not said.isdisjoint(readings(token.text)) for token in newest.tokens if token.kind is Kind.NUMBER
+        )
+    if says_to_do(newest.text):
+        return True
     names = ("stop", "article", "please", "phatic", "universal", "polite", "greet")
     rest = [
         text
         for text in texts
         if not any(newest.lexicon.match(name, [text], 0) for name in names)
         and read_answer(text) != "yes"
-        and value_of(text) is None
+        and (value_of(text) is None or text.isdigit())
         and not any(verb.meanings & call.effects for verb in newest.lexicon.verb(text))
     ]
     return (fitting or _is_yes(request.tokens, one.newest)) and not rest
@@ -1015,7 +1243,8 @@ def _heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault
     yielding = [one for one in request.asks if same_effect(one, call)]
     clear = [one for one in yielding if one.fault is None]
     named = any("rename" in one.verb.meanings and one.refers for one in near)  # a page of it, call it page.html
-    if clear and slots and not named and not any(one in near or one.refers for one in yielding):
+    meant = (one in near or one.refers or _points_back(one, ask) for one in yielding)
+    if clear and slots and not named and not any(meant):
         return Fault("elsewhere", clear[0].form)
     if heard and not yielding:
         return Fault("effect", heard[0].form)
@@ -1041,8 +1270,10 @@ def _left_of_heard(ask: InterpretedAsk, request: Request, call: Call) -> Fault |
         if heard.fault is not None or not same_effect(heard, call):
             continue
         goals = [at for at, label in enumerate(heard.labels) if label in _GOALS]
-        mine = [at for at in goals if not (at and heard.tokens[at - 1].text in _OWNING)]
-        elsewhere = any(not any(_holds(span, heard.tokens[at]) for at in mine) for span in slots)
+        mine = [heard.tokens[at] for at in goals if not (at and heard.tokens[at - 1].text in _OWNING)]
+        if ask.composed:  # draft a list for a weekend, and save it as list.md
+            mine.extend(one for other in request.asks if other.previous is heard for one in other.of(*_GOALS))
+        elsewhere = any(not any(_holds(span, one) for one in mine) for span in slots)
         if not elsewhere and not empties:
             continue
         for at in goals:
@@ -1052,6 +1283,13 @@ def _left_of_heard(ask: InterpretedAsk, request: Request, call: Call) -> Fault |
             if (led or empties) and _says_something(token, request, call) and not (told or _is_covered(ask, token)):
                 return Fault("elsewhere", token.raw)
     return None
+
+
+def _points_back(heard: Ask, ask: InterpretedAsk) -> bool:
+    """Return True if an ask has its goal in an earlier message: it names no thing by itself. Ponle otra clave."""
+    return all(one.span.back for one in ask.slots) and not any(
+        is_file_name(one.text) or one.text[:1] in "@#" or "@" in one.text for one in heard.of(Label.OBJECT, Label.QUOTE)
+    )
 
 
 def _means_that(ask: Ask) -> bool:

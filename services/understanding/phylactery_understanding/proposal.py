@@ -69,7 +69,8 @@ _CALLED: Final[Mapping[str, tuple[str, ...]]] = {
     "subject": ("asunto", "tema"),
     "reason": ("motivo", "razon"),
     "assignee": ("asignada", "asignado", "assign", "assigned"),
-    "address": ("direccion", "domicilio", "delivery", "envio"),
+    "address": ("direccion", "domicilio", "delivery", "envio", "entrega", "shipping"),
+    "customer": ("cliente", "client", "clienta"),
     "amount": ("importe", "monto", "cantidad"),
     "price": ("precio",),
     "replicas": ("instancias", "replica"),
@@ -86,7 +87,7 @@ _CALLED: Final[Mapping[str, tuple[str, ...]]] = {
     "value": ("valor",),
     "service": ("servicio",),
     "items": ("unidades", "cajas", "caja", "bags", "units"),
-    "comment": ("comentario",),
+    "comment": ("comentario", "observaciones", "notas", "notes", "remarks"),
     "text": ("texto",),
     "when": ("cuando",),
     "until": ("hasta",),
@@ -137,7 +138,8 @@ class Argument:
 
     ``role`` is the catalog's. ``items`` are the listed things whose id a text in the value is, each with that text and
     the others of its list: the user may have named it by another field. ``default`` says that the value is the schema's
-    default; ``choices`` are the values allowed.
+    default; ``choices`` are the values allowed. ``shared`` are the listed things that have exactly the same list in a
+    field of the argument's name, each with the others: the user may have named one of them.
     """
 
     name: str
@@ -147,6 +149,7 @@ class Argument:
     items: tuple[tuple[str, Item, tuple[Item, ...]], ...] = ()
     default: bool = False
     choices: tuple[str, ...] = ()
+    shared: tuple[tuple[Item, tuple[Item, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,9 +186,12 @@ _EMPTY: Final = frozenset(
     """.split()
 )
 """Words after a negation that it does not negate."""
-_INVERTED: Final = frozenset({"should"})
+INVERTED: Final = frozenset({"should"})
 """Words that always begin a condition: should it rain."""
 _SAME: Final = frozenset({"that", "this", "same", "ese", "esa", "este", "esta", "mismo", "misma"})
+_ALIKE: Final = frozenset({"same", "mismo", "misma", "mismos", "mismas"})
+_AS: Final = frozenset({"as", "que"})
+"""With one of these words before it: the same guests as."""
 _FILES: Final = frozenset("file list doc document note notes archivo fichero lista documento nota notas".split())
 """Words after these that refer to a file named before: in that file."""
 _WHERE: Final = frozenset({"in", "on", "en"})
@@ -720,11 +723,12 @@ class _Parser:
         """Add to a request what a sentence after it specifies: it is 20 euros."""
         labels = [Label.FILLER, *[Label.OBJECT] * (len(clause) - 1)]
         ask.fault = self._operator([one for one in clause if one.text not in {"should", "deberia"}], 1)
+        size, more = len(ask.tokens), read_times(clause)
+        ask.times = Times(ask.times.features | more.features, ask.times.places | {size + at for at in more.places})
         ask.tokens.extend(clause)
         ask.labels.extend(
             Label.MARK if one.kind is Kind.MARK else label for one, label in zip(clause, labels, strict=True)
         )
-        ask.times = read_times(ask.tokens)
 
     def _is_reason(self, texts: Sequence[str]) -> bool:
         return bool(texts) and bool(self._size("reason", texts, 0))
@@ -778,7 +782,7 @@ class _Parser:
         best, kind = 0, ""
         for name in OPERATORS:
             if only is None or name in only:
-                inverted = texts[place] in _INVERTED and place > 0 and texts[place - 1] not in _PAUSES
+                inverted = texts[place] in INVERTED and place > 0 and texts[place - 1] not in _PAUSES
                 size = 0 if inverted and name == "condition" else self._size(name, texts, place)
                 if size > best:
                     best, kind = size, name
@@ -790,7 +794,8 @@ class _Parser:
 
     def _ask(self, clause: list[Token], verb: int) -> Ask:
         texts = [one.text for one in clause]
-        times = read_times(clause)
+        compared = comparison(clause)
+        times = read_times(clause[: compared[1]] if compared is not None else clause)
         form = clause[verb].text
         meaning = (form not in _STANDING and self._verbs_of(form)) or (
             Verb(frozenset({"put"}) if form in _STANDING else _OF_THINGS, "it" if form in _STANDING else "", "en"),
@@ -822,6 +827,8 @@ class _Parser:
             or (None if looks else self._phrase_at(texts, verb))
             or self._label_body(ask, texts, verb + max(looks, 1))
         )
+        if compared is not None:
+            labels[compared[1] :] = [Label.SOURCE] * (len(labels) - compared[1])
         if not ask.verb.meanings.isdisjoint(_TURNING):
             _mark_source(ask)
         said = {
@@ -1087,6 +1094,18 @@ class _Parser:
         if region is Label.SOURCE and label in {Label.ARTICLE, Label.OBJECT}:
             label = Label.SOURCE
         return best, label
+
+
+def comparison(tokens: Sequence[Token]) -> tuple[int, int] | None:
+    """Return the places of a comparison's two words, if its thing is named: the same guests as the kick-off on Monday.
+
+    What follows is about that thing: its day is not the request's.
+    """
+    for at, one in enumerate(tokens):
+        joint = next((behind for behind in range(at + 2, min(at + 5, len(tokens))) if tokens[behind].text in _AS), None)
+        if one.text in _ALIKE and joint is not None and joint + 1 < len(tokens):
+            return at, joint
+    return None
 
 
 def _mark_source(ask: Ask) -> None:

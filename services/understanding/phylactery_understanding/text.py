@@ -31,6 +31,7 @@ _TOKEN = re.compile(
     r"|(?P<mail>[\w.+%'-]++@[\w-]++(?:\.[\w-]++)*)"
     r"|(?P<mark>[#@][\w][\w./-]*+)"
     r"|(?P<time>\d{1,2}[:.h]\d{2}(?![\d.,:/-]))"
+    r"|(?P<day>\d{1,2}\.(?=[ \t](?i:jan|feb|märz|apr|mai|jun|jul|aug|sep|okt|nov|dez)))"
     r"|(?P<word>[^\W_]++(?:(?:[._'&/+\\=-]++|(?<=\d)[:,](?=\d))[^\W_]++)*)"
     r"|(?P<arrow>→|->|=>)"
     r"|(?P<line>\n)"

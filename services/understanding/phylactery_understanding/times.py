@@ -167,6 +167,9 @@ _ORDINAL_WORDS: Final = {
 } | {"primero": 1, "thirtieth": 30}
 _LENGTH: Final = re.compile(r"(\d{1,3})-([a-z]+)")
 """A duration in one word: 1-hour."""
+_SPANISH_DAYS: Final = frozenset({"dias", "dia"})
+_FORTNIGHT: Final = 15
+"""In Spanish fifteen days are two weeks."""
 _ORDINAL_DAYS: Final = frozenset({"segunda", "quarta", "quinta", "sexta", "terca"})
 """Portuguese days that in Spanish or Portuguese can mean "the second one", after an article."""
 _ARTICLES: Final = frozenset({"la", "las", "esta", "esa", "mi", "una"})
@@ -287,7 +290,9 @@ def _every(tokens: Sequence[Token], place: int) -> tuple[Sequence[Feature], int]
     if unit in _WORKING:
         return [("every", 1, "weekday")], at + step - place + 1
     if unit in _UNITS:
-        return [("every", int(count or 1), _UNITS[unit])], at + step - place + 1
+        fortnight = unit in _SPANISH_DAYS and count == _FORTNIGHT
+        every = ("every", 2, "w") if fortnight else ("every", int(count or 1), _UNITS[unit])
+        return [every], at + step - place + 1
     if unit.removesuffix("s") in _WEEKDAYS or unit in _WEEKDAYS:
         day = _WEEKDAYS.get(unit, _WEEKDAYS.get(unit.removesuffix("s"), 0))
         return [("every", int(count or 1), "w"), ("weekday", day)], at + step - place + 1
@@ -564,6 +569,11 @@ def _witnesses(said: frozenset[Feature], wanted: object, day: date | None) -> li
     if not found and not any(one[0] in {"date", "day", "weekday", "iso"} for one in said) and day == wanted:
         found = [one for one in said if one[0] == "hour"]
     return found
+
+
+def same_hour(said: Feature, other: Feature) -> bool:
+    """Return True if two hours may be the same: 5, 17:00."""
+    return _same_hour(said, other, set())
 
 
 def same_day(said: frozenset[Feature], known: frozenset[Feature], day: date | None) -> bool:

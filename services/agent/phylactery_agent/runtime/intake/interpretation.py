@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Annotated, Final, Literal
 
 from phylactery_chassis.telemetry.logs import get_logger
-from phylactery_understanding.answers import read_answer
+from phylactery_understanding.answers import read_answer, says_to_do
 from phylactery_understanding.interpretation import (
     MAX_ALSO,
     MAX_ASKS,
@@ -100,7 +100,8 @@ class Interpreter:
         RunCancelledError, as every model call does.
         """
         tools = [spec for spec in self._offered() if spec.contract.effect != "read"]
-        if len(words) > MAX_WORDS or not tools or read_answer(words) != "unclear":
+        answers = read_answer(words) != "unclear" and not (earlier and says_to_do(words))
+        if len(words) > MAX_WORDS or not tools or answers:
             return None
         try:
             return await self._asked(words, _recent(words, earlier), tools)
