@@ -103,7 +103,9 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
     if tool.effect == "read" and known.fault is not None and known.fault.kind == "value":
         evidence = _mentioned(tool, evidence)
     control = [one for one in evidence if is_covered(one.path, tool.controls)]
-    told = list(dict.fromkeys(content_signals(index, _contents(tool, leaves), _reached(tool, evidence))))
+    told = list(
+        dict.fromkeys(content_signals(index, _contents(tool, leaves), _reached(tool, evidence), _files(tool, leaves)))
+    )
     if any(len(of_one) >= MAX_LEAVES for of_one in leaves.values()):
         told.append((1, _TOO_MANY))
     return TaskFacts(
@@ -238,6 +240,11 @@ def _contents(tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[str
         for leaf in of_one:
             if isinstance(leaf.value, str) and role_of(tool, leaf.path) == "content":
                 yield leaf.value
+
+
+def _files(tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> list[str]:
+    """Return the normal forms of the paths of a call."""
+    return [_norm(leaf.value) for of_one in leaves.values() for leaf in of_one if leaf.path in tool.paths]
 
 
 def _leaves(value: Any, path: str, schema: Json) -> Iterator[_Leaf]:

@@ -6,7 +6,7 @@ import copy
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import chain, starmap
@@ -251,16 +251,20 @@ class TaskIndex:
         """Return the triples of the user's own words."""
         return frozenset(triples(self.words.tokens))
 
-    def held_elsewhere(self, wanted: set[int], *, pointed: bool) -> Iterator[tuple[int, int]]:
+    def held_elsewhere(
+        self, wanted: set[int], *, pointed: bool, kept: Collection[str] = ()
+    ) -> Iterator[tuple[int, int]]:
         """Yield, for every free text, how many of the triples it holds that the user did not say, and its total.
 
-        Unless ``pointed``, the texts the user pointed to are skipped, and their content does not count for other texts.
+        Unless ``pointed``, the texts the user pointed to are skipped, and their content does not count for other texts;
+        nor does the text that was read with one of the ``kept`` values, where the content goes: it stays there.
         """
         wanted = wanted - self.said
-        others = []
+        others, kept_of = [], frozenset(kept)
         for place, result in enumerate(self.results):
             for item, found in result.triples.items():
-                if not pointed and self.is_pointed(place, item):
+                stays = not result.made and not kept_of.isdisjoint(result.arguments)
+                if not pointed and (stays or self.is_pointed(place, item)):
                     wanted.difference_update(found)
                 else:
                     others.append(found)

@@ -95,6 +95,10 @@ LOWEST: Final = _words(
     "smallest shortest lowest cheapest fewest worst minimum menor pequeno pequena corto corta bajo baja barato barata"
     " peor minima minimo cheap"
 )
+PRICING: Final = _words("cheapest cheap expensive dearest barato barata caro cara")
+"""Words that compare prices, and nothing else."""
+PRICES: Final = frozenset({"price", "cost", "amount", "total", "fee", "fare", "rate", "precio", "importe", "coste"})
+"""Fields that hold a price."""
 NEWEST: Final = _words("latest last newest recent ultimo ultima reciente nuevo nueva")
 OLDEST: Final = _words(
     "oldest earliest first next upcoming proximo proxima siguiente primero primera primer antiguo antigua viejo vieja"

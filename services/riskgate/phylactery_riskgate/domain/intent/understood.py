@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from phylactery_understanding.amendment import Amendment, amended
-from phylactery_understanding.answers import read_answer
+from phylactery_understanding.answers import read_answer, says_to_do
 from phylactery_understanding.calls import hears, understand
 from phylactery_understanding.content import Source
 from phylactery_understanding.interpretation import (
@@ -126,7 +126,10 @@ def understood(
         return replace(known, by=CONFIRMED) if len(messages) < len(index.messages) else known
     if known.fault is not None and known.fault.kind == USED_UP:
         return known
-    return _interpreted(index, place, call, known, uses)
+    known = _interpreted(index, place, call, known, uses)
+    if known.level is not Level.CLEAR and place + 2 == len(index.messages) and says_to_do(index.messages[-1]):
+        return _interpreted(index, place + 1, call, known, uses)  # should I delete it? – yes, do it
+    return known
 
 
 def ask_id(task_id: str, place: int) -> str:
@@ -226,6 +229,7 @@ def _call(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles) ->
             control=any(one.removeprefix("/") == name for one in tool.controls),
             items=_items(index, value, person=role(f"/{name}") in _PERSONS),
             default=_is_default(schema.get(name), value),
+            shared=_shared(index, name, value),
             choices=tuple(map(str, schema.get(name, {}).get("enum", ()))) if isinstance(schema.get(name), dict) else (),
         )
         for name, value in bound.arguments.items()
@@ -279,7 +283,7 @@ def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[tuple[str, It
                 listed = _listed(index, result)
                 mine = next((item for place, item in listed if place == one.item), None)
                 if mine is not None:
-                    found.append((str(value), mine, tuple(item for _, item in listed if item is not mine)))
+                    found.append((str(value), mine, _others(result, listed, one.item)))
     return tuple((found or _in_folder(index, value))[:_MOST_ITEMS])
 
 
@@ -288,7 +292,8 @@ def _in_folder(index: TaskIndex, value: str | int) -> list[tuple[str, Item, tupl
     folder, _, name = str(value).rpartition("/")
     norms = [" ".join(folding.tokens(folding.fold(one))) for one in (folder, name)]
     found: list[tuple[str, Item, tuple[Item, ...]]] = []
-    for result in index.results if folder and name else ():
+    plain = not {"", ".", ".."} & {*str(value).split("/")}
+    for result in index.results if folder and name and plain else ():
         if result.made or result.tool is PASTED or norms[0] not in result.arguments:
             continue
         for one in result.by_norm.get(norms[1], ()):
@@ -296,8 +301,36 @@ def _in_folder(index: TaskIndex, value: str | int) -> list[tuple[str, Item, tupl
                 listed = _listed(index, result)
                 mine = next((item for place, item in listed if place == one.item), None)
                 if mine is not None:
-                    found.append((str(value), mine, tuple(item for _, item in listed if item is not mine)))
+                    found.append((str(value), mine, _others(result, listed, one.item)))
     return found
+
+
+def _others(result: Result, listed: Sequence[tuple[int, Item]], mine: int) -> tuple[Item, ...]:
+    """Return the items that are neither the given one nor a part of it, nor what it is a part of."""
+    above = frozenset(result.within(mine))
+    return tuple(item for place, item in listed if place not in above and mine not in result.within(place))
+
+
+def _shared(index: TaskIndex, name: str, value: Any) -> tuple[tuple[Item, tuple[Item, ...]], ...]:
+    """Return the listed items whose field of a name has exactly the texts of a list, each with the others."""
+    if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        return ()
+    wanted = {" ".join(folding.tokens(folding.fold(one))) for one in value}
+    found: list[tuple[Item, tuple[Item, ...]]] = []
+    for result in index.results:
+        if result.made or result.tool is PASTED:
+            continue
+        held: dict[int, set[str]] = {}
+        for one in result.values:
+            if one.field == name:
+                held.setdefault(one.item, set()).add(one.norm)
+        if wanted not in held.values():
+            continue
+        listed = _listed(index, result)
+        for place, item in listed:
+            if held.get(place) == wanted and all(map(item.holds, value)):
+                found.append((item, _others(result, listed, place)))
+    return tuple(found)
 
 
 def _is_key(field: str) -> bool:
@@ -318,7 +351,10 @@ def _listed(index: TaskIndex, result: Result) -> list[tuple[int, Item]]:
         if _is_key(value.field):
             keys.setdefault(value.item, set()).add(value.norm)
         if value.kind[0] != "p":
-            words[value.item].update(atom for token in value.norm.split(" ") for atom in (token, *folding.atoms(token)))
+            atoms = {atom for token in value.norm.split(" ") for atom in (token, *folding.atoms(token))}
+            for item in result.within(value.item):  # an order is named by what is in it
+                if item or item == value.item:
+                    words.setdefault(item, set()).update(atoms)
             times.setdefault(value.item, set()).update(times_of(value.written or value.norm).features)
     order = [item for item in sorted(words) if item or len(words) == 1]
     return [

@@ -20,6 +20,7 @@ from phylactery_riskgate.domain.intent.languages import (
     NEWEST,
     OLDEST,
     PERCENT,
+    PRICING,
     RELATIVE_DAYS,
     SMALL,
     TURNING,
@@ -262,6 +263,11 @@ class Words:
         it is about time ("last month", "the event should last 4 hours").
         """
         return frozenset(end for end, _ in self._orders())
+
+    @computed
+    def prices(self) -> bool:
+        """Return True if the words pick by price: the cheap one."""
+        return any(self.tokens[place] in PRICING for _, place in self._orders())
 
     @computed
     def picked(self) -> frozenset[str]:

@@ -34,6 +34,8 @@ _FEW: Final = 4
 """The number of words that may describe manner or kind: summarize in three lines."""
 _NEAR: Final = 3
 _THEN: Final = frozenset({"and", "then", "y", "luego", "despues"})
+_GREETINGS: Final = (["como", "estas"], ["como", "esta"])
+"""Without its accent the verb is a word that points."""
 _QUOTES: Final = frozenset('"“”«»„')
 _LINE: Final = re.compile(r"^[ \t]{0,8}([-=*_#])\1{2,}[ \t]*$", re.MULTILINE)
 _BEGIN = re.compile(
@@ -90,7 +92,12 @@ def _announces(said: Sequence[str], mark: str, *, ended: bool, apart: bool) -> b
         del words[0]
     if not words or not _THEN.isdisjoint(words[-1:]) or any(_names(token) for token in said):
         return False
-    pointing = any(word in DEICTIC and SPANS.isdisjoint(words[at + 1 : at + 2]) for at, word in enumerate(words))
+    pointing = any(
+        word in DEICTIC
+        and SPANS.isdisjoint(words[at + 1 : at + 2])
+        and words[max(at - 1, 0) : at + 1] not in _GREETINGS
+        for at, word in enumerate(words)
+    )
     if mark == "?" and pointing and words[0] in INQUIRING:
         return True
     if mark == ":" or apart:

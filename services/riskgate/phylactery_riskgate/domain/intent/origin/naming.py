@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 
 from phylactery_riskgate.domain.intent.folding import atoms
-from phylactery_riskgate.domain.intent.languages import EXTENSIONS, SHORT_WORDS, SMALL
+from phylactery_riskgate.domain.intent.languages import EXTENSIONS, PRICES, SHORT_WORDS, SMALL
 from phylactery_riskgate.domain.intent.origin.literals import dates_in_token
 from phylactery_riskgate.domain.intent.words import Words, is_value, looks_literal
 
@@ -72,7 +72,7 @@ def named_items(values: Sequence[Value], parents: Sequence[int], words: Words) -
             told[value.item] = max(strong, told.get(value.item, 0.0))
     chosen = [found for told in fields.values() if (found := _best(told))]
     chosen += _by_amount(values, words)
-    ordered = frozenset(picked(values, parents, words.orders))
+    ordered = frozenset(picked(values, parents, words.orders, prices=words.prices))
     named = _meant(chosen)
     return Named(_dated(named & ordered or named, values, words), ordered if named.isdisjoint(ordered) else frozenset())
 
@@ -130,15 +130,21 @@ def _dated(named: frozenset[int], values: Sequence[Value], words: Words) -> froz
     return that_day or named
 
 
-def picked(values: Sequence[Value], parents: Sequence[int], orders: Collection[str]) -> Iterator[int]:
-    """Return the items that are first or last by an orderable field, if the words pick by such an order."""
+def picked(values: Sequence[Value], parents: Sequence[int], orders: Collection[str], *, prices: bool) -> Iterator[int]:
+    """Return the items that are first or last by an orderable field, if the words pick by such an order.
+
+    If they pick by ``prices`` and a field is one, no other is compared: the cheap one is not the one in short supply.
+    """
     if not orders:
         return
     columns: dict[tuple[int, str], list[Value]] = defaultdict(list)
     for value in values:
         if value.kind[0] == "o":
             columns[parents[value.item], value.field].append(value)
-    for column in columns.values():
+    priced = {key for key in columns if prices and not PRICES.isdisjoint(key[1].split("_"))}
+    for key, column in columns.items():
+        if priced and key not in priced:
+            continue
         numbers = {value.item: number for value in column if (number := _number(value.norm)) is not None}
         if len(numbers) == len({value.item for value in column}):
             yield from _ends(numbers, top="high" in orders, bottom="low" in orders)

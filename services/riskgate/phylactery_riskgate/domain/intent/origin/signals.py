@@ -6,7 +6,7 @@ import re
 from base64 import b64decode
 from binascii import Error as NoBase64
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -45,8 +45,13 @@ _APART: Final = 3
 _MAX_RAREST: Final = 16
 
 
-def content_signals(index: TaskIndex, contents: Iterable[str], reached: int) -> Iterator[Signal]:
-    """Return the signals in the contents of a call; ``reached`` is the origin of its recipient."""
+def content_signals(
+    index: TaskIndex, contents: Iterable[str], reached: int, kept: Collection[str] = ()
+) -> Iterator[Signal]:
+    """Return the signals in the contents of a call; ``reached`` is the origin of its recipient.
+
+    ``kept`` are the files it writes: what stands in them already may stay there.
+    """
     for content in contents:
         text = content[:MAX_CONTENT]
         if len(content) > MAX_CONTENT:
@@ -67,7 +72,7 @@ def content_signals(index: TaskIndex, contents: Iterable[str], reached: int) -> 
                 yield min(reached, 2), "values the user did not name, for somebody they did not name"
         if any(_is_from_text(index, said) for said in (tokens, *decoded)):
             yield 0, FROM_TEXT
-        if len(tokens) >= _DICTATED and _is_dictated(index, tokens):
+        if len(tokens) >= _DICTATED and _is_dictated(index, tokens, kept=kept):
             yield 1, "text somebody else wrote, word by word or nearly"
 
 
@@ -171,7 +176,7 @@ def _asked_for(index: TaskIndex, wanted: list[str], field: str) -> bool:
     return bool(names) and all(name in index.words.atom_places for name in names)
 
 
-def _is_dictated(index: TaskIndex, tokens: list[str], *, pointed: bool = False) -> bool:
+def _is_dictated(index: TaskIndex, tokens: list[str], *, pointed: bool = False, kept: Collection[str] = ()) -> bool:
     """Return True if a content occurs in free text, verbatim or with words changed.
 
     Unless ``pointed``, only text that the user did not point to counts.
@@ -180,7 +185,7 @@ def _is_dictated(index: TaskIndex, tokens: list[str], *, pointed: bool = False) 
     least = _FEW if len(wanted) <= _SHORT else _FEW + 1
     return any(
         held >= max(least, (_SHARE if size <= _LONG else _LONG_SHARE) * len(wanted))
-        for held, size in index.held_elsewhere(wanted, pointed=pointed)
+        for held, size in index.held_elsewhere(wanted, pointed=pointed, kept=kept)
     )
 
 
