@@ -937,9 +937,10 @@ class Match:
         """Return True if only a day was said for a reminder, and the call has that day, in the morning."""
         if "remind" not in self._call.effects or {one[0] for one in said} & {"hour", "part", "after"}:
             return False
-        ask = self._ask
-        numbers = (at for at, one in enumerate(ask.tokens) if one.kind is Kind.NUMBER and at not in ask.times.places)
-        if any(ask.labels[at] not in {Label.CONTENT, Label.QUOTE} for at in numbers):
+        tokens, places = self._ask.tokens, self._ask.times.places
+        if any(
+            one.kind is Kind.NUMBER and at not in places and {at - 1, at + 1} & places for at, one in enumerate(tokens)
+        ):
             return False  # it may be the hour: sunday 9
         rest = frozenset(one for one in call if one[0] != "hour" or one[1] not in _MORNING or one[2])
         return rest != call and same_time(said, rest, self._call.day)

@@ -486,6 +486,9 @@ def _described(  # noqa: C901 - one case for each deviation
         return Fault("content", "less")
     if plain and len(missing) == len(plain):
         return Fault("content", "other")
+    named = {one.stem for one in told} <= {ask.tokens[ask.labels.index(Label.VERB)].stem}
+    if named and not makes:
+        return None  # wake me at ten to seven: wake up
     return Fault("content", "unsaid") if told and not wanted else None
 
 
