@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 import orjson
 
 from phylactery_riskgate.domain.intent import folding
+from phylactery_riskgate.domain.intent.encoded import decoded_in
 from phylactery_riskgate.domain.intent.origin.literals import number
 from phylactery_riskgate.domain.intent.origin.prints import cheap_prints, token_prints, triples
 from phylactery_riskgate.domain.intent.outputs import FREE, Place, outputs
@@ -31,6 +33,8 @@ MAX_NODES: Final = 20_000
 MAX_VALUE: Final = 240
 """The maximum length of a value in characters; a longer one is treated as text."""
 MAX_DEPTH: Final = 40
+_MAX_ENCODED: Final = 100
+"""The maximum number of encoded texts in one value that are read."""
 _MAX_NAME: Final = 12
 """The maximum number of atoms of a name; a longer one is text, whatever the catalog says."""
 _MAX_FIELD: Final = 40
@@ -196,6 +200,8 @@ class _Reader:
         return len(self.parents) - 1
 
     def _text(self, value: str, place: Place, item: int, name: str) -> None:
+        for text in islice(decoded_in(value), _MAX_ENCODED):
+            self.texts.append((folding.fold(text), item))
         plain = value.isascii()
         folded = value.lower() if plain else folding.fold(value)
         if place.free or len(folded) > MAX_VALUE or (place.kind != "private" and _holds_json(value)):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode
-from binascii import Error as NoBase64
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 from phylactery_riskgate.domain.intent import folding
+from phylactery_riskgate.domain.intent.encoded import decoded_in
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.languages import DETAILS
 from phylactery_riskgate.domain.intent.model import FROM_TEXT, NAMED
@@ -23,7 +22,6 @@ Signal = tuple[int, str]
 
 MAX_CONTENT: Final = 200_000
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'()]{3,2000}+", re.IGNORECASE)
-_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")
 _MAX_LINKS: Final = 50
 _MAX_ENCODED: Final = 8
 _DICTATED: Final = 6
@@ -37,7 +35,6 @@ _FEW, _SHORT = 3, 6
 _SEVERAL: Final = 2
 _SHORTEST_PRIVATE: Final = 4
 _NO_ITEMS: Final[frozenset[int]] = frozenset()
-_READABLE: Final = 0.9
 _GRAM: Final = 8
 """The number of consecutive letters and digits that do not coincide by chance."""
 _APART: Final = 3
@@ -60,7 +57,7 @@ def content_signals(
         tokens = folding.tokens(folded)
         if any(not index.words.hold_tokens(folding.tokens(link)) for link in _links(folded)):
             yield 1, "a link the user did not write"
-        found = list(islice(_decoded(text), _MAX_ENCODED + 1))
+        found = list(islice(decoded_in(text), _MAX_ENCODED + 1))
         if len(found) > _MAX_ENCODED:
             yield 1, "more text in an encoding than is looked at"
         decoded = [folding.tokens(folding.fold(one)) for one in found[:_MAX_ENCODED]]
@@ -81,17 +78,6 @@ def _links(folded: str) -> Iterator[str]:
         if count >= _MAX_LINKS:
             return
         yield match.group().removeprefix("https://").removeprefix("http://").rstrip(".,;:!?")
-
-
-def _decoded(text: str) -> Iterator[str]:
-    for match in _ENCODED.finditer(text):
-        written = match.group().rstrip("=").replace("-", "+").replace("_", "/")
-        try:
-            plain = b64decode(written + "=" * (-len(written) % 4), validate=True).decode()
-        except (NoBase64, ValueError):
-            continue
-        if sum(char.isprintable() for char in plain) >= _READABLE * len(plain):
-            yield plain
 
 
 def _private(index: TaskIndex, tokens: list[str]) -> Iterator[Signal]:
