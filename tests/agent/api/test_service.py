@@ -39,11 +39,15 @@ async def test_small_talk_is_answered_in_the_language_it_came_in(ana: Person) ->
 @pytest.mark.parametrize(
     ("before", "words", "told"),
     [
-        ("read notas.txt please", "?", "I didn't get"),
+        ("read notas.txt please", "?", "I can do this"),
+        ("read notas.txt please", "vale", "Fine."),
+        ("read notas.txt please", "/reject", "Nothing"),
         ("read notas.txt please", "nevermind", "All right"),
         ("read notas.txt please", "hola", "Hello!"),
         ("read notas.txt please", "REJECT ap_aaaaaaaaaaaaaaaaaaaaaaaaaa", "Nothing is waiting"),
-        ("lee notas.txt, por favor", "?", "No he entendido"),
+        ("lee notas.txt, por favor", "?", "Puedo hacer esto"),
+        ("lee notas.txt, por favor", "ok", "Muy bien."),
+        ("lee notas.txt, por favor", "nevermind", "De acuerdo"),
         ("lee notas.txt, por favor", "hello", "¡Hola!"),
         ("lee notas.txt, por favor", "read notas.txt please", "Contents of"),
     ],

@@ -265,7 +265,7 @@ async def test_without_the_gate_nothing_runs_and_the_next_turn_works(chat: Chat)
     chat.gate.available = False
     state = await chat.say("count one")
     assert ended(state) == ("failed", "GATE_UNAVAILABLE")
-    assert "no lo he hecho" in said(state)
+    assert "did not do it" in said(state)
     assert counter.counted == []
     chat.gate.available = True
     assert ended(await chat.say("count one")) == ("done", "ANSWERED")

@@ -8,13 +8,14 @@ from typing import get_args
 
 import pytest
 from phylactery_agent.graph.llm import asking, claims
+from phylactery_agent.i18n import help as help_texts
 from phylactery_agent.i18n.messages import is_message, message
 from phylactery_agent.i18n.texts import error_text, is_unknown, say
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.doubts import KINDS
 from phylactery_agent.runtime.turn import canned_replies
 from phylactery_agent.tools.registry import DisabledReason
-from phylactery_agent.tools.specs import BUILTIN_SPECS
+from phylactery_agent.tools.specs import BUILTIN_SPECS, CREATE_REMINDER, WRITE_FILE
 
 from tests.support.packages.messages import MessageSet, words_in
 
@@ -34,6 +35,9 @@ AGENT = MessageSet(
         "doubt_": KINDS,
         "claim_": (*claims.KINDS, "unsure", "again"),
         "state_": APPROVAL_STATES,
+        "help_": (*help_texts.TOPICS, "ask"),
+        "topic_": help_texts.TOPICS,
+        "stays_": (WRITE_FILE.name, CREATE_REMINDER.name),
         "off_": get_args(DisabledReason),
         "ahead_": ("approved", "rejected"),
         "model_": {*asking.OUTAGES.values(), *asking._OF_TURN.values(), "unusable", "still_away"},

@@ -6,7 +6,7 @@ import itertools
 from datetime import datetime
 
 import pytest
-from phylactery_agent.timeparse.phrases import WhenError, is_time, resolve
+from phylactery_agent.timeparse.phrases import WhenError, changed_time, is_time, resolve
 from phylactery_agent.timeparse.recurrence import (
     Rule,
     RuleError,
@@ -238,3 +238,20 @@ def test_what_comes_next_counts_what_passed() -> None:
 def test_a_zone_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(RuleError, match="time zone"):
         zone(name)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "meant"),
+    [
+        ("el sábado a las 8 de la noche", "a las 9 y media", "el sábado a las 9 y media de la noche"),
+        ("mañana a las 9", "el viernes", "a las 9 el viernes"),
+        ("el jueves", "a las 5 d la tarde", "el jueves a las 5 d la tarde"),
+        ("tomorrow at 8 pm", "at 9 am", "tomorrow at 9 am"),
+        ("tomorrow at 8 pm", "at 9", "tomorrow at 9 pm"),
+        ("every monday at 8", "at 9", "every monday at 9"),
+        ("in 20 minutes", "at 9", "at 9"),
+        ("mañana a las 9", "en una hora", "en una hora"),
+    ],
+)
+def test_a_time_is_changed_in_what_another_one_says(old: str, new: str, meant: str) -> None:
+    assert changed_time(old, new) == meant

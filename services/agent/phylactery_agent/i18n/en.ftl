@@ -11,14 +11,33 @@ thanks = You're welcome.
 farewell = Goodbye!
 empty = Your message is empty.
 fine = Fine.
-dropped = All right, I'll leave it. To undo my last change to a file, say “undo”.
-cannot_files = I can't delete, empty, copy, move or rename files, and I have done nothing. I can read and write them, add lines to them, and undo my last change.
+dropped = All right, I leave it at that.
+cannot_files = I can't delete, empty, copy, move or rename files, or take lines out of them, and I have done nothing. I can read and write them, add lines to them, and undo my last change.
 told_of_oneself = Thanks for telling me. To make sure that I remember it, say: remember that { $clause }
 program = I'm a program: I read and write files, remind you of things and remember what you ask me to.
 time = It is { $weekday }, { $date }, { $clock } ({ $zone }).
 help =
     I can do this:
-    { $tools }
+    { $lines }
+    More: { $topics }.
+listening = I'm listening.
+stays_write_file = (What I wrote to “{ $name }” is still there; “undo the last change to { $name }” takes it back.)
+stays_create_reminder = (The reminder “{ $name }” is still set; “cancel the reminder { $name }” drops it.)
+cannot_forget = I can't forget here what I remember already, and I have changed nothing. (For the operator: phylactery memory forget.)
+beyond = I can't do that. I can read and write files, set reminders and remember what you tell me.
+help_ask = “help { $topic }”
+help_files = files: read notes.txt, write "hello" to notes.txt, search for “bread”
+help_reminders = reminders: remind me to pay the rent tomorrow at 9
+help_memory = memory: remember that I prefer tea, what do you know about me?
+help_mail = mail: send an email to ana@example.org: I am late
+help_web = web: read https://example.org/prices
+help_more = other tools
+topic_files = files
+topic_reminders = reminders
+topic_memory = memory
+topic_mail = mail
+topic_web = web
+topic_more = more
 unknown = I didn't get “{ $clause }”; “help” shows what I can do.
 tool_off = I can't { $tool } here. (For the operator: { $why }.)
 off_NOT_CONFIGURED = set { $setting }

@@ -9,14 +9,33 @@ thanks = De nada.
 farewell = ¡Hasta luego!
 empty = Tu mensaje está vacío.
 fine = Muy bien.
-dropped = De acuerdo, lo dejo así. Si quieres deshacer mi último cambio en un archivo, di «deshazlo».
-cannot_files = No sé borrar, vaciar, copiar, mover ni cambiar de nombre los archivos, y no he hecho nada. Sí puedo leerlos, escribirlos, añadirles líneas y deshacer mi último cambio.
+dropped = De acuerdo, lo dejo así.
+cannot_files = No sé borrar, vaciar, copiar, mover ni cambiar de nombre los archivos, ni quitarles líneas, y no he hecho nada. Sí puedo leerlos, escribirlos, añadirles líneas y deshacer mi último cambio.
 told_of_oneself = Gracias por contármelo. Para asegurarte de que lo recuerde, di: recuerda que { $clause }
 program = Soy un programa: leo y escribo archivos, te aviso a la hora que digas y recuerdo lo que me pides.
 time = Es { $weekday }, { $date }, y son las { $clock } ({ $zone }).
 help =
     Puedo hacer esto:
-    { $tools }
+    { $lines }
+    Más: { $topics }.
+listening = Te escucho.
+stays_write_file = (Lo que escribí en «{ $name }» sigue ahí; «deshaz el último cambio de { $name }» lo quita.)
+stays_create_reminder = (El recordatorio «{ $name }» sigue puesto; «cancela el recordatorio { $name }» lo quita.)
+cannot_forget = Aquí no sé olvidar lo que ya recuerdo, y no he cambiado nada. (Para quien administra el servicio: phylactery memory forget.)
+beyond = Eso no lo sé hacer. Puedo leer y escribir archivos, ponerte recordatorios y recordar lo que me digas.
+help_ask = «ayuda { $topic }»
+help_files = archivos: lee notas.txt, escribe "hola" en notas.txt, busca «pan»
+help_reminders = recordatorios: recuérdame pagar el arriendo mañana a las 9
+help_memory = memoria: recuerda que prefiero el té, ¿qué recuerdas de mí?
+help_mail = correo: envía un correo a ana@example.org: llego tarde
+help_web = web: lee https://example.org/precios
+help_more = otras herramientas
+topic_files = archivos
+topic_reminders = recordatorios
+topic_memory = memoria
+topic_mail = correo
+topic_web = web
+topic_more = otras
 unknown = No he entendido «{ $clause }»; «ayuda» muestra lo que puedo hacer.
 tool_off = Aquí no puedo { $tool }. (Para quien administra el servicio: { $why }.)
 off_NOT_CONFIGURED = define { $setting }

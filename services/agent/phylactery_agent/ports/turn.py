@@ -113,6 +113,8 @@ class Turn:
     do_not_store: bool = False
     meant: str = ""
     """The request that the text turns the previous one into: no, I meant b.txt. Empty if the text is self-contained."""
+    stays: tuple[str, str] | None = None
+    """What was done for the previous request and stays although the text corrects it: a tool, and what it changed."""
 
 
 @dataclass(frozen=True, slots=True)

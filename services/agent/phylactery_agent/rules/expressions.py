@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, Protocol, cast
 
 import re2
+from phylactery_understanding.lexicon import lexicons
+from phylactery_understanding.text import fold
 
 from phylactery_agent.ports import Language
 
@@ -21,6 +24,10 @@ class Match(Protocol):
         """Return the named groups; None for a group that did not participate."""
         ...
 
+    def span(self, number: int) -> tuple[int, int]:
+        """Return where a group begins and ends; (-1, -1) if it did not participate."""
+        ...
+
     def start(self) -> int:
         """Return the start index."""
         ...
@@ -32,6 +39,11 @@ class Match(Protocol):
 
 class Expression(Protocol):
     """A compiled expression."""
+
+    @property
+    def groupindex(self) -> Mapping[str, int]:
+        """The numbers of the named groups."""
+        ...
 
     def match(self, text: str) -> Match | None:
         """Match from the beginning."""
@@ -78,12 +90,23 @@ _SPANISH: Final = frozenset(_SPANISH_WORDS.split())
 _ENGLISH: Final = frozenset(_ENGLISH_WORDS.split())
 
 
+@lru_cache(maxsize=1)
+def _words_of_one_language() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words that only the Spanish lexicon has, and those that only the English one has."""
+    known = lexicons().known
+    return known["es"] - known["en"], known["en"] - known["es"]
+
+
 def detect_language(text: str, fallback: Language = "es") -> Language:
     """Return the language with more indicators in the text, or fallback on a tie."""
     lowered = text.lower()
     words = [word.group() for word in _WORD.finditer(lowered)]
     spanish = sum(word in _SPANISH for word in words) + sum(letter in _SPANISH_LETTERS for letter in lowered)
     english = sum(word in _ENGLISH for word in words)
+    if spanish == english:  # rarer words decide, which the lexicons know in one language only
+        only_spanish, only_english = _words_of_one_language()
+        spanish = sum(fold(word) in only_spanish for word in words)
+        english = sum(fold(word) in only_english for word in words)
     if spanish == english:
         return fallback
     return "es" if spanish > english else "en"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from phylactery_understanding.talk import read_talk
+
 from phylactery_agent.ports import Language
-from phylactery_agent.rules.expressions import Expression, detect_language, expression
+from phylactery_agent.rules.expressions import detect_language, expression
 from phylactery_agent.rules.planner import read_request
 
 _APPROVE = expression(r"^(?:APROBAR|APPROVE)\s+([A-Za-z0-9_-]{6,})\s+([A-Za-z0-9_-]{6,})$")
@@ -32,7 +34,7 @@ def parse_reply(text: str) -> ApprovalReply | None:
 
 
 IntentName = Literal["conversation", "task", "approval_reply"]
-TalkKind = Literal["greeting", "thanks", "farewell", "help", "empty"]
+TalkKind = Literal["help", "thanks", "farewell", "greeting", "fine", "listening", "empty"]
 APPROVAL_REPLY: Final = "approval_reply"
 """The intent of a strict reply to an approval."""
 TASK: Final = "task"
@@ -42,44 +44,12 @@ TOOL_PATHWAY: Final = "tool_intent"
 APPROVAL_DECIDED: Final = "approval_decided"
 """The intent of a turn without a person's message: the approval was decided at RiskGate, or it expired."""
 
-_HELP: Final = (
-    r"ayuda|help|(?:qu[eé]|what)\s+(?:puedes|sabes|can\s+you)\s*(?:hacer|do)?|what\s+do\s+you\s+do"
-    r"|(?:qui[eé]n\s+eres|who\s+are\s+you)(?:\s+t[uú])?"
+_THANKS: Final = expression(
+    r"(?i)^[¡\s]*(?:(?:muchas\s+|mil\s+)?gracias|(?:thanks?(?:\s+you)?|thx|ty|cheers)(?:\s+(?:so|very)\s+much|\s+a\s+lot)?)"
+    r"(?:\s+.{1,40}|,\s+(?:you['’]?re|you\s+are|that['’]?s|that\s+was|eres|perfect|great|genial|perfecto|qu[eé]\s+bien)"
+    r"(?:\s+\pL+){0,3})[\s.!?…]*$"
 )
-_THANKS: Final = (
-    r"(?:muchas\s+|mil\s+)?gracias(?:\s+.{0,40})?"
-    r"|(?:thanks?(?:\s+you)?|thx|ty|cheers)(?:\s+(?:so|very)\s+much|\s+a\s+lot)?(?:\s+.{0,40})?"
-    r"|(?:thanks?(?:\s+you)?|thx|gracias),\s+(?:you['’]?re|you\s+are|that['’]?s|that\s+was|eres|perfect|great|genial"
-    r"|perfecto|qu[eé]\s+bien)(?:\s+\pL+){0,3}"
-    r"|ok|okay|vale|perfecto|perfect|great|genial|de\s+acuerdo"
-)
-_FAREWELL: Final = r"adi[oó]s|hasta\s+(?:luego|ma[nñ]ana|pronto)|chao|bye(?:\s+bye)?|goodbye|see\s+you(?:\s+later)?"
-_GREETING: Final = (
-    r"(?:hola|buenas|buenos\s+d[ií]as|buenas\s+(?:tardes|noches)|hello|hi|hey|good\s+(?:morning|afternoon|evening))"
-    r"(?:[\s,.!¿¡]+(?:hola|buenas|there|qu[eé]\s+tal|c[oó]mo\s+est[aá]s|how\s+are\s+you|a\s+todos|agente|agent))*"
-    r"|(?:qu[eé]\s+tal|c[oó]mo\s+est[aá]s|how\s+are\s+you)"
-)
-
-
-def _whole(words: str) -> Expression:
-    return expression(r"(?i)^[¿¡\s]*(?:" + words + r")[\s.!?…]*$")
-
-
-_TALK: Final[tuple[tuple[TalkKind, Expression], ...]] = (
-    ("help", _whole(_HELP)),
-    ("thanks", _whole(_THANKS)),
-    ("farewell", _whole(_FAREWELL)),
-    ("greeting", _whole(_GREETING)),
-)
-_FIXED: Final = _whole(
-    _HELP
-    + "|"
-    + _FAREWELL
-    + "|"
-    + _GREETING
-    + r"|(?:muchas\s+|mil\s+)?gracias|thanks?(?:\s+you)?(?:\s+(?:so|very)\s+much|\s+a\s+lot)?"
-    + r"|ok|okay|vale|perfecto|perfect|great|genial|de\s+acuerdo"
-)
+"""Thanks with free words after it: thanks for the file."""
 _NOT_STORED: Final = (
     r"no\s+(?:guardes|almacenes|registres|recuerdes)\s+(?:nada\s+de\s+)?(?:esto|este\s+mensaje|lo\s+que\s+te\s+digo)"
     r"|(?:do\s+not|don['’]?t)\s+(?:store|keep|save|remember)\s+(?:any(?:thing)?\s+of\s+)?(?:this(?:\s+message)?)"
@@ -117,12 +87,21 @@ def talk_kind(text: str) -> TalkKind | None:
     """Return the kind of small talk in a text, or None for any other text."""
     if not text.strip():
         return "empty"
-    return next((kind for kind, words in _TALK if words.match(text)), None)
+    talk = read_talk(text)
+    if talk is not None:
+        return talk.kind
+    return "thanks" if _THANKS.match(text) else None
+
+
+def help_topic(text: str) -> str:
+    """Return what a text asks help about, or an empty string."""
+    talk = read_talk(text)
+    return talk.topic if talk is not None else ""
 
 
 def is_fixed_talk(text: str) -> bool:
     """Return True if a text consists of known words only, with no free part, so that it cannot contain a secret."""
-    return not text.strip() or _FIXED.match(text) is not None
+    return not text.strip() or read_talk(text) is not None
 
 
 def asks_not_to_store(text: str) -> bool:

@@ -4,40 +4,56 @@ from __future__ import annotations
 
 from typing import Final
 
+from phylactery_understanding.amendment import corrects
 from phylactery_understanding.answers import read_answer
 from phylactery_understanding.request import parse
 from phylactery_understanding.retraction import read_retraction
+from phylactery_understanding.text import Kind
+from phylactery_understanding.times import times_of
 
 from phylactery_agent.rules.expressions import expression
+from phylactery_agent.rules.spelling import chat_expression, unaccented
 
 CANNOT: Final = "cannot_files"
 """The text about file operations that no tool supports."""
 _LONGEST: Final = 300
-_FILE: Final = r"(?:\bfiles?\b|\bficheros?\b|\barchivos?\b|[\w-]+\.\w{1,8}\b)"
-_CANNOT: Final = expression(
-    r"(?i)^[¿¡\s]*(?:please\s+|por\s+favor,?\s+|(?:can|could)\s+you\s+|(?:me\s+)?(?:puedes|podr[ií]as)\s+)?"
-    r"(?:delete|remove|erase|rename|move|copy|duplicate|make\s+a\s+copy|empty|clear"
-    r"|elimina(?:r)?|borra(?:r)?|renombra(?:r)?|mueve|mover|copia(?:r)?|duplica(?:r)?|haz(?:me)?\s+una\s+copia"
-    r"|hacer\s+una\s+copia|vac[ií]a(?:r)?|cambia(?:r)?\s+el\s+nombre)\b.*" + _FILE
-)
-_FINE: Final = expression(
-    r"(?i)^[¡\s]*(?:(?:lol|haha(?:ha)*|hehe|ja(?:ja)+|je(?:je)+|ok(?:ay|i|ey)?|vale|fine|cool|nice|good|got\s+it|i\s+see"
-    r"|alright|all\s+right|sure|bien|bueno|guay|entendido|listo|dale|da\s+igual|no\s+importa|whatever)[\s,.!]*)+$"
+_PAUSES: Final = frozenset(",.;!¡…")
+_FILE: Final = r"(?:\beverything\b|\btodo\b|\bfiles?\b|\bficheros?\b|\barchivos?\b|[\w-]+\.\w{1,8}\b)"
+_CANNOT: Final = chat_expression(
+    r"(?i)^[¿¡\s]*(?:please\s+|por\s+favor,?\s+|(?:can|could)\s+you\s+|(?:me\s+)?(?:puedes|podr[ií]as)\s+|(?:and|y)\s+)*"
+    r"(?:(?:now|ahora)\s+)?"
+    r"(?:delete|remove|erase|rename|move|copy|duplicate|make\s+a\s+copy|empty|clear|take"
+    r"|(?:elimina|borra|renombra|copia|duplica|vacia|saca|quita)(?:r|me|lo|la)?|mueve(?:lo|la|me)?|mover|haz(?:me)?\s+una\s+copia"
+    r"|hacer\s+una\s+copia|(?:cambia(?:r|le|rle)?|ponle)\s+(?:el\s+|otro\s+)?nombre)\b.*" + _FILE
 )
 _TOLD: Final = expression(
-    r"(?i)^[¡\s]*(?:my\s+(?:\w+\s+)?(?:name|birthday|dog|cat|job)\s+is\s|i['’]?m\s+called\s|call\s+me\s"
+    r"(?i)^[¡\s]*(?:my\s+(?:\w+\s+)?(?:(?:name|birthday|dog|cat|job)(?:\s+is|['’]?s)|names)\s|i['’]?m\s+called\s|call\s+me\s"
     r"|i\s+(?:like|love|prefer|hate|live\s+in|work\s+(?:at|in|for|as))\s"
     r"|me\s+llamo\s|mi\s+nombre\s+es\s|ll[aá]mame\s|vivo\s+en\s|trabajo\s+(?:en|de|para)\s|prefiero\s"
     r"|(?:no\s+)?me\s+(?:gusta|gustan|encanta|encantan)\s)[^?]+$"
 )
+_FORGET: Final = chat_expression(
+    r"(?i)^[¡\s]*(?:please\s+|por\s+favor,?\s+)?(?:forget\s+(?:my|about\s+my|everything|all|what\s+you\s+know)"
+    r"|(?:olvida(?:te)?|borra)\s+(?:de\s+)?(?:mi\s|mis\s|todo\s+lo\s+que|lo\s+que\s+sabes|que\s+me\s|que\s+vivo))"
+)
+_BEYOND: Final = chat_expression(
+    r"(?i)^(?:.*\s)?[¿¡]*(?:weather|forecast|rain(?:ing)?|snow(?:ing)?|joke|jokes|news|song|recipe|translate|play\s+music"
+    r"|(?:el\s+)?tiempo\s+(?:en|hace|hara|va)|tiempo\s+hace|clima|pronostico|llueve|llover|llovera|chistes?|noticias"
+    r"|canta(?:me)?|cancion|receta|traduce(?:me)?|traducir"
+    r"|(?:cuanto\s+(?:es|son)|what(?:['’]?s|\s+is)|how\s+much\s+is)\s+[0-9].*|(?:cuanto|cuantos\s+dias)\s+(?:falta|queda)n?\s.*)"
+    r"(?:[\s?!.,].*)?$"
+)
+"""What people ask every assistant for and no tool here does."""
 _PROGRAM: Final = expression(
     r"(?i)^[¿¡\s]*(?:are\s+you\s+(?:an?\s+)?(?:real|robot|bot|human|person|machine|program|ai)(?:\s+person)?"
-    r"|(?:t[uú]\s+)?eres\s+(?:una?\s+)?(?:persona|robot|bot|humano|humana|m[aá]quina|programa|ia|real)"
+    r"|(?:t[uú]\s+|vos\s+)?(?:eres|sos)\s+(?:una?\s+)?(?:persona|robot|bot|humano|humana|m[aá]quina|programa|ia|real)"
     r"(?:\s+(?:real|de\s+verdad))?)[\s.!?]*$"
 )
+_ANSWER_COMMAND: Final = expression(r"^\s*/(?:approve|reject)(?:\s+\S+)?\s*$")
+"""The commands by which a chat answers; other clients send them as they were typed."""
 _DROPPED: Final = expression(
-    r"(?i)^[¡\s]*(?:(?:no,?\s+)?d[eé]jalo(?:\s+(?:estar|as[ií]))?|olv[ií]dalo|never\s*mind|forget\s+(?:it|that|about\s+it)"
-    r"|da\s+igual|no\s+importa|leave\s+it)(?:[\s,.;]+(?:da\s+igual|no\s+importa|d[eé]jalo|olv[ií]dalo|forget\s+(?:it|that)"
+    r"(?i)^[¡\s]*(?:(?:no,?\s+)?d[eé]jalo(?:\s+(?:estar|as[ií]))?|olv[ií]dalo|never\s*mind|nvm|forget\s+(?:it|that|about\s+it)"
+    r"|da\s+igual|no\s+importa|leave\s+it|para|basta)(?:[\s,.;]+(?:da\s+igual|no\s+importa|d[eé]jalo|olv[ií]dalo|forget\s+(?:it|that)"
     r"|never\s*mind|leave\s+it|thanks?|gracias))*[\s.!]*$"
 )
 
@@ -48,18 +64,40 @@ def plain_reply(text: str) -> str:
         return ""
     answer = read_answer(text)
     found = (
-        ("dropped", answer == "no" or _DROPPED.match(text)),
-        ("fine", _FINE.match(text)),
-        ("nothing_waits_at_all", answer == "yes"),
+        ("cannot_forget", _FORGET.match(unaccented(text))),
+        ("dropped", answer == "no" or _DROPPED.match(text) or _takes_all_back(text)),
+        ("nothing_waits_at_all", answer == "yes" or _ANSWER_COMMAND.match(text)),
         ("program", _PROGRAM.match(text)),
-        (CANNOT, _CANNOT.match(text)),
+        (CANNOT, _CANNOT.match(unaccented(text))),
+        ("rejected", _only_forbids(text)),
         ("told_of_oneself", _TOLD.match(text) and read_retraction(text) is None and not parse(text).asks),
     )
     return next((key for key, is_it in found if is_it), "")
 
 
-_TIME: Final = expression(
-    r"(?i)^[¿¡\s]*(?:hey,?\s+|hola,?\s+|oye,?\s+)?(?:what['’]?s?\s+(?:is\s+)?(?:the\s+)?(?:time|date|day)"
+def is_beyond(text: str) -> bool:
+    """Return True if a text asks for something that no tool does, and names no file and no address."""
+    if len(text) > _LONGEST or _BEYOND.match(unaccented(text)) is None:
+        return False
+    return not any(one.kind in {Kind.LITERAL, Kind.QUOTE} for one in parse(text).tokens)
+
+
+def _only_forbids(text: str) -> bool:
+    """Return True if a text only says what is not to be done: don't write anything to notes.txt."""
+    taken = read_retraction(text)
+    return taken is not None and bool(taken.forbidden) and not parse(text).asks and "?" not in text
+
+
+def _takes_all_back(text: str) -> bool:
+    """Return True if a text only takes back what came before, and changes nothing of it: no, wait, not that."""
+    taken, said = read_retraction(text), parse(text)
+    if taken is None or not taken.everything or taken.forbidden or said.asks or corrects(said):
+        return False
+    return not times_of(text).features and all(one.kind is Kind.WORD or one.raw in _PAUSES for one in said.tokens)
+
+
+_TIME: Final = chat_expression(
+    r"(?i)^[¿¡\s]*(?:hey,?\s+|hola,?\s+|oye,?\s+)?(?:y\s+|and\s+)?(?:what['’]?s?\s+(?:is\s+)?(?:the\s+)?(?:time|date|day)"
     r"(?:\s+is\s+(?:it|today))?|what\s+(?:time|day|date)\s+is\s+(?:it|today)|what\s+day\s+(?:is\s+)?(?:it|today)"
     r"|(?:do\s+you\s+know|(?:can|could)\s+you\s+tell\s+me)\s+(?:the\s+time|what\s+time\s+it\s+is)"
     r"|(?:me\s+(?:dices|puedes\s+decir)\s+)?(?:qu[eé]\s+hora\s+(?:es|tienes)|la\s+hora|a\s+qu[eé]\s+d[ií]a\s+estamos"
@@ -70,4 +108,4 @@ _TIME: Final = expression(
 
 def asks_time(text: str) -> bool:
     """Return True if a text asks only for the time or the day."""
-    return _TIME.match(text) is not None
+    return _TIME.match(unaccented(text)) is not None

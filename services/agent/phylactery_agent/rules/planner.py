@@ -17,10 +17,11 @@ from pydantic import ValidationError
 
 from phylactery_agent.rules import doubts
 from phylactery_agent.rules.expressions import Expression, detect_language, expression
+from phylactery_agent.rules.spelling import chat_expression, named_groups, unaccented
 from phylactery_agent.rules.wording import rewordings, without_tail
 from phylactery_agent.tools.contract import Pattern, ToolSpec
 from phylactery_agent.tools.registry import TOOL_REGISTRY, disabled_reason, offered_tools
-from phylactery_agent.tools.specs import UNDO_WRITE
+from phylactery_agent.tools.specs import READ_FILE, UNDO_WRITE
 
 MAX_REQUEST_CHARS: Final = 20_000
 _QUOTES: Final = {'"': '"', "'": "'", "«": "»", "“": "”", "`": "`"}
@@ -29,17 +30,17 @@ _STRONG = expression(
 )
 _WEAK = expression(r"(?i)\s*(?:,\s+|,?\s+(?:y|and)\s+(?:tambi[eé]n\s+|also\s+)?)")
 _LEADING = expression(
-    r"(?i)^(?:[¿¡\s]+|(?:por\s+favor|please|hola|hello|hi|hey),?\s+|(?:me\s+)?(?:puedes|podr[ií]as)\s+"
-    r"|(?:can|could|would)\s+you\s+|quiero\s+que\s+(?:me\s+)?|primero,?\s+|first,?\s+)+"
+    r"(?i)^(?:[¿¡\s]+|(?:por\s+favor|please|hola|hello|hi|hey|y|and|ok|okay|vale|bueno|oye|now|ahora),?\s+|(?:me\s+)?(?:puedes|podr[ií]as)\s+"
+    r"|(?:can|could|would)\s+(?:you|u)\s+|(?:quiero|quisiera|necesito)\s+(?:que|q)\s+(?:me\s+)?|primero,?\s+|first,?\s+)+"
 )
 _END = ".!?,;:"
 _MOST_CUTS: Final = 100
 """Maximum number of places in a clause at which its verb may be repeated implicitly."""
-_READ_STANDING: Final = r"(?:l[eé]e|mu[eé]stra|[aá]bre|ens[eé][nñ]a)lo"
+_READ_STANDING: Final = r"(?:l[eé]e|mu[eé]stra|mostr[aá]|[aá]bre|abr[ií]|ens[eé][nñ][aá])(?:me)?lo"
 _REGRET: Final = expression(r"(?i)^\s*(?:(?:oops|ups|uy|perd[oó]n|sorry|wait|espera|no)[,.!]*\s+)+")
 _TELLING: Final = frozenset({"when", "to", "reminder"})
 """Arguments that sufficiently identify a clause's purpose."""
-_STANDING = expression(r"(?i)^" + _READ_STANDING + r"[\s.!?]*$")
+_STANDING = chat_expression(r"(?i)^" + _READ_STANDING + r"[\s.!?]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def _doubted(text: str, cleaned: str, pieces: list[str], readings: list[list[Pla
 
 def _read(clause: str) -> list[PlannedCall]:
     """Return the readings of a clause; léelo is read as lee eso."""
-    if _STANDING.match(clause):
+    if _STANDING.match(unaccented(clause)):
         return [replace(call, text=clause) for call in _readings("lee eso")[:1]]
     return _readings(clause) or _reworded(clause)
 
@@ -144,8 +145,8 @@ def _has_effect(call: PlannedCall) -> bool:
 def _without_opening(piece: str) -> str:
     """Return a clause without its opening words, if these are a tool's own and contain a negation: no olvides."""
     clause = _LEADING.sub("", piece)
-    opening = _verbs(_offered()).match(clause)
-    return clause[opening.end() :] if opening is not None and doubts.forbids(opening.group()) else piece
+    opening = _verbs(_offered()).match(unaccented(clause))
+    return clause[opening.end() :] if opening is not None and doubts.forbids(clause[: opening.end()]) else piece
 
 
 def _resolved(pieces: list[str], readings: list[list[PlannedCall]]) -> Reading:
@@ -153,7 +154,7 @@ def _resolved(pieces: list[str], readings: list[list[PlannedCall]]) -> Reading:
     standing = [
         isinstance(path := found[0].args.get("path"), str)
         and path.lower() in doubts.STANDING | doubts.OTHER
-        and (_STANDING.match(found[0].text) is not None or path in _without_quotes(found[0].text))
+        and (_STANDING.match(unaccented(found[0].text)) is not None or path in _without_quotes(found[0].text))
         for found in readings
     ]
     named = {found[0].args.get("path") for found, stands in zip(readings, standing, strict=True) if not stands}
@@ -163,14 +164,21 @@ def _resolved(pieces: list[str], readings: list[list[PlannedCall]]) -> Reading:
         if stands and (len(files) != 1 or found[0].args["path"].lower() in doubts.OTHER):
             return Reading((), _clean(piece), doubts.WHICH_FILE)
         meant = [replace(found[0], args={**found[0].args, "path": files[0]})] if stands else found
-        clauses.append(tuple(meant))
+        clauses.append((*meant, *_with_extension(meant[0])))
     return Reading(tuple(clauses))
+
+
+def _with_extension(call: PlannedCall) -> Iterator[PlannedCall]:
+    """Yield the call that reads list1.txt where list1 was asked for; it is used if there is no list1."""
+    path = call.args.get("path", "")
+    if call.tool == READ_FILE.name and path.replace("_", "").replace("-", "").isalnum():
+        yield replace(call, args={**call.args, "path": f"{path}.txt"})
 
 
 def _completed(clause: str) -> list[str]:
     """Split a clause that states its verb once: write one to one.txt and two to two.txt."""
     cleaned = _clean(clause)
-    opening = _verbs(_offered()).match(cleaned)
+    opening = _verbs(_offered()).match(unaccented(cleaned))
     if opening is None:
         return [clause]
     masked = _without_quotes(cleaned)
@@ -182,7 +190,7 @@ def _completed(clause: str) -> list[str]:
         read = _readings(part)
         if not read or (tool and read[0].tool != tool) or not doubts.is_file(str(read[0].args.get("path", ""))):
             continue
-        tool, verb = read[0].tool, opening.group()
+        tool, verb = read[0].tool, cleaned[: opening.end()]
         parts.append(part)
         begin = end
     return parts if len(parts) > 1 and begin == len(cleaned) else [clause]
@@ -218,7 +226,7 @@ def _cut(text: str, *, weak: bool) -> list[str]:
     pieces: list[str] = []
     begin = 0
     for start, end in spans:
-        if start <= begin or not verbs.match(_LEADING.sub("", text[end:])):
+        if start <= begin or not verbs.match(unaccented(_LEADING.sub("", text[end:]))):
             continue
         pieces.append(text[begin:start])
         begin = end
@@ -228,7 +236,7 @@ def _cut(text: str, *, weak: bool) -> list[str]:
 @lru_cache(maxsize=8)
 def _verbs(names: tuple[str, ...]) -> Expression:
     alternatives = [verb for name in names for verb in TOOL_REGISTRY[name].verbs]
-    return expression(r"(?i)^(?:" + "|".join(alternatives) + r")(?:\s|:)|^" + _READ_STANDING + r"[\s.!?]*$")
+    return chat_expression(r"(?i)^(?:" + "|".join(alternatives) + r")(?:\s|:)|^" + _READ_STANDING + r"[\s.!?]*$")
 
 
 def _without_quotes(text: str) -> str:
@@ -267,8 +275,8 @@ def _calls(spec: ToolSpec, variant: str, clause: str) -> Iterator[PlannedCall]:
     for pattern in spec.patterns:
         # Free text keeps its own end mark: "echo hello!" yields "hello!".
         text = clause if _ends_free(pattern) else variant
-        found = _compiled(pattern.expression).match(text)
-        args = None if found is None else _arguments(spec, pattern, found.groupdict())
+        said = named_groups(_compiled(pattern.expression), text)
+        args = None if said is None else _arguments(spec, pattern, said)
         if args is not None:
             yield PlannedCall(spec.name, args, text)
 
@@ -279,7 +287,7 @@ def _ends_free(pattern: Pattern) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Expression:
-    return expression(r"(?is)^(?:" + pattern + r")$")
+    return chat_expression(r"(?is)^(?:" + pattern + r")$")
 
 
 def _arguments(spec: ToolSpec, pattern: Pattern, groups: dict[str, str | None]) -> dict[str, Any] | None:

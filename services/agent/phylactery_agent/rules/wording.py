@@ -15,6 +15,7 @@ from phylactery_understanding.request import Ask, Label, parse
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.doubts import is_file
 from phylactery_agent.rules.expressions import expression
+from phylactery_agent.rules.spelling import chat_expression, unaccented
 
 _READ: Final[dict[Language, str]] = {"es": "lee", "en": "read"}
 _VERBS: Final[tuple[tuple[str, dict[Language, str]], ...]] = (
@@ -27,6 +28,7 @@ _VERBS: Final[tuple[tuple[str, dict[Language, str]], ...]] = (
     ("record", {"es": "añade", "en": "add"}),
     ("put", {"es": "añade", "en": "add"}),
     ("write", {"es": "escribe", "en": "write"}),
+    ("search", {"es": "busca", "en": "search for"}),
     ("read", _READ),
 )
 """Meanings of a person's verb and the patterns' verb for each; the first that gives a reading counts."""
@@ -36,11 +38,15 @@ _MAIL: Final = expression(
 )
 _TO: Final = r" to \1"
 _A_MAIL: Final[dict[Language, str]] = {"es": r"un correo a \1\2", "en": r"an email to \1\2"}
-_WHAT_IS_IN: Final = expression(
-    r"(?i)^[¿\s]*(?:to\s+)?(?:me\s+)?(?:qu[eé]\s+(?:hay|dice|pone)\s+(?:en\s+)?|what(?:['’]?s|\s+is)\s+(?:in|on)\s+)"
+_WHAT_IS_IN: Final = chat_expression(
+    r"(?i)^[¿\s]*(?:to\s+)?(?:me\s+)?(?:(?:lo\s+)?qu[eé]\s+(?:hay|dice|pone)\s+(?:en\s+)?|what(?:['’]?s|\s+is)\s+(?:in|on)\s+)"
 )
 _THAT: Final = expression(r"(?i)^(?:that|que)\s+")
 _PRONOUN: Final = expression(r"(?i)^me\s+")
+_PARTICLE_OF_VERB: Final = expression(r"(?i)^(?:down|up)\s+")
+"""What belongs to a verb and to nothing else: jot down, wake me up."""
+_WAKE: Final[dict[Language, str]] = {"es": "despertar", "en": "wake up"}
+"""What a reminder says that only wakes."""
 _SMILES: Final = r"[:;][-']?[)D]|[\x{1F300}-\x{1FAFF}\x{2600}-\x{27BF}\x{FE0F}]+"
 _PARTICLE: Final = r"por\s*fa(?:vor)?|porfis|plis|xfa(?:vor)?|pls|plz|please|" + _SMILES
 _TAIL: Final = expression(
@@ -66,14 +72,15 @@ def without_tail(text: str) -> str:
 
 def rewordings(clause: str, language: Language) -> Iterator[str]:
     """Yield a clause in the words of the patterns, the likeliest first; nothing if it is not a plain request."""
-    if _WHAT_IS_IN.match(clause):
-        yield f"{_READ[language]} {_WHAT_IS_IN.sub('', clause)}"
+    if (asked := _without_question(clause)) != clause:
+        yield f"{_READ[language]} {asked}"
     asks = [one for one in parse(clause).asks if one.fault is None]
     if len(asks) != 1:
         return
     ask = asks[0]
     said = clause[_stop_of_verb(ask) :].strip()
-    rest = _THAT.sub("", _PRONOUN.sub("", said))
+    rest = _PARTICLE_OF_VERB.sub("", _THAT.sub("", _PRONOUN.sub("", said)))
+    wakes = "wake" in ask.verb.meanings and ask.verb.joined in {"me", ""}
     if _has_other_verb(ask) or "forward" in ask.verb.meanings:
         return
     for meaning, verbs in _VERBS:
@@ -82,14 +89,22 @@ def rewordings(clause: str, language: Language) -> Iterator[str]:
         if meaning == "remind" and not (ask.verb.joined.startswith("me") or _PRONOUN.match(said)):
             continue  # a reminder for someone else
         verb = verbs[language]
-        if meaning == "read":
-            yield f"{verb} {_WHAT_IS_IN.sub('', rest)}"
+        if meaning == "remind" and wakes:
+            yield f"{verb} {_WAKE[language]} {rest}"
+        elif meaning == "read":
+            yield f"{verb} {_without_question(rest)}"
         elif verb == "add":
             yield f"{verb} {_INTO.sub(_TO, rest)}"
         elif meaning == "send":
             yield f"{verb} {_MAIL.sub(_A_MAIL[language], rest)}"
         else:
             yield f"{verb} {rest}".strip()
+
+
+def _without_question(clause: str) -> str:
+    """Return a clause without the words that ask what something holds: what is in."""
+    found = _WHAT_IS_IN.match(unaccented(clause))
+    return clause if found is None else clause[found.end() :]
 
 
 def _has_other_verb(ask: Ask) -> bool:

@@ -7,12 +7,13 @@ few parts in any order: a day, a part of the day, a time of the day, a distance,
 from __future__ import annotations
 
 import calendar
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Final
 
-from phylactery_agent.rules.expressions import expression
+from phylactery_agent.rules.spelling import chat_expression, unaccented
 from phylactery_agent.timeparse.recurrence import Rule, occurrences, to_local, to_us
 from phylactery_agent.timeparse.vocabulary import (
     AFTERNOON,
@@ -34,7 +35,12 @@ _MINUTES: Final = {"minute": 1, "hour": 60}
 _MAX_DISTANCE: Final = 10_000
 _FARTHEST: Final = timedelta(days=3_660)
 _NOON: Final = 12
-_COMPILED: Final = tuple((kind, expression(r"(?i)^(?:" + part + r")(?:,?\s+|$)")) for kind, part in PARTS)
+_COMPILED: Final = tuple((kind, chat_expression(r"(?i)^(?:" + part + r")(?:,?\s+|$)")) for kind, part in PARTS)
+
+
+_ALONE: Final = frozenset({"distance", "exact"})
+"""Kinds of part that replace all of a time."""
+_HALF_OF_DAY: Final = re.compile(r"(?i)\s*(?:(?:d|de|por)\s+la\s+|in\s+the\s+)\w+$|\s*at\s+night$|\s*[ap]\.?\s?m\.?$")
 
 
 class WhenError(ValueError):
@@ -92,6 +98,34 @@ def is_time(text: str) -> bool:
     return True
 
 
+def changed_time(old: str, new: str) -> str:
+    """Return a time with what another one says of it: "el sábado a las 8 de la noche", "a las 9" is Saturday at 21.
+
+    What the other one does not say stays: the day, and the half of the day of a clock time that has none.
+    """
+    before, said = _parts(tidy(old)), _parts(tidy(new))
+    kinds = {kind for kind, _, _ in said}
+    if _ALONE & (kinds | {kind for kind, _, _ in before}):
+        return tidy(new)
+    halves = (_HALF_OF_DAY.search(text) for kind, _, text in before if kind == "clock")
+    half = next((found.group() for found in halves if found is not None), "")
+    named = any(kind == "part" or groups.keys() & {"dayhalf", "ampm", "noon"} for kind, groups, _ in said)
+    kept = [text for kind, _, text in before if kind not in kinds]
+    words = " ".join([*kept, *(text for _, _, text in said)])
+    whole = f"{words}{half}" if half and "clock" in kinds and not named else words
+    return whole if is_time(whole) else tidy(new)
+
+
+def _parts(text: str) -> list[tuple[str, Mapping[str, str], str]]:
+    """Return the parts of a time with their words."""
+    found, place, plain = list[tuple[str, Mapping[str, str], str]](), 0, unaccented(text)
+    while place < len(plain):
+        kind, groups, end = _first_part(plain[place:])
+        found.append((kind, groups, text[place : place + end].strip(" ,")))
+        place += end
+    return found
+
+
 def tidy(text: str) -> str:
     """Return the text with single spaces and without trailing punctuation."""
     return " ".join(text.split()).rstrip(" ,:;.")
@@ -103,7 +137,7 @@ def _not_understood(why: str) -> WhenError:
 
 def _read(text: str) -> _Said:
     """Parse the parts in turn; each kind may occur once."""
-    said, rest = _Said(), text
+    said, rest = _Said(), unaccented(text)
     while rest:
         kind, groups, end = _first_part(rest)
         if getattr(said, kind) is not None:

@@ -100,7 +100,9 @@ async def test_another_time_is_asked_about_and_then_set(changing, ana, first, th
     assert (await ana.say(first)).run.status == DONE
     answer = await ana.say(then)
     assert answer.run.status == SUSPENDED
-    done = await approved(ana, answer)
+    cards = (answer.pending_approval, *answer.pending_approval.also)
+    shown = [chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash) for one in cards]
+    done = await ana.say("yes", shown_approvals=shown)
     assert done.run.status == DONE
     assert when in done.reply.text
 

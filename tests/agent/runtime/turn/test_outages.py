@@ -249,13 +249,13 @@ async def test_a_tracing_variable_of_the_graphs_library_sends_nothing_anywhere(
     monkeypatch.setenv("LANGSMITH_TRACING", "true")
     get_env_var.cache_clear()
     seen: list[bool | str] = []
-    real = finalizer_module.say
+    real = finalizer_module.talk_text
 
     def noted(*args: Any, **params: Any) -> str:
         seen.append(tracing_is_enabled())
         return real(*args, **params)
 
-    monkeypatch.setattr(finalizer_module, "say", noted)
+    monkeypatch.setattr(finalizer_module, "talk_text", noted)
     assert tracing_is_enabled()
     await ana.say("hola")
     monkeypatch.undo()

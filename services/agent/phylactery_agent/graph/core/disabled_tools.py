@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import Language
-from phylactery_agent.rules.plain_replies import CANNOT, plain_reply
+from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply
 from phylactery_agent.rules.planner import Reading, off_tool
 from phylactery_agent.tools.network_policy import SWITCHES
 from phylactery_agent.tools.registry import disabled_reason
+
+
+def plainly_told(reading: Reading, language: Language, text: str) -> str:
+    """Return the whole reply to words that no tool handles and that ask for nothing, or an empty string."""
+    key = plain_reply(text)
+    if not key or (key == CANNOT and reading.doubt):
+        return ""
+    return say(key, language, clause=shortened(text.strip(" .!¡")))
 
 
 def not_planned(reading: Reading, language: Language, text: str) -> str:
@@ -15,9 +23,8 @@ def not_planned(reading: Reading, language: Language, text: str) -> str:
 
     Return an empty string if nothing is known about the request.
     """
-    key = plain_reply(text)
-    if key and not (key == CANNOT and reading.doubt):
-        return say(key, language, clause=shortened(text.strip(" .!¡")))
+    if plain := plainly_told(reading, language, text):
+        return plain
     if reading.doubt:
         return say(f"doubt_{reading.doubt}", language, clause=shortened(reading.unknown))
     return off_told(reading.unknown, language)
@@ -30,3 +37,11 @@ def off_told(clause: str, language: Language) -> str:
         return ""
     why = say(f"off_{disabled_reason(tool)}", language, setting=SWITCHES.get(tool, "?"))
     return say("tool_off", language, tool=tool, why=why)
+
+
+def not_understood(reading: Reading, language: Language, request: str, *, model_away: bool = False) -> str:
+    """Return the reply to words that were not understood; what no tool does, a model that is away might have."""
+    if is_beyond(request) and not model_away:
+        return say("beyond", language)
+    opening = f"¿{reading.unknown}"
+    return say("unknown", language, clause=shortened(opening if opening in request else reading.unknown))

@@ -139,15 +139,24 @@ class Budgets(TypedDict):
     step_numbers: int
 
 
+class StandingEffect(TypedDict):
+    """An effect of an earlier request: its tool, and the file or the reminder."""
+
+    tool: str
+    name: str
+
+
 class Incoming(TypedDict):
     """The message that started the turn; the text is empty if an approval was decided elsewhere.
 
-    meant is the request that the text turns the previous message into, if it does.
+    meant is the request that the text turns the previous message into, if it does; stays is what was done for that one
+    and stays.
     """
 
     id: str
     text: str
     meant: NotRequired[str]
+    stays: NotRequired[StandingEffect]
 
 
 class Reply(TypedDict):
@@ -335,7 +344,11 @@ def meant_in(incoming: Incoming) -> str:
 
 def _incoming(turn: Turn) -> Incoming:
     incoming = Incoming(id=turn.turn_id, text=turn.text)
-    return Incoming(**incoming, meant=turn.meant) if turn.meant else incoming
+    if turn.meant:
+        incoming["meant"] = turn.meant
+    if turn.stays:
+        incoming["stays"] = StandingEffect(tool=turn.stays[0], name=turn.stays[1])
+    return incoming
 
 
 def _memories(read: Hydration) -> list[RecalledMemory]:

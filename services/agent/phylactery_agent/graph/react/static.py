@@ -8,16 +8,15 @@ from typing import Any, Final, Literal, TypeVar
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.core.disabled_tools import not_planned
+from phylactery_agent.graph.core.disabled_tools import not_planned, not_understood
 from phylactery_agent.graph.core.guards import STEP_LIMIT
 from phylactery_agent.graph.llm.asking import still_away_note
 from phylactery_agent.graph.react.effects import room_for_a_call
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState, Selected, ended, limit_note
-from phylactery_agent.i18n.texts import say, shortened, tool_list
+from phylactery_agent.i18n.help import talk_text
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.intents import talk_kind
 from phylactery_agent.rules.planner import Reading, read_aside, read_request
-from phylactery_agent.tools.registry import offered_tools
 from phylactery_agent.tools.specs import ECHO
 
 BLOCKED: Final = "BLOCKED"
@@ -91,12 +90,12 @@ def _instead_of_a_call(state: ReactState, reading: Reading) -> list[str]:
     """Return the reply if the rules found nothing to call: small talk, a doubt, or that it was not understood."""
     language = state["language"]
     if kind := talk_kind(state["user_query"]):
-        return [say(kind, language, tools=tool_list(offered_tools(), language))]
+        return [talk_text(kind, state["user_query"], language)]
     if note := not_planned(reading, language, state["user_query"]):
         return [note]
     if still := still_away_note(state):
         return [] if state["notes"] else [still]
-    return [say("unknown", language, clause=shortened(reading.unknown))]
+    return [not_understood(reading, language, state["user_query"])]
 
 
 def _stopped(state: ReactState) -> dict[str, Any] | None:

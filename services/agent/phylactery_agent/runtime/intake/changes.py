@@ -20,10 +20,14 @@ from phylactery_understanding.amendment import amended, may_amend, repeats
 from phylactery_understanding.request import Request, parse
 from phylactery_understanding.retraction import read_retraction
 
+from phylactery_agent.ports import EffectState
 from phylactery_agent.rules.intents import parse_reply, talk_kind
-from phylactery_agent.rules.planner import read_aside
+from phylactery_agent.rules.plain_replies import plain_reply
+from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
+from phylactery_agent.rules.references import cancels, is_another_time, may_refer, referred, restated, reversal
 from phylactery_agent.runtime.storage.records import Claim
-from phylactery_agent.runtime.storage.schema import INBOX, to_text
+from phylactery_agent.runtime.storage.schema import INBOX, SCHEDULES, TOOL_CALLS, to_bytes, to_text
+from phylactery_agent.tools.specs import CREATE_REMINDER, WRITE_FILE
 
 MAX_CHANGE_US: Final = 3_600 * MICROSECONDS
 """The longest time after its answer at which a request can be changed, in microseconds."""
@@ -68,6 +72,8 @@ class ThreadChange:
     takes_back: bool = False
     task_id: str = ""
     run_id: str = ""
+    stays: tuple[str, str] | None = None
+    """What stays as it is although this message corrects it or takes it back: a tool, and what it was done to."""
 
 
 NO_CHANGE: Final = ThreadChange()
@@ -94,22 +100,54 @@ class ThreadChanges:
         turn = claim.turn
         if not self._window_us or turn.kind != "message" or turn.do_not_store or len(turn.text) > _LONGEST:
             return NO_CHANGE
-        if parse_reply(turn.text) is not None:
+        if parse_reply(turn.text) is not None or talk_kind(turn.text) is not None:
             return NO_CHANGE
         later = parse(turn.text)
-        changes, takes_back = may_amend(later), read_retraction(turn.text) is not None
-        if not changes and not takes_back:
+        takes_back = read_retraction(turn.text) is not None
+        if not takes_back and not may_amend(later) and not may_refer(turn.text, later):
             return NO_CHANGE
         earlier = await self._earlier(claim)
         if not earlier:
             return NO_CHANGE
         lane = (turn.owner.tenant, turn.owner.user_id)
         texts = [one.text for one in earlier]
-        meant = await read_aside(lane, "\n".join(texts), lambda: _meant(texts, later)) if changes else ""
+        read = await read_aside(lane, "\n".join(texts), lambda: _read(texts, turn.text, later))
+        newest = earlier[read.place]
+        done = await self._done(claim, newest.run_id, read.before) if takes_back or read.corrects else None
+        meant, stays = read.meant, None
+        if done is not None and read.cancels:
+            meant = reversal(done, newest.text)
+        elif done is not None and read.after is not None and done.tool == read.after.tool == CREATE_REMINDER.name:
+            meant = f"{reversal(done, newest.text)}; {restated(read.after, newest.text)}"
+        elif done is not None:
+            name = str(done.args["text" if done.tool == CREATE_REMINDER.name else "path"])
+            replaced = read.after is not None and read.after.args.get("path") == name
+            stays = None if replaced else (done.tool, name)
         if not meant and not takes_back:
             return NO_CHANGE
-        newest = earlier[-1]
-        return ThreadChange(meant, takes_back and not meant, newest.task_id, newest.run_id)
+        return ThreadChange(meant, takes_back and not meant, newest.task_id, newest.run_id, stays)
+
+    async def _done(self, claim: Claim, run_id: str, call: PlannedCall | None) -> PlannedCall | None:
+        """Return a call if the effect that it asked for was done in a run and still stands, or None."""
+        if call is None:
+            return None
+        if call.tool == CREATE_REMINDER.name:
+            query = sa.select(sa.func.count()).where(
+                SCHEDULES.c.thread_key == claim.lease.thread_key,
+                SCHEDULES.c.state == "active",
+                SCHEDULES.c.text == to_bytes(str(call.args["text"])),
+            )
+        elif call.tool == WRITE_FILE.name:
+            query = sa.select(sa.func.count()).where(
+                TOOL_CALLS.c.run_id == run_id,
+                TOOL_CALLS.c.tool == call.tool,
+                TOOL_CALLS.c.state == EffectState.FINISHED,
+                TOOL_CALLS.c.status != "error",
+            )
+        else:
+            return None
+        count = await self._database.read(lambda connection: connection.execute(query).scalar_one())
+        return call if count == 1 else None
 
     async def _earlier(self, claim: Claim) -> Sequence[_Said]:
         """Return the user's earlier requests, oldest first: a bounded number, back to the first that does not count."""
@@ -128,14 +166,55 @@ class ThreadChanges:
         return found[::-1]
 
 
-def _meant(texts: Sequence[str], later: Request) -> str:
-    """Return the request that results from applying a message to the earlier ones, or an empty string."""
-    known = parse(texts[0])
-    for text in texts[1:]:
-        own = parse(text)
-        amends = amended(known, own)
-        known = amends.request if amends is not None else known if repeats(own) else own
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a message makes of earlier ones.
+
+    before and after are the only call of the request before it and of the one that results; corrects means that the
+    second is wanted instead of the first, and cancels that nothing is.
+    """
+
+    meant: str
+    corrects: bool
+    cancels: bool
+    before: PlannedCall | None
+    after: PlannedCall | None
+    place: int
+    """Which of the earlier messages that is."""
+
+
+def _read(texts: Sequence[str], text: str, later: Request) -> _Reading:
+    known = _known(texts)
+    meant, corrects = _meant(parse(known[-1]), later) if may_amend(later) else ("", False)
+    if meant and (read_request(meant).clauses or plain_reply(meant)):
+        before, after = _only_call(known[-1]), _only_call(meant)
+        return _Reading(meant, corrects, cancels=False, before=before, after=after, place=len(known) - 1)
+    # What only points back may pass over words that nobody understood: their answer was a question.
+    place = next((at for at in range(len(known) - 1, -1, -1) if read_request(known[at]).clauses), len(known) - 1)
+    before = _only_call(known[place])
+    meant = referred(known[: place + 1], text)
+    taken = before is not None and cancels(later, before)
+    after = _only_call(meant) if meant else None
+    return _Reading(meant, bool(meant) and is_another_time(text), taken, before, after, place)
+
+
+def _only_call(text: str) -> PlannedCall | None:
+    clauses = read_request(text).clauses
+    return clauses[0][0] if len(clauses) == 1 else None
+
+
+def _known(texts: Sequence[str]) -> Sequence[str]:
+    """Return requests with each that changes the one before it, or refers to one, as the request that it makes."""
+    known: list[str] = []
+    for text in texts:
+        meant = _meant(parse(known[-1]), parse(text))[0] if known else ""
+        known.append(meant or (referred(known, text) if known else "") or text)
+    return known
+
+
+def _meant(known: Request, later: Request) -> tuple[str, bool]:
+    """Return the request that results from applying a message to one, or an empty string, and whether it corrects."""
     amends = amended(known, later)
     if amends is not None:
-        return amends.request.text
-    return known.text if repeats(later) and known.asks else ""
+        return amends.request.text, amends.corrects
+    return known.text if repeats(later) and known.asks else "", False

@@ -309,6 +309,7 @@ class TurnServer:
             findings=tuple(kinds_found(claim.turn.findings)),
             do_not_store=claim.turn.do_not_store,
             meant=change.meant,
+            stays=change.stays,
         )
 
     def _context(

@@ -17,6 +17,10 @@ _WRITE_ES: Final = r"(?:escribe|escribir|escribas|guarda|guardar|graba)"
 _WRITE_EN: Final = r"(?:write|save|store)"
 _APPEND_ES: Final = r"(?:a[nñ]ade|a[nñ]adir|agrega|agregar|anexa)"
 _APPEND_EN: Final = r"(?:append|add)"
+_THIS_ES: Final = r"(?:esto\s+|lo\s+siguiente\s+)?"
+_THIS_EN: Final = r"(?:this\s+|the\s+following\s+)?"
+_PATH_BEFORE: Final = r"(?P<path>\"[^\"]+\"|[^\s\"'«»“”:]+):\s+"
+"""A file before what is written to it: write in a.txt: hello."""
 _UNDO_ES: Final = r"(?:deshaz|deshacer)"
 _BACK_ES: Final = r"(?:vuelve\s+a|restaura|recupera)"
 _BACK_EN: Final = r"(?:restore|(?:go\s+back|revert)\s+to)"
@@ -94,6 +98,14 @@ WRITE_FILE: Final = ToolSpec(
             _APPEND_ES + r"\s+" + _CONTENT + r"\s+(?:al\s+final\s+de|al|a|en)\s+" + FILE_ES + PATH,
             {"append": True},
         ),
+        Pattern("es", _WRITE_ES + r"\s+" + _THIS_ES + r"en\s+" + FILE_ES + _PATH_BEFORE + _CONTENT),
+        Pattern(
+            "es",
+            _APPEND_ES + r"\s+" + _THIS_ES + r"(?:al|a|en)\s+" + FILE_ES + _PATH_BEFORE + _CONTENT,
+            {"append": True},
+        ),
+        Pattern("en", _WRITE_EN + r"\s+" + _THIS_EN + r"(?:into|in|to)\s+" + FILE_EN + _PATH_BEFORE + _CONTENT),
+        Pattern("en", _APPEND_EN + r"\s+" + _THIS_EN + r"to\s+" + FILE_EN + _PATH_BEFORE + _CONTENT, {"append": True}),
         Pattern("en", _WRITE_EN + r"\s+" + _CONTENT + r"\s+(?:into|in|to)\s+" + FILE_EN + PATH),
         Pattern(
             "en",

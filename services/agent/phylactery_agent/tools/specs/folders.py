@@ -11,7 +11,17 @@ from pydantic import Field
 from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.rules.expressions import expression
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
-from phylactery_agent.tools.specs.parts import PATH, READ_EN, READ_ES, SEARCH_EN, SEARCH_ES, Arguments, object_schema
+from phylactery_agent.tools.specs.parts import (
+    ANY_EN,
+    ANY_ES,
+    PATH,
+    READ_EN,
+    READ_ES,
+    SEARCH_EN,
+    SEARCH_ES,
+    Arguments,
+    object_schema,
+)
 from phylactery_agent.tools.specs.shown import folder_shown, matches_shown
 
 _LIST_ES: Final = r"(?:lista|listar|l[ií]stame)"
@@ -70,10 +80,12 @@ LIST_DIR: Final = ToolSpec(
         Pattern("es", _ASK_ES + r"\s+(?:todos\s+)?(?:los\s+|mis\s+)?" + _FILES_ES + _BELOW_ES),
         Pattern("es", _ASK_ES + r"\s+(?:el\s+contenido\s+de\s+)?la\s+carpeta\s+" + PATH),
         Pattern("es", r"qu[eé]\s+" + _FILES_ES + r"\s+(?:hay|tengo)" + _BELOW_ES),
+        Pattern("es", r"(?:tengo|tienes|tenes|hay)\s+(?:" + ANY_ES + r"\s+)?(?:archivos?|ficheros?)" + _BELOW_ES),
         Pattern("es", r"qu[eé]\s+hay\s+en\s+la\s+carpeta\s+" + PATH),
         Pattern("en", _ASK_EN + r"\s+(?:all\s+)?(?:the\s+|my\s+)?files" + _BELOW_EN),
         Pattern("en", _ASK_EN + r"\s+(?:the\s+contents?\s+of\s+)?(?:the\s+)?(?:folder|directory)\s+" + PATH),
         Pattern("en", r"what\s+files\s+(?:are\s+there|do\s+I\s+have)" + _BELOW_EN),
+        Pattern("en", r"(?:do\s+(?:I|you)\s+have|are\s+there)\s+(?:" + ANY_EN + r"\s+)?files?" + _BELOW_EN),
         Pattern("en", r"what(?:['’]s|\s+is)\s+in\s+(?:the\s+)?(?:folder|directory)\s+" + PATH),
     ),
     examples=(

@@ -9,8 +9,10 @@ from pydantic import BaseModel, ConfigDict
 PATH: Final = r"(?P<path>\"[^\"]+\"|'[^']+'|«[^»]+»|“[^”]+”|[^\s\"'«»“”]+)"
 FILE_ES: Final = r"(?:(?:el|un)\s+)?(?:(?:fichero|archivo)\s+)?"
 FILE_EN: Final = r"(?:(?:the|a)\s+)?(?:file\s+)?"
-READ_ES: Final = r"(?:lee|leer|leas|lees|l[eé]eme|muestra|mu[eé]strame|ense[nñ]a|ens[eé][nñ]ame|abre)"
+READ_ES: Final = r"(?:lee|leer|leas|lees|leeme|muestra|muestrame|ensena|ensename|abre|abreme|abri|abrime)"
 READ_EN: Final = r"(?:read|show|display|open|cat)(?:\s+me)?"
+ANY_ES: Final = r"(?:alg[uú]n|alguno|ning[uú]n|m[aá]s|otros?)"
+ANY_EN: Final = r"(?:any|any\s+more|more|other)"
 SEARCH_ES: Final = r"(?:busca|buscar|encuentra)"
 SEARCH_EN: Final = r"(?:search\s+for|find|grep)"
 

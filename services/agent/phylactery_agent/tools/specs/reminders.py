@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from phylactery_understanding.text import is_file_name
 from pydantic import Field
 
 from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.timeparse.phrases import is_time, tidy
 from phylactery_agent.timeparse.vocabulary import when_expression
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
-from phylactery_agent.tools.specs.parts import READ_EN, READ_ES, Arguments, object_schema
+from phylactery_agent.tools.specs.parts import ANY_EN, ANY_ES, READ_EN, READ_ES, Arguments, object_schema
 from phylactery_agent.tools.specs.shown import created_shown, reminders_shown
 
 _REMIND_ES: Final = r"(?:recu[eé]rdame|av[ií]same)"
@@ -19,6 +20,13 @@ _MAKE_ES: Final = r"(?:crea|crear|cr[eé]ame|pon|poner|ponme|programa|programar)
 _MAKE_EN: Final = r"(?:set|create|make|schedule)(?:\s+me)?\s+a\s+reminder"
 _CANCEL_ES: Final = r"(?:cancela|cancelar|borra|borrar|elimina|eliminar|quita|anula)"
 _CANCEL_EN: Final = r"(?:cancel|delete|remove)"
+_ALARM_ES: Final = (
+    r"(?:pon|ponme|poneme|programa|crea)\s+(?:una\s+alarma|un\s+temporizador|un\s+timer)\s+(?:para\s+|de\s+)?"
+)
+_ALARM_EN: Final = r"(?:set|start|create)(?:\s+me)?\s+(?:an\s+alarm|a\s+timer)\s+(?:for\s+|of\s+)?"
+_ALARM: Final = {"es": "alarma", "en": "alarm"}
+"""What a reminder says that only rings."""
+_ALARM_TIME: Final = r"(?P<when>[^:;\"]+(?::[0-5][0-9][^:;\"]*)?)"
 _TEXT: Final = r"(?P<text>.+)"
 _SHORT_TEXT: Final = r"(?P<text>.+?)"
 _LATER: Final = when_expression(last=True)
@@ -54,6 +62,18 @@ def _with_time(args: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**args, "when": when} if is_time(when) else None
 
 
+def _from_now(args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the arguments with the time as it is said alone, or None: an alarm for 7, a timer for 10 minutes."""
+    said, before = tidy(args["when"]), ("a", "a las", "en") if args["text"] == _ALARM["es"] else ("at", "in")
+    when = next((one for one in (said, *(f"{word} {said}" for word in before)) if is_time(one)), None)
+    return None if when is None else {**args, "when": when}
+
+
+def _one_of_them(args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the arguments, or None if what is named is a file: delete the one in a.txt."""
+    return None if any(map(is_file_name, args["reminder"].split())) else dict(args)
+
+
 def _asks(language: Any, expression: str) -> Pattern:
     return Pattern(language, expression, meant=_with_time)
 
@@ -70,7 +90,7 @@ CREATE_REMINDER: Final = ToolSpec(
     ),
     args_model=CreateReminderArguments,
     contract=Contract(risk="low", effect="write", idempotency="idempotent_by_key", retries=1, answers="json"),
-    verbs=(_REMIND_ES, r"remind\s+me", _MAKE_ES, _MAKE_EN),
+    verbs=(_REMIND_ES, r"remind\s+me", _MAKE_ES, _MAKE_EN, _ALARM_ES, _ALARM_EN),
     patterns=(
         # The longest time at the end is tried first; if it is not a time, the shortest.
         _asks("es", _REMIND_ES + r"\s+(?:que\s+|de\s+)?" + _SHORT_TEXT + r",?\s+" + _LATER),
@@ -83,6 +103,8 @@ CREATE_REMINDER: Final = ToolSpec(
         _asks("en", r"remind\s+me\s+(?:to\s+|that\s+|about\s+|of\s+)?" + _TEXT + r",?\s+" + _LATER),
         _asks("en", _MAKE_EN + r"\s+(?:for\s+)?" + _FIRST + r"(?:to\s+|about\s+|saying:?\s+)?" + _TEXT),
         _asks("en", _MAKE_EN + r"\s+(?:to|about)\s+" + _SHORT_TEXT + r",?\s+(?:for\s+)?" + _LATER),
+        Pattern("es", _ALARM_ES + _ALARM_TIME, {"text": _ALARM["es"]}, meant=_from_now),
+        Pattern("en", _ALARM_EN + _ALARM_TIME, {"text": _ALARM["en"]}, meant=_from_now),
     ),
     examples=(
         Example(
@@ -122,8 +144,10 @@ LIST_REMINDERS: Final = ToolSpec(
     patterns=(
         Pattern("es", _LIST_ES + r"\s+(?:todos\s+)?(?:mis|los)\s+recordatorios(?:\s+pendientes)?"),
         Pattern("es", r"qu[eé]\s+recordatorios\s+(?:tengo|hay)(?:\s+pendientes)?"),
+        Pattern("es", r"(?:(?:tengo|hay)\s+)?(?:" + ANY_ES + r"\s+)?recordatorios?(?:\s+pendientes?)?"),
         Pattern("en", _LIST_EN + r"\s+(?:all\s+)?(?:my|the)\s+reminders"),
         Pattern("en", r"(?:what|which)\s+reminders\s+(?:do\s+I\s+have|are\s+there)"),
+        Pattern("en", r"(?:(?:do\s+I\s+have|are\s+there)\s+)?(?:" + ANY_EN + r"\s+)?reminders?"),
     ),
     examples=(
         Example("es", "¿qué recordatorios tengo?", {}),
@@ -155,6 +179,8 @@ CANCEL_REMINDER: Final = ToolSpec(
             "en",
             _CANCEL_EN + r"\s+(?:the|my)\s+reminder\s+(?:to\s+|about\s+|for\s+|of\s+|that\s+says\s+)?(?P<reminder>.+?)",
         ),
+        Pattern("es", _CANCEL_ES + r"\s+el\s+(?:de(?:\s+la|l)?|sobre)\s+(?P<reminder>.+?)", meant=_one_of_them),
+        Pattern("en", _CANCEL_EN + r"\s+the\s+one\s+(?:about|for|to)\s+(?P<reminder>.+?)", meant=_one_of_them),
     ),
     examples=(
         Example("es", "cancela el recordatorio de pagar el arriendo", {"reminder": "pagar el arriendo"}),

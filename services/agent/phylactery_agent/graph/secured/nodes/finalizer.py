@@ -12,11 +12,11 @@ from phylactery_agent.graph.core.output_inspection import checked_reply, joined
 from phylactery_agent.graph.core.state import AgentState, ChatMessage, Reply
 from phylactery_agent.graph.llm import asking
 from phylactery_agent.graph.llm.asking import MODEL_AWAY, model_of, went_away
-from phylactery_agent.i18n.texts import say, tool_list
+from phylactery_agent.i18n.help import talk_text
+from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.expressions import expression
 from phylactery_agent.rules.intents import talk_kind
-from phylactery_agent.tools.registry import offered_tools
 
 _PLAIN_NAME = expression(r"^\pL[\pL .'-]{0,40}$")
 """A name made of letters only contains no key and no number, so a greeting with it needs no inspection."""
@@ -94,7 +94,7 @@ def _talk(state: AgentState) -> tuple[str, bool]:
     name = _name(state) if kind == "greeting" else ""
     if name:
         return say("greeting_by_name", language, name=name), _PLAIN_NAME.match(name) is None
-    return say(kind, language, tools=tool_list(offered_tools(), language)), False
+    return talk_text(kind, state["incoming"]["text"], language), False
 
 
 def _name(state: AgentState) -> str:

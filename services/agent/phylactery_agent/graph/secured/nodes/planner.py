@@ -9,15 +9,15 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_chassis.util.clock import MICROSECONDS
 
-from phylactery_agent.graph.core.disabled_tools import not_planned
+from phylactery_agent.graph.core.disabled_tools import not_planned, not_understood, plainly_told
 from phylactery_agent.graph.core.events import fingerprint, step_told
 from phylactery_agent.graph.core.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState, meant_in
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.llm.planning import plan_by_model, replan_by_model
 from phylactery_agent.i18n.texts import say, shortened
-from phylactery_agent.ports import Language, TurnContext
+from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.plain_replies import asks_time
-from phylactery_agent.rules.planner import PlannedCall, Reading, read_aside, read_request
+from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.timeparse.recurrence import zone
 
 
@@ -54,7 +54,10 @@ def _plan(state: AgentState) -> dict[str, Any]:
     request = meant_in(state["incoming"])
     reading = read_request(request)
     if not reading.clauses:
-        note = _not_planned(reading, state["language"], request)
+        if plain := plainly_told(reading, state["language"], request):
+            return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], plain, *_stays(state)]}
+        language, away = state["language"], bool(state["model_away"])
+        note = not_planned(reading, language, request) or not_understood(reading, language, request, model_away=away)
         return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
     if len(reading.clauses) > MAX_PLAN_STEPS:
         note = say("too_many_steps", state["language"], limit=MAX_PLAN_STEPS)
@@ -68,6 +71,7 @@ def _plan(state: AgentState) -> dict[str, Any]:
         steps[step["id"]] = step
     budgets = {**state["budgets"], "replans": 0, "step_numbers": first + len(plan) - 1}
     return {
+        "notes": [*state["notes"], *_stays(state)],
         "request": request,
         "request_turn": state["turn_id"],
         "request_pathway": state["pathway"],
@@ -80,12 +84,10 @@ def _plan(state: AgentState) -> dict[str, Any]:
     }
 
 
-def _not_planned(reading: Reading, language: Language, request: str) -> str:
-    """Return why nothing was planned: a doubt about the request, a disabled tool, or words that were not understood."""
-    opening = f"¿{reading.unknown}"
-    clause = shortened(opening if opening in request else reading.unknown)
-    unknown = say("unknown", language, clause=clause)
-    return not_planned(reading, language, request) or unknown
+def _stays(state: AgentState) -> list[str]:
+    """Return the note about an effect that stays as it is although the message corrects it or takes it back."""
+    stays = state["incoming"].get("stays")
+    return [say(f"stays_{stays['tool']}", state["language"], name=stays["name"])] if stays else []
 
 
 async def _time_told(state: AgentState, context: TurnContext) -> dict[str, Any] | None:
