@@ -68,7 +68,7 @@ _SIGNS: Final = frozenset("%€$£")
 _LESS: Final = tuple([one] for one in "off less more cheaper dearer menos mas extra up down from each".split())
 _MOVING: Final = frozenset({"move", "reschedule", "shift"})
 RECURRING: Final = frozenset({"remind", "remember", "notify", "tell", "wake", "order", "book", "subscribe"})
-_ENDING: Final = frozenset({"cancel", "delete", "remove", "stop", "disable", "forget"})
+ENDING: Final = frozenset({"cancel", "delete", "remove", "stop", "disable", "forget"})
 _PAIR, _NEAR = 2, 3
 _MINUTES: Final[Mapping[str, int]] = {"m": 1, "h": 60, "d": 1_440}
 _WORD: Final = 30
@@ -245,7 +245,7 @@ def _pointing(newest: Request, earlier: Request, call: Call) -> Request:
 
 def _ends_reminders(call: Call) -> bool:
     """Return True if a call ends a reminder."""
-    return bool(call.effects & _ENDING) and not call.nouns.isdisjoint(_TO_DO)
+    return bool(call.effects & ENDING) and not call.nouns.isdisjoint(_TO_DO)
 
 
 def _ended(request: Request) -> Request | None:
@@ -306,7 +306,7 @@ def _forbids(request: Request, call: Call) -> bool:
                 continue
             verbs = words.verb(form)
             # Wanting a recurring thing no more is asking for its end: don't remind me of it.
-            ends = RECURRING if call.effects & _ENDING else frozenset[str]()
+            ends = RECURRING if call.effects & ENDING else frozenset[str]()
             if any(verb.meanings & (call.effects - ends) for verb in verbs):
                 return not any(one.fault is None and same_effect(one, call) for one in request.asks)
             break

@@ -113,3 +113,24 @@ def test_an_id_that_no_list_holds_and_a_text_mentions_is_asked_about() -> None:
     listed = result(FILES, [{"id": "7", "size": 90, "text": "see 9"}, {"id": "8", "size": 10, "text": "hello"}])
     found = facts("Delete the file that the largest file tells of", REMOVE, {"file_id": "9"}, listed)
     assert (found.intent < 2, found.worst, found.foreign) == (True, 2, False)
+
+
+CANCEL_REMINDER = replace(
+    NO_TOOL, name="cancel_reminder", effect="write", controls=("/reminder",), roles={"/reminder": "object"},
+    asks=Asks(phrases_en=("cancel * reminder", "don't remind me"), phrases_es=("cancela * recordatorio",)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "is_clear"),
+    [
+        ("recuérdame regar las plantas", False),
+        ("recuérdame regar las plantas mañana a las 9", False),
+        ("Remind me to regar las plantas", False),
+        ("cancela el recordatorio de regar las plantas", True),
+        ("Cancel the reminder to regar las plantas", True),
+    ],
+)
+def test_what_sets_a_reminder_does_not_cancel_it(words: str, is_clear: bool) -> None:
+    found = facts(words, CANCEL_REMINDER, {"reminder": "regar las plantas"})
+    assert (found.intent == 2) is is_clear

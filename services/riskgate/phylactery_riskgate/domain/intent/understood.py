@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from phylactery_understanding.amendment import Amendment, amended
 from phylactery_understanding.answers import read_answer, says_to_do
-from phylactery_understanding.calls import hears, understand
+from phylactery_understanding.calls import ENDING, hears, understand
 from phylactery_understanding.content import Source
 from phylactery_understanding.interpretation import (
     MAX_BACK,
@@ -458,8 +458,9 @@ def _kind(name: str, asks: Asks) -> _Kind:
     effects = {one for one in parts if one in meanings} or {
         meaning for verb in lexicon().verb(parts[0]) for meaning in verb.meanings
     }
-    for noun in (*nouns, *parts):
-        effects.update(_MEANT.get(noun, ()))
+    if effects.isdisjoint(ENDING):  # remind me of it, send a mail: no words for what cancels or deletes one
+        for noun in (*nouns, *parts):
+            effects.update(_MEANT.get(noun, ()))
     heard = {
         (phrase[0], frozenset(one[:STEM] for one in telling(phrase[1:]) if one not in SMALL))
         for phrase in phrases
