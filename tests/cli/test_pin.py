@@ -34,7 +34,7 @@ def test_nothing_is_pinned_without_a_yes_and_what_is_pinned_is_shown_before(plac
     assert done.exit_code == 0, done.output
     assert "NUEVA mcp_test_note, que su servidor llama note:" in done.output
     assert '"description": "Keeps a note."' in done.output
-    assert "8 herramientas quedan fijadas" in done.output
+    assert "Se han fijado 8 herramientas" in done.output
     assert set(load_pins(place.pins).of("test")) >= {"note", "look"}
     again = pin(place)
     assert (again.exit_code, again.output) == (0, "Every tool is as it was pinned.\n")

@@ -208,7 +208,7 @@ def test_a_chat_starts_a_service_that_dies_again_and_what_was_said_meanwhile_is_
     first = kill(folder, "agent")
     terminal.expect("agent stopped by itself; starting it again in 0.5 s. Its log: [^\n]+")
     terminal.type('append "one" to log.txt')
-    terminal.expect("Kept .1.; it is sent as soon as that is possible")
+    terminal.expect("Kept .1.; it is sent as soon as possible")
     terminal.type('append "two" to log.txt')
     terminal.expect("Kept .2.")
     seen = terminal.expect("agent is running again.*answered.*answered.*you ›")
@@ -343,7 +343,7 @@ def test_approvals_are_listed_shown_approved_and_rejected_at_riskgate(tmp_path: 
             late_in_spanish = command("approve", second.approval_id, "--yes", "--language", "es")
             assert f"{second.approval_id} ya está RECHAZADA" in late_in_spanish.stderr
             late = command("approve", second.approval_id, "--yes")
-            assert (late.returncode, "REJECTED already" in late.stderr) == (1, True)
+            assert (late.returncode, "already REJECTED" in late.stderr) == (1, True)
             again = command("reject", first.approval_id)
             assert again.returncode == 1
             assert "APPROVAL_NOT_PENDING" in again.stderr

@@ -111,7 +111,7 @@ def test_what_was_typed_while_the_agent_was_away_is_sent_in_its_order_or_given_u
     terminal.type("echo given up")
     terminal.expect("does not answer.+Kept .1.+you ›")
     terminal.type("/drop")
-    terminal.expect("Given up: 1.+you ›")
+    terminal.expect("Discarded: 1.+you ›")
     for number, text in enumerate(("echo first", "echo second"), 1):
         terminal.type(text)
         terminal.expect(f"Kept .{number}..+you ›")

@@ -53,7 +53,7 @@ def test_the_page_leads_from_a_servers_command_to_an_approved_call(tmp_path: Pat
 
 
 def test_the_page_names_every_key_of_a_server_and_of_a_tool_and_every_word_of_why_one_is_off() -> None:
-    table = PAGE[PAGE.index("## What can be said of a server") :]
+    table = PAGE[PAGE.index("## Configuration of a server") :]
     for key in (*ServerConfig.model_fields, *ToolConfig.model_fields):
         assert f"`{key}`" in table, key
     words = {name.removeprefix("DISABLED_REASON_") for name, _ in tool_pb2.DisabledReason.items()} - {"UNSPECIFIED"}

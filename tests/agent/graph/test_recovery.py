@@ -91,8 +91,7 @@ async def test_an_unsafe_effect_is_never_repeated_and_its_doubt_is_told(
     assert len(counter.counted) == counted
     if end[1] == "EFFECT_IN_DOUBT":
         assert (
-            "He intentado count <etiqueta> y no puedo saber si llegó a hacerse, así que no lo repito"
-            in state["reply"]["text"]
+            "I tried to count <label> and cannot tell whether it worked, so I will not repeat it" in state["reply"]["text"]
         )
         assert [row.state for row in chat.ledger.rows.values()] == ["in_doubt"]
         assert state["steps"]["s1"]["status"] == "failed"
@@ -262,7 +261,7 @@ async def test_a_finished_effect_whose_output_memory_took_is_not_run_again(chat:
     ((name, row),) = chat.ledger.rows.items()
     chat.ledger.rows[name] = replace(row, output=None, status="evicted")
     state = await chat.go_on()
-    assert "ya está guardado en la memoria" in state["reply"]["text"]
+    assert "is already in memory" in state["reply"]["text"]
     assert counter.counted == ["one"]
 
 
@@ -272,7 +271,7 @@ async def test_an_effect_a_person_settled_is_told_as_they_said(chat: Chat, statu
     ((name, row),) = chat.ledger.rows.items()
     chat.ledger.rows[name] = replace(row, output=None, status=status, error_code=code)
     state = await chat.go_on()
-    assert "ya está guardado en la memoria" not in state["reply"]["text"]
+    assert "is already in memory" not in state["reply"]["text"]
     assert counter.counted == (["one"] if status == "success" else ["one", "one"])  # what was not done is tried again
 
 

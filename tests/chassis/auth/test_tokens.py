@@ -307,7 +307,7 @@ def test_a_list_of_a_damaged_file_says_that_the_tokens_from_before_are_in_force(
     tokens.write_text("tokens: [")
     done = run_riskgate("tokens", "list", "--file", str(tokens), environment=os.environ)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"{tokens}:1: is not YAML; a running service goes on with the tokens it read before" in done.stderr
+    assert f"{tokens}:1: is not YAML; a running service keeps the previously read tokens" in done.stderr
 
 
 def test_a_secret_whose_mount_is_exchanged_is_read_again(tmp_path):

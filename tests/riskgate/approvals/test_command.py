@@ -235,7 +235,7 @@ async def test_reject_and_cancel_answer_the_state_and_a_refusal_is_one_sentence(
     assert (done.returncode, done.stdout) == (0, f"{approval.id}: REJECTED\n")
     refused = await run(gate, "ana", "cancel", approval.id)
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
-    assert "REJECTED already" in refused.stderr
+    assert "already REJECTED" in refused.stderr
     assert "APPROVAL_NOT_PENDING" in refused.stderr
     other = (await ana.evaluate(call(call_id="c2"))).approval
     assert (await run(gate, "ana", "cancel", other.id)).stdout == f"{other.id}: CANCELLED\n"

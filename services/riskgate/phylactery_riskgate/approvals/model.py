@@ -369,6 +369,6 @@ def not_pending(approval: Approval) -> DomainError:
     """Return the error for an answer that comes too late."""
     return FailedPrecondition(
         "APPROVAL_NOT_PENDING",
-        f"the approval is {approval.state} already; only a PENDING one can be answered",
+        f"the approval is already {approval.state}; only a PENDING one can be answered",
         metadata={"state": str(approval.state), "factor": str(Factor.ONE_TIME)},
     )

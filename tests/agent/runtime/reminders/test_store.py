@@ -190,7 +190,7 @@ async def test_what_was_missed_is_told_in_one_late_message_that_says_how_often_a
     assert await firing(stores).fire_due() == 1
     (late,) = told(stores)
     assert late["text"] == (
-        "Recordatorio (tocaba 4 veces desde 2030-01-07 09:00, hora de America/Lima; no pude avisarte antes): pagar"
+        "Recordatorio (tocaba 4 veces desde el 2030-01-07 09:00, hora de America/Lima; no pude avisarte antes): pagar"
     )
     (left,) = await turn.list(limit=10)
     assert left.due_us == due + 4 * DAY
@@ -204,7 +204,7 @@ async def test_one_that_comes_late_says_when_it_was_due(stores: Stores) -> None:
     stores.clock.advance(60 + 61)
     await firing(stores).fire_due()
     assert told(stores)[0]["text"] == (
-        "Recordatorio (era para 2030-01-07 09:00, hora de America/Lima; no pude avisarte antes): pagar"
+        "Recordatorio (era para el 2030-01-07 09:00, hora de America/Lima; no pude avisarte antes): pagar"
     )
 
 
