@@ -318,6 +318,7 @@ def approving(folder: Path, group: str, *, groups: list[str], users: list[dict],
 
 
 GINA = {"id": "gina", "tenant": "acme", "groups": ["payments"]}
+HUGO = GINA | {"id": "hugo"}
 
 
 def test_check_finds_a_class_that_a_group_nobody_is_in_may_approve(tmp_path: Path) -> None:
@@ -335,8 +336,37 @@ def test_check_only_notes_a_declared_group_whose_members_tokens_name(tmp_path: P
     folder = approving(tmp_path / "b", "payments", groups=["payments"], users=[])
     result = run("policy", "check", folder)
     assert (result.exit_code, "note: no user is in the group 'payments'" in result.stdout) == (0, True)
-    folder = approving(tmp_path / "c", "payments", groups=["payments"], users=[GINA])
+    folder = approving(tmp_path / "c", "payments", groups=["payments"], users=[GINA, HUGO])
     assert run("policy", "check", folder).stdout.startswith("ok:")
+
+
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        ([], {"acme": 1}),
+        ([GINA | {"id": "GINA"}], {"acme": 1}),
+        ([HUGO | {"approver": False}], {"acme": 1}),
+        ([HUGO | {"groups": []}], {"acme": 1}),
+        ([HUGO | {"tenant": "beta"}], {"acme": 1, "beta": 1}),
+        ([HUGO, HUGO | {"tenant": "beta", "approver": False}], {"beta": 0}),
+        ([HUGO, {"id": "ana", "tenant": "beta"}], {}),
+    ],
+)
+def test_check_warns_of_a_class_that_a_tenant_has_too_few_members_to_approve(tmp_path: Path, others, told) -> None:
+    folder = approving(tmp_path / "b", "payments", groups=["payments"], users=[GINA, *others])
+    facts = answered("policy", "check", folder)
+    assert facts["ok"] is (not told)
+    assert [(one["severity"], one["file"], one["message"]) for one in facts["findings"]] == [
+        (
+            "warning",
+            "riskgate.yaml",
+            (
+                f"class 'dual' needs 2 approvers, but entities.json lists only {count} of tenant '{tenant}' in "
+                "'payments'; add users to a group, or lower approvers"
+            ),
+        )
+        for tenant, count in told.items()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -366,10 +396,16 @@ def test_a_case_that_names_a_class_there_is_not_is_a_fault(tmp_path: Path) -> No
     assert (result.exit_code, "unknown class 'duel'" in result.stdout) == (1, True)
 
 
-@pytest.mark.parametrize("condition", ["> 5", "== 5", '> decimal("5.0")', ".lessThan(5)"])
+@pytest.mark.parametrize("condition", ["> 5", "== 5", '> decimal("5.0")', ".lessThan(5)", "> 1000.5", "<= -.5"])
 def test_a_number_compared_as_a_whole_number_is_a_fault_that_says_what_to_write(tmp_path: Path, condition) -> None:
     policies = policy(
         "a", f'forbid (principal, action == Action::"pay", resource) when {{ context.args.amount {condition} }};'
     )
     result = run("policy", "check", small_bundle(tmp_path / "b", [PAY], policies + ALLOW_ALL))
     assert (result.exit_code, '.greaterThan(decimal("5.0"))' in result.stdout) == (1, True)
+
+
+def test_a_fault_in_a_policy_without_a_fraction_has_no_hint_about_decimals(tmp_path: Path) -> None:
+    broken = policy("a", 'forbid (principal, action == Action::"pay", resource) when { 1 ! "over 0.5" }; // 0.5')
+    result = run("policy", "check", small_bundle(tmp_path / "b", [PAY], broken + ALLOW_ALL))
+    assert (result.exit_code, "not a Cedar policy" in result.stdout, "decimal" in result.stdout) == (1, True, False)

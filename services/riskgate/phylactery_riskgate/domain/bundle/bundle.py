@@ -33,7 +33,14 @@ from phylactery_riskgate.domain.model import ApprovalClass, CatalogTool, Who
 from phylactery_riskgate.domain.policy.authorizer import silent_groups
 from phylactery_riskgate.domain.policy.budgets import Budgets, counted, read_budgets
 from phylactery_riskgate.domain.policy.cedar_schema import build_schema
-from phylactery_riskgate.domain.policy.policies import MAX_POLICIES, Policy, named_tools, policy_handle, read_policies
+from phylactery_riskgate.domain.policy.policies import (
+    DECIMAL_HINT,
+    MAX_POLICIES,
+    Policy,
+    named_tools,
+    policy_handle,
+    read_policies,
+)
 
 __all__ = [
     "Bundle",
@@ -53,10 +60,6 @@ _MAX_REVISION = 2**53 - 1
 _WEEK_SECONDS = 604_800
 _OWN_NAME = re.compile(r"^for policy `policy0`, ")
 """The prefix of Cedar's messages about a policy that was validated alone."""
-_DECIMAL_HINT = (
-    '; a JSON "number" and an amount are decimals in Cedar: compare them with .greaterThan(decimal("5.0")), '
-    '.lessThan(…) or == decimal("5.0"); < and > are for whole numbers, "type: integer"'
-)
 
 _Cases = tuple[tuple[BundleCase, ...], dict[str, CatalogTool]]
 
@@ -384,5 +387,5 @@ def _check_policies(
         result = cedarpy.validate_policies(str(policy_handle([policy])), schema)
         if not result.validation_passed:
             message = result.errors[0].error if result.errors else "does not match the catalog"
-            hint = _DECIMAL_HINT if "decimal" in message and "Long" in message else ""
+            hint = DECIMAL_HINT if "decimal" in message and "Long" in message else ""
             faults.add(BundleError(policy.file, policy.line, f"{policy.id}: {_OWN_NAME.sub('', message)}{hint}"))

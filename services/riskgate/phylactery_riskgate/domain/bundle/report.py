@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from phylactery_riskgate.domain.bundle.bundle import Bundle, packaged_tools, read_bundle, read_entities
+from phylactery_riskgate.domain.bundle.bundle import Bundle, UserEntry, packaged_tools, read_bundle, read_entities
 from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.bundle.cases import CasesFile
 from phylactery_riskgate.domain.bundle.files import (
@@ -23,6 +23,7 @@ from phylactery_riskgate.domain.bundle.files import (
 from phylactery_riskgate.domain.bundle.lint import silent_parts
 from phylactery_riskgate.domain.documents import BundleError, read_document
 from phylactery_riskgate.domain.facts.argument_types import unseen_arguments
+from phylactery_riskgate.domain.policy.eligibility import people
 
 MAX_FINDINGS = 500
 _MAX_MESSAGE = 500
@@ -69,6 +70,7 @@ def examine(files: BundleFiles, *, cases: bool = True) -> BundleReport:
         return BundleReport(None, faults_of(error))
     found = [
         *_without_approvers(bundle),
+        *_too_few_approvers(bundle),
         *(_failing_cases(bundle) if cases else ()),
         *_silent(bundle),
         *_unseen(bundle),
@@ -110,6 +112,29 @@ def _without_approvers(bundle: Bundle) -> Iterator[BundleFinding]:
             line = settings.line(("classes", index, "eligible"))
             message = f"no user is in the group '{group}', which may approve class '{one.name}'; {told}"
             yield BundleFinding(severity, SETTINGS_FILE, line, message[:_MAX_MESSAGE])
+
+
+def _too_few_approvers(bundle: Bundle) -> Iterator[BundleFinding]:
+    """Return a warning for each class and tenant whose members of the class's groups are fewer than its approvers.
+
+    A tenant without members in entities.json is left out: its tokens may name them.
+    """
+    settings = read_document(SETTINGS_FILE, bundle.files.texts[SETTINGS_FILE])
+    for index, one in enumerate(bundle.classes):
+        members: dict[str, list[UserEntry]] = {}
+        for user in bundle.users.values():
+            if not one.groups.isdisjoint(user.groups):
+                members.setdefault(user.tenant, []).append(user)
+        for tenant, users in sorted(members.items()):
+            able = people(user.id for user in users if user.approver)
+            if able < one.approvers:
+                groups = ", ".join(f"'{group}'" for group in sorted(one.groups))
+                message = (
+                    f"class '{one.name}' needs {one.approvers} approvers, but {ENTITIES_FILE} lists only {able} of "
+                    f"tenant '{tenant}' in {groups}; add users to a group, or lower approvers"
+                )
+                line = settings.line(("classes", index, "eligible"))
+                yield BundleFinding(Severity.WARNING, SETTINGS_FILE, line, message[:_MAX_MESSAGE])
 
 
 def _silent(bundle: Bundle) -> Iterator[BundleFinding]:

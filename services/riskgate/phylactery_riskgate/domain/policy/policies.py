@@ -104,6 +104,11 @@ _POLICY_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _MAX_TITLE = 200
 MAX_POLICIES = 2_000
 _ACTION = pst.EntityType("Action")
+DECIMAL_HINT = (
+    '; a JSON "number" and an amount are decimals in Cedar: compare them with .greaterThan(decimal("5.0")), '
+    '.lessThan(…) or == decimal("5.0"); < and > are for whole numbers, "type: integer"'
+)
+_FRACTION = re.compile(r"(?<![\w.])\d*\.\d")
 _PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|//[^\n]*|;|\s+|[^\s";/]+|/', re.DOTALL)
 
 
@@ -176,13 +181,19 @@ def _statements(file: str, text: str, faults: Faults) -> Iterator[tuple[int, str
         faults.add(BundleError(file, first, "a policy ends with ;"))
 
 
+def _has_fraction(piece: str) -> bool:
+    """Return True if a piece of a statement is code with a number such as 0.5, which Cedar has no literal for."""
+    return not piece.startswith(('"', "//")) and _FRACTION.search(piece) is not None
+
+
 def _parse(file: str, line: int, statement: str) -> Policy:
     if nesting(statement) > MAX_NESTING:
         raise BundleError(file, line, f"is nested deeper than {MAX_NESTING} levels; write it as several policies")
     try:
         parsed = cedarpy.policies_to_pst(statement)
     except ValueError as error:
-        raise BundleError(file, line, f"is not a Cedar policy: {error}") from error
+        hint = DECIMAL_HINT if any(map(_has_fraction, _PIECE.findall(statement))) else ""
+        raise BundleError(file, line, f"is not a Cedar policy: {error}{hint}") from error
     if parsed.templates or len(parsed.static_policies) != 1:
         raise BundleError(file, line, "a statement is one policy without slots")
     tree = next(iter(parsed.static_policies.values()))
