@@ -15,6 +15,7 @@ import re2
 from grpc import aio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from phylactery_memory.outputs import grep
 from phylactery_memory.outputs import service as outputs_module
 from phylactery_memory.outputs.chunks import Chunk, Intake
 from phylactery_memory.outputs.grep import Query, Scanner
@@ -199,6 +200,8 @@ HOSTILE = {
     "nested counts": "(((.{1,9}a){1,9}b){1,9})!",
     "a long gap": "a.{900}!",
     "two classes": "(?:\\x{100}|a).{500}!",
+    "a line's end": "\\A[ab]*a[ab]{500}!",
+    "a line again for every match": "a(?:[ab]*a[ab]{100}!)|a",
 }
 LETTERS = random.Random(7)
 ONE_LINE = "".join(LETTERS.choice("ab") for _ in range(3_000_000))
@@ -220,10 +223,21 @@ async def test_a_hostile_pattern_takes_bounded_work_of_one_call_or_is_refused(an
     assert "out of memory" not in "".join(capfd.readouterr())
 
 
+async def test_matches_of_a_line_that_takes_long_are_answered_on_several_pages(ana, monkeypatch):
+    pointer = (await ana.store(ONE_LINE[:20_000])).output.pointer
+    wanted = await everything(ana, pointer, "ab+")
+    monkeypatch.setattr(grep, "_MAX_SECONDS", 0.0)
+    first = await ana.grep(pointer, "ab+", context_lines=1)
+    assert (len(first.matches), first.next_offset < 1_000) == (1, True)
+    found = await everything(ana, pointer, "ab+")
+    assert len(found) == len(wanted) > 20
+    assert [one.size_chars for one in found if ONE_LINE[one.offset] != "a"] == []
+
+
 async def test_of_many_searches_of_one_user_a_few_wait_and_the_others_are_refused_at_once(memory, ana):
     pointer = (await ana.store(MANY_LINES)).output.pointer
     theirs = (await memory.user("ben").store(LOG)).output.pointer
-    asked = [asyncio.create_task(ana.grep(pointer, HOSTILE["gaps in gaps"])) for _ in range(20)]
+    asked = [asyncio.create_task(ana.grep(pointer, HOSTILE["a long gap"])) for _ in range(20)]
     assert len(await everything(memory.user("ben"), theirs, "ERROR")) == 20
     done = await asyncio.gather(*asked, return_exceptions=True)
     refusals = [refusal_of(one) for one in done if isinstance(one, aio.AioRpcError)]
