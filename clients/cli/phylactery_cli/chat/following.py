@@ -123,13 +123,15 @@ class Following:
         """Show the person's last message, the agent's replies since, and waiting approvals."""
         thread = await self._client.get_thread(self._thread_id)
         said = [event for event in await self._last_turn(thread) if not self._shown.has(event.sequence)]
-        question = await self._question(thread) if self._shown.up_to < 0 and not self._begun else ""
+        newest = next((event.run_id for event in reversed(said) if event.run_id), "")
+        newest = newest or (thread.last_run.id if thread.last_run else "")
+        question = await self._question(newest) if self._shown.up_to < 0 and not self._begun else ""
         self._begun = True
         self._shown.begin(thread.last_sequence)
-        await run_in_terminal(lambda: self._recall(thread, question, said))
+        await run_in_terminal(lambda: self._recall(thread, newest, question, said))
 
-    def _recall(self, thread: Thread, question: str, said: list[Event]) -> None:
-        self._printer.last_run_id = thread.last_run.id if thread.last_run else ""
+    def _recall(self, thread: Thread, newest: str, question: str, said: list[Event]) -> None:
+        self._printer.last_run_id = newest
         if question:
             self._printer.asked(question)
         for event in said:
@@ -137,15 +139,14 @@ class Following:
         for card in reversed(cards_of(thread)):
             self._printer.ask(card)
 
-    async def _question(self, thread: Thread) -> str:
-        """Return the person's last message, '' if it is not stored or memory is unavailable."""
+    async def _question(self, newest: str) -> str:
+        """Return the person's last message to the newest run, '' if it is not stored or memory is unavailable."""
         try:
             page = await self._client.list_messages(
                 self._thread_id, page_size=_TAIL_MESSAGES, timeout=_QUESTION_SECONDS
             )
         except PhylacteryError:
             return ""
-        newest = thread.last_run.id if thread.last_run else ""
         return next((one.text for one in page.messages if one.role == "user" and one.run_id == newest), "")
 
     async def _last_turn(self, thread: Thread) -> list[Event]:

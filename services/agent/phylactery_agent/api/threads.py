@@ -80,7 +80,7 @@ class ThreadEdge:
         """Return a thread's state. Raise NotFound THREAD_NOT_FOUND."""
         owner = owner_of(principal)
         thread = await self.threads.get(owner, thread_id)
-        run = await self.runs.newest(owner, thread_id)
+        run = await self.runs.standing(owner, thread_id)
         if run is None:
             return ShownThread(thread, None)
         shown = ShownRun(run, await self.runs.tool_calls(run.run_id))

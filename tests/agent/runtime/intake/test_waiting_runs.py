@@ -318,6 +318,27 @@ async def test_another_request_is_done_while_one_waits_and_then_the_first_goes_o
     assert broken(f"sqlite:///{system.folder / 'agent' / 'agent.db'}") == []
 
 
+async def test_a_thread_in_which_a_run_waits_does_not_stand_at_a_later_one_that_is_done(
+    system: System, ana: Person
+) -> None:
+    async def stands() -> tuple[str, int]:
+        one = await ana.thread()
+        (other,) = (
+            await ana.chat.ListThreads(chat_pb2.ListThreadsRequest(), metadata=ana.metadata, timeout=60)
+        ).threads
+        assert (other.last_run.id, other.last_run.status) == (one.last_run.id, one.last_run.status)
+        return one.last_run.id, one.last_run.status
+
+    first, second = await ana.say(WRITE), await ana.say(OTHER)
+    assert await stands() == (second.run.id, SUSPENDED)
+    read = await ana.say("hola")
+    assert (read.run.status, await stands()) == (DONE, (second.run.id, SUSPENDED))
+    await ana.say(f"RECHAZAR {second.pending_approval.approval_id}")
+    assert await stands() == (first.run.id, SUSPENDED)
+    last = await ana.say(f"RECHAZAR {first.pending_approval.approval_id}")
+    assert await stands() == (last.run.id, last.run.status) == (first.run.id, DONE)
+
+
 async def test_with_two_cards_a_yes_changes_nothing_and_names_both_and_each_is_answered_by_its_id(
     system: System, ana: Person
 ) -> None:

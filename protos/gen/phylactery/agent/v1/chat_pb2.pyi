@@ -406,7 +406,9 @@ class Thread(_message.Message):
 
     @_builtins.property
     def last_run(self) -> _run_pb2.Run:
-        """last_run is its most recent run."""
+        """last_run is the run that is being served. If there is none, it is the run that waits for a person and was heard from
+        last, and otherwise the most recent run.
+        """
 
     @_builtins.property
     def pending_approval(self) -> _event_pb2.ApprovalRequired:

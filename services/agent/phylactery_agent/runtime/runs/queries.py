@@ -12,7 +12,7 @@ from phylactery_chassis.errors import NotFound
 from phylactery_chassis.rpc.paging import decode_token, encode_token
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.runtime.runs.store import newest_run, of_owner, owned_run, run_of, tool_call_of, with_thread
+from phylactery_agent.runtime.runs.store import of_owner, owned_run, run_of, standing_run, tool_call_of, with_thread
 from phylactery_agent.runtime.storage.records import Owner, Page, StoredRun, StoredStep, StoredThread, StoredToolCall
 from phylactery_agent.runtime.storage.schema import RUNS, STEPS, THREADS, TOOL_CALLS
 
@@ -92,7 +92,7 @@ def page_of(found: list[T], size: int, place: Any) -> Page[T]:
 
 @dataclass(frozen=True, slots=True)
 class ListedThread:
-    """A thread and its newest run, None where no message of it was begun."""
+    """A thread and the run that tells where it stands, None where no message of it was begun."""
 
     thread: StoredThread
     run: StoredRun | None
@@ -127,7 +127,7 @@ class ThreadStore:
         def work(connection: Connection) -> Page[ListedThread]:
             threads = [_THREAD.read(row, owner=owner) for row in connection.execute(query)]
             page = page_of(threads, size, lambda thread: (thread.created_us, owner.thread_key(thread.thread_id)))
-            listed = [ListedThread(thread, _newest(connection, owner, thread.thread_id)) for thread in page.rows]
+            listed = [ListedThread(thread, standing_run(connection, owner, thread.thread_id)) for thread in page.rows]
             return Page(listed, page.next_page_token)
 
         return await self._database.read(work)
@@ -136,8 +136,3 @@ class ThreadStore:
 def no_thread(thread_id: str) -> NotFound:
     """Return what is wrong with a thread that is not there, or is another's."""
     return NotFound("THREAD_NOT_FOUND", f"thread '{thread_id}' not found", metadata={"thread_id": thread_id})
-
-
-def _newest(connection: Connection, owner: Owner, thread_id: str) -> StoredRun | None:
-    row = connection.execute(sa.select(RUNS).where(RUNS.c.run_id == newest_run(owner, thread_id))).one_or_none()
-    return None if row is None else run_of(row)

@@ -20,7 +20,7 @@ from phylactery_agent.runtime.intake.waiting import SPOKE_AT, card_of
 from phylactery_agent.runtime.runs.lifecycle import end
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, RUNS, TOOL_CALLS
+from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, TOOL_CALLS
 from phylactery_agent.runtime.turn.canned_replies import CANCELLED, INTERRUPTED, apology
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 
@@ -98,6 +98,10 @@ class RunStore:
             lambda connection: run_of(owned_run(connection, owner, run_id)), one=True
         )
 
+    async def standing(self, owner: Owner, thread_id: str) -> StoredRun | None:
+        """Return the run that tells where one of the owner's threads stands, None where it has none."""
+        return await self._database.read(lambda connection: standing_run(connection, owner, thread_id))
+
     async def newest(self, owner: Owner, thread_id: str) -> StoredRun | None:
         """Return the run of the newest turn that has one, in one of the owner's threads; no clock is asked."""
 
@@ -150,6 +154,15 @@ def newest_run(owner: Owner, thread_id: str) -> sa.ScalarSelect[str]:
     """Return the query for the run of the newest turn that has one, in one of the owner's threads."""
     turns = sa.select(INBOX.c.run_id).where(INBOX.c.thread_key == owner.thread_key(thread_id), INBOX.c.run_id != "")
     return turns.order_by(INBOX.c.position.desc()).limit(1).scalar_subquery()
+
+
+def standing_run(connection: Connection, owner: Owner, thread_id: str) -> StoredRun | None:
+    """Return the run that is served in one of the owner's threads, or waits and spoke last, or else the newest."""
+    active = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == owner.thread_key(thread_id), IS_ACTIVE)
+    spoke_last = active.order_by(SPOKE_AT.desc()).limit(1).scalar_subquery()
+    shown = sa.func.coalesce(spoke_last, newest_run(owner, thread_id))
+    row = connection.execute(of_owner(owner).where(RUNS.c.run_id == shown)).one_or_none()
+    return None if row is None else run_of(row)
 
 
 def of_owner(owner: Owner) -> sa.Select[Any]:
