@@ -6,16 +6,20 @@ The effect appends one line to a file, so every extra line is an extra effect.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 
 import grpc
 import pytest
 from phylactery.agent.v1 import chat_pb2, event_pb2
+from phylactery_chassis.util.ids import new_id
 from phylactery_cli.supervisor import Stack
 
 from tests.support.databases.invariants import at_rest, broken
+from tests.support.processes import commands
 from tests.support.processes.agents import wait_until
 from tests.support.processes.stack import Person, await_death, crash_at, lines, relaunch, yes
+from tests.support.servers.postgres import create_database
 
 DONE, FAILED, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_SUSPENDED
 ASK = 'append "one line" to log.txt'
@@ -72,9 +76,20 @@ def test_killed_after_the_approval_the_run_goes_on_by_itself_and_the_effect_happ
         assert sequences == list(range(sequences[0], sequences[0] + len(sequences)))
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("point", ["agent.claim#2", "agent.1#2", "agent.3b#2", "agent.5#3", "agent.9", "agent.10#2"])
-def test_killed_while_two_of_a_thread_wait_or_run_each_effect_happens_once(dying, point: str):
-    stack = dying("agent", point)
+def test_killed_while_two_of_a_thread_wait_or_run_each_effect_happens_once(
+    make_stack: Callable[..., Stack], request: pytest.FixtureRequest, kind: str, point: str
+):
+    variables = {}
+    if kind == "postgresql":
+        url = create_database(request.getfixturevalue("postgres_url"), new_id("agent"))
+        variables = {"AGENT_DATABASE_URL": url}
+        assert commands.run("phylactery_agent", "migrate", environment={**os.environ, **variables}).returncode == 0
+    stack = make_stack(agent=variables)
+    url = variables.get("AGENT_DATABASE_URL", f"sqlite:///{stack.data_dir / 'agent' / 'agent.db'}")
+    crash_at(stack, "agent", point)
+    stack.start()
     deaths = 0
 
     def insist(text: str) -> chat_pb2.SendMessageResponse:
@@ -95,7 +110,6 @@ def test_killed_while_two_of_a_thread_wait_or_run_each_effect_happens_once(dying
             done = insist(yes(asked))
             assert (done.run.id, done.run.status) == (asked.run.id, DONE)
         assert (deaths, lines(stack), lines(stack, "other.txt")) == (1, ["one line"], ["other line"])
-    url = f"sqlite:///{stack.data_dir / 'agent' / 'agent.db'}"
     wait_until(lambda: at_rest(url), "nothing is under way")
     assert broken(url) == []
 
