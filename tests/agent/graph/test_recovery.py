@@ -91,7 +91,8 @@ async def test_an_unsafe_effect_is_never_repeated_and_its_doubt_is_told(
     assert len(counter.counted) == counted
     if end[1] == "EFFECT_IN_DOUBT":
         assert (
-            "I tried to count <label> and cannot tell whether it worked, so I will not repeat it" in state["reply"]["text"]
+            "I tried to count <label> and cannot tell whether it worked, so I will not repeat it"
+            in state["reply"]["text"]
         )
         assert [row.state for row in chat.ledger.rows.values()] == ["in_doubt"]
         assert state["steps"]["s1"]["status"] == "failed"
