@@ -79,7 +79,7 @@ def test_what_is_remembered_is_worth_nothing_once_its_key_is_revoked(tmp_path: P
     live = LiveKeys.open(tmp_path)
     permit = live.sign(CLAIMS, TokenType.PERMIT)
     rotation.revoke(tmp_path / "signing.json", live.ring.kid, NOW)
-    with pytest.raises(TokenError, match="no phylactery-permit"):
+    with pytest.raises(TokenError, match="not a phylactery-permit"):
         live.verify(permit, TokenType.PERMIT)
 
 

@@ -143,7 +143,7 @@ async def test_an_endpoint_that_refuses_ends_the_run_and_the_cursor_stays(served
     siem.answer = lambda _: status
     result = await run("--to", siem.url, "--cursor", tmp_path / "cursor.json", "--count", 6)
     assert (result.exit_code, len(siem.headers)) == (2, 1)
-    assert f"it answers {status}" in result.stderr
+    assert f"it returned {status}" in result.stderr
     assert not (tmp_path / "cursor.json").exists()
 
 

@@ -120,7 +120,7 @@ async def test_what_is_no_answer_of_the_witness_is_one_sentence_and_an_exit_code
     with serving(stranger), serving(known):
         cases = [
             (stranger.url, stranger.key.text, "does not know the log"),
-            (known.url, stranger.key.text, "no cosignature by other"),
+            (known.url, stranger.key.text, "is not a cosignature by other"),
             (closed, known.key.text, "is unreachable"),
             ("ftp://x", known.key.text, "not an http or https"),
             (known.url, Verifier("known", b"k" * 32).text, "signature type 4"),

@@ -233,7 +233,7 @@ async def test_what_was_rolled_back_comes_back_by_a_rollback_alone(gate, bundle_
     await roll_back(ines)
     for folder in (stricter, bundle_with(revision=2)):
         refusal = await refused(activate(ines, folder))
-        assert (refusal.reason, "decided here before" in refusal.message) == ("BUNDLE_ROLLBACK", True)
+        assert (refusal.reason, "was active here before" in refusal.message) == ("BUNDLE_ROLLBACK", True)
     forward = await roll_back(ines, load_bundle(stricter).hash)
     assert (forward.bundle.revision, forward.already_active) == (2, False)
     assert (await roll_back(ines, load_bundle(stricter).hash)).already_active
@@ -418,7 +418,7 @@ async def test_a_bundle_that_is_named_is_served_or_nothing_is(make_gate, bundle,
         "older": "revision 2 is active, and 1 is older",
         "gone": "does not exist",
         "altered": "revision 2 is active with other files",
-        "rolled back": "revision 2 decided here before",
+        "rolled back": "revision 2 was active here before",
         "failing": "cases of the bundle's own fail",
     }
     active = 2 if what in {"older", "altered"} else 1
@@ -441,7 +441,7 @@ async def test_the_command_serve_ends_where_the_bundle_that_is_named_is_not_ther
     words = ("serve", *named, "--data-dir", str(tmp_path / "kept"), "--port", "0")
     done = await asyncio.to_thread(run_riskgate, *words, environment=environment)
     assert done.returncode == 2
-    assert f"riskgate: {nowhere}: does not exist; so the bundle that was named is not served" in done.stderr
+    assert f"riskgate: {nowhere}: does not exist; so the named bundle is not served" in done.stderr
     assert f"In {tmp_path / 'kept'} revision 1 is active, by riskgate" in done.stderr
     assert ("to serve another, name its folder" in done.stderr, "mend it" in done.stderr) == (True, False)
 

@@ -99,7 +99,7 @@ def test_a_tool_that_says_everything_lacks_nothing(tmp_path: Path) -> None:
             {"asks": {**WHOLE["asks"], "phrases": {"en": ["pay * bill", "to"], "es": ["paga * factura"]}}},
             "PHRASE_TOO_BROAD",
             "'to' consists only of function words",
-            "something else",
+            "many other requests",
         ),
         ({"roles": {}}, "NO_ROLE", "the control /to has no role", "an object"),
         ({"output": {}}, "NO_OUTPUT", "no kinds of output fields", "its whole result counts as free text"),

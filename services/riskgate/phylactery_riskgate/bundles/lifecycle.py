@@ -258,7 +258,7 @@ class Policies:
         try:
             self._core.live.replace(await self._load(head))
         except (BundleError, DomainError) as error:
-            mended = f"mend the folder and raise its revision, or name another in {_BUNDLE}"
+            mended = f"fix the folder and raise its revision, or name another in {_BUNDLE}"
             way_out = _way_out(folder, refusal, _BUNDLE) if _is_no_folder(folder, refusal) else mended
             raise StartError(
                 f"{told}; nor can the active bundle be used, revision {head.revision}: {error.message}; {way_out}"
