@@ -72,6 +72,10 @@ def understood(words: str, read: Interpretation, call: Call) -> Understanding:
         "milk onto shopping.txt",
         "se acabó la milk, ponla en shopping.txt anda",
         "me pones milk en shopping.txt?",
+        "chuck milk onto shopping.txt",
+        "shopping.txt needs milk, the fridge is empty",
+        "ran out again: milk, to shopping.txt",
+        "en shopping.txt añade que falta milk",
     ],
 )
 def test_words_the_rules_do_not_know_are_understood_where_they_say_what_was_read_in_them(words: str) -> None:
@@ -102,6 +106,65 @@ def test_words_the_rules_do_not_know_are_understood_where_they_say_what_was_read
     ],
 )
 def test_an_operator_the_grammar_knows_is_none_the_less_one(words: str) -> None:
+    assert check(adding(words), parse(words)) == ()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "I spent all morning on shopping.txt and milk",
+        "shopping.txt looks a bit empty these days, milk and nothing else",
+        "Funny how milk in shopping.txt never gets old",
+        "What a mess, milk in shopping.txt",
+        "Everyone keeps going on about milk in shopping.txt",
+        "Mum's on at me to put milk in shopping.txt",
+        "One could put milk in shopping.txt and nobody would notice",
+        "Tempting to put milk in shopping.txt",
+        "I was half a mind to put milk in shopping.txt",
+        "El archivo shopping.txt tiene ya milk, qué locura",
+        "Me gusta cómo quedó shopping.txt con lo de milk",
+        "El otro día vi que se puede escribir aquí, tipo milk en shopping.txt",
+        "mi hermana me pasó shopping.txt y trae milk",
+        "me vienen pidiendo que ponga milk en shopping.txt",
+        "El cliente nos exige milk en shopping.txt",
+        "Uno podría escribir milk en shopping.txt y nadie se enteraría",
+        "dale que dale mi vieja con que anote milk en shopping.txt",
+    ],
+)
+def test_what_is_only_told_is_no_request(words: str) -> None:
+    assert check(adding(words), parse(words)) == ()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "put milk in shopping.txt, I mean in list.txt",
+        "put milk in shopping.txt... sorry, list.txt",
+        "put milk or rather eggs in list.txt, not that shopping.txt",
+        "pon milk en shopping.txt, digo en list.txt",
+        "poné milk en shopping.txt, perdón, en list.txt",
+        "pon milk en shopping.txt... bueno no, en list.txt",
+        "pon milk, quiero decir huevos, en shopping.txt",
+    ],
+)
+def test_what_a_person_corrects_is_no_value(words: str) -> None:
+    assert check(adding(words), parse(words)) == ()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "put milk in every list but leave shopping.txt be",
+        "put milk in every list and leave the shopping.txt alone",
+        "put milk in every list; let shopping.txt be",
+        "put milk in every list, keep shopping.txt as it is",
+        "put milk in every list but leave shopping.txt",
+        "pon milk en todas, deja shopping.txt en paz",
+        "poné milk en todas y dejá shopping.txt como está",
+        "pon milk en todas, shopping.txt ni tocarlo",
+    ],
+)
+def test_a_target_that_is_left_alone_is_excluded(words: str) -> None:
     assert check(adding(words), parse(words)) == ()
 
 
@@ -334,7 +397,9 @@ def test_words_may_call_what_a_value_is_of_by_its_name(thing: str, level: Level)
     assert understood(words, read, called("cancel_reminder", {"cancel"}, "remi", reminder)).level is level
 
 
-@pytest.mark.parametrize("filling", ["no ", "don't milk ", "\n", "> ", '"a" ', "if, ", "<a></a>"])
+@pytest.mark.parametrize(
+    "filling", ["no ", "don't milk ", "\n", "> ", '"a" ', "if, ", "<a></a>", "x. ", "uy, ", "told "]
+)
 def test_a_long_message_is_checked_in_time_and_a_document_not_at_all(filling: str) -> None:
     words = (f"milk onto shopping.txt. {filling * 8_000}")[:MAX_WORDS]
     request, read = parse(words), adding(words)
@@ -394,6 +459,32 @@ def test_a_liar_does_not_bring_an_earlier_request_back(newest: str) -> None:
     messages = ["chuck milk onto shopping.txt", newest]
     ask = log_entry(messages, PATH, MILK)
     assert across(messages, ask, write()).level is not Level.CLEAR
+
+
+@pytest.mark.parametrize("newest", ["quita, quita, ya la compré", "quita", "deja, deja, ya hay", "pará, pará, ya hay"])
+def test_a_word_that_takes_away_does_not_ask_for_an_addition(newest: str) -> None:
+    messages = ["apunta milk en shopping.txt", newest]
+    ask = adding(messages[0]).asks[0]
+    back = replace(
+        ask,
+        slots=tuple(Slot(one.argument, replace(one.span, back=1)) for one in ask.slots),
+        content=replace(ask.content, back=1) if ask.content else None,
+    )
+    assert across(messages, back, write()).level is not Level.CLEAR
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Copia lo que hay en shopping.txt dentro de list.txt",
+        "copy what is in shopping.txt into list.txt",
+        "copy whatever is in shopping.txt inside list.txt",
+    ],
+)
+def test_a_file_whose_content_is_copied_is_no_target(words: str) -> None:
+    ask = InterpretedAsk("write_file", (Slot("path", span(words, PATH)),), mode=Mode.REPLACE, composed=True)
+    found = understood(words, Interpretation("v", "m", (ask,)), write(append=False))
+    assert found.level is not Level.CLEAR
 
 
 def test_what_was_taken_back_in_between_stays_so() -> None:

@@ -218,3 +218,16 @@ def test_the_same_words_behind_another_message_point_to_what_that_one_names() ->
     pronoun = parse("delete it")
     assert understand([parse("show a.txt"), pronoun], DELETE).level is Level.CLEAR
     assert understand([parse("show b.txt"), pronoun], DELETE).level is not Level.CLEAR
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Acordame de llamar a mamá a las 4, quiero decir a las 5",
+        "Recuérdame llamar a mamá a las 4... digo, a las 5",
+        "Recordame llamar a mamá a las 4, perdón, a las 5",
+        "Recuérdame llamar a mamá a las 4, mejor dicho a las 5",
+    ],
+)
+def test_a_time_that_is_corrected_is_not_the_time(words: str) -> None:
+    assert _level(_remind("llamar a mamá", "a las 4"), words) is not Level.CLEAR

@@ -120,6 +120,21 @@ _ANOTHER: Final = frozenset({"otro", "otra", "another"})
 _MEANING_THAT: Final = frozenset("that this those these it them eso esto esos esas estos estas ello".split())
 _POINTING: Final = frozenset({"that", "this", "esa", "ese", "esta", "este", "eso", "esto", "aquel", "aquella"})
 _OWNING: Final = frozenset({"of", "de", "del"})
+_TOWARDS: Final = frozenset({"to", "into", "onto", "a", "al", "para", "pa"})
+"""Words that begin a goal by themselves: 5 km in 31 min, to the log."""
+_PLEASE: Final = frozenset({"please", "pls", "plz", "favor", "porfa", "porfi"})
+_PART_ENDS: Final = frozenset(",:–—-()") | _SENTENCE_ENDS
+_ASKING: Final = ("wish", "unneeded", "polite")
+_TELLING_ENDINGS: Final = ("é", "ó", "aron", "ieron", "ímos", "aste", "iste", "aba", "aban")
+"""Endings of Spanish verb forms that tell something, and never request it."""
+_AHEAD: Final = "ré"
+_ANYONE: Final = frozenset({"you", "we"})
+"""Words that begin a statement of what is possible: you can close issues from here."""
+_AFTER: Final = 200
+"""The number of tokens that may follow a word that only corrects."""
+_SMALL_WORDS: Final = ("stop", "article", "please")
+_SHORT: Final = 3
+"""The maximum length of what a correction puts in the place of a value, in words."""
 _STOPS: Final = frozenset({Kind.MARK, Kind.BREAK})
 _RELATIVE: Final = frozenset({"que", "that", "which", "who"})
 _OR: Final = frozenset({"or", "o", "u", "ou", "oder"})
@@ -686,6 +701,9 @@ def _veto(scope: _Scope, ask: InterpretedAsk, request: Request) -> Fault | None:
         _asked_about(request, scope.sentences, scope.asking)  # what was mentioned before may be what is meant now
         or _told(scope, ask)
         or _done_by_another(scope)
+        or _narrated(scope, ask, request)
+        or _corrected(scope)
+        or _spared(scope, ask)
         or _other_mode(ask, request)
     )
 
@@ -755,7 +773,7 @@ def _vetoes(scope: _Scope, ask: InterpretedAsk, at: int, fault: Fault) -> bool:
         return False
     if fault.kind == "report" and fault.words in _TELLING and at and scope.tokens[at - 1].text in _TOLD_TO:
         return False
-    if fault.kind in _ANYWHERE and not (fault.words in WEAK and _goes_on(ask, scope.tokens, at, scope.words)):
+    if fault.kind in _ANYWHERE and not (fault.words in WEAK and _goes_on(scope, at)):
         return True
     if fault.kind == "hypothetical" and at - scope.sentences.index(scope.sentences[at]) < _FIRST:
         return True
@@ -805,13 +823,14 @@ def _begins_anew(scope: _Scope, ask: InterpretedAsk, at: int, size: int) -> bool
     return follows and scope.begins(at) and all(one.start > scope.tokens[at].start for one in ask.spans)
 
 
-def _goes_on(ask: InterpretedAsk, tokens: Sequence[Token], at: int, words: Lexicon) -> bool:
+def _goes_on(scope: _Scope, at: int) -> bool:
     """Return True if only the ask follows a word that corrects: sorry, wednesday."""
-    behind = [one for one in tokens[at + 1 :] if one.kind not in {Kind.MARK, Kind.BREAK}]
-    said = [_is_covered(ask, one) for one in behind]
-    return any(said) and all(
-        is_so or any(words.holds(name, one.text) for name in ("link", "please", "amend"))
-        for one, is_so in zip(behind, said, strict=True)
+    behind = [one for one in range(at + 1, len(scope.tokens[: at + _AFTER])) if scope.tokens[one].kind not in _STOPS]
+    if at + _AFTER < len(scope.tokens) or not any(scope.covered[one] for one in behind):
+        return False
+    names = ("link", "please", "amend")
+    return all(
+        scope.covered[one] or any(scope.words.holds(name, scope.tokens[one].text) for name in names) for one in behind
     )
 
 
@@ -946,6 +965,170 @@ def _done_by_another(scope: _Scope) -> Fault | None:
             return Fault("report", one.raw)
         if first.text in _POINTING and begun < at - 1 and before.text in _ASKED_OF and not one.text.endswith("s"):
             return Fault("report", one.raw)
+    return None
+
+
+def _narrated(scope: _Scope, ask: InterpretedAsk, request: Request) -> Fault | None:
+    """Return a word of the target's sentences if nothing in them asks: I spent all morning on report.txt.
+
+    A sentence asks if the grammar found a request in it; if it has a request's verb, a wish about the target, or a goal
+    in a part of its own; or if it is made of names and small words alone: VEL-12 now at 9.95.
+    """
+    verbs = {id(one.tokens[one.labels.index(Label.VERB)]) for one in request.asks}
+    slots = [slot.span for slot in ask.slots]
+    spans = [*slots, *ask.times] or list(ask.spans)
+    told: Fault | None = None
+    sentences: dict[int, list[int]] = {}
+    for at, number in enumerate(scope.sentences):
+        sentences.setdefault(number, []).append(at)
+    needless = _ended_needs(request) if _ends(ask) else set[int]()
+    for number in scope.requesting:
+        places = sentences[number]
+        parts = list(_parts_within(scope, places))
+        heard = any(id(scope.tokens[at]) in verbs for at in places)
+        ended = not needless.isdisjoint(places)
+        word = next((scope.tokens[at].text for at in places if _says_more(scope, at)), None)
+        if word is None or heard or ended or any(_asks_of_itself(scope, part, spans, slots) for part in parts):
+            return None
+        told = told or Fault("report", word)
+    return told
+
+
+def _says_more(scope: _Scope, at: int) -> bool:
+    """Return True if a word is neither a quoted one nor a small one."""
+    token = scope.tokens[at]
+    if scope.covered[at] or token.kind is not Kind.WORD or token.text in WEAK:
+        return False
+    return _tells(scope, at) or not any(scope.words.holds(name, token.text) for name in (*_SMALL_WORDS, "goal", "link"))
+
+
+def _parts_within(scope: _Scope, places: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the parts of a sentence between its pauses and joints."""
+    part: list[int] = []
+    for at in places:
+        if (
+            scope.tokens[at].text in _PART_ENDS
+            or scope.tokens[at].kind is Kind.BREAK
+            or scope.tokens[at].text in _JOINTS
+        ):
+            yield part
+            part = []
+        else:
+            part.append(at)
+    yield part
+
+
+def _asks_of_itself(scope: _Scope, part: Sequence[int], spans: Sequence[Span], slots: Sequence[Span]) -> bool:
+    """Return True if a part of a sentence asks: by its verb, by a wish about the target, or by naming a goal."""
+    words, texts = scope.words, [scope.tokens[at].text for at in part]
+    first = next((at for at, one in enumerate(texts) if not _is_lead(words, one)), None)
+    if first is None:
+        return False
+    if _requests(scope, part[first]) or any(verb.joined for text in texts for verb in words.verb(text)):
+        return True
+    if words.match("polite", texts, first) > 1 and texts[first] not in _ANYONE:
+        return True
+    told = next((at for at, one in enumerate(part) if _tells(scope, one)), len(part))
+    mine = any(_holds(span, scope.tokens[at]) for span in spans for at in part)
+    if mine and any(
+        words.match(name, texts, at) > (at == told) for name in _ASKING for at in range(len(texts[: told + 1]))
+    ):
+        return True
+    placed = words.holds("goal", texts[0])  # in the one to the bank change the amount
+    if any(
+        _requests(scope, part[at])
+        and (placed or words.verb(texts[at])[0].language == "es")
+        and not _is_noun(words, texts[at - 1])
+        for at in range(first + 1, told)
+    ):
+        return True  # en el segundo añade que está reservado
+    return texts[-1] in _PLEASE or (told == len(part) and _aims(scope, part, slots))
+
+
+def _aims(scope: _Scope, part: Sequence[int], slots: Sequence[Span]) -> bool:
+    """Return True if a part says where something goes, with one unknown word at most: chuck milk onto a.txt."""
+    texts = [scope.tokens[at].text for at in part]
+    mine = [any(_holds(span, scope.tokens[at]) for span in slots) for at in part]
+    led = any(text in _TOWARDS and any(mine[at + 1 : at + 3]) for at, text in enumerate(texts))
+    more = [at for at, one in enumerate(part) if _says_more(scope, one)]
+    if texts[0] in _TOWARDS and any(mine) and len(more) <= 1:
+        return True  # to the log of trainings
+    behind = next((at for at in part[1:] if not scope.words.holds("article", scope.tokens[at].text)), None)
+    return led and (not more or (more == [0] and behind is not None and scope.covered[behind]))
+
+
+def _is_noun(words: Lexicon, before: str) -> bool:
+    """Return True if the word after one is a noun rather than a request: la cuenta, que anote."""
+    return (words.holds("article", before) and not words.holds("please", before)) or before in _RELATIVE
+
+
+def _is_lead(words: Lexicon, text: str) -> bool:
+    return text in _ASKED_OF | WEAK or any(words.holds(name, text) for name in ("please", "article"))
+
+
+def _requests(scope: _Scope, at: int) -> bool:
+    """Return True if a word is a form of a verb by which people request: neither a past one nor an infinitive."""
+    token = scope.tokens[at]
+    plain = token.kind is Kind.WORD and not token.text.endswith(("ing", "ar", "er", "ir"))
+    small = any(scope.words.holds(name, token.text) for name in ("stop", "article", "goal"))
+    return plain and not small and bool(scope.words.verb(token.text)) and not _tells(scope, at)
+
+
+def _tells(scope: _Scope, at: int) -> bool:
+    """Return True if a word is a verb form that only tells something: noticed, looks, tiene, quedó."""
+    token, words = scope.tokens[at], scope.words
+    if token.kind is not Kind.WORD:
+        return False
+    if words.match("telling", [token.text], 0) or token.raw in words.told:
+        return True
+    if token.raw.endswith(_TELLING_ENDINGS) and not token.raw.endswith(_AHEAD) and len(token.raw) > _PAIR:
+        return not words.verb(token.text) or token.raw[-1] in "éó"
+    before = scope.tokens[at - 1].text if at else ""
+    led = words.holds("article", before) and not words.holds("telling", before)
+    return token.text.endswith("ed") and not led and token.text in words.done
+
+
+def _corrected(scope: _Scope) -> Fault | None:
+    """Return the words by which the person replaces a value of the ask: at 4, I mean at 6."""
+    texts = [one.text for one in scope.tokens]
+    kinds: set[Kind] = set()
+    for at in range(1, len(texts)):
+        if scope.covered[at - 1]:
+            kinds.add(scope.tokens[at - 1].kind)
+        strong = scope.words.match("correction", texts, at)
+        size = max(strong, scope.words.match("amend", texts, at))
+        begins = scope.tokens[at - 1].kind in _STOPS
+        if not size or not begins or not kinds or scope.covered[at]:
+            continue
+        start = next((one for one in range(at + size, len(texts)) if scope.tokens[one].kind not in _STOPS), len(texts))
+        end = next((one for one in range(start, len(texts)) if scope.tokens[one].kind in _STOPS), len(texts))
+        said = [one for one in range(start, end) if not _is_small(scope.words, texts[one])]
+        named = any(scope.tokens[one].kind in kinds - {Kind.WORD} for one in said if not scope.covered[one])
+        other = strong and said and not any(scope.covered[one] for one in said) and len(said) <= _SHORT
+        if named or other:
+            return Fault("retraction", " ".join(texts[at : at + size]))
+    return None
+
+
+def _is_small(words: Lexicon, text: str) -> bool:
+    return any(words.holds(name, text) for name in _SMALL_WORDS)
+
+
+def _spared(scope: _Scope, ask: InterpretedAsk) -> Fault | None:
+    """Return the words by which a target stays as it is: leave c.txt be, deja c.txt en paz."""
+    texts = [one.text for one in scope.tokens]
+    for slot in ask.slots:
+        mine = [at for at, one in enumerate(scope.tokens) if _holds(slot.span, one)]
+        if not mine:
+            continue
+        at = mine[0] - 1
+        while at >= 0 and scope.words.holds("article", texts[at]):
+            at -= 1
+        end = mine[-1] + 1
+        ends = end >= len(texts) or scope.tokens[end].kind in _STOPS or texts[end] in _JOINTS
+        if at >= 0 and scope.words.holds("leaving", texts[at]):
+            if ends or scope.words.match("spared", texts, end):
+                return Fault("exclusion", texts[at])
     return None
 
 
@@ -1142,7 +1325,7 @@ def _is_asked_now(one: CheckedAsk, request: Request, call: Call) -> bool:
     """
     newest = parse(request.text[one.newest :])
     texts = [token.text for token in newest.tokens if token.kind not in _STOPS]
-    fitting = any(same_effect(ask, call) for ask in newest.asks)
+    fitting = any(same_effect(ask, call) and not _takes_away(ask, one.ask) for ask in newest.asks)
     others = any(ask.fault is None and not same_effect(ask, call) for ask in newest.asks)
     again = any(not span.back for span in one.ask.times)  # another one, an hour before
     if not (_OTHERWISE - _ANOTHER if again else _OTHERWISE).isdisjoint(texts):
@@ -1166,6 +1349,12 @@ def _is_asked_now(one: CheckedAsk, request: Request, call: Call) -> bool:
         and not any(verb.meanings & call.effects for verb in newest.lexicon.verb(text))
     ]
     return (fitting or _is_yes(request.tokens, one.newest)) and not rest
+
+
+def _takes_away(heard: Ask, ask: InterpretedAsk) -> bool:
+    """Return True if a request removes, and the ask adds: quita, quita, after one to note it down."""
+    removes = heard.verb.meanings & _MEANINGS[Mode.REMOVE]
+    return bool(removes) and ask.mode in {Mode.ADD, Mode.CREATE} and heard.verb.meanings.isdisjoint(_ADDING | _WRITING)
 
 
 def _of_sentence(ask: Ask, request: Request) -> list[Token]:

@@ -55,6 +55,11 @@ CLASSES: Final = (
     "unneeded",
     "lapsed",
     "look",
+    "telling",
+    "wish",
+    "correction",
+    "leaving",
+    "spared",
 )
 OPERATORS: Final = (
     "retraction",

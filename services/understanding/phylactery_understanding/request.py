@@ -215,6 +215,10 @@ _PLACES: Final = 2
 _SPEAKER_WORDS: Final = 3
 _TURNING: Final = frozenset({"convert", "translate", "summarize", "copy", "rename"})
 """Meanings of verbs whose first words are the object, if a goal follows."""
+_HELD: Final = frozenset(
+    {"que", "q", "what", "what's", "whatever", "that", "contents", "content", "contenido", "inside"}
+)
+"""Words for what a file holds: what is in a.txt, lo que hay en a.txt."""
 _THIS: Final = frozenset({"this", "these", "esto", "estos", "estas", "following", "siguiente"})
 """Words for a text that follows the request."""
 _BECAUSE: Final = frozenset({"because", "porque", "since", "cause", "cuz", "xq", "pq", "porq", "coz"})
@@ -575,10 +579,11 @@ class _Parser:
             verb = self._wished(clause)
         if verb is None and not question and not self._request.asks:
             verb = self._thing_at(clause)
-        if verb is None or self._is_told(clause, verb):
+        texts = [one.text for one in clause]
+        corrects = bool(self._request.asks) and verb is not None and verb < self._size("correction", texts, 0)
+        if verb is None or corrects or self._is_told(clause, verb):
             self._state(clause, question=question, joined=joined)
             return
-        texts = [one.text for one in clause]
         polite = any(self._size("polite", texts, at) and texts[at : at + 2] not in _MAY_I for at in range(verb)) or any(
             one.text in {"me", "le", "les", "nos", "lo", "la"} for one in clause[:verb]
         )
@@ -1114,10 +1119,17 @@ def _mark_source(ask: Ask) -> None:
         at for at, token in enumerate(ask.tokens) if token.kind is Kind.LITERAL and ask.labels[at] is Label.OBJECT
     ]
     goals = [at for at in literals if any(ask.labels[back] is Label.GOAL for back in range(max(at - 3, 0), at))]
+    held = [at for at in goals[:-1] if _is_held(ask, at)]
     if goals:
         for at in literals:
-            if at not in goals:
+            if at not in goals or at in held:
                 ask.labels[at] = Label.SOURCE
+
+
+def _is_held(ask: Ask, place: int) -> bool:
+    """Return True if a file is where something is that is turned: copia lo que hay en a.txt dentro de b.txt."""
+    verb = ask.labels.index(Label.VERB)
+    return any(one.text in _HELD for one in ask.tokens[verb + 1 : place] if one.kind is Kind.WORD)
 
 
 def _sentences(tokens: Sequence[Token]) -> Iterator[list[Token]]:
