@@ -315,7 +315,7 @@ class Redemptions:
                 raise _refuse(
                     "ASK_USED_UP",
                     "ask",
-                    "this request was carried out already; ask the person again",
+                    "this request has already been carried out; ask the person again",
                     ask=facts.ask,
                     quota=str(facts.quota),
                 )
