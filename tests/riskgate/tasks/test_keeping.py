@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.statements import Query, Update
-from phylactery_riskgate import app
 from phylactery_riskgate.app import PACKAGE
 from phylactery_riskgate.store import tasks as rows
 from phylactery_riskgate.tasks import index_cache
@@ -167,5 +166,5 @@ async def test_what_ended_is_in_no_memory_also_of_those_that_went_on_from_it(gat
 async def test_the_service_itself_removes_what_is_over(gate, ana):
     await ana.begin()
     gate.clock.advance(86_400 + 3_600)
-    await app._try_to_prune(gate.riskgate)
+    await gate.riskgate.housekeeping._prune()
     assert gate.count("tasks") == gate.count("task_pieces") == 0
