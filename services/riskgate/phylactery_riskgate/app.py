@@ -191,6 +191,7 @@ def assemble(
     async def end() -> None:
         await riskgate.housekeeping.stop()
         await riskgate.policies.end()
+        riskgate.core.threads.close()
         try:
             await riskgate.housekeeping.sign()
         finally:
