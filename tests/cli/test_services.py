@@ -216,7 +216,7 @@ def test_a_chat_starts_a_service_that_dies_again_and_what_was_said_meanwhile_is_
     assert lines(Stack(folder, FREE_PORTS), "log.txt") == ["one", "two"]
     assert first not in pids_of(folder)
     kill(folder, "riskgate")
-    terminal.expect("riskgate has ended by itself.*riskgate is running again.*you ›")
+    terminal.expect("riskgate stopped by itself.*riskgate is running again.*you ›")
     pids = pids_of(folder)
     terminal.type("/quit")
     assert terminal.exit_code() == 0
