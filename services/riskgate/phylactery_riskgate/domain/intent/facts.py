@@ -24,7 +24,15 @@ from phylactery_riskgate.domain.intent.model import (
     TaskFacts,
 )
 from phylactery_riskgate.domain.intent.origin.literals import number
-from phylactery_riskgate.domain.intent.origin.origins import BY_ASK, OTHER_TEXT, UNSEEN, Argument, Found, origin
+from phylactery_riskgate.domain.intent.origin.origins import (
+    BY_ASK,
+    FIELD_OF,
+    OTHER_TEXT,
+    UNSEEN,
+    Argument,
+    Found,
+    origin,
+)
 from phylactery_riskgate.domain.intent.origin.prints import prints
 from phylactery_riskgate.domain.intent.origin.signals import content_signals
 from phylactery_riskgate.domain.intent.phrases import nouns, picks, stem
@@ -156,10 +164,15 @@ def _is_foreign(index: TaskIndex, control: Sequence[Evidence], known: Understand
     """
     unasked = known.level is Level.NONE
     least = POINTED if unasked or _spells_out(index, known.words) else FOREIGN
-    foreign = [one for one in control if one.origin >= least and one.place not in UNSEEN]
+    foreign = [one for one in control if one.origin >= least and not _is_data(one)]
     if unasked or not all(one.place.startswith(OTHER_TEXT) for one in foreign):
         return bool(foreign)
     return bool(foreign) and not _is_called(index, known.words)
+
+
+def _is_data(evidence: Evidence) -> bool:
+    """Return True if no sentence of a text names a value: it is in none, or a tool returned it as all of a field."""
+    return evidence.place in UNSEEN or evidence.place.startswith(FIELD_OF)
 
 
 def _spells_out(index: TaskIndex, said: Sequence[str]) -> bool:

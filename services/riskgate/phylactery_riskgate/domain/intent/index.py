@@ -19,7 +19,7 @@ from phylactery_riskgate.domain.intent.folding import atoms
 from phylactery_riskgate.domain.intent.languages import QUANTIFIERS
 from phylactery_riskgate.domain.intent.origin.literals import dates_in_token
 from phylactery_riskgate.domain.intent.origin.naming import Named, Value, named_items, telling
-from phylactery_riskgate.domain.intent.origin.prints import prints, triples
+from phylactery_riskgate.domain.intent.origin.prints import prints, triples, whole_print
 from phylactery_riskgate.domain.intent.words import Piece, Words, all_words, is_value, looks_literal
 
 LOOK: Final = "file_info"
@@ -48,6 +48,10 @@ class Result:
     prints: dict[int, frozenset[int]] = field(repr=False)
     unproven: bool = False
     triples: dict[int, Sequence[int]] = field(default_factory=dict, repr=False)
+    whole: frozenset[int] = field(default=frozenset(), repr=False)
+    """The prints of the values that are all of a field that the catalog does not describe."""
+    outside_prose: frozenset[int] = field(default=frozenset(), repr=False)
+    """The prints that occur only in such fields."""
 
     @computed
     def by_norm(self) -> dict[str, list[Value]]:
@@ -67,7 +71,8 @@ class Result:
     @computed
     def size(self) -> int:
         """Return the number of values and prints."""
-        return len(self.values) + sum(map(len, self.prints.values())) + sum(map(len, self.triples.values()))
+        prints = sum(map(len, self.prints.values())) + len(self.whole) + len(self.outside_prose)
+        return len(self.values) + prints + sum(map(len, self.triples.values()))
 
     @computed
     def numbers(self) -> tuple[tuple[Value, float], ...]:
@@ -94,6 +99,10 @@ class Result:
             return None
         inside = (item for item in among if self.prints.get(item, _NO_PRINTS).issuperset(wanted))
         return next(chain(inside, self.items_with(wanted)), None)
+
+    def mentions(self, wanted: Sequence[int]) -> bool:
+        """Return True if a sentence contains all the prints, rather than a field that has no other text."""
+        return self.outside_prose.isdisjoint(wanted) and self.all_prints.issuperset(wanted)
 
     def items_with(self, wanted: Sequence[int]) -> Iterator[int]:
         """Return the items whose text contains all the prints."""
@@ -185,6 +194,8 @@ def _result(piece: Piece, words: Words) -> Result:
         prints={} if piece["tool"] == LOOK else {int(item): frozenset(found) for item, found in piece["p"].items()},
         unproven=piece.get("u", False),
         triples={int(item): array("I", found) for item, found in piece.get("d", {}).items()},
+        whole=frozenset(piece.get("f", {}).get("0", ())),
+        outside_prose=frozenset(piece.get("s", {}).get("0", ())),
     )
 
 
@@ -338,6 +349,17 @@ class TaskIndex:
     def is_pointed(self, place: int, item: int) -> bool:
         """Return True if the user pointed to the text of an item."""
         return self.pointed[place] or item in self.results[place].meant
+
+    def field_of(self, tokens: Sequence[str], *, made: bool) -> Result | None:
+        """Return the result that has a value as all of a field, unless a sentence in some result mentions it.
+
+        A field is data; a sentence could be an instruction that names the value. With ``made``, only the results of
+        calls that changed something count.
+        """
+        whole, wanted = whole_print(tokens), prints(tokens)
+        if any(result.mentions(wanted) for result in self.results):
+            return None
+        return next((one for one in self.results if whole in one.whole and (one.made or not made)), None)
 
     def _identifies(self, value: str) -> bool:
         """Return True if a value is the system's own identifier of something the user named."""

@@ -16,7 +16,7 @@ import orjson
 from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.encoded import decoded_in
 from phylactery_riskgate.domain.intent.origin.literals import number
-from phylactery_riskgate.domain.intent.origin.prints import cheap_prints, token_prints, triples
+from phylactery_riskgate.domain.intent.origin.prints import cheap_prints, token_prints, triples, whole_print
 from phylactery_riskgate.domain.intent.outputs import FREE, Place, outputs
 from phylactery_riskgate.domain.intent.words import Piece, read_words
 from phylactery_riskgate.domain.model import CatalogTool, Json
@@ -37,6 +37,8 @@ _MAX_ENCODED: Final = 100
 """The maximum number of encoded texts in one value that are read."""
 _MAX_NAME: Final = 12
 """The maximum number of atoms of a name; a longer one is text, whatever the catalog says."""
+_MAX_SCALAR, _MAX_SCALAR_TOKENS = 60, 6
+"""The maximum length of a field's text that says nothing but its value, in characters and in tokens."""
 _MAX_FIELD: Final = 40
 """The number of characters of a field's name that are kept."""
 _OPENING: Final = frozenset("{[")
@@ -70,6 +72,7 @@ def read_result(
     """
     reader = _walked(tool if not (failed or is_text or unproven) else None, result)
     prints = reader.prints()
+    whole = set[int]() if failed or is_text or unproven else reader.whole
     made = tool is not None and tool.effect != "read" and not (failed or unproven)
     piece: Piece = {
         "k": "result",
@@ -83,6 +86,7 @@ def read_result(
         # A set of integers has the same order in every process, and it is not the order of the text.
         "p": {str(item): list(found) for item, found in prints.items()},
         "d": {str(item): found for item, found in reader.triples.items() if found},
+        **({"f": {"0": sorted(whole)}, "s": {"0": sorted(reader.outside_prose)}} if whole else {}),
     }
     return Reading(piece, len(reader.values), reader.cut)
 
@@ -143,6 +147,12 @@ class _Reader:
     parents: list[int] = field(default_factory=lambda: [-1])
     values: list[list[Any]] = field(default_factory=list)
     texts: list[tuple[str, int]] = field(default_factory=list)
+    whole: set[int] = field(default_factory=set)
+    """The prints of the short values that are all of a field: a name or an id, not a sentence that mentions one."""
+    outside_prose: set[int] = field(default_factory=set)
+    """The prints that occur only in such values."""
+    short: set[int] = field(default_factory=set)
+    """The indices of such values among the texts."""
     triples: dict[int, array[int]] = field(default_factory=dict)
     nodes: int = 0
     cut: bool = False
@@ -163,6 +173,8 @@ class _Reader:
             self._text(value, place, item, name)
         else:
             written = number(value)
+            if written and place.free:
+                self.whole.add(whole_print([written]))
             if written:
                 self._value(written, place, item, name)
 
@@ -205,7 +217,7 @@ class _Reader:
         plain = value.isascii()
         folded = value.lower() if plain else folding.fold(value)
         if place.free or len(folded) > MAX_VALUE or (place.kind != "private" and _holds_json(value)):
-            self.texts.append((folded, item))
+            self._free(folded, item)
             return
         if plain and _is_token(folded):
             self._value(folded, place, item, name)
@@ -217,6 +229,14 @@ class _Reader:
             norm, written = " ".join(tokens), " ".join(folding.written(value).split())
             self._value(norm, place, item, name, "" if written == norm else written)
 
+    def _free(self, folded: str, item: int) -> None:
+        if len(folded) <= _MAX_SCALAR and len(self.whole) < MAX_VALUES:
+            tokens = folding.tokens(folded)
+            if 0 < len(tokens) <= _MAX_SCALAR_TOKENS:
+                self.short.add(len(self.texts))
+                self.whole.add(whole_print(tokens))
+        self.texts.append((folded, item))
+
     def _value(self, norm: str, place: Place, item: int, name: str, written: str = "") -> None:
         if len(self.values) >= MAX_VALUES:
             self.cut = True
@@ -227,9 +247,10 @@ class _Reader:
     def prints(self) -> dict[int, set[int]]:
         """Return the prints of each item's free text, up to the limit, and store its triples."""
         found: dict[int, set[int]] = {}
+        prose: set[int] = set()
         kept = noted = 0
         cheap = cheap_prints([text for text, _ in self.texts])
-        for folded, item in self.texts:
+        for at, (folded, item) in enumerate(self.texts):
             most = max(MAX_PRINTS - kept, 0) // 2
             read = next(cheap)
             if read is not None and read[1] <= most:
@@ -242,8 +263,10 @@ class _Reader:
             known = found.setdefault(item, set())
             before = len(known)
             known |= more
+            (self.outside_prose if at in self.short else prose).update(more)
             kept += len(known) - before
             if noted + len(threes) <= MAX_TRIPLES:
                 self.triples.setdefault(item, array("I")).extend(threes)
                 noted += len(threes)
+        self.outside_prose -= prose
         return found

@@ -455,9 +455,9 @@ def _kind(name: str, asks: Asks) -> _Kind:
     phrases = [_words(one) for one in (*asks.phrases_en, *asks.phrases_es)]
     nouns = {one for phrase in phrases for one in phrase[1:] if one != "*"} | set(parts[1:])
     meanings = _meanings()
-    effects = {one for one in parts if one in meanings} or {
-        meaning for verb in lexicon().verb(parts[0]) for meaning in verb.meanings
-    }
+    # A name like mv says nothing: then the verbs by which the catalog says people ask for it do.
+    effects = {one for one in parts if one in meanings} or _meanings_of([parts[0]])
+    effects = effects or _meanings_of(phrase[0] for phrase in phrases if phrase)
     if effects.isdisjoint(ENDING):  # remind me of it, send a mail: no words for what cancels or deletes one
         for noun in (*nouns, *parts):
             effects.update(_MEANT.get(noun, ()))
@@ -471,6 +471,10 @@ def _kind(name: str, asks: Asks) -> _Kind:
         tuple(sorted(heard, key=str)),
         frozenset(one[:STEM] for one in telling(nouns | _like(nouns | set(parts)))),
     )
+
+
+def _meanings_of(words: Iterable[str]) -> set[str]:
+    return {meaning for word in words for verb in lexicon().verb(word) for meaning in verb.meanings}
 
 
 @lru_cache(maxsize=1)

@@ -45,7 +45,9 @@ _BESIDE_IDS: Final = _BESIDE_NUMBERS - {"%"}
 BY_ASK: Final = "what the user asked for"
 OTHER_TEXT: Final = "other text of"
 NOWHERE: Final = "nowhere"
-UNSEEN: Final = frozenset({NOWHERE, "more values than are looked at"})
+FIELD_OF: Final = "a field of"
+_WILD: Final = "a sign for more, or for elsewhere, than the user wrote"
+UNSEEN: Final = frozenset({NOWHERE, _WILD, "more values than are looked at"})
 """Places of values that no text contains: nothing indicates that they are another person's."""
 
 
@@ -96,7 +98,7 @@ def _of_strict(index: TaskIndex, argument: Argument, value: str) -> Found:
     tokens = ways[-1].tokens
     said = spelling.said(index.words, value, argument.role)
     if not tokens or (said != NAMED and any(way.wild for way in ways)):
-        return FOREIGN, "a sign for more, or for elsewhere, than the user wrote"
+        return FOREIGN, _WILD
     if said is None and argument.role in spelling.EXACT and any(way.disguised for way in ways):
         return FOREIGN, "a value in disguise"
     if argument.role == "object":
@@ -121,7 +123,22 @@ def _settled(index: TaskIndex, argument: Argument, tokens: Sequence[str], found:
         return LISTED, _DOUBTED
     if best[0] == POINTED and argument.role in spelling.STRICT and _contradicts(index, argument, tokens):
         return FOREIGN, "not the value the user gave"
+    if best[0] >= POINTED and (tool := _field_of(index, argument, tokens)):
+        return best[0], f"{FIELD_OF} {tool}"
     return best
+
+
+def _field_of(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> str:
+    """Return the tool in whose result a value is all of a field, or an empty string.
+
+    An id or a name that a tool returned as data does not say what to do with it, so the user may be asked about it. For
+    a recipient or an address, only what the user's own calls returned counts: a list of people is no reason to write
+    to one of them.
+    """
+    if argument.role == "url" or any("@" in token for token in tokens):
+        return ""
+    found = index.field_of(tokens, made=argument.role in _REACHED)
+    return "" if found is None else found.tool
 
 
 def _is_doubted(index: TaskIndex, tokens: Sequence[str]) -> bool:

@@ -52,6 +52,11 @@ def triples(tokens: Sequence[str]) -> Sequence[int]:
     return _triples(ones, _pairs(ones))
 
 
+def whole_print(tokens: Sequence[str]) -> int:
+    """Return the print of a text that is a value by itself."""
+    return crc32(f"w:{' '.join(tokens)}".encode())
+
+
 def day_print(date: str) -> int:
     """Return the print of a day."""
     return crc32(f"d:{date}".encode())
