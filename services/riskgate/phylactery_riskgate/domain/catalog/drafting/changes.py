@@ -60,7 +60,8 @@ def sign_of_change(words: tuple[str, ...], verb: int, description: str, schema: 
 def _of_name(words: tuple[str, ...], verb: int) -> Iterator[str]:
     if words[verb + 1 : verb + 2] and words[verb + 1] in _PARTICLES:
         yield f"its name says {words[verb]} {words[verb + 1]}"
-    if len(words) > verb + 2 and _form(words[-1]) == "participle":
+    # Of several things, messages_sent says which; of one, message_sent may be what happens to it.
+    if len(words) > verb + 2 and _form(words[-1]) == "participle" and singular(words[-2]) == words[-2]:
         yield f"its name says that something is {words[-1]}"
     for place, word in enumerate(words):
         joined = place > 0 and words[place - 1] in _JOINING and singular(word) in OFTEN_NOUNS

@@ -27,8 +27,14 @@ MAX_DESCRIPTION: Final = 1_000
 MAX_NOTES: Final = 10
 """The number of notes per schema; further ones are only counted."""
 _TIMEOUT_SECONDS: Final = 30
-_EFFECTLESS: Final = frozenset({"think", "noop", "no_op", "finish", "sequentialthinking", "sequential_thinking"})
-"""Exact names of tools that have no effect at all."""
+_EFFECTLESS: Final = frozenset(
+    [
+        *("think", "noop", "no_op", "finish", "sequentialthinking", "sequential_thinking"),
+        *("divide", "multiply", "square_root", "sqrt", "logarithm", "factorial", "absolute_value", "percentage"),
+        *("mean", "median", "average", "variance", "standard_deviation", "sum_values", "min_value", "max_value"),
+    ]
+)
+"""Exact names of tools that have no effect at all: those that only think, and arithmetic."""
 _DIRECTORIES: Final = frozenset({"contact", "contacts", "directory", "members", "users", "employees", "customers"})
 
 
@@ -152,16 +158,22 @@ def _without_effect(source: Source, schema: dict[str, Any], made: Draft) -> bool
     if source.known.effect or "_".join(words) not in _EFFECTLESS or hints.read_only is False or hints.destructive:
         return False
     guesses = guess_arguments(schema, words, "read")
-    numbers = {"integer", "number"}
-    if any(one.control and one_form(one.schema)[1] not in numbers for one in guesses) or sign_of_change(
-        words, 0, source.description, schema
-    ):
+    acting = any(one.control and not _is_numeric(one.schema) for one in guesses)
+    if acting or sign_of_change(words, 0, source.description, schema):
         return False
     made.checks["effect"] = ["of a name that does nothing; is that so? effect: write where it is not"]
     made.fields.update({"risk": "low", "effect": "none"})
     made.fields.update({"controls": [], "sensitive": [], "timeout_seconds": _TIMEOUT_SECONDS})
     made.fields.update({"idempotency": "read_only", "schema": schema})
     return True
+
+
+def _is_numeric(schema: Any) -> bool:
+    """Return True if a value is a number or a list of numbers."""
+    form, kind, _ = one_form(schema)
+    if kind == "array":
+        _, kind, _ = one_form(form.get("items"))
+    return kind in {"integer", "number"}
 
 
 def _risk(source: Source, guesses: tuple[Guess, ...], risk: Risk, effect: Effect, made: Draft) -> Risk:
