@@ -55,6 +55,8 @@ MAX_WORDS: Final = 8_000
 
 _LONG_QUOTE: Final = 25
 """The maximum length of a quotation in tokens; a longer one is pasted text."""
+_LABEL: Final = 4
+"""The maximum number of words of a quotation that can be a name rather than a text."""
 _LONG_PART, _MANY_LINES = 600, 8
 """The length, in characters and lines, from which a later paragraph is more likely pasted than said."""
 _FENCES: Final = (re.compile("```"), re.compile(r'^[ \t]{0,8}(?:~{3,}|"{3,})[^\n"~]{0,40}$', re.MULTILINE))
@@ -122,7 +124,7 @@ _POINTING: Final = frozenset({"that", "this", "esa", "ese", "esta", "este", "eso
 _OWNING: Final = frozenset({"of", "de", "del"})
 _TOWARDS: Final = frozenset({"to", "into", "onto", "a", "al", "para", "pa"})
 """Words that begin a goal by themselves: 5 km in 31 min, to the log."""
-_PLEASE: Final = frozenset({"please", "pls", "plz", "favor", "porfa", "porfi"})
+_PLEASE: Final = frozenset({"please", "pls", "plz", "kindly", "favor", "porfa", "porfi"})
 _PART_ENDS: Final = frozenset(",:–—-()") | _SENTENCE_ENDS
 _ASKING: Final = ("wish", "unneeded", "polite")
 _TELLING_ENDINGS: Final = ("é", "ó", "aron", "ieron", "ímos", "aste", "iste", "aba", "aban")
@@ -575,11 +577,19 @@ def _is_file(span: Span, tokens: Sequence[Token]) -> bool:
 
 
 def _quotes_something(request: Request, taken: Sequence[Span]) -> bool:
-    """Return True if the words quote something that is neither a value nor content."""
+    """Return True if the words quote a text that is neither a value nor content. A short name asks for nothing."""
     return any(
-        one.kind is Kind.QUOTE and not any(span.start < one.stop and one.start < span.stop for span in taken)
+        one.kind is Kind.QUOTE
+        and not any(span.start < one.stop and one.start < span.stop for span in taken)
+        and not _is_label(one, request.lexicon)
         for one in request.tokens
     )
+
+
+def _is_label(quote: Token, words: Lexicon) -> bool:
+    """Return True if a quotation is a name of a few words, none of which is a verb: 'budget analysis', 'notes.md'."""
+    said = [one for one in tokenize(quote.raw) if one.kind not in _STOPS]
+    return len(said) <= _LABEL and not any(words.verb(one.text) for one in said)
 
 
 def _pasted(text: str) -> Iterator[tuple[int, int]]:
@@ -1028,6 +1038,8 @@ def _asks_of_itself(scope: _Scope, part: Sequence[int], spans: Sequence[Span], s
         return True
     if words.match("polite", texts, first) > 1 and texts[first] not in _ANYONE:
         return True
+    if first and texts[first - 1] in _PLEASE and not _tells(scope, part[first]):
+        return True  # please initiate the engine
     told = next((at for at, one in enumerate(part) if _tells(scope, one)), len(part))
     mine = any(_holds(span, scope.tokens[at]) for span in spans for at in part)
     if mine and any(
