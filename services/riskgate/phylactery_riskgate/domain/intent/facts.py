@@ -28,6 +28,7 @@ from phylactery_riskgate.domain.intent.origin.origins import (
     BY_ASK,
     FIELD_OF,
     OTHER_TEXT,
+    TEXT_OF,
     UNSEEN,
     Argument,
     Found,
@@ -125,7 +126,7 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
         signals=max((level for level, _ in told), default=0),
         signal_reasons=tuple(reason for _, reason in told),
         refused=known.level is Level.REFUSED,
-        foreign=_is_foreign(index, control or evidence, known),
+        foreign=_is_foreign(index, control or evidence, known) or _is_dictated(evidence, known),
         understood_by=known.by if known.level is Level.CLEAR else NOBODY,
         missing=(known.fault.kind, known.fault.words) if known.fault else ("", ""),
         ask=known.ask,
@@ -168,6 +169,12 @@ def _is_foreign(index: TaskIndex, control: Sequence[Evidence], known: Understand
     if unasked or not all(one.place.startswith(OTHER_TEXT) for one in foreign):
         return bool(foreign)
     return bool(foreign) and not _is_called(index, known.words)
+
+
+def _is_dictated(evidence: Sequence[Evidence], known: Understanding) -> bool:
+    """Return True if a text states several arguments, the user none, and they asked for no such effect either."""
+    told = [one for one in evidence if one.place.startswith((TEXT_OF, OTHER_TEXT))]
+    return known.level is Level.NONE and len(told) > 1 and len(told) == len(evidence)
 
 
 def _is_data(evidence: Evidence) -> bool:

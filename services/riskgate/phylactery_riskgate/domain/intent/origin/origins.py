@@ -43,6 +43,7 @@ _GROUPING: Final = frozenset({"", " ", "-", "."})
 _BESIDE_NUMBERS: Final = frozenset(" #€$£¥%\"'.,:")
 _BESIDE_IDS: Final = _BESIDE_NUMBERS - {"%"}
 BY_ASK: Final = "what the user asked for"
+TEXT_OF: Final = "text of"
 OTHER_TEXT: Final = "other text of"
 NOWHERE: Final = "nowhere"
 FIELD_OF: Final = "a field of"
@@ -310,7 +311,7 @@ def _is_system(result: Result, norm: str) -> bool:
 
 
 def _text_of(index: TaskIndex, place: int, item: int) -> str:
-    told = "text of" if index.is_pointed(place, item) else OTHER_TEXT
+    told = TEXT_OF if index.is_pointed(place, item) else OTHER_TEXT
     unproven = ", which no redemption proves" if index.results[place].unproven else ""
     return f"{told} {index.results[place].tool}{unproven}"
 
