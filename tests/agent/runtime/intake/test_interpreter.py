@@ -273,6 +273,17 @@ async def test_an_answer_and_a_document_are_not_interpreted(
     assert server.interpretations == []
 
 
+@pytest.mark.parametrize(("words", "asked"), [("yes, do it", 1), ("sí, hazlo", 1), ("yes", 0), ("no", 0)])
+async def test_who_says_to_do_what_was_a_question_is_interpreted_with_that_question(
+    server: ModelServer, claim_of: RunModels, claim: Claim, words: str, asked: int
+) -> None:
+    server.interpret = lambda _asked: reads(ASK)
+    interpreter = Interpreter(claim_of.of(claim.lease, LocalInspector()), offered, turn_id="t", seconds=5)
+    found = await interpreter.read(words, ["should I put milk onto shopping.txt?"])
+    assert len(server.interpretations) == asked
+    assert [span.back for one in (found.asks if found else ()) for span in one.spans] == [1, 1] * asked
+
+
 # ---- its answer ----------------------------------------------------------------------
 
 
