@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phylactery_agent.graph.llm.claims import effects_of, judged, wanted_by
+from phylactery_agent.tools.registry import ToolRegistry
 
 from benchmarks.measure import emit
 
@@ -20,6 +21,7 @@ _TOOLS = {
     "other": "order_pizza",
 }
 """Tools whose success is an effect of the kind; a read, a refusal and a doubt are not."""
+_REGISTRY = ToolRegistry()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Reply:
     @property
     def flagged(self) -> bool:
         """Return True if the rule flags the reply as claiming what did not happen."""
-        return bool(judged(self.text, wanted_by(self.request), effects_of(self.tools)).false)
+        return bool(judged(self.text, wanted_by(self.request), effects_of(self.tools, _REGISTRY)).false)
 
 
 def labelled(name: str) -> list[Reply]:

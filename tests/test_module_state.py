@@ -9,7 +9,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ALLOWED = {
     "phylactery_agent.runtime.storage.metrics": {"_watched"},
-    "phylactery_agent.tools.registry": {"TOOL_REGISTRY", "_objections", "_sources"},
     "phylactery_chassis.rpc.hangup": {"_callbacks"},
     "phylactery_chassis.util.crashpoints": {"_hook"},
 }

@@ -80,7 +80,7 @@ from phylactery_agent.tools.catalog_sync import CatalogCheck
 from phylactery_agent.tools.executor import Executor, ToolSettings
 from phylactery_agent.tools.mcp.config import McpConfigError, McpTools, load_config
 from phylactery_agent.tools.mcp.pins import Pins, PinsError, load_pins
-from phylactery_agent.tools.registry import ToolRegistrationError
+from phylactery_agent.tools.registry import ToolRegistrationError, ToolRegistry
 
 if TYPE_CHECKING:
     from phylactery_agent.llm_client.router import Models
@@ -104,6 +104,7 @@ class Agent:
     retention: Retention
     catalog: CatalogCheck
     executor: Executor
+    tools: ToolRegistry
     models: Models | None
     firing: ReminderScheduler
 
@@ -138,7 +139,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
     models = open_models(settings, clock)
     if models is not None:
         stack.push_async_callback(models.close)
-    folder, sealer, services, executor = _open_outside(settings, stack)
+    folder, sealer, services, tools, executor = _open_outside(settings, stack)
     erasure_log = ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl", Erasure, "AGENT_ERASURE_LOG")
     database = await _open_database(settings, folder, sealer, stack)
 
@@ -151,7 +152,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
 
     # stores and jobs
     inbox = InboxStore(database, clock)
-    runs = RunStore(database, clock, change_seconds=settings.change_seconds)
+    runs = RunStore(database, clock, tools, change_seconds=settings.change_seconds)
     delivery = Delivery(
         OutboxStore(database, clock),
         services,
@@ -181,11 +182,12 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
             ),
         ),
         executor=executor,
+        tools=tools,
         evict_over_chars=settings.evict_over_chars,
         active_seconds=settings.active_seconds,
         models=RunModels(models, database, clock) if models is not None else None,
         reminding=Reminding(database, clock, settings.time_zone, settings.reminders_per_user, firing.wake),
-        changes=ThreadChanges(database, clock, seconds=settings.change_seconds),
+        changes=ThreadChanges(database, clock, tools, seconds=settings.change_seconds),
         interpreter_seconds=settings.interpreter_seconds if settings.interpreter == "on" else 0.0,
     )
     runner = Dispatcher(
@@ -205,8 +207,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
     watcher = ApprovalWatcher(
         runs, inbox, services, runner.wake, named_leases, interval_seconds=settings.approval_poll_seconds
     )
-    catalog = CatalogCheck(services.catalog, clock, poll_seconds=settings.catalog_poll_seconds)
-    stack.callback(catalog.forget)
+    catalog = CatalogCheck(services.catalog, clock, tools, poll_seconds=settings.catalog_poll_seconds)
     privacy = Privacy(
         store=ErasureStore(database, clock),
         log=erasure_log,
@@ -242,15 +243,15 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         default_graph=settings.graph,
     )
     deletions = Deletions(
-        store=DeletionStore(database, clock), runner=runner, delivery=delivery, news=news, executor=executor
+        store=DeletionStore(database, clock, tools), runner=runner, delivery=delivery, news=news, executor=executor
     )
     thread_edge = ThreadEdge(threads=threads, runs=runs, log=log, news=news, showing=showing, deletions=deletions)
     run_edge = RunEdge(
         runs=runs,
         lists=RunLists(database),
-        cancellations=Cancellations(database, clock),
+        cancellations=Cancellations(database, clock, tools),
         resolutions=Resolutions(database, clock),
-        retries=Retries(database, clock),
+        retries=Retries(database, clock, tools),
         news=news,
         delivery=delivery,
         wake=runner.wake,
@@ -284,7 +285,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
                 tool_pb2.DESCRIPTOR,
                 "ToolService",
                 tool_pb2_grpc.add_ToolServiceServicer_to_server,
-                ToolServicer(ToolEdge(catalog)),
+                ToolServicer(ToolEdge(catalog, tools)),
             ),
         ],
         healthy=database.probe,
@@ -310,6 +311,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         retention=Retention(database, clock, days=settings.event_days),
         catalog=catalog,
         executor=executor,
+        tools=tools,
         models=models,
         firing=firing,
     )
@@ -339,7 +341,9 @@ def _limits(settings: AgentSettings, models: Models | None) -> BudgetLimits:
     return replace(limits, model_calls=of_models.calls, tokens=of_models.tokens, cost_micros=of_models.cost_micros)
 
 
-def _open_outside(settings: AgentSettings, stack: AsyncExitStack) -> tuple[FolderLock, Sealer, GrpcServices, Executor]:
+def _open_outside(
+    settings: AgentSettings, stack: AsyncExitStack
+) -> tuple[FolderLock, Sealer, GrpcServices, ToolRegistry, Executor]:
     """Lock the data folder and open its key, the channels to the other services, and the tools; the stack closes them.
 
     Raise StartError if the folder is taken or not writable, its key is unusable, or a tool module cannot be loaded.
@@ -354,17 +358,18 @@ def _open_outside(settings: AgentSettings, stack: AsyncExitStack) -> tuple[Folde
         )
         stack.push_async_callback(services.close)
         mcp = load_config(settings.mcp_servers)
+        tools = ToolRegistry(settings.tool_modules)
         executor = Executor(
             ToolSettings(
                 sandbox=settings.sandbox,
                 journal=settings.data_dir / "journal",
                 file_versions=settings.file_versions,
                 file_version_bytes=settings.file_version_bytes,
-                plugins=tuple(settings.tool_modules),
                 web=settings.web(),
                 mail=settings.mail(),
                 mcp=McpTools(mcp, load_pins(settings.mcp_pin_file) if mcp.servers else Pins()),
-            )
+            ),
+            tools,
         )
     except (McpConfigError, PinsError) as error:
         raise StartError(f"AGENT_MCP_SERVERS: {error}") from None
@@ -376,7 +381,7 @@ def _open_outside(settings: AgentSettings, stack: AsyncExitStack) -> tuple[Folde
         why = f"{error.filename} cannot be used ({error.strerror})"
         raise StartError(f"{why}; name folders that can be written in AGENT_DATA_DIR and AGENT_SANDBOX_DIR") from None
     stack.push_async_callback(executor.end)
-    return folder, sealer, services, executor
+    return folder, sealer, services, tools, executor
 
 
 async def _open_database(

@@ -12,7 +12,7 @@ import pytest
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from phylactery_agent.tools.contract import Implementation
-from phylactery_agent.tools.registry import DisabledReason, object_to, withdraw
+from phylactery_agent.tools.registry import DisabledReason
 
 from tests.support.agent import counter_tool as counter
 from tests.support.agent.graph import Chat, ended, said
@@ -139,22 +139,16 @@ async def test_a_blocked_call_is_explained_in_the_persons_language_and_not_retri
     ],
 )
 async def test_what_a_tool_that_is_off_would_do_is_told_as_that(chat: Chat, request_text: str, told: str) -> None:
-    object_to("send_email", "test", "NOT_CONFIGURED")
-    try:
-        state = await chat.say(request_text)
-    finally:
-        withdraw("send_email", "test")
+    chat.tools.object_to("send_email", "test", "NOT_CONFIGURED")
+    state = await chat.say(request_text)
     assert told in said(state)
     assert chat.ledger.rows == {}
 
 
 @pytest.mark.parametrize("reason", get_args(DisabledReason))
 async def test_every_reason_why_a_tool_is_off_is_told_in_words(chat: Chat, reason: DisabledReason) -> None:
-    object_to("echo", "test", reason)
-    try:
-        told = said(await chat.say("echo what is there to say"))
-    finally:
-        withdraw("echo", "test")
+    chat.tools.object_to("echo", "test", reason)
+    told = said(await chat.say("echo what is there to say"))
     assert re.fullmatch(r"I can't repeat a text here\. \(For the operator: [^_()]+\.\)", told), told
 
 

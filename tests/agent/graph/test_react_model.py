@@ -14,6 +14,7 @@ from phylactery_agent.graph.react.builder import REACT
 from phylactery_agent.graph.react.model import SYSTEM_HINT, asks_for_echo, model_router, system_hint
 from phylactery_agent.graph.react.state import TOOL_ROUNDS
 from phylactery_agent.ports import Hydration, ModelCall, ModelReply, Recalled, Turn
+from phylactery_agent.tools.registry import ToolRegistry
 
 from tests.support.agent import counter_tool as counter
 from tests.support.agent.graph import Chat, ended, reasons, said, strict_saver
@@ -224,8 +225,9 @@ async def test_without_the_switch_and_without_the_word_there_is_no_fallback(
 
 
 def test_the_prompt_asks_for_echo_by_its_name_or_by_the_tools_own_patterns() -> None:
-    assert all(asks_for_echo(text) for text in ("repite hola", "please ECHO this", "haz eco"))
-    assert not any(asks_for_echo(text) for text in ("échalo", "mesecco", "lee notas.txt", "necotine"))
+    tools = ToolRegistry()
+    assert all(asks_for_echo(text, tools) for text in ("repite hola", "please ECHO this", "haz eco"))
+    assert not any(asks_for_echo(text, tools) for text in ("échalo", "mesecco", "lee notas.txt", "necotine"))
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ def test_every_way_the_router_takes(fields: dict[str, Any], draft: Draft, target
     if "tooled" in fields:
         state["messages"] = [{"id": "s1.tool", "role": "tool", "content": "x", "tool_call_id": "call_s1"}]
         state["plan"], state["metadata"]["tool_rounds"] = [{"id": "s1"}], TOOL_ROUNDS
-    assert model_router(state, draft) == target
+    assert model_router(state, draft, ToolRegistry()) == target
 
 
 async def test_what_a_tool_says_is_data_to_the_model_whatever_it_claims(chat: Chat, model: ScriptedModel) -> None:

@@ -20,7 +20,7 @@ from phylactery_agent.graph.secured.nodes.executor import executor
 from phylactery_agent.graph.secured.nodes.interpreter import interpreter
 from phylactery_agent.graph.secured.nodes.risk_gate import risk_gate
 from phylactery_agent.graph.secured.nodes.tools import tools
-from phylactery_agent.tools.registry import object_to, withdraw
+from phylactery_agent.tools.registry import ToolRegistry
 
 from tests.support.agent import counter_tool as counter
 from tests.support.agent.graph import Chat, ended, said, strict_saver
@@ -101,10 +101,12 @@ async def test_the_golden_messages_come_to_what_was_recorded_byte_for_byte(tmp_p
 
 
 def test_echo_is_the_first_pass_whatever_is_asked_and_is_not_run_twice() -> None:
-    assert [chosen["tool"] for chosen in passes("lee notas.txt y luego repite adiós")] == ["echo", "read_file", "echo"]
-    assert passes("echo hi")[0]["args"] == {"text": "hi"}
-    assert len(passes("echo hi")) == len(passes("haz el pino")) == 1
-    assert echo_pass("haz el pino")["args"] == {"text": "haz el pino"}
+    tools = ToolRegistry()
+    read = passes("lee notas.txt y luego repite adiós", tools)
+    assert [chosen["tool"] for chosen in read] == ["echo", "read_file", "echo"]
+    assert passes("echo hi", tools)[0]["args"] == {"text": "hi"}
+    assert len(passes("echo hi", tools)) == len(passes("haz el pino", tools)) == 1
+    assert echo_pass("haz el pino", tools)["args"] == {"text": "haz el pino"}
 
 
 @pytest.mark.parametrize(
@@ -159,11 +161,8 @@ async def test_what_is_understood_in_part_is_asked_about_and_not_done(chat: Chat
 
 
 async def test_what_a_tool_that_is_off_would_do_is_told_as_that(chat: Chat) -> None:
-    object_to("send_email", "test", "NOT_CONFIGURED")
-    try:
-        state = await chat.say("send an email to ana@example.com saying hi")
-    finally:
-        withdraw("send_email", "test")
+    chat.tools.object_to("send_email", "test", "NOT_CONFIGURED")
+    state = await chat.say("send an email to ana@example.com saying hi")
     assert "I can't send an e-mail here. (For the operator: set AGENT_SMTP_HOST.)" in said(state)
     assert path(chat, state) == ["echo:done"]
 

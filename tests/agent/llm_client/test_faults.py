@@ -78,7 +78,7 @@ async def test_a_clock_that_jumps_an_hour_either_asks_and_keeps_or_loses_the_lea
 
 
 async def test_a_cancelled_run_asks_nobody(stores: Stores, server: ModelServer, model: RunModel, claim: Claim) -> None:
-    await Cancellations(stores.database, stores.clock).request(ANA, claim.lease.run_id)
+    await Cancellations(stores.database, stores.clock, stores.tools).request(ANA, claim.lease.run_id)
     with pytest.raises(RunCancelledError):
         await model.reply(HELLO, key="plan:1")
     assert server.asked == []
@@ -90,7 +90,7 @@ async def test_who_cancels_a_run_does_not_wait_for_its_model(
     server.script(hangs("I was thinking"))
     asking = asyncio.create_task(model.reply(HELLO, key="plan:1"))
     await asyncio.to_thread(server.wait_until_asked)
-    await Cancellations(stores.database, stores.clock).request(ANA, claim.lease.run_id)
+    await Cancellations(stores.database, stores.clock, stores.tools).request(ANA, claim.lease.run_id)
     with pytest.raises(RunCancelledError):  # long before the endpoint's own bounds, of half a minute
         await asyncio.wait_for(asking, 20)
     assert used(stores)[0] == 1
@@ -203,7 +203,7 @@ async def test_a_run_that_waits_keeps_them_and_one_cancelled_while_it_waits_drop
     await stores.end(claim, status="suspended", approval_id="ap_1")
     [row] = stores.rows("agent_model_calls")
     assert b"ok" in row.reply
-    await Cancellations(stores.database, stores.clock).request(ANA, claim.lease.run_id)
+    await Cancellations(stores.database, stores.clock, stores.tools).request(ANA, claim.lease.run_id)
     [row] = stores.rows("agent_model_calls")
     assert row.reply is None
 

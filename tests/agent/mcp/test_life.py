@@ -16,13 +16,7 @@ from phylactery_agent.tools.mcp.config import load_config
 from phylactery_agent.tools.mcp.pins import Pins, load_pins
 from phylactery_agent.tools.mcp.server import McpServer
 from phylactery_agent.tools.mcp.specs import McpArguments
-from phylactery_agent.tools.registry import (
-    TOOL_REGISTRY,
-    ToolRegistrationError,
-    disabled_reason,
-    offered_tools,
-    source_of,
-)
+from phylactery_agent.tools.registry import ToolRegistrationError, ToolRegistry
 
 from tests.support.agent.graph import FakeMemories, FakeOutputs
 from tests.support.servers.mcp import McpPlace
@@ -31,11 +25,11 @@ NOTE = "mcp_test_note"
 
 
 @asynccontextmanager
-async def living(place: McpPlace) -> AsyncIterator[dict[str, Implementation]]:
+async def living(place: McpPlace, registry: ToolRegistry | None = None) -> AsyncIterator[dict[str, Implementation]]:
     """Begin the server; return what runs its tools, once they can be called."""
     await asyncio.to_thread(place.pinned)
     config = load_config(str(place.config)).servers["test"]
-    server = McpServer("test", config, load_pins(place.pins).of("test"))
+    server = McpServer("test", config, load_pins(place.pins).of("test"), registry or ToolRegistry())
     implementations = dict(server.register())
     try:
         await server.begin().wait()
@@ -75,19 +69,20 @@ async def test_calls_run_beside_each_other_up_to_the_bound(tmp_path: Path) -> No
 
 
 async def test_its_tools_are_ours_while_it_lives_and_nobodys_afterwards(tmp_path: Path) -> None:
-    async with living(McpPlace(tmp_path / "mcp")):
-        assert source_of(NOTE) == "mcp:test"
-        assert NOTE in {spec.name for spec in offered_tools()}
-        assert [spec.name for spec in offered_tools([NOTE, "no_such_tool"])] == [NOTE]
-    assert not [name for name in TOOL_REGISTRY if name.startswith("mcp_")]
-    assert disabled_reason(NOTE) is None
+    tools = ToolRegistry()
+    async with living(McpPlace(tmp_path / "mcp"), tools):
+        assert tools.source_of(NOTE) == "mcp:test"
+        assert NOTE in {spec.name for spec in tools.offered()}
+        assert [spec.name for spec in tools.offered([NOTE, "no_such_tool"])] == [NOTE]
+    assert not [name for name in tools if name.startswith("mcp_")]
+    assert tools.disabled_reason(NOTE) is None
 
 
 async def test_a_name_another_tool_has_is_not_taken(tmp_path: Path) -> None:
-    place = McpPlace(tmp_path / "mcp")
-    async with living(place):
+    place, tools = McpPlace(tmp_path / "mcp"), ToolRegistry()
+    async with living(place, tools):
         config = load_config(str(place.config)).servers["test"]
-        again = McpServer("test", config, load_pins(place.pins).of("test"))
+        again = McpServer("test", config, load_pins(place.pins).of("test"), tools)
         with pytest.raises(ToolRegistrationError, match="two tools are called mcp_test_"):
             again.register()
 
@@ -97,7 +92,7 @@ async def test_a_server_that_ends_again_and_again_is_begun_again_and_told_of_onc
 ) -> None:
     begun = tmp_path / "begun"
     script = f"open({str(begun)!r}, 'a').write('x')"
-    server = McpServer("test", load_config(_only(script)).servers["test"], Pins().of("test"))
+    server = McpServer("test", load_config(_only(script)).servers["test"], Pins().of("test"), ToolRegistry())
     server.begin()
     try:
         while not begun.exists() or len(begun.read_text()) < 3:  # noqa: ASYNC110 - another process's

@@ -10,12 +10,12 @@ import pytest
 from phylactery_agent.rules.expressions import detect_language
 from phylactery_agent.rules.plain_replies import asks_time, plain_reply
 from phylactery_agent.rules.planner import read_request
-from phylactery_agent.tools.registry import ensure_tools_registered
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs.shown import reminders_shown
 
 from tests.support.agent.system import DONE, Person, System, open_system
 
-ensure_tools_registered()
+TOOLS = ToolRegistry()
 
 TALK = [
     ("never mind, forget it", "dropped"),
@@ -52,7 +52,7 @@ REQUESTS = ["write hello to a.txt", "no, I meant b.txt", "tell me a joke", "¿cu
 @pytest.mark.parametrize(("text", "key"), TALK)
 def test_what_no_tool_is_for_has_a_sentence_of_its_own(text, key):
     assert plain_reply(text) == key
-    assert not read_request(text).clauses
+    assert not read_request(text, TOOLS).clauses
 
 
 @pytest.mark.parametrize("text", [*REQUESTS, "", "x" * 400])
@@ -101,20 +101,20 @@ def test_another_time_is_not_the_present_one(text):
     ],
 )
 def test_no_half_of_a_sentence_becomes_a_file_or_its_content(text):
-    reading = read_request(text)
+    reading = read_request(text, TOOLS)
     assert not reading.clauses
     assert reading.doubt == "beside"
 
 
 @pytest.mark.parametrize("text", ["add butter to the list", "write milk to the diary", "añade pan al diario"])
 def test_a_word_for_a_file_that_nobody_named_makes_no_file(text):
-    reading = read_request(text)
+    reading = read_request(text, TOOLS)
     assert (reading.clauses, reading.doubt) == ((), "which_file")
 
 
 @pytest.mark.parametrize("text", ["add butter to list", "add butter to the file list", 'añade pan a "la lista"'])
 def test_a_file_may_have_a_name_of_one_word(text):
-    assert read_request(text).clauses
+    assert read_request(text, TOOLS).clauses
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +13,21 @@ from phylactery_agent.rules.expressions import detect_language
 from phylactery_agent.rules.intents import ApprovalReply, classify, is_continue, parse_reply, talk_kind
 from phylactery_agent.rules.planner import read_request
 from phylactery_agent.tools.contract import Example, ToolSpec
-from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered, object_to, withdraw
+from phylactery_agent.tools.registry import ToolRegistrationError, ToolRegistry
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 
-ensure_tools_registered()
+TOOLS = ToolRegistry()
 HERE = Path(__file__).parents[1]
 GOLDEN = HERE / "golden" / "static_rules_v1.json"
 CATALOG = HERE.parents[1] / "services/riskgate/phylactery_riskgate/default_bundle/tools.yaml"
 EXAMPLES = [(spec, example) for spec in BUILTIN_SPECS for example in spec.examples]
 
 
-@pytest.fixture(autouse=True)
-def _everything_is_configured() -> None:
-    """Whatever an agent of an earlier test was not told: the rules are held against every tool."""
-    for spec in BUILTIN_SPECS:
-        withdraw(spec.name, "settings")
-
-
 def _judged(text: str) -> dict[str, Any]:
-    reading = read_request(text)
+    reading = read_request(text, TOOLS)
     return {
         "text": text,
-        **asdict(classify(text)),
+        **asdict(classify(text, TOOLS)),
         "clauses": [[[call.tool, call.args] for call in readings] for readings in reading.clauses],
         "unknown": reading.unknown,
     }
@@ -49,10 +42,10 @@ def test_the_golden_utterances_are_read_byte_for_byte_as_recorded() -> None:
 
 @pytest.mark.parametrize(("spec", "example"), EXAMPLES, ids=[example.text for _, example in EXAMPLES])
 def test_every_example_a_tool_declares_is_what_its_patterns_read(spec: ToolSpec, example: Example) -> None:
-    (readings,) = read_request(example.text).clauses
+    (readings,) = read_request(example.text, TOOLS).clauses
     assert (readings[0].tool, readings[0].args) == (spec.name, dict(example.args))
-    assert classify(example.text).intent == "task"
-    assert classify(example.text).language == example.language
+    assert classify(example.text, TOOLS).intent == "task"
+    assert classify(example.text, TOOLS).language == example.language
 
 
 @pytest.mark.parametrize(
@@ -75,18 +68,18 @@ def test_every_example_a_tool_declares_is_what_its_patterns_read(spec: ToolSpec,
     ],
 )
 def test_who_wants_a_change_undone_is_understood(text: str, args: dict[str, Any]) -> None:
-    (readings,) = read_request(text).clauses
+    (readings,) = read_request(text, TOOLS).clauses
     assert [(call.tool, call.args) for call in readings] == [("undo_write", args)]
 
 
 def test_a_regret_is_read_however_often_it_is_said() -> None:
-    assert [call.tool for (call,) in read_request("no, wait, " * 1_500 + "undo that").clauses] == ["undo_write"]
-    assert not read_request("no " * 5_000).clauses
+    assert [call.tool for (call,) in read_request("no, wait, " * 1_500 + "undo that", TOOLS).clauses] == ["undo_write"]
+    assert not read_request("no " * 5_000, TOOLS).clauses
 
 
 @pytest.mark.parametrize("text", ["never undo that", "I would rather not undo it", "nunca deshagas eso", "undone"])
 def test_who_wants_nothing_undone_has_nothing_undone(text: str) -> None:
-    assert read_request(text).clauses == ()
+    assert read_request(text, TOOLS).clauses == ()
 
 
 def test_every_builtin_schema_is_the_default_bundles_word_for_word() -> None:
@@ -145,7 +138,7 @@ def test_the_schema_hash_is_the_one_riskgate_computes() -> None:
 def test_only_the_strict_grammar_is_an_approval_reply(text: str, reply: ApprovalReply | None) -> None:
     assert parse_reply(text) == reply
     if reply is not None:
-        assert classify(text).intent == "approval_reply"
+        assert classify(text, TOOLS).intent == "approval_reply"
 
 
 @pytest.mark.parametrize(
@@ -165,12 +158,12 @@ def test_only_the_strict_grammar_is_an_approval_reply(text: str, reply: Approval
 )
 def test_small_talk_is_told_from_tasks(text: str, kind: str | None) -> None:
     assert talk_kind(text) == kind
-    assert classify(text).intent == ("task" if kind is None else "conversation")
+    assert classify(text, TOOLS).intent == ("task" if kind is None else "conversation")
 
 
 def test_a_greeting_before_a_task_is_a_task() -> None:
-    assert classify("hola, lee notas.txt por favor").intent == "task"
-    assert read_request("hola, lee notas.txt por favor").clauses[0][0].args == {"path": "notas.txt"}
+    assert classify("hola, lee notas.txt por favor", TOOLS).intent == "task"
+    assert read_request("hola, lee notas.txt por favor", TOOLS).clauses[0][0].args == {"path": "notas.txt"}
 
 
 @pytest.mark.parametrize(
@@ -192,36 +185,40 @@ def test_the_language_follows_words_and_letters(text: str, language: str) -> Non
 
 @pytest.mark.parametrize("text", ["lee https://example.org/precios", "read https://example.org/prices"])
 def test_a_web_page_is_no_file_where_nothing_reads_web_pages(text: str) -> None:
-    object_to("http_get", "settings", "NOT_CONFIGURED")
-    assert read_request(text).clauses == ()
+    tools = ToolRegistry()
+    tools.object_to("http_get", "settings", "NOT_CONFIGURED")
+    assert read_request(text, tools).clauses == ()
 
 
 def test_the_fallback_language_is_used_where_the_words_do_not_tell() -> None:
-    assert classify("xyz", fallback="en").language == "en"
+    assert classify("xyz", TOOLS, fallback="en").language == "en"
 
 
 def test_quotes_keep_connectors_and_verbs_inside_the_content() -> None:
-    (readings,) = read_request('escribe "uno; luego lee dos.txt y escribe tres" en b.txt').clauses
+    (readings,) = read_request('escribe "uno; luego lee dos.txt y escribe tres" en b.txt', TOOLS).clauses
     assert readings[0].args == {"content": "uno; luego lee dos.txt y escribe tres", "path": "b.txt"}
 
 
 def test_a_request_with_one_clause_nobody_understands_plans_nothing_and_names_it() -> None:
-    reading = read_request("lee a.txt; escribe algo bonito; repite hola")
+    reading = read_request("lee a.txt; escribe algo bonito; repite hola", TOOLS)
     assert reading.clauses == ()
     assert reading.unknown == "escribe algo bonito"
 
 
 def test_a_write_has_one_reading_and_a_read_has_a_second_as_typed() -> None:
-    assert [call.args["path"] for call in read_request("lee notas.txt.").clauses[0]] == ["notas.txt", "notas.txt."]
-    assert [call.args["path"] for call in read_request('escribe "x" en notas.txt.').clauses[0]] == ["notas.txt"]
+    assert [call.args["path"] for call in read_request("lee notas.txt.", TOOLS).clauses[0]] == [
+        "notas.txt",
+        "notas.txt.",
+    ]
+    assert [call.args["path"] for call in read_request('escribe "x" en notas.txt.', TOOLS).clauses[0]] == ["notas.txt"]
 
 
 def test_a_range_that_ends_before_it_begins_is_not_understood() -> None:
-    assert read_request("lee la salida out_abcdefgh desde 10 hasta 5").clauses == ()
+    assert read_request("lee la salida out_abcdefgh desde 10 hasta 5", TOOLS).clauses == ()
 
 
 def test_hostile_text_is_read_in_linear_time() -> None:
-    reading = read_request("escribe " + '"' * 10_000 + " y " * 3_000)
+    reading = read_request("escribe " + '"' * 10_000 + " y " * 3_000, TOOLS)
     assert reading.clauses == ()
 
 
@@ -236,12 +233,20 @@ def test_going_on_is_nothing_more_than_that(text: str) -> None:
 
 
 def test_registering_twice_changes_nothing_and_a_taken_name_is_refused() -> None:
-    from dataclasses import replace
-
-    from phylactery_agent.tools.registry import ToolRegistrationError, register
-
-    before = dict(TOOL_REGISTRY)
-    ensure_tools_registered()
-    assert before == TOOL_REGISTRY
+    tools = ToolRegistry()
+    for spec in BUILTIN_SPECS:
+        tools.register(spec)
+    assert list(tools.values()) == list(BUILTIN_SPECS)
     with pytest.raises(ToolRegistrationError, match="echo"):
-        register(replace(TOOL_REGISTRY["echo"], verbs=("x",)))
+        tools.register(replace(tools["echo"], verbs=("x",)))
+
+
+def test_a_tool_that_one_registry_holds_or_has_switched_off_is_not_so_in_another() -> None:
+    tools, others = ToolRegistry(["tests.support.agent.counter_tool"]), ToolRegistry()
+    tools.object_to("echo", "catalog", "NOT_IN_CATALOG")
+    assert "count" in tools
+    assert "count" not in others
+    assert tools.refused_reason("echo") == "NOT_IN_CATALOG"
+    assert others.refused_reason("echo") is None
+    assert read_request("repite hola", others).clauses
+    assert not read_request("repite hola", tools).clauses

@@ -9,13 +9,13 @@ from phylactery_agent.rules.expressions import detect_language
 from phylactery_agent.rules.plain_replies import asks_time, is_beyond, plain_reply
 from phylactery_agent.rules.planner import read_request
 from phylactery_agent.rules.spelling import chat_expression, named_groups, unaccented
-from phylactery_agent.tools.registry import ensure_tools_registered
+from phylactery_agent.tools.registry import ToolRegistry
 
-ensure_tools_registered()
+TOOLS = ToolRegistry()
 
 
 def planned(text: str) -> list[tuple[str, dict[str, Any]]]:
-    return [(found[0].tool, found[0].args) for found in read_request(text).clauses]
+    return [(found[0].tool, found[0].args) for found in read_request(text, TOOLS).clauses]
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_the_groups_of_a_match_are_the_words_as_typed() -> None:
 
 
 def test_a_file_named_without_its_extension_is_the_second_thing_that_is_read() -> None:
-    [readings] = read_request("whats in list1").clauses
+    [readings] = read_request("whats in list1", TOOLS).clauses
     assert [one.args["path"] for one in readings] == ["list1", "list1.txt"]
-    [readings] = read_request("read notes.txt").clauses
+    [readings] = read_request("read notes.txt", TOOLS).clauses
     assert len(readings) == 1
 
 

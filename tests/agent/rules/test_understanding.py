@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import pytest
 from phylactery_agent.rules.planner import read_request
-from phylactery_agent.tools.registry import ensure_tools_registered, withdraw
-from phylactery_agent.tools.specs import BUILTIN_SPECS
+from phylactery_agent.tools.registry import ToolRegistry
 
-ensure_tools_registered()
-
-
-@pytest.fixture(autouse=True)
-def _everything_is_configured() -> None:
-    for spec in BUILTIN_SPECS:
-        withdraw(spec.name, "settings")
+TOOLS = ToolRegistry()
 
 
 def _calls(text: str) -> list[tuple[str, dict[str, object]]]:
-    return [(readings[0].tool, readings[0].args) for readings in read_request(text).clauses]
+    return [(readings[0].tool, readings[0].args) for readings in read_request(text, TOOLS).clauses]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +38,7 @@ def _calls(text: str) -> list[tuple[str, dict[str, object]]]:
     ],
 )
 def test_what_is_no_request_is_asked_about_and_never_planned(text: str, doubt: str) -> None:
-    reading = read_request(text)
+    reading = read_request(text, TOOLS)
     assert (reading.clauses, reading.doubt) == ((), doubt)
     assert reading.unknown
 
@@ -110,7 +103,7 @@ def test_a_verb_that_is_said_once_holds_for_every_file(text: str, written: list[
     ],
 )
 def test_what_is_in_another_file_is_asked_about_and_its_description_is_not_written(text: str) -> None:
-    reading = read_request(text)
+    reading = read_request(text, TOOLS)
     assert (reading.clauses, reading.doubt, reading.unknown) == ((), "copy", text)
 
 
@@ -121,7 +114,7 @@ def test_quoted_words_about_another_file_are_written() -> None:
 
 @pytest.mark.parametrize("text", ["write it to a.txt", "escribe eso en a.txt", "append the same to b.txt"])
 def test_a_word_that_stands_for_a_text_is_not_written(text: str) -> None:
-    assert (read_request(text).clauses, read_request(text).doubt) == ((), "what_content")
+    assert (read_request(text, TOOLS).clauses, read_request(text, TOOLS).doubt) == ((), "what_content")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +142,7 @@ def test_a_word_that_stands_for_a_file_is_the_only_one_of_the_message(text: str)
     ],
 )
 def test_a_word_that_stands_for_no_one_file_is_asked_about(text: str) -> None:
-    assert (read_request(text).clauses, read_request(text).doubt) == ((), "which_file")
+    assert (read_request(text, TOOLS).clauses, read_request(text, TOOLS).doubt) == ((), "which_file")
 
 
 def test_a_file_whose_name_is_quoted_is_read_by_that_name() -> None:
@@ -158,7 +151,7 @@ def test_a_file_whose_name_is_quoted_is_read_by_that_name() -> None:
 
 @pytest.mark.parametrize("text", ["tell me a story", "tell me a joke", "no me gusta el té", "what time is it?"])
 def test_talk_is_no_half_understood_request(text: str) -> None:
-    reading = read_request(text)
+    reading = read_request(text, TOOLS)
     assert (reading.clauses, reading.doubt) == ((), "")
 
 
@@ -194,7 +187,7 @@ def test_talk_is_no_half_understood_request(text: str) -> None:
     ],
 )
 def test_a_text_that_holds_more_than_was_dictated_is_asked_about(text: str, doubt: str) -> None:
-    reading = read_request(text)
+    reading = read_request(text, TOOLS)
     assert (reading.clauses, reading.doubt) == ((), doubt)
 
 

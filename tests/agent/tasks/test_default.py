@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from phylactery_agent.tools.registry import disabled_reason
-from phylactery_agent.tools.specs import BUILTIN_SPECS
 
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of, open_system
 
@@ -55,7 +53,8 @@ async def test_every_example_of_every_tool_goes_through_in_both_languages_and_no
     (box / "large.txt").write_text("".join(f"{number:05d} sin memoria, error\n" for number in range(1_000)))
     pointer = (await person.say("lee large.txt")).run.tool_calls[0].pointer
     came_to = {}
-    here = [spec for spec in BUILTIN_SPECS if disabled_reason(spec.name) is None]
+    tools = default_system.agent.tools
+    here = tools.offered()
     for spec in here:
         for number, example in enumerate(spec.examples):
             if spec.name == "write_file" and "append" not in example.text and "añade" not in example.text.lower():
@@ -74,8 +73,8 @@ async def test_every_example_of_every_tool_goes_through_in_both_languages_and_no
             if (answer.run.status, ran) != (DONE, [(spec.name, "finished", "success")]):
                 came_to[example.text] = (answer.run.reason, ran, answer.reply.text)
     assert came_to == {}
-    assert {spec.name for spec in BUILTIN_SPECS} - {spec.name for spec in here} == {"http_get", "send_email"}
-    assert {example.language for spec in BUILTIN_SPECS for example in spec.examples} == {"es", "en"}
+    assert set(tools) - {spec.name for spec in here} == {"http_get", "send_email"}
+    assert {example.language for spec in tools.values() for example in spec.examples} == {"es", "en"}
 
 
 async def test_a_write_that_is_asked_for_in_any_usual_form_is_done_at_once(

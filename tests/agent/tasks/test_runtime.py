@@ -15,7 +15,7 @@ from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.turn.gate import MAX_CONTINUED, TurnTask
 from phylactery_agent.runtime.turn.tasks import TaskStore
 from phylactery_agent.tools.executor import Executor, ToolSettings
-from phylactery_agent.tools.registry import TOOL_REGISTRY, ensure_tools_registered
+from phylactery_agent.tools.registry import ToolRegistry
 
 from tests.support.agent.bench import STATE, Bench
 from tests.support.agent.gate import FakeGate, Task
@@ -29,7 +29,6 @@ def where(run_id: str) -> CallContext:
 
 @pytest.fixture
 def gate() -> FakeGate:
-    ensure_tools_registered()
     return FakeGate()
 
 
@@ -43,7 +42,7 @@ def bench(stores: Stores, gate: FakeGate) -> Bench:
 def proposed(tool_call_id: str = "c1", tool: str = "echo", args: dict[str, Any] | None = None) -> Proposed:
     args = args or {"text": "hola"}
     text = json.dumps(args, separators=(",", ":"), sort_keys=True)
-    return Proposed(tool, tool_call_id, args, text, sha(text), TOOL_REGISTRY[tool].schema_hash)
+    return Proposed(tool, tool_call_id, args, text, sha(text), ToolRegistry()[tool].schema_hash)
 
 
 async def ran(stores: Stores, claim: Claim, tool_call_id: str = "c1", output: str = "hola", status: str = "success"):
@@ -427,7 +426,7 @@ async def test_a_turn_that_was_given_back_and_counts_no_attempt_keeps_the_task_i
 @pytest.fixture
 def replacing(stores: Stores, bench: Bench, tmp_path: Path) -> Proposed:
     """A call that would replace a file which is there."""
-    bench.executor = Executor(ToolSettings(tmp_path / "sandbox", tmp_path / "journal"))
+    bench.executor = Executor(ToolSettings(tmp_path / "sandbox", tmp_path / "journal"), stores.tools)
     box = tmp_path / "sandbox" / ANA.tenant
     box.mkdir()
     box.joinpath("a.txt").write_text("hola")

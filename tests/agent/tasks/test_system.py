@@ -17,6 +17,7 @@ from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import CallContext, ExecutionReport, GateRefusedError, GateUnavailableError, ProposedCall
 from phylactery_agent.runtime.storage.records import Owner
 from phylactery_agent.runtime.turn.tasks import Result, observation
+from phylactery_agent.tools.specs import FILE_INFO
 
 from tests.support.agent.system import DONE, FAILED, SUSPENDED, Person, System, approval_of, open_system
 
@@ -368,7 +369,7 @@ async def test_a_look_at_a_file_vouches_for_no_name(tmp_path: Path, path: str) -
             if run_id == "run_2":
                 found = json.dumps({"path": path, "exists": True, "size": 5, "modified": "2026-11-22T10:00:00Z"})
                 result = Result(json.dumps({"path": path}), found, failed=False)
-                await gate.observe(observation(task_id, "r1", "file_info", "c1.info", result))
+                await gate.observe(observation(task_id, "r1", "file_info", "c1.info", result, spec=FILE_INFO))
             where = CallContext("t1", run_id, plan_step="1", pathway="tool_intent")
             decision = await gate.evaluate(proposed, where, task_id=task_id)
             decisions.append((decision.decision, [reason.code for reason in decision.reasons]))

@@ -12,7 +12,6 @@ import pytest
 import yaml
 from phylactery.agent.v1 import tool_pb2, tool_pb2_grpc
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc
-from phylactery_agent.tools.registry import TOOL_REGISTRY, disabled_reason, offered_tools
 from phylactery_client import PhylacteryClient
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 
@@ -56,9 +55,9 @@ async def activate(system: System, folder: Path) -> None:
     )
 
 
-async def until_off(name: str, reason: str | None) -> None:
+async def until_off(system: System, name: str, reason: str | None) -> None:
     """Wait until the check has found out; the test's own time limit is the bound."""
-    while disabled_reason(name) != reason:  # noqa: ASYNC110 - the check asks again in its own time
+    while system.agent.tools.disabled_reason(name) != reason:  # noqa: ASYNC110 - the check asks again in its own time
         await asyncio.sleep(0.02)
 
 
@@ -77,8 +76,8 @@ def ana(quick: System) -> Person:
 async def test_every_tool_is_listed_with_its_contract_and_riskgates_version(quick: System) -> None:
     listed = await tools(quick)
     shipped = load_bundle(default_bundle_folder()).tools
-    assert list(listed) == sorted(TOOL_REGISTRY)
-    for name, spec in TOOL_REGISTRY.items():
+    assert list(listed) == sorted(quick.agent.tools)
+    for name, spec in quick.agent.tools.items():
         tool, contract = listed[name], spec.contract
         assert tool.schema_hash == spec.schema_hash
         assert (tool.description, tool.description_es) == (spec.descriptions["en"], spec.descriptions["es"])
@@ -100,11 +99,11 @@ async def test_a_tool_the_catalog_lost_is_switched_off_and_comes_back_with_it(
 ) -> None:
     assert (await ana.say("repite hola")).reply.text == "hola"
     await activate(quick, changed_bundle(tmp_path / "without", 102, without="echo"))
-    await until_off("echo", "NOT_IN_CATALOG")
+    await until_off(quick, "echo", "NOT_IN_CATALOG")
     listed = (await tools(quick))["echo"]
     assert (listed.enabled, listed.disabled_reason, listed.version) == (False, OFF.DISABLED_REASON_NOT_IN_CATALOG, "")
     assert "echo" not in await tools(quick, enabled_only=True)
-    assert "echo" not in {spec.name for spec in offered_tools()}
+    assert "echo" not in {spec.name for spec in quick.agent.tools.offered()}
     refused = await ana.say("repite hola")
     assert refused.reply.text == (
         "Aquí no puedo repetir un texto. (Para quien administra el servicio: el catálogo de RiskGate no tiene esta"
@@ -112,7 +111,7 @@ async def test_a_tool_the_catalog_lost_is_switched_off_and_comes_back_with_it(
     )
     assert "repetir un texto" not in (await ana.say("ayuda")).reply.text
     await activate(quick, changed_bundle(tmp_path / "with", 103))
-    await until_off("echo", None)
+    await until_off(quick, "echo", None)
     assert (await ana.say("repite hola")).reply.text == "hola"
 
 
@@ -120,7 +119,7 @@ async def test_a_tool_with_another_schema_is_switched_off_by_name_and_the_others
     quick: System, ana: Person, tmp_path: Path
 ) -> None:
     await activate(quick, changed_bundle(tmp_path / "other", 102, other="echo"))
-    await until_off("echo", "SCHEMA_DIFFERS")
+    await until_off(quick, "echo", "SCHEMA_DIFFERS")
     listed = await tools(quick)
     off = {name: OFF.Name(tool.disabled_reason) for name, tool in listed.items() if not tool.enabled}
     assert off.get("echo") == "DISABLED_REASON_SCHEMA_DIFFERS"
@@ -137,7 +136,7 @@ async def test_a_call_that_was_planned_before_its_tool_was_switched_off_is_refus
         waiting = await ana.say('escribe "hola" en b.txt y luego repite adiós')
         approval = waiting.pending_approval
         await activate(system, changed_bundle(tmp_path / "without", 109, without="echo"))
-        await until_off("echo", "NOT_IN_CATALOG")
+        await until_off(system, "echo", "NOT_IN_CATALOG")
         done = await ana.say(f"APROBAR {approval.approval_id} {approval.code}")
         assert (system.sandbox / "b.txt").read_text() == "hola"
         run = await ana.run(done.run.id)
@@ -169,7 +168,7 @@ async def test_without_riskgate_tools_stay_on_and_unchecked_until_it_is_there(tm
             found = await client.list_tools()
         assert (found.catalog_revision, found.check_time) == (0, None)
         await system.come_back("riskgate")
-        await until_off("count", "NOT_IN_CATALOG")
+        await until_off(system, "count", "NOT_IN_CATALOG")
         async with PhylacteryClient(system.target("agent")) as client:
             found = await client.list_tools(enabled_only=True)
         assert found.catalog_revision == load_bundle(default_bundle_folder()).revision
@@ -177,7 +176,8 @@ async def test_without_riskgate_tools_stay_on_and_unchecked_until_it_is_there(tm
         assert all(tool.checked for tool in found.tools)
         assert (await system.person().say("repite hola")).run.status == DONE
         await system.stop("riskgate")
-        assert disabled_reason("count") == "NOT_IN_CATALOG", "what was said stays while RiskGate is away"
+        assert system.agent.tools.disabled_reason("count") == "NOT_IN_CATALOG", (
+            "what was said stays while RiskGate is away"
+        )
     finally:
         await system.close()
-    assert disabled_reason("count") is None, "the next agent asks its own RiskGate"

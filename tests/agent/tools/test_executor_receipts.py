@@ -21,7 +21,7 @@ from phylactery_agent.tools.executor import (
     ReceiptRefusedError,
     ToolSettings,
 )
-from phylactery_agent.tools.registry import ToolRegistrationError
+from phylactery_agent.tools.registry import ToolRegistrationError, ToolRegistry
 from phylactery_chassis.auth.signatures import SMALL_ORDER
 from phylactery_chassis.util import crashpoints
 
@@ -72,10 +72,15 @@ SIGNER = Signer()
 
 
 @pytest.fixture
-def executor(tmp_path: Path) -> Executor:
+def registry() -> ToolRegistry:
+    return ToolRegistry([COUNTER])
+
+
+@pytest.fixture
+def executor(tmp_path: Path, registry: ToolRegistry) -> Executor:
     counter.counted.clear()
     counter.behaviour.update(flaky_failures=0, count_raises=0)
-    return Executor(ToolSettings(tmp_path / "sandbox", tmp_path / "journal", plugins=(COUNTER,)))
+    return Executor(ToolSettings(tmp_path / "sandbox", tmp_path / "journal"), registry)
 
 
 async def run(
@@ -271,25 +276,24 @@ def _dies_once_renamed(reached: str) -> None:
         raise KilledError
 
 
-def _registered(monkeypatch: pytest.MonkeyPatch, tool: str, **contract: Any) -> None:
-    from phylactery_agent.tools.registry import TOOL_REGISTRY
-
-    spec = TOOL_REGISTRY[tool]
-    monkeypatch.setitem(TOOL_REGISTRY, tool, replace(spec, contract=replace(spec.contract, **contract)))
+def _changed(tools: ToolRegistry, tool: str, **contract: Any) -> None:
+    spec = tools[tool]
+    tools.unregister([tool])
+    tools.register(replace(spec, contract=replace(spec.contract, **contract)))
 
 
 async def test_a_time_out_of_a_read_is_retried_as_often_as_its_contract_says(
-    executor: Executor, monkeypatch: pytest.MonkeyPatch
+    executor: Executor, registry: ToolRegistry
 ) -> None:
-    _registered(monkeypatch, "count", idempotency="read_only", retries=2)
+    _changed(registry, "count", idempotency="read_only", retries=2)
     counter.behaviour["count_raises"] = 1
     with pytest.raises(ToolFailedError, match="TOOL_FAILED"):
         await run(executor, SIGNER.sign(CLAIMS))
     assert counter.counted == ["one"] * 3
 
 
-async def test_a_tool_that_takes_too_long_is_stopped(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
-    _registered(monkeypatch, "wait", timeout_seconds=0.01)
+async def test_a_tool_that_takes_too_long_is_stopped(executor: Executor, registry: ToolRegistry) -> None:
+    _changed(registry, "wait", timeout_seconds=0.01)
     bound = bound_call("wait", {"label": "one"})
     claims = {**CLAIMS, "tool": "wait", "args_hash": bound.args_hash}
     with pytest.raises(ToolFailedError, match="TIMEOUT"):
@@ -329,22 +333,22 @@ async def test_asking_about_an_effect_needs_no_receipt_and_knows_what_it_cannot_
 @pytest.mark.parametrize("module", ["json", "tests.support.agent.broken_tool"])
 def test_a_module_that_offers_no_tools_is_refused_at_start(tmp_path: Path, module: str) -> None:
     with pytest.raises(ToolRegistrationError):
-        Executor(ToolSettings(tmp_path / "sandbox", tmp_path / "journal", plugins=(module,)))
+        Executor(ToolSettings(tmp_path / "sandbox", tmp_path / "journal"), ToolRegistry([module]))
 
 
 def test_a_journal_inside_the_sandbox_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolRegistrationError, match="outside"):
-        Executor(ToolSettings(tmp_path, tmp_path / "journal"))
+        Executor(ToolSettings(tmp_path, tmp_path / "journal"), ToolRegistry())
 
 
 async def test_another_side_that_never_answers_leaves_the_effect_unknown(
-    executor: Executor, monkeypatch: pytest.MonkeyPatch
+    executor: Executor, monkeypatch: pytest.MonkeyPatch, registry: ToolRegistry
 ) -> None:
     async def silent(_invocation: Invocation) -> Reconciled:
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
 
-    _registered(monkeypatch, "count", timeout_seconds=0.01)
+    _changed(registry, "count", timeout_seconds=0.01)
     silent_count = replace(counter.IMPLEMENTATIONS["count"], reconcile=silent)
     monkeypatch.setitem(executor._implementations, "count", silent_count)
     async with asyncio.timeout(60):

@@ -177,6 +177,7 @@ class Bench:
             "news": self.stores.news,
             "graphs": SimpleNamespace(get=lambda name: ServedGraph(cast("Any", self.graph), SPECS[name])),
             "executor": self.executor,
+            "tools": self.stores.tools,
             "evict_over_chars": 10_000,
             "active_seconds": self.active_seconds,
             "sanitizing": Sanitizing(cast("Any", self.services), self.sealer),

@@ -27,7 +27,7 @@ from phylactery_agent.ports import (
     ProposedCall,
     Redeemed,
 )
-from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.registry import ToolRegistry
 
 ISSUER = "riskgate-test"
 Decision = Literal["ALLOW", "AUTH_REQUIRED", "BLOCKED"]
@@ -93,6 +93,7 @@ class FakeGate:
             "write_file": "AUTH_REQUIRED",
         }
     )
+    tools: ToolRegistry = field(default_factory=ToolRegistry)
     user: str = "ana"
     tenant: str = "acme"
     signer: Signer = field(default_factory=Signer)
@@ -199,7 +200,7 @@ class FakeGate:
         text = rfc8785.dumps(call.args).decode()
         if "sha256:" + hashlib.sha256(text.encode()).hexdigest() != call.args_hash or text != call.canonical_args:
             return self._blocked(decision_id, "INTEGRITY_MISMATCH")
-        spec = TOOL_REGISTRY.get(call.tool)
+        spec = self.tools.get(call.tool)
         if spec is None or call.tool not in self.policy or call.schema_hash != spec.schema_hash:
             return self._blocked(decision_id, "UNKNOWN_TOOL")
         defaults = {name: part["default"] for name, part in spec.schema["properties"].items() if "default" in part}

@@ -37,6 +37,7 @@ from phylactery_agent.ports import (
 from phylactery_agent.ports.effects import EffectEvent, advance
 from phylactery_agent.rules.intents import classify, parse_reply
 from phylactery_agent.tools.executor import Executor, ToolSettings
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_chassis.util import crashpoints
 
 from tests.support.agent.gate import FakeGate
@@ -227,8 +228,9 @@ class Chat:
     def __init__(self, folder: Path, saver: BaseCheckpointSaver[Any] | None = None, spec: GraphSpec = SECURED) -> None:
         self.sandbox = folder / "sandbox" / "acme"
         self.sandbox.mkdir(parents=True, exist_ok=True)
-        self.executor = Executor(ToolSettings(folder / "sandbox", folder / "journal", plugins=(COUNTER,)))
-        self.gate = FakeGate()
+        self.tools = ToolRegistry([COUNTER])
+        self.executor = Executor(ToolSettings(folder / "sandbox", folder / "journal"), self.tools)
+        self.gate = FakeGate(tools=self.tools)
         self.gate.policy.update(count="ALLOW", flaky="ALLOW")
         self.ledger, self.outputs, self.events = FakeLedger(), FakeOutputs(), FakeEvents()
         self.memories = FakeMemories()
@@ -257,6 +259,7 @@ class Chat:
             ledger=self.ledger,
             events=self.events,
             executor=self.executor,
+            tools=self.tools,
             language=language,
             reply_code=self.code,
             also_answered=self.also_answered,
@@ -272,7 +275,7 @@ class Chat:
         resumed = before.get("run_status") == "suspended"
         self.turns += 1
         self.runs += not resumed
-        heard = classify(text, before.get("language", "es"))
+        heard = classify(text, self.tools, before.get("language", "es"))
         self.language = heard.language
         reply = parse_reply(text)
         self.code = code

@@ -23,6 +23,7 @@ from phylactery_agent.runtime.storage.events import EventLog, ThreadEvents
 from phylactery_agent.runtime.storage.records import Claim, Ending, Incoming, Lease, Owner, StoredTurn
 from phylactery_agent.runtime.turn.server import ServeTurn
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
@@ -75,7 +76,8 @@ class Stores:
 
     def __init__(self, database: Database) -> None:
         self.database, self.clock, self.news = database, FakeClock(), ThreadNotifier()
-        self.inbox, self.runs = InboxStore(database, self.clock), RunStore(database, self.clock)
+        self.tools = ToolRegistry()
+        self.inbox, self.runs = InboxStore(database, self.clock), RunStore(database, self.clock, self.tools)
         self.claims = ClaimStore(database, self.clock)
         self.leases, self.outbox = Leases(database, self.clock), OutboxStore(database, self.clock)
         self.log, self.threads = EventLog(database), ThreadStore(database)
@@ -90,7 +92,7 @@ class Stores:
         return self.ledger_of(self.writes(lease))
 
     def ledger_of(self, writes: TurnWrites) -> SqlLedger:
-        return SqlLedger(self.database, writes)
+        return SqlLedger(self.database, writes, self.tools)
 
     async def accepted(self, message_id: str = "request-1", text: str = "hola", **changes: Any) -> StoredTurn:
         return await self.inbox.accept(incoming(message_id, text, **changes))

@@ -12,7 +12,7 @@ from phylactery_agent.tools.export import exported
 from phylactery_agent.tools.mcp.config import McpConfigError, load_config
 from phylactery_agent.tools.mcp.pins import PinsError, load_pins
 from phylactery_agent.tools.mcp.specs import pinned_specs
-from phylactery_agent.tools.registry import TOOL_REGISTRY, ToolRegistrationError, ensure_tools_registered
+from phylactery_agent.tools.registry import ToolRegistrationError, ToolRegistry
 from phylactery_client.results import Tool
 
 from phylactery_cli.i18n.texts import Texts
@@ -91,10 +91,10 @@ def export(
     The pinned tools of MCP servers are among them, where servers are named.
     """
     try:
-        ensure_tools_registered(module or ())
+        tools = ToolRegistry(module or ())
         external = pinned_specs(load_config(servers), load_pins(pins), only)
     except (ToolRegistrationError, ImportError, McpConfigError, PinsError) as error:
         typer.echo(f"phylactery: {printable(str(error))}", err=True)
         raise typer.Exit(1) from None
-    specs = [*([] if only else TOOL_REGISTRY.values()), *external]
+    specs = [*([] if only else tools.values()), *external]
     typer.echo(json.dumps(exported(specs), ensure_ascii=False, indent=2))

@@ -16,7 +16,7 @@ from pydantic import StringConstraints
 from phylactery_agent.api.mapping import Context
 from phylactery_agent.tools.catalog_sync import CatalogCheck
 from phylactery_agent.tools.contract import ToolSpec
-from phylactery_agent.tools.registry import TOOL_REGISTRY, DisabledReason, disabled_reason, source_of
+from phylactery_agent.tools.registry import DisabledReason, ToolRegistry
 
 
 class ToolsRequest(EdgeModel):
@@ -52,13 +52,13 @@ class ShownTools:
 class ToolEdge:
     """The implementation of ToolService, without gRPC."""
 
-    def __init__(self, check: CatalogCheck) -> None:
-        self._check = check
+    def __init__(self, check: CatalogCheck, tools: ToolRegistry) -> None:
+        self._check, self._tools = check, tools
 
     def list(self, principal: Principal, request: ToolsRequest) -> ShownTools:
         """Return the tools. Raise PermissionDenied ROLE_REQUIRED."""
         principal.require(Role.CALLER)
-        shown = (self._shown(TOOL_REGISTRY[name]) for name in sorted(TOOL_REGISTRY))
+        shown = (self._shown(self._tools[name]) for name in sorted(self._tools))
         tools = [
             tool
             for tool in shown
@@ -69,9 +69,9 @@ class ToolEdge:
     def _shown(self, spec: ToolSpec) -> ShownTool:
         return ShownTool(
             spec,
-            source_of(spec.name),
+            self._tools.source_of(spec.name),
             self._check.version_of(spec.name),
-            disabled_reason(spec.name),
+            self._tools.disabled_reason(spec.name),
             self._check.checked(spec.name),
         )
 

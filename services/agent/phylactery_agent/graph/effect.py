@@ -35,9 +35,8 @@ from phylactery_agent.ports import (
     Redeemed,
     TurnContext,
 )
-from phylactery_agent.tools.contract import Reconciled, ToolFailedError
+from phylactery_agent.tools.contract import Reconciled, ToolFailedError, ToolSpec
 from phylactery_agent.tools.executor import EffectInDoubtError, Execution, Executor, ReceiptRefusedError
-from phylactery_agent.tools.registry import TOOL_REGISTRY
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ class Effect:
 
     @property
     def _idempotency(self) -> Literal["read_only", "idempotent_by_key", "reconcilable", "unsafe"]:
-        spec = TOOL_REGISTRY.get(self._tool["name"])
+        spec: ToolSpec | None = self._context.tools.get(self._tool["name"])
         return "unsafe" if spec is None else spec.contract.idempotency
 
     async def _evaluate(self) -> GateDecision:

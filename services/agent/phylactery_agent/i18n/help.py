@@ -10,7 +10,7 @@ from phylactery_agent.i18n.texts import say, tool_list
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.intents import TalkKind, help_topic
 from phylactery_agent.tools.contract import ToolSpec
-from phylactery_agent.tools.registry import offered_tools
+from phylactery_agent.tools.registry import ToolRegistry
 
 _MORE: Final = "more"
 _OUTPUTS: Final = "outputs"
@@ -28,26 +28,26 @@ TOPICS: Final = tuple(topic for topic in _TOPICS if topic != _OUTPUTS)
 """The topics that help names; the other one is told where it is asked about."""
 
 
-def talk_text(kind: TalkKind, text: str, language: Language) -> str:
+def talk_text(kind: TalkKind, text: str, language: Language, tools: ToolRegistry) -> str:
     """Return the reply to small talk."""
-    return help_text(help_topic(text), language) if kind == "help" else say(kind, language)
+    return help_text(help_topic(text), language, tools) if kind == "help" else say(kind, language)
 
 
-def help_text(topic: str, language: Language) -> str:
+def help_text(topic: str, language: Language, tools: ToolRegistry) -> str:
     """Return the tools of a topic, or what there is; a topic without a tool is answered as no topic."""
-    by_topic = _offered()
-    if tools := by_topic.get(topic):
-        return tool_list(tools, language)
+    by_topic = _offered(tools)
+    if found := by_topic.get(topic):
+        return tool_list(found, language)
     shown = [one for one in by_topic if one in TOPICS]
     lines = [f"- {say(f'help_{one}', language)}" for one in shown]
     names = ", ".join(say("help_ask", language, topic=message(f"topic_{one}", language)) for one in shown)
     return say("help", language, lines="\n".join(lines), topics=names)
 
 
-def _offered() -> dict[str, list[ToolSpec]]:
+def _offered(tools: ToolRegistry) -> dict[str, list[ToolSpec]]:
     """Return the offered tools by topic; a topic without one is missing."""
-    offered = {spec.name: spec for spec in offered_tools()}
+    offered = {spec.name: spec for spec in tools.offered()}
     known = {name for names in _TOPICS.values() for name in names}
     found = {topic: [offered[name] for name in names if name in offered] for topic, names in _TOPICS.items()}
     found[_MORE] = [spec for name, spec in offered.items() if name not in known and name != "echo"]
-    return {topic: tools for topic, tools in found.items() if tools}
+    return {topic: specs for topic, specs in found.items() if specs}

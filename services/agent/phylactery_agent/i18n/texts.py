@@ -8,19 +8,17 @@ from collections.abc import Iterable
 from phylactery_agent.i18n.messages import in_each_language, is_message, message
 from phylactery_agent.ports import Asked, Language
 from phylactery_agent.tools.contract import ToolSpec
-from phylactery_agent.tools.registry import TOOL_REGISTRY, source_of
+from phylactery_agent.tools.registry import ToolRegistry
 
 
 def say(key: str, language: Language, **params: object) -> str:
-    """Return a message; it refers to a tool by what it does, never by its name."""
-    if isinstance(tool := params.get("tool"), str):
-        params["tool"] = tool_title(tool, language)
+    """Return a message; a tool in it is what tool_title says of it, never its name."""
     return message(key, language, **params).strip()
 
 
-def tool_title(name: str, language: Language) -> str:
+def tool_title(name: str, language: Language, tools: ToolRegistry) -> str:
     """Return what a tool does, phrased to follow "may I" and "¿puedo"; for an MCP tool, that it is used."""
-    spec, (kind, _, source) = TOOL_REGISTRY.get(name), source_of(name).partition(":")
+    spec, (kind, _, source) = tools.get(name), tools.source_of(name).partition(":")
     if spec is None or kind == "mcp":
         own = name.removeprefix(f"mcp_{source}_")
         return message("use_tool", language, name=own, source=source) if source else message("use", language, name=own)
@@ -28,19 +26,20 @@ def tool_title(name: str, language: Language) -> str:
     return title[:1].lower() + title[1:]
 
 
-def named(tools: Iterable[str], language: Language) -> str:
-    """Return what the tools do, each once with its count, in order."""
-    counted = Counter(tool_title(tool, language) if tool else message("waits_unnamed", language) for tool in tools)
+def named(names: Iterable[str], language: Language, tools: ToolRegistry) -> str:
+    """Return what the tools of these names do, each once with its count, in order."""
+    titles = (tool_title(name, language, tools) if name else message("waits_unnamed", language) for name in names)
+    counted = Counter(titles)
     return "; ".join(title if count == 1 else f"{title} (×{count})" for title, count in counted.items())
 
 
-def waiting_line(waiting: Iterable[Asked], language: Language) -> str:
+def waiting_line(waiting: Iterable[Asked], language: Language, tools: ToolRegistry) -> str:
     """Return one line with the approvals pending from this or another person, and how to cancel."""
     still = [one for one in waiting if one.open]
     own = [one.tool for one in still if one.approval_class == "self"]
     other = [one.tool for one in still if one.approval_class != "self"]
-    parts = [say("waits", language, count=len(own), tools=named(own, language))] if own else []
-    parts += [say("waits_other", language, count=len(other), tools=named(other, language))] if other else []
+    parts = [say("waits", language, count=len(own), tools=named(own, language, tools))] if own else []
+    parts += [say("waits_other", language, count=len(other), tools=named(other, language, tools))] if other else []
     return " ".join(parts)
 
 

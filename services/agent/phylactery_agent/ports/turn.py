@@ -128,6 +128,8 @@ class TurnContext:
     events: Events
     executor: Any
     """phylactery_agent.tools.executor.Executor, the only entry to tools."""
+    tools: Any
+    """phylactery_agent.tools.registry.ToolRegistry, which knows the tools and runs none."""
     language: Language
     reply_code: str = field(default="", repr=False)
     """The unmasked code of an approval reply; it exists only during this turn."""

@@ -10,6 +10,7 @@ from phylactery_understanding.talk import read_talk
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.expressions import detect_language, expression
 from phylactery_agent.rules.planner import read_request
+from phylactery_agent.tools.registry import ToolRegistry
 
 _APPROVE = expression(r"^(?:APROBAR|APPROVE)\s+([A-Za-z0-9_-]{6,})\s+([A-Za-z0-9_-]{6,})$")
 _REJECT = expression(r"^(?:RECHAZAR|REJECT)\s+([A-Za-z0-9_-]{6,})$")
@@ -73,12 +74,12 @@ class Intent:
     pathway: str
 
 
-def classify(text: str, fallback: Language = "es") -> Intent:
+def classify(text: str, tools: ToolRegistry, fallback: Language = "es") -> Intent:
     """Return language, intent and pathway of a message; fallback is used if the words do not indicate a language."""
     language = detect_language(text, fallback)
     if parse_reply(text) is not None:
         return Intent(language, APPROVAL_REPLY, TOOL_PATHWAY)
-    if read_request(text).clauses or talk_kind(text) is None:
+    if read_request(text, tools).clauses or talk_kind(text) is None:
         return Intent(language, TASK, TOOL_PATHWAY)
     return Intent(language, "conversation", "text_fast_path")
 

@@ -20,7 +20,7 @@ from phylactery_agent.rules.expressions import Expression, detect_language, expr
 from phylactery_agent.rules.spelling import chat_expression, named_groups, unaccented
 from phylactery_agent.rules.wording import rewordings, without_tail
 from phylactery_agent.tools.contract import Pattern, ToolSpec
-from phylactery_agent.tools.registry import TOOL_REGISTRY, disabled_reason, offered_tools
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import READ_FILE, UNDO_WRITE
 
 MAX_REQUEST_CHARS: Final = 20_000
@@ -64,7 +64,7 @@ class Reading:
     doubt: str = ""
 
 
-def read_request(text: str) -> Reading:
+def read_request(text: str, tools: ToolRegistry) -> Reading:
     """Return the reading of a request; the first cut in which every clause is understood wins.
 
     A clause with an effect is never planned from words that are not a request or that refer to something unknown.
@@ -72,21 +72,21 @@ def read_request(text: str) -> Reading:
     text = text[:MAX_REQUEST_CHARS]
     meant = _REGRET.sub("", text)
     if meant != text:  # "oops, undo that": an expression of regret retracts the request
-        reading = _reading_of(meant)
+        reading = _reading_of(meant, tools)
         if reading.clauses and all(found[0].tool == UNDO_WRITE.name for found in reading.clauses):
             return reading
-    return _reading_of(text)
+    return _reading_of(text, tools)
 
 
-def _reading_of(text: str) -> Reading:
+def _reading_of(text: str, tools: ToolRegistry) -> Reading:
     cleaned = _clean(text)
     unknown = cleaned
-    for number, cut in enumerate((_cut(cleaned, weak=True), _cut(cleaned, weak=False), [cleaned])):
-        pieces = [part for clause in cut for part in _completed(clause)]
-        readings = [_read(_clean(piece)) for piece in pieces]
+    for number, cut in enumerate((_cut(cleaned, tools, weak=True), _cut(cleaned, tools, weak=False), [cleaned])):
+        pieces = [part for clause in cut for part in _completed(clause, tools)]
+        readings = [_read(_clean(piece), tools) for piece in pieces]
         if readings and all(readings):
             said = _with_courtesy(text, cleaned, readings)
-            return _doubted(text, cleaned, pieces, said) or _resolved(pieces, said)
+            return _doubted(text, cleaned, pieces, said, tools) or _resolved(pieces, said)
         if number == 0:
             unknown = next((piece for piece, found in zip(pieces, readings, strict=True) if not found), cleaned)
     return Reading((), unknown, doubts.doubt_of_talk(text, unknown))
@@ -102,35 +102,37 @@ def _with_courtesy(text: str, cleaned: str, readings: list[list[PlannedCall]]) -
     return [*readings[:-1], [replace(last, args={**last.args, "body": body + tail})]]
 
 
-def _doubted(text: str, cleaned: str, pieces: list[str], readings: list[list[PlannedCall]]) -> Reading | None:
+def _doubted(
+    text: str, cleaned: str, pieces: list[str], readings: list[list[PlannedCall]], tools: ToolRegistry
+) -> Reading | None:
     """Return the clause with an effect that is not a request after all, or None if there is none."""
-    effects = [(piece, found[0]) for piece, found in zip(pieces, readings, strict=True) if _has_effect(found[0])]
+    effects = [(piece, found[0]) for piece, found in zip(pieces, readings, strict=True) if _has_effect(found[0], tools)]
     # "can you" before the first clause applies to all clauses.
     lead = text[: max(text.find(cleaned), 0)]
     for piece, call in effects:
         # A pattern without arguments is the tool's own literal wording: undo that
-        kind = doubts.doubt_of_clause(lead + _without_opening(piece)) if call.args else ""
+        kind = doubts.doubt_of_clause(lead + _without_opening(piece, tools)) if call.args else ""
         kind = kind or doubts.doubt_of_content(call.args, piece)
         if kind:
             return Reading((), _clean(piece), kind)
     plain = text
     for piece, found in zip(pieces, readings, strict=True):
-        plain = plain.replace(piece, _without_opening(piece) if found[0].args else "")
+        plain = plain.replace(piece, _without_opening(piece, tools) if found[0].args else "")
     kind = doubts.doubt_of_message(plain) if effects else ""
     return Reading((), cleaned, kind) if kind else None
 
 
-def _read(clause: str) -> list[PlannedCall]:
+def _read(clause: str, tools: ToolRegistry) -> list[PlannedCall]:
     """Return the readings of a clause; léelo is read as lee eso."""
     if _STANDING.match(unaccented(clause)):
-        return [replace(call, text=clause) for call in _readings("lee eso")[:1]]
-    return _readings(clause) or _reworded(clause)
+        return [replace(call, text=clause) for call in _readings("lee eso", tools)[:1]]
+    return _readings(clause, tools) or _reworded(clause, tools)
 
 
-def _reworded(clause: str) -> list[PlannedCall]:
+def _reworded(clause: str, tools: ToolRegistry) -> list[PlannedCall]:
     """Return the reading of a clause in the patterns' words, if it names its file, its time or its recipient."""
     for wording in rewordings(clause.rstrip(_END), detect_language(clause, "es")):
-        call = next(iter(_readings(wording)), None)
+        call = next(iter(_readings(wording, tools)), None)
         if call is not None and (
             _TELLING & call.args.keys() or not call.args or doubts.is_file(str(call.args.get("path", "")))
         ):
@@ -138,14 +140,14 @@ def _reworded(clause: str) -> list[PlannedCall]:
     return []
 
 
-def _has_effect(call: PlannedCall) -> bool:
-    return TOOL_REGISTRY[call.tool].contract.effect != "read"
+def _has_effect(call: PlannedCall, tools: ToolRegistry) -> bool:
+    return tools[call.tool].contract.effect != "read"
 
 
-def _without_opening(piece: str) -> str:
+def _without_opening(piece: str, tools: ToolRegistry) -> str:
     """Return a clause without its opening words, if these are a tool's own and contain a negation: no olvides."""
     clause = _LEADING.sub("", piece)
-    opening = _verbs(_offered()).match(unaccented(clause))
+    opening = _verbs(_offered(tools)).match(unaccented(clause))
     return clause[opening.end() :] if opening is not None and doubts.forbids(clause[: opening.end()]) else piece
 
 
@@ -175,10 +177,10 @@ def _with_extension(call: PlannedCall) -> Iterator[PlannedCall]:
         yield replace(call, args={**call.args, "path": f"{path}.txt"})
 
 
-def _completed(clause: str) -> list[str]:
+def _completed(clause: str, tools: ToolRegistry) -> list[str]:
     """Split a clause that states its verb once: write one to one.txt and two to two.txt."""
     cleaned = _clean(clause)
-    opening = _verbs(_offered()).match(unaccented(cleaned))
+    opening = _verbs(_offered(tools)).match(unaccented(cleaned))
     if opening is None:
         return [clause]
     masked = _without_quotes(cleaned)
@@ -187,7 +189,7 @@ def _completed(clause: str) -> list[str]:
     cuts = [(found.start(), found.end()) for found in _WEAK.finditer(masked) if _names_file(cleaned, found.start())]
     for start, end in [*cuts[:_MOST_CUTS], (len(cleaned),) * 2]:
         part = verb + cleaned[begin:start]
-        read = _readings(part)
+        read = _readings(part, tools)
         if not read or (tool and read[0].tool != tool) or not doubts.is_file(str(read[0].args.get("path", ""))):
             continue
         tool, verb = read[0].tool, cleaned[: opening.end()]
@@ -202,27 +204,27 @@ def _names_file(text: str, end: int) -> bool:
     return word[-1:] in _QUOTES.values() or doubts.is_file(word)
 
 
-def _offered() -> tuple[str, ...]:
-    return tuple(spec.name for spec in offered_tools())
+def _offered(tools: ToolRegistry) -> tuple[tuple[str, ...], ...]:
+    """Return the verbs of each offered tool."""
+    return tuple(spec.verbs for spec in tools.offered())
 
 
-def off_tool(clause: str) -> str | None:
+def off_tool(clause: str, tools: ToolRegistry) -> str | None:
     """Return the switched-off tool that would understand a clause, or None if there is none."""
     variant = clause.rstrip(_END)
-    off = (spec for name, spec in TOOL_REGISTRY.items() if disabled_reason(name) is not None)
-    return next((call.tool for spec in off for call in _calls(spec, variant, clause)), None)
+    return next((call.tool for spec in tools.disabled() for call in _calls(spec, variant, clause)), None)
 
 
 def _clean(text: str) -> str:
     return without_tail(_LEADING.sub("", text.strip())).strip()
 
 
-def _cut(text: str, *, weak: bool) -> list[str]:
+def _cut(text: str, tools: ToolRegistry, *, weak: bool) -> list[str]:
     """Cut at strong connectors outside quotes, and at weak ones if requested, if a tool's verb follows."""
     masked = _without_quotes(text)
     connectors = [_STRONG, _WEAK] if weak else [_STRONG]
     spans = sorted((found.start(), found.end()) for connector in connectors for found in connector.finditer(masked))
-    verbs = _verbs(_offered())
+    verbs = _verbs(_offered(tools))
     pieces: list[str] = []
     begin = 0
     for start, end in spans:
@@ -234,8 +236,8 @@ def _cut(text: str, *, weak: bool) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _verbs(names: tuple[str, ...]) -> Expression:
-    alternatives = [verb for name in names for verb in TOOL_REGISTRY[name].verbs]
+def _verbs(verbs: tuple[tuple[str, ...], ...]) -> Expression:
+    alternatives = [verb for of_tool in verbs for verb in of_tool]
     return chat_expression(r"(?i)^(?:" + "|".join(alternatives) + r")(?:\s|:)|^" + _READ_STANDING + r"[\s.!?]*$")
 
 
@@ -256,17 +258,17 @@ def _without_quotes(text: str) -> str:
     return "".join(out)
 
 
-def _readings(clause: str) -> list[PlannedCall]:
+def _readings(clause: str, tools: ToolRegistry) -> list[PlannedCall]:
     """Return the possible meanings of a clause, best first: without the final punctuation, then as typed.
 
     Only reads have a second reading: a write must not go to a file whose name was guessed.
     """
     found: list[PlannedCall] = []
     for variant in dict.fromkeys((clause.rstrip(_END), clause)):
-        call = next((call for spec in offered_tools() for call in _calls(spec, variant, clause)), None)
+        call = next((call for spec in tools.offered() for call in _calls(spec, variant, clause)), None)
         if call is None or any(call.args == known.args for known in found):
             continue
-        if not found or TOOL_REGISTRY[call.tool].contract.effect == "read":
+        if not found or not _has_effect(call, tools):
             found.append(call)
     return found
 

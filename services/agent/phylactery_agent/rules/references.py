@@ -18,6 +18,7 @@ from phylactery_agent.rules.plain_replies import asks_time, plain_reply
 from phylactery_agent.rules.planner import PlannedCall, read_request
 from phylactery_agent.rules.spelling import chat_expression, unaccented
 from phylactery_agent.timeparse.phrases import changed_time, is_time, tidy
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import CREATE_REMINDER, WRITE_FILE
 
 _LONGEST: Final = 24
@@ -82,20 +83,20 @@ def is_another_time(text: str) -> bool:
     return bool(_time_in(text) or _number_in(text))
 
 
-def referred(earlier: Sequence[str], text: str) -> str:
+def referred(earlier: Sequence[str], text: str, tools: ToolRegistry) -> str:
     """Return the request that a message makes of earlier ones, the newest last, or an empty string."""
     if asks_time(text):
         return ""
-    reading = read_request(text)
+    reading = read_request(text, tools)
     if reading.clauses or plain_reply(text):
         return ""
     if reading.doubt not in {"", doubts.WHICH_FILE, doubts.WHAT_CONTENT} and not is_another_time(text):
         return ""
-    known = read_request(earlier[-1]).clauses
+    known = read_request(earlier[-1], tools).clauses
     last = known[-1][0] if known else None
     language = detect_language(text, detect_language(earlier[-1], "es"))
-    for meant in _candidates(earlier, last, text, language):
-        if read_request(meant).clauses or plain_reply(meant):
+    for meant in _candidates(earlier, last, text, language, tools):
+        if read_request(meant, tools).clauses or plain_reply(meant):
             return meant
     return ""
 
@@ -121,14 +122,16 @@ def _quoted(call: PlannedCall) -> str:
     return f'"{path}"' if " " in path else path
 
 
-def _candidates(earlier: Sequence[str], last: PlannedCall | None, text: str, language: Language) -> Iterator[str]:
+def _candidates(
+    earlier: Sequence[str], last: PlannedCall | None, text: str, language: Language, tools: ToolRegistry
+) -> Iterator[str]:
     if last is not None and last.tool == CREATE_REMINDER.name:
         yield from _reminders(last, text, language)
     if last is not None and last.tool == WRITE_FILE.name and last.args.get("append"):
         item = _item(text)
         if item:
             yield {"es": f"añade {item} a ", "en": f"add {item} to "}[language] + _quoted(last)
-    files = list(_files(earlier))
+    files = list(_files(earlier, tools))
     if files:
         yield from _with_file(text, files, language)
 
@@ -185,11 +188,11 @@ def _item(text: str) -> str:
     )
 
 
-def _files(earlier: Sequence[str]) -> Iterator[str]:
+def _files(earlier: Sequence[str], tools: ToolRegistry) -> Iterator[str]:
     """Yield the files that earlier requests name, the last one first, each once."""
     found: dict[str, None] = {}
     for text in reversed(earlier):
-        paths = [str(one[0].args["path"]) for one in read_request(text).clauses if one[0].args.get("path")]
+        paths = [str(one[0].args["path"]) for one in read_request(text, tools).clauses if one[0].args.get("path")]
         named = [one.raw for one in parse(text).tokens if one.kind is Kind.LITERAL and is_file_name(one.raw)]
         found.update(dict.fromkeys(reversed(paths or named)))
     yield from found

@@ -15,7 +15,7 @@ from phylactery_chassis.util.clock import Clock
 
 from phylactery_agent.ports import CatalogEntry, CatalogView, GateRefusedError, GateUnavailableError, ToolCatalog
 from phylactery_agent.tools.contract import ToolSpec
-from phylactery_agent.tools.registry import TOOL_REGISTRY, DisabledReason, object_to, withdraw
+from phylactery_agent.tools.registry import DisabledReason, ToolRegistry
 
 _BY = "catalog"
 _FIRST_SECONDS = 3.0
@@ -25,9 +25,9 @@ _log = get_logger("catalog")
 class CatalogCheck:
     """The state of the agent's tools in RiskGate's catalog."""
 
-    def __init__(self, catalog: ToolCatalog, clock: Clock, *, poll_seconds: float) -> None:
+    def __init__(self, catalog: ToolCatalog, clock: Clock, tools: ToolRegistry, *, poll_seconds: float) -> None:
         """Set the pause between two checks; with 0, check at the start only, until RiskGate has answered once."""
-        self._catalog, self._clock, self._poll_seconds = catalog, clock, poll_seconds
+        self._catalog, self._clock, self._tools, self._poll_seconds = catalog, clock, tools, poll_seconds
         self._view: CatalogView | None = None
         self._said: dict[str, DisabledReason | None] = {}
         self._away = False
@@ -79,21 +79,14 @@ class CatalogCheck:
             await asyncio.sleep(self._poll_seconds or 1.0)
             await self.look()
 
-    def forget(self) -> None:
-        """Withdraw all objections and drop the catalog view, so that a later check queries RiskGate itself."""
-        for name in self._said:
-            withdraw(name, _BY)
-        self._said.clear()
-        self._view, self.checked_us = None, 0
-
     def _apply(self) -> None:
         """Switch tools off and on; also for an unchanged catalog, since tools may have been added."""
-        for name, spec in TOOL_REGISTRY.items():
+        for name, spec in self._tools.items():
             verdict = self._verdict(spec)
             if verdict is None:
-                withdraw(name, _BY)
+                self._tools.withdraw(name, _BY)
             else:
-                object_to(name, _BY, verdict)
+                self._tools.object_to(name, _BY, verdict)
             if name not in self._said or self._said[name] != verdict:
                 self._tell(name, verdict)
             self._said[name] = verdict

@@ -39,15 +39,7 @@ from phylactery_agent.tools.receipts import (
     canonical_arguments,
     verify_receipt,
 )
-from phylactery_agent.tools.registry import (
-    TOOL_DISABLED,
-    TOOL_REGISTRY,
-    ToolRegistrationError,
-    ensure_tools_registered,
-    object_to,
-    refused_reason,
-    withdraw,
-)
+from phylactery_agent.tools.registry import TOOL_DISABLED, ToolRegistrationError, ToolRegistry
 
 if TYPE_CHECKING:
     from phylactery_agent.tools.mcp.server import McpServers
@@ -77,7 +69,7 @@ class EffectInDoubtError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolSettings:
-    """Locations of tools: the sandbox, the effect journal outside it, plug-in modules by importable name, MCP servers.
+    """Locations of tools: the sandbox, the effect journal outside it, and MCP servers.
 
     Every tenant has its own folder in the sandbox. Earlier versions of files are kept alongside the journal's notes.
     """
@@ -89,7 +81,6 @@ class ToolSettings:
     """Earlier versions kept per file."""
     file_version_bytes: int = 64 * 1024 * 1024
     """Bytes of earlier versions kept per user."""
-    plugins: tuple[str, ...] = ()
     web: WebSettings | None = None
     """None switches http_get off."""
     mail: MailSettings | None = None
@@ -103,18 +94,17 @@ class Executor:
     Call begin() and end() once each.
     """
 
-    def __init__(self, settings: ToolSettings) -> None:
-        """Load the implementations.
+    def __init__(self, settings: ToolSettings, tools: ToolRegistry) -> None:
+        """Load the implementations of registered tools, and register those of MCP servers.
 
         Raises:
-            ToolRegistrationError: A plug-in lacks SPECS or IMPLEMENTATIONS or takes a name in use, or the journal lies
-            inside
-                the sandbox.
+            ToolRegistrationError: A plug-in lacks IMPLEMENTATIONS, an MCP tool takes a name in use, or the journal lies
+                inside the sandbox.
             McpConfigError: The configuration of an MCP tool does not fit the tool.
         """
         if settings.journal.resolve().is_relative_to(settings.sandbox.resolve()):
             raise ToolRegistrationError("the effect journal must lie outside the sandbox")
-        ensure_tools_registered(settings.plugins)
+        self._tools = tools
         self._sandbox, self._journal = settings.sandbox, EffectJournal(settings.journal)
         limits = VersionLimits(settings.file_versions, settings.file_version_bytes)
         self._versions = VersionStore(settings.journal / "versions", limits)
@@ -129,11 +119,10 @@ class Executor:
             )
         )
         for name, needed in (("http_get", settings.web), ("send_email", settings.mail)):
-            withdraw(name, _BY)
             if needed is None:
-                object_to(name, _BY, "NOT_CONFIGURED")
-        self._implementations.update(_plugin_implementations(settings.plugins))
-        self._servers = _mcp_servers(settings.mcp)
+                tools.object_to(name, _BY, "NOT_CONFIGURED")
+        self._implementations.update(_plugin_implementations(tools.plugins))
+        self._servers = _mcp_servers(settings.mcp, tools)
         if self._servers is not None:
             self._implementations.update(self._servers.register())
 
@@ -227,7 +216,7 @@ class Executor:
 
         It needs no receipt, because asking changes nothing, and after a crash none may be obtainable.
         """
-        spec, implementation = TOOL_REGISTRY.get(tool), self._implementations.get(tool)
+        spec, implementation = self._tools.get(tool), self._implementations.get(tool)
         if spec is None or implementation is None:
             return Reconciled("unknown")
         try:
@@ -242,10 +231,10 @@ class Executor:
     ) -> tuple[ToolSpec, Implementation, BaseModel]:
         await verify_receipt(receipt, bound, execution, keys)
         arguments = canonical_arguments(bound)
-        spec, implementation = TOOL_REGISTRY.get(bound.tool), self._implementations.get(bound.tool)
+        spec, implementation = self._tools.get(bound.tool), self._implementations.get(bound.tool)
         if spec is None or implementation is None:
             raise ToolFailedError("UNKNOWN_TOOL", f"there is no tool {bound.tool}")
-        reason = refused_reason(bound.tool)
+        reason = self._tools.refused_reason(bound.tool)
         if reason is not None:
             raise ToolFailedError(TOOL_DISABLED, f"{bound.tool} is switched off: {reason}")
         try:
@@ -302,13 +291,13 @@ async def _ask(spec: ToolSpec, implementation: Implementation, invocation: Invoc
         return Reconciled("unknown")
 
 
-def _mcp_servers(mcp: McpTools | None) -> McpServers | None:
+def _mcp_servers(mcp: McpTools | None, tools: ToolRegistry) -> McpServers | None:
     if mcp is None or not mcp.config.servers:
         return None
     # imported lazily: the SDK is heavy, and most agents have no server
     from phylactery_agent.tools.mcp.server import McpServers
 
-    return McpServers(mcp.config, mcp.pins)
+    return McpServers(mcp.config, mcp.pins, tools)
 
 
 def _plugin_implementations(plugins: Sequence[str]) -> dict[str, Implementation]:

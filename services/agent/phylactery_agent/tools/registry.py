@@ -7,15 +7,11 @@ setting, or an MCP server. A tool is offered while there are no objections.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, get_args
 
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.specs import BUILTIN_SPECS
-
-# Kept for the process, which runs one agent: the rules, the nodes of a graph and the texts that read it are functions
-# without an owner that could hold a registry. Only Executor, CatalogCheck and McpServers change it, by what is below.
-TOOL_REGISTRY: dict[str, ToolSpec] = {}
 
 DisabledReason = Literal[
     "NOT_CONFIGURED", "NOT_PINNED", "DESCRIPTION_CHANGED", "SCHEMA_DIFFERS", "NOT_IN_CATALOG", "SERVER_UNAVAILABLE"
@@ -26,83 +22,100 @@ BUILTIN: Final = "builtin"
 TOOL_DISABLED: Final = "TOOL_DISABLED"
 """The code of a call refused because its tool is switched off."""
 
-_sources: dict[str, str] = {}
-_objections: dict[str, dict[str, DisabledReason]] = {}
-"""Objections by tool and objector."""
-
 
 class ToolRegistrationError(Exception):
     """Error for two tools with the same name, or a plug-in module that is not one."""
 
 
-def register(spec: ToolSpec, source: str = BUILTIN) -> None:
-    """Add one tool; idempotent. source is "builtin", "plugin:MODULE" or "mcp:SERVER".
+class ToolRegistry(Mapping[str, ToolSpec]):
+    """The tools of one agent by name, in order of registration. Only Executor, CatalogCheck and McpServers change it.
 
-    Raises:
-        ToolRegistrationError: Another tool has that name.
+    It may be read in another thread than the one that changes it.
     """
-    known = TOOL_REGISTRY.setdefault(spec.name, spec)
-    if known is not spec:
-        raise ToolRegistrationError(f"two tools are called {spec.name}")
-    _sources.setdefault(spec.name, source)
 
+    def __init__(self, plugins: Sequence[str] = ()) -> None:
+        """Register the built-in tools, then those of each plug-in module by its importable name.
 
-def unregister(names: Iterable[str]) -> None:
-    """Remove tools together with their objections."""
-    for name in names:
-        for kept in (TOOL_REGISTRY, _sources, _objections):
-            kept.pop(name, None)
+        Raises:
+            ToolRegistrationError: A module offers no SPECS, or a name is already in use.
+            ModuleNotFoundError: A module does not exist.
+        """
+        self.plugins = tuple(plugins)
+        self._specs: dict[str, ToolSpec] = {}
+        self._sources: dict[str, str] = {}
+        self._objections: dict[str, dict[str, DisabledReason]] = {}
+        """Objections by tool and objector."""
+        for spec in BUILTIN_SPECS:
+            self.register(spec)
+        for name in self.plugins:
+            specs = getattr(importlib.import_module(name), "SPECS", None)
+            if not isinstance(specs, tuple):
+                raise ToolRegistrationError(f"the plug-in {name} has no tuple SPECS")
+            for spec in specs:
+                self.register(spec, f"plugin:{name}")
 
+    def __getitem__(self, name: str) -> ToolSpec:
+        """Return a tool. Raise KeyError if there is none of that name."""
+        return self._specs[name]
 
-def source_of(name: str) -> str:
-    """Return a tool's source."""
-    return _sources.get(name, BUILTIN)
+    def __iter__(self) -> Iterator[str]:
+        """Return the names as they are now: tools may be added or removed meanwhile."""
+        return iter(tuple(self._specs))
 
+    def __len__(self) -> int:
+        """Return the number of tools."""
+        return len(self._specs)
 
-def offered_tools(allowed: Collection[str] = ()) -> Sequence[ToolSpec]:
-    """Return the tools that may be proposed now, in order of registration; an empty ``allowed`` does not restrict."""
-    return [
-        spec for name, spec in TOOL_REGISTRY.items() if not _objections.get(name) and (not allowed or name in allowed)
-    ]
+    def register(self, spec: ToolSpec, source: str = BUILTIN) -> None:
+        """Add one tool; idempotent. source is "builtin", "plugin:MODULE" or "mcp:SERVER".
 
+        Raises:
+            ToolRegistrationError: Another tool has that name.
+        """
+        known = self._specs.setdefault(spec.name, spec)
+        if known is not spec:
+            raise ToolRegistrationError(f"two tools are called {spec.name}")
+        self._sources.setdefault(spec.name, source)
 
-def object_to(name: str, by: str, reason: DisabledReason) -> None:
-    """Switch a tool off until the objector withdraws; ``by`` is the objector: catalog, settings, server."""
-    _objections.setdefault(name, {})[by] = reason
+    def unregister(self, names: Iterable[str]) -> None:
+        """Remove tools together with their objections."""
+        for name in names:
+            for kept in (self._specs, self._sources, self._objections):
+                kept.pop(name, None)
 
+    def source_of(self, name: str) -> str:
+        """Return a tool's source."""
+        return self._sources.get(name, BUILTIN)
 
-def withdraw(name: str, by: str) -> None:
-    """Withdraw an objection; do nothing if there is none."""
-    _objections.get(name, {}).pop(by, None)
+    def offered(self, allowed: Collection[str] = ()) -> Sequence[ToolSpec]:
+        """Return the tools that may be proposed now; an empty ``allowed`` does not restrict."""
+        return [
+            spec
+            for spec in tuple(self._specs.values())
+            if not self._objections.get(spec.name) and (not allowed or spec.name in allowed)
+        ]
 
+    def disabled(self) -> Sequence[ToolSpec]:
+        """Return the tools that are switched off."""
+        return [spec for spec in tuple(self._specs.values()) if self._objections.get(spec.name)]
 
-def disabled_reason(name: str) -> DisabledReason | None:
-    """Return why a tool is switched off, or None if it is offered."""
-    said = set(_objections.get(name, {}).values())
-    return next((reason for reason in get_args(DisabledReason) if reason in said), None)
+    def object_to(self, name: str, by: str, reason: DisabledReason) -> None:
+        """Switch a tool off until the objector withdraws; ``by`` is the objector: catalog, settings, server."""
+        self._objections.setdefault(name, {})[by] = reason
 
+    def withdraw(self, name: str, by: str) -> None:
+        """Withdraw an objection; do nothing if there is none."""
+        self._objections.get(name, {}).pop(by, None)
 
-def refused_reason(name: str) -> DisabledReason | None:
-    """Return why a call of a tool is refused, or None if it is not.
+    def disabled_reason(self, name: str) -> DisabledReason | None:
+        """Return why a tool is switched off, or None if it is offered."""
+        said = set(self._objections.get(name, {}).values())
+        return next((reason for reason in get_args(DisabledReason) if reason in said), None)
 
-    An unavailable server is not such a reason: it may return soon, and the call waits that long.
-    """
-    reason = disabled_reason(name)
-    return None if reason == "SERVER_UNAVAILABLE" else reason
+    def refused_reason(self, name: str) -> DisabledReason | None:
+        """Return why a call of a tool is refused, or None if it is not.
 
-
-def ensure_tools_registered(plugins: Sequence[str] = ()) -> None:
-    """Register the built-in tools, then those of each plug-in module by its importable name.
-
-    Raises:
-        ToolRegistrationError: A module offers no SPECS, or a name is already in use.
-        ModuleNotFoundError: A module does not exist.
-    """
-    for spec in BUILTIN_SPECS:
-        register(spec)
-    for name in plugins:
-        specs = getattr(importlib.import_module(name), "SPECS", None)
-        if not isinstance(specs, tuple):
-            raise ToolRegistrationError(f"the plug-in {name} has no tuple SPECS")
-        for spec in specs:
-            register(spec, f"plugin:{name}")
+        An unavailable server is not such a reason: it may return soon, and the call waits that long.
+        """
+        reason = self.disabled_reason(name)
+        return None if reason == "SERVER_UNAVAILABLE" else reason

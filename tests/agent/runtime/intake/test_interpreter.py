@@ -19,7 +19,7 @@ from phylactery_agent.runtime.intake import interpretation
 from phylactery_agent.runtime.intake.interpretation import Interpreter, UnusableReplyError, read_reply, without_pasted
 from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.turn.model_session import RunModels
-from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_understanding.interpretation import Interpretation, Mode, Slot, Span
 
 from tests.support.agent.inspector import LocalInspector
@@ -221,7 +221,8 @@ async def test_it_counts_as_a_call_of_the_run_and_a_yes_needs_none(tmp_path: Pat
 
 
 def offered() -> list[Any]:
-    return [TOOL_REGISTRY["write_file"], TOOL_REGISTRY["read_file"]]
+    tools = ToolRegistry()
+    return [tools["write_file"], tools["read_file"]]
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ class FailsOnce(Hydrating):
 
 async def test_a_message_nothing_can_be_begun_for_leaves_room_for_the_next(stores: Stores) -> None:
     bench = Bench(stores)
-    hydrating = FailsOnce(cast("Services", bench.services), bench.delivery)
+    hydrating = FailsOnce(cast("Services", bench.services), bench.delivery, bench.stores.tools)
     runner = runner_of(stores, served := Served(stores), max_concurrent=1, hydrating=hydrating)
     with pytest.raises(ValueError, match="a fault of ours"):
         await runner.accept(incoming())
@@ -266,12 +266,12 @@ async def test_a_message_is_understood_before_it_is_claimed_as_it_is_afterwards(
 ) -> None:
     message = incoming(text=text, language=language, do_not_store="store" in text)
     await stores.inbox.accept(message)
-    assert classify_incoming(message) == listen(await stores.claimed())
+    assert classify_incoming(message, stores.tools) == listen(await stores.claimed(), stores.tools)
 
 
 async def test_what_is_read_while_a_message_is_taken_in_is_what_its_turn_goes_on_with(stores: Stores) -> None:
     bench, read = Bench(stores), list[Any]()
-    hydrating = Hydrating(cast("Services", bench.services), bench.delivery)
+    hydrating = Hydrating(cast("Services", bench.services), bench.delivery, bench.stores.tools)
 
     async def serve(claim: Claim) -> None:
         read.append(await hydrating.of(claim, hydrating.heard(claim)))

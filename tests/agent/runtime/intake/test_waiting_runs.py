@@ -18,7 +18,7 @@ from phylactery_agent.runtime.privacy.delete_thread import DeletionStore
 from phylactery_agent.runtime.runs.cancellation import Cancellations
 from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.storage.schema import RUNS, THREADS
-from phylactery_agent.tools.registry import ensure_tools_registered
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_chassis.util.ids import new_id
 
 from tests.agent.runtime.runs.test_steps import insert_old, postgres_or_sqlite, upgrade_to
@@ -27,7 +27,6 @@ from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval
 from tests.support.databases.invariants import broken
 
 __all__ = ["postgres_or_sqlite"]
-ensure_tools_registered()
 
 T1 = ANA.thread_key("t1")
 WRITE = 'escribe "hola" en notas.txt'
@@ -97,7 +96,7 @@ def test_a_thread_in_which_as_many_wait_as_may_opens_no_other_run():
     ],
 )
 def test_the_line_names_everything_that_waits_and_the_way_out_and_no_id(asked: list[tuple[str, str]], english: str):
-    line = waiting_line([Asked(f"ap_{n}", *one) for n, one in enumerate(asked)], "en")
+    line = waiting_line([Asked(f"ap_{n}", *one) for n, one in enumerate(asked)], "en", ToolRegistry())
     assert line.startswith(english)
     assert "/reject" in line
     assert "ap_" not in line
@@ -218,7 +217,7 @@ async def test_a_reply_ends_with_what_the_other_runs_ask_and_so_does_a_cancellat
     reply = await served(stores, "lee a.txt")
     two = "2 acciones esperan tu respuesta: escribir un archivo o añadirle líneas al final (×2). (/approve o /reject)"
     assert (await stores.inbox.get(reply.turn.turn_id)).reply_text == f"listo\n\n{two}"
-    await Cancellations(stores.database, stores.clock).request(ANA, second.run.run_id)
+    await Cancellations(stores.database, stores.clock, stores.tools).request(ANA, second.run.run_id)
     told = [e.payload["text"] for e in (await stores.log.of_thread(T1, after=0)).events if e.kind == "message"]
     assert told[-1].endswith(LINE)
     assert stores.rows("agent_checkpoints", "thread_id") == [(first.run.run_id,)]
@@ -238,7 +237,7 @@ async def test_a_run_that_asks_takes_the_next_words_while_another_waits(stores: 
 
 async def test_deleting_a_thread_ends_every_run_that_waits_and_removes_every_state(stores: Stores) -> None:
     claims = [await waits(stores, number) for number in (1, 2)]
-    deletions = DeletionStore(stores.database, stores.clock)
+    deletions = DeletionStore(stores.database, stores.clock, stores.tools)
     await deletions.begin(ANA, "t1")
     assert [(await stores.runs.get(ANA, claim.run.run_id)).status for claim in claims] == ["cancelled"] * 2
     await stores.outbox.waiting("withdrawal", T1)
@@ -254,7 +253,7 @@ async def test_a_state_that_is_committed_together_with_its_threads_removal_goes_
     row = Row(Place(claim.lease.run_id, ""), 0, "c2", "c1", "", b"state", b"")
     await asyncio.gather(
         stores.database.write(lambda connection: rows.put(connection, row, {("plan", "1"): b"state"})),
-        DeletionStore(stores.database, stores.clock).remove(ANA, "t1"),
+        DeletionStore(stores.database, stores.clock, stores.tools).remove(ANA, "t1"),
     )
     assert stores.rows("agent_checkpoints") == stores.rows("agent_checkpoint_blobs") == []
 

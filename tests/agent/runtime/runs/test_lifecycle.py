@@ -52,7 +52,7 @@ def left(stores: Stores, claim: Claim) -> dict[str, Any]:
 
 
 async def test_a_run_that_waits_is_cancelled_as_one_that_is_served(stores: Stores) -> None:
-    cancellations = Cancellations(stores.database, stores.clock)
+    cancellations = Cancellations(stores.database, stores.clock, stores.tools)
     waiting = await begun(stores, "request-1")
     card = (Asked("ap_1", "write_file", "self"),)
     step = {"step_id": "s1", "description": "", "status": "running", "tries": 1}
@@ -77,6 +77,8 @@ async def test_a_run_that_has_ended_does_not_end_again_and_nothing_is_written(st
     ending = Ending(RunStatus.CANCELLED, "CANCELLED", "r2", "no")
     with pytest.raises(RunTransitionError):
         await stores.database.write(
-            lambda connection: end(connection, claim.lease, RunStatus.DONE, ending, stores.clock.now_us())
+            lambda connection: end(
+                connection, claim.lease, RunStatus.DONE, ending, stores.clock.now_us(), tools=stores.tools
+            )
         )
     assert left(stores, claim) == before

@@ -20,7 +20,6 @@ from phylactery_agent.runtime.effects.outbox import OutboxStore
 from phylactery_agent.runtime.runs.retry import Retried, Retries, RetryRequest
 from phylactery_agent.runtime.runs.unknown_outcomes import Resolutions
 from phylactery_agent.runtime.storage.records import Owner
-from phylactery_agent.tools.registry import ensure_tools_registered
 from phylactery_chassis.auth.identity import token_hash
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound
 
@@ -51,7 +50,7 @@ async def retry(
     wanted = RetryRequest(
         owner, run_id, request_id, effects, level="user", credential_hash="", traceparent="", tools=tools
     )
-    return await Retries(stores.database, stores.clock).retry(wanted)
+    return await Retries(stores.database, stores.clock, stores.tools).retry(wanted)
 
 
 async def why_not(stores: Stores, run_id: str, **named: Any) -> tuple[str, dict[str, str], str]:
@@ -242,7 +241,6 @@ async def test_effects_of_every_run_before_count(stores: Stores) -> None:
 
 
 async def test_reads_and_what_a_person_says_did_not_happen_are_nothing_to_acknowledge(stores: Stores) -> None:
-    ensure_tools_registered()
     assert (await retry(stores, await acting(stores, "read_file", finish="success"))).effects == []
     await stores.end(await stores.claimed())
     await stores.accepted("request-3")

@@ -190,7 +190,7 @@ async def test_a_run_that_is_served_ends_at_its_next_step_and_begins_no_effect(
 async def test_a_cancel_that_comes_while_a_turn_suspends_itself_still_ends_it(stores: Stores) -> None:
     await stores.accepted()
     claim = await stores.claimed()
-    await Cancellations(stores.database, stores.clock).request(ANA, claim.run.run_id)
+    await Cancellations(stores.database, stores.clock, stores.tools).request(ANA, claim.run.run_id)
     await stores.end(claim, "suspended", approval_id="ap_1")
     run = await stores.runs.get(ANA, claim.run.run_id)
     assert (run.status, run.approval_id) == ("cancelled", "")
@@ -204,7 +204,7 @@ async def test_no_effect_starts_after_the_cancel_was_noted(stores: Stores) -> No
     await ledger.propose(call(), plan_step="1")
     await ledger.propose(call("c2"), plan_step="2")
     await ledger.start("c1", execution_id="ex1", effect_key="k1", bound=BOUND)
-    await Cancellations(stores.database, stores.clock).request(ANA, claim.run.run_id)
+    await Cancellations(stores.database, stores.clock, stores.tools).request(ANA, claim.run.run_id)
     with pytest.raises(RunCancelledError):
         await ledger.start("c2", execution_id="ex2", effect_key="k2", bound=BOUND)
     await ledger.finish("c1", arguments_json="{}", status="success", output="done", error_code="")
@@ -234,7 +234,7 @@ async def test_what_was_started_and_not_redeemed_is_not_carried_out_after_a_canc
     await ledger.propose(call(), plan_step="1")
     await ledger.start("c1", execution_id="ex1", effect_key="k1", bound=BOUND)
     assert await ledger.check_fence()
-    await Cancellations(stores.database, stores.clock).request(ANA, claim.run.run_id)
+    await Cancellations(stores.database, stores.clock, stores.tools).request(ANA, claim.run.run_id)
     assert not await ledger.check_fence()
 
 
@@ -251,7 +251,9 @@ async def test_a_turn_that_died_before_the_redeem_does_not_carry_it_out_once_it_
             run = await system.agent.database.read(
                 lambda connection: connection.exec_driver_sql("SELECT run_id FROM agent_runs").scalar()
             )
-            await Cancellations(system.agent.database, system.clock).request(Owner("acme", "ana"), str(run))
+            await Cancellations(system.agent.database, system.clock, system.agent.tools).request(
+                Owner("acme", "ana"), str(run)
+            )
             raise Unavailable("STORE_UNAVAILABLE", "the attempt dies here")
 
         monkeypatch.setattr(RiskGateAdapter, "redeem", redeem)
@@ -316,7 +318,9 @@ async def test_a_cancel_that_meets_a_suspending_turn_leaves_no_state_and_asks_fo
 
     async def execute(self: TurnServer, claim: Any, *rest: Any) -> Any:
         ending = await real(self, claim, *rest)
-        await Cancellations(system.agent.database, system.clock).request(claim.lease.owner, claim.lease.run_id)
+        await Cancellations(system.agent.database, system.clock, system.agent.tools).request(
+            claim.lease.owner, claim.lease.run_id
+        )
         return ending
 
     monkeypatch.setattr(TurnServer, "_execute", execute)

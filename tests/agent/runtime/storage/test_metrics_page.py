@@ -89,7 +89,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_counts_as_ended(stores: St
     claim = await stores.claimed()
     await stores.end(claim, "suspended", approval_id="ap_1")
     stores.clock.advance(90)
-    cancellations = Cancellations(stores.database, stores.clock)
+    cancellations = Cancellations(stores.database, stores.clock, stores.tools)
     for _ in range(2):
         await cancellations.request(ANA, claim.run.run_id)
     [(one, about)] = given["_turns"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from phylactery_agent.runtime.storage import metrics
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_chassis.telemetry import semconv
 
 from tests.support.agent.process import AgentProcess
@@ -157,5 +158,5 @@ def test_nothing_a_person_said_and_no_name_of_theirs_is_told(told: Collector) ->
 def test_a_name_nobody_registered_is_no_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     monkeypatch.setattr(metrics._tool_calls, "add", lambda *given: seen.append(given), raising=False)
-    metrics.tool_call("marifloria@example.com", "proposed")
+    metrics.tool_call("marifloria@example.com", "proposed", ToolRegistry())
     assert seen == [(1, {semconv.GEN_AI_TOOL: "_OTHER", semconv.TOOL_CALL_STATE: "proposed"})]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from phylactery_agent.i18n.texts import say, shortened
+from phylactery_agent.i18n.texts import say, shortened, tool_title
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply
 from phylactery_agent.rules.planner import Reading, off_tool
 from phylactery_agent.tools.network_policy import SWITCHES
-from phylactery_agent.tools.registry import disabled_reason
+from phylactery_agent.tools.registry import ToolRegistry
 
 
 def plainly_told(reading: Reading, language: Language, text: str) -> str:
@@ -18,7 +18,7 @@ def plainly_told(reading: Reading, language: Language, text: str) -> str:
     return say(key, language, clause=shortened(text.strip(" .!¡")))
 
 
-def not_planned(reading: Reading, language: Language, text: str) -> str:
+def not_planned(reading: Reading, language: Language, text: str, tools: ToolRegistry) -> str:
     """Return the reply to a request that was only partly understood, has no tool, or whose tool is switched off.
 
     Return an empty string if nothing is known about the request.
@@ -27,16 +27,16 @@ def not_planned(reading: Reading, language: Language, text: str) -> str:
         return plain
     if reading.doubt:
         return say(f"doubt_{reading.doubt}", language, clause=shortened(reading.unknown))
-    return off_told(reading.unknown, language)
+    return off_told(reading.unknown, language, tools)
 
 
-def off_told(clause: str, language: Language) -> str:
+def off_told(clause: str, language: Language, tools: ToolRegistry) -> str:
     """Return which tool would serve a clause and why it is switched off, or an empty string if there is none."""
-    tool = off_tool(clause)
+    tool = off_tool(clause, tools)
     if tool is None:
         return ""
-    why = say(f"off_{disabled_reason(tool)}", language, setting=SWITCHES.get(tool, "?"))
-    return say("tool_off", language, tool=tool, why=why)
+    why = say(f"off_{tools.disabled_reason(tool)}", language, setting=SWITCHES.get(tool, "?"))
+    return say("tool_off", language, tool=tool_title(tool, language, tools), why=why)
 
 
 def not_understood(reading: Reading, language: Language, request: str, *, model_away: bool = False) -> str:

@@ -35,7 +35,7 @@ from phylactery_agent.ports import (
     TurnContext,
 )
 from phylactery_agent.tools.contract import TOOL_ERROR
-from phylactery_agent.tools.registry import source_of
+from phylactery_agent.tools.registry import ToolRegistry
 
 CANCELLED: Final = "CANCELLED"
 EFFECT_IN_DOUBT: Final = "EFFECT_IN_DOUBT"
@@ -175,12 +175,14 @@ def approval_update(decision: GateDecision) -> dict[str, Any]:
 SELF_CLASS: Final = "self"
 
 
-def approval_fields(approval_id: str, approval: ApprovalState, language: Language) -> dict[str, Any]:
+def approval_fields(
+    approval_id: str, approval: ApprovalState, language: Language, tools: ToolRegistry
+) -> dict[str, Any]:
     """Return the approval fields of an event. They contain no code and no argument value."""
     return {
         "approval_id": approval_id,
         "tool": approval["tool"],
-        "action": tool_title(approval["tool"], language),
+        "action": tool_title(approval["tool"], language, tools),
         "risk": approval["risk"],
         "approval_class": approval["approval_class"],
         "expire_time": rfc3339(approval["expire_us"]),
@@ -220,7 +222,7 @@ MAX_SAID: Final = 300
 """Maximum number of characters of a tool's own error message shown to the person."""
 
 
-def tool_said(state: AgentState, language: Language) -> str:
+def tool_said(state: AgentState, tools: ToolRegistry) -> str:
     """Return the last call's own error message, marked as the tool's words, or an empty string if it gave none.
 
     The text has not been inspected, so a note that contains it counts as a quotation.
@@ -231,9 +233,9 @@ def tool_said(state: AgentState, language: Language) -> str:
     if result["metadata"]["error_code"] not in {TOOL_ERROR, EFFECT_IN_DOUBT}:
         return ""
     words = "".join(char if char.isprintable() else " " for char in result["output"][: 2 * MAX_SAID])
-    source = source_of(result["tool_name"])
+    source = tools.source_of(result["tool_name"])
     said = shortened(" ".join(words.split()), MAX_SAID)
-    return say("tool_said", language, who=source.partition(":")[2] or result["tool_name"], said=said)
+    return say("tool_said", state["language"], who=source.partition(":")[2] or result["tool_name"], said=said)
 
 
 async def emit_decision(context: TurnContext, tool: ProposedTool, decision: GateDecision, *, key: str) -> None:
@@ -261,7 +263,7 @@ def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
 
 def what_waits(state: AgentState, context: TurnContext) -> str:
     """Return one line listing what this run and others of its thread are waiting for, and how to cancel it."""
-    return waiting_line((*context.also_waiting, *card_of_state(state)), state["language"])
+    return waiting_line((*context.also_waiting, *card_of_state(state)), state["language"], context.tools)
 
 
 def card_of_state(state: Mapping[str, Any]) -> tuple[Asked, ...]:

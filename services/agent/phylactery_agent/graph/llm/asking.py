@@ -17,7 +17,6 @@ from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.ports.model import Model, ModelBudgetError, ModelUnavailableError
 from phylactery_agent.tools.contract import ToolSpec
-from phylactery_agent.tools.registry import offered_tools
 
 MODEL_AWAY: Final = (ModelUnavailableError, ModelBudgetError)
 """Model errors after which static mode takes over; any other model error ends the turn."""
@@ -73,7 +72,7 @@ def may_use(state: AgentState, context: TurnContext, tool: str) -> bool:
 
 def allowed_specs(state: AgentState, context: TurnContext) -> dict[str, ToolSpec]:
     """Return the tools offered to a model in this turn."""
-    return {spec.name: spec for spec in offered_tools() if may_use(state, context, spec.name)}
+    return {spec.name: spec for spec in context.tools.offered() if may_use(state, context, spec.name)}
 
 
 async def went_away(state: AgentState, context: TurnContext, reason: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import EffectState, Language, LedgerRow, TurnContext
 from phylactery_agent.rules.expressions import Expression, expression
 from phylactery_agent.rules.planner import read_aside
-from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.registry import ToolRegistry
 
 Kind = Literal["send", "write", "delete", "remind", "other"]
 T = TypeVar("T")
@@ -252,7 +252,7 @@ class Claims:
         done = await self._in(EffectState.FINISHED)
         found = await self._aside(text, lambda: judged(text, self._wanted, done))
         if found.false:
-            earlier = effects_of(await self._context.ledger.done_before())
+            earlier = effects_of(await self._context.ledger.done_before(), self._context.tools)
             found = await self._aside(text, lambda: judged(text, self._wanted, done, earlier))
         if not found.false:
             return text
@@ -286,7 +286,8 @@ class Claims:
         """Return the kinds of effect represented by the run's calls in these states; errors do not count."""
         if self._rows is None:
             self._rows = await self._context.ledger.calls()
-        return effects_of(row.tool for row in self._rows if row.state in states and row.status != "error")
+        done = (row.tool for row in self._rows if row.state in states and row.status != "error")
+        return effects_of(done, self._context.tools)
 
 
 def judged(text: str, wanted: Wanted, done: set[Kind], earlier: Collection[Kind] = ()) -> Judged:
@@ -349,9 +350,9 @@ def wanted_by(request: str) -> Wanted:
     return Wanted(tuple(dict.fromkeys(kind for kind in kinds if kind is not None)), text=text)
 
 
-def effects_of(tools: Iterable[str]) -> set[Kind]:
-    """Return the effects that successful calls of these tools may be described as."""
-    return {kind for tool in tools if _has_effect(tool) for kind in (*_kinds_of(tool), "other")}
+def effects_of(names: Iterable[str], tools: ToolRegistry) -> set[Kind]:
+    """Return the effects that successful calls of the tools of these names may be described as."""
+    return {kind for name in names if _has_effect(name, tools) for kind in (*_kinds_of(name), "other")}
 
 
 def _kind_of(ask: Ask, request: str) -> Kind | None:
@@ -388,8 +389,8 @@ def _names(kind: Kind, said: str) -> bool:
     return kind in _NOUNS and _any((_NOUNS[kind],), said)
 
 
-def _has_effect(tool: str) -> bool:
-    spec = TOOL_REGISTRY.get(tool)
+def _has_effect(name: str, tools: ToolRegistry) -> bool:
+    spec = tools.get(name)
     return spec is None or spec.contract.effect != "read"
 
 

@@ -30,6 +30,7 @@ from phylactery_agent.graph.secured.nodes import interpreter as shared_interpret
 from phylactery_agent.i18n.texts import shortened
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.planner import read_aside, read_request
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import ECHO
 
 STEPS_OF_A_CALL = 5
@@ -76,16 +77,16 @@ async def interpreter(
     """Judge the result, record it, and continue with the queue or with the node that decides the next step."""
     command = await shared_interpreter.interpreter(state, runtime)
     update = _update_of(command)
-    update.update(_taken_in(state, update))
+    update.update(_taken_in(state, update, runtime.context.tools))
     owner = state["tenant"], state["user_id"]
-    if await read_aside(owner, state["user_query"], lambda: _repeats_the_request(state)):
+    if await read_aside(owner, state["user_query"], lambda: _repeats_the_request(state, runtime.context.tools)):
         update.update(notes=state["notes"], quoted=state["quoted"])
     merged = cast("ReactState", {**state, **update})
     target, closing = _after_call(merged)
     return Command(goto=target, update={**update, **closing})
 
 
-def _repeats_the_request(state: ReactState) -> bool:
+def _repeats_the_request(state: ReactState, tools: ToolRegistry) -> bool:
     """Return True if the last call is the echo that opens every static episode and was not requested.
 
     That echo proves that the path to the tools works; people do not want to read their own words back.
@@ -93,7 +94,7 @@ def _repeats_the_request(state: ReactState) -> bool:
     first = state["plan"][0]
     if state["metadata"]["mode"] != "static" or state["metadata"]["fallback"] or state["current_step"] != first["id"]:
         return False
-    requested = next((clause[0] for clause in read_request(state["user_query"]).clauses), None)
+    requested = next((clause[0] for clause in read_request(state["user_query"], tools).clauses), None)
     return first["tool"] == ECHO.name and (requested is None or requested.tool != ECHO.name)
 
 
@@ -136,7 +137,7 @@ def next_step(
     return PlannedStep(id=step_id, tool=tool, args=args, clause=number - 1), step
 
 
-def _taken_in(state: ReactState, update: dict[str, Any]) -> dict[str, Any]:
+def _taken_in(state: ReactState, update: dict[str, Any], tools: ToolRegistry) -> dict[str, Any]:
     """Return what the episode keeps of a result: an artifact, its text as evidence, an error, a tool message."""
     result: ToolResult = update["last_tool_result"]
     step: StepState = update["steps"][str(state["current_step"])]
@@ -155,7 +156,7 @@ def _taken_in(state: ReactState, update: dict[str, Any]) -> dict[str, Any]:
     if code:
         told = update["notes"][-1] if len(update["notes"]) > len(state["notes"]) else ""
         error = failure(state, step["id"], code, told)
-        if said := tool_said(cast("ReactState", {**state, **update}), state["language"]):
+        if said := tool_said(cast("ReactState", {**state, **update}), tools):
             error = ReactError(**{**error, "text": f"{error['text']}\n{said}", "instead": error["text"]})
         taken["errors"] = [*state["errors"], error]
     if state["metadata"]["mode"] == "llm":

@@ -26,6 +26,7 @@ from phylactery_agent.ports import Language, TurnContext
 from phylactery_agent.ports.model import Model, ModelCall, ModelMessage, ModelReply, ModelUnavailableError
 from phylactery_agent.rules.expressions import expression
 from phylactery_agent.rules.planner import read_request
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import ECHO
 
 SYSTEM_HINT: Final = (
@@ -53,7 +54,7 @@ _ECHO_WORD = expression(r"(?is).*\b(?:echo|eco)\b")
 AfterModel = Literal["tool_executor", "model", "fallback", "sync"]
 
 
-def model_router(state: ReactState, draft: Draft) -> tuple[AfterModel, str]:
+def model_router(state: ReactState, draft: Draft, tools: ToolRegistry) -> tuple[AfterModel, str]:
     """Return the node a reply leads to, and why the episode stops there, or an empty string if it continues.
 
     The episode closes once a tool has answered as often as allowed or the steps are used up, so a model that keeps
@@ -69,14 +70,14 @@ def model_router(state: ReactState, draft: Draft) -> tuple[AfterModel, str]:
         if metadata["corrections"] >= MAX_CORRECTIONS:
             return "sync", MODEL_CALL_INVALID
         return ("model", "") if state["step"] < state["max_steps"] else ("sync", STEP_LIMIT)
-    if metadata["llm_fallback"] and not state["plan"] and asks_for_echo(state["user_query"]):
+    if metadata["llm_fallback"] and not state["plan"] and asks_for_echo(state["user_query"], tools):
         return "fallback", ""
     return "sync", ""
 
 
-def asks_for_echo(user_query: str) -> bool:
+def asks_for_echo(user_query: str, tools: ToolRegistry) -> bool:
     """Return True if the prompt asks for echo, by the tool's own patterns or by its name."""
-    read = read_request(user_query).clauses
+    read = read_request(user_query, tools).clauses
     return any(call.tool == ECHO.name for clause in read for call in clause) or _ECHO_WORD.match(user_query) is not None
 
 
@@ -99,7 +100,7 @@ async def model(
             raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words")
     except MODEL_AWAY as error:
         return await _without_model(begun, context, error.reason, update)
-    target, stop = await aside(begun, lambda: model_router(begun, draft))
+    target, stop = await aside(begun, lambda: model_router(begun, draft, context.tools))
     update.update(await _taken(begun, context, reply, draft, target))
     if stop:
         merged = cast("ReactState", {**begun, **update})
@@ -107,12 +108,9 @@ async def model(
     return Command(goto=target, update=update)
 
 
-async def fallback(
-    state: ReactState,
-    runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
-) -> Command[Literal["tool_executor"]]:
+async def fallback(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["tool_executor"]]:
     """Schedule one deterministic echo call and mark the episode ready to answer (AGENT_LLM_FALLBACK)."""
-    selected = await aside(state, lambda: echo_pass(state["user_query"]))
+    selected = await aside(state, lambda: echo_pass(state["user_query"], runtime.context.tools))
     changes = {"fallback": True, "ready_to_answer": True, "selected": selected}
     return Command(
         goto="tool_executor", update={"metadata": ReactMetadata(**{**state["metadata"], **cast("Any", changes)})}
@@ -240,7 +238,7 @@ async def _without_model(
     if state["plan"]:
         return Command(goto="sync", update={**update, **away, **ended(told, "failed", reason)})
     metadata = state["metadata"]
-    if metadata["llm_fallback"] and await aside(state, lambda: asks_for_echo(state["user_query"])):
+    if metadata["llm_fallback"] and await aside(state, lambda: asks_for_echo(state["user_query"], context.tools)):
         return Command(goto="fallback", update={**update, **away})
     rules = {"planned_by": "rules", "metadata": ReactMetadata(**{**metadata, "mode": "static"})}
     return Command(goto="reasoner", update={**update, **away, **rules})

@@ -17,6 +17,7 @@ from phylactery_agent.i18n.help import talk_text
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.intents import talk_kind
 from phylactery_agent.rules.planner import Reading, read_aside, read_request
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import ECHO
 
 BLOCKED: Final = "BLOCKED"
@@ -25,11 +26,11 @@ TOOL_FAILED: Final = "TOOL_FAILED"
 T = TypeVar("T")
 
 
-def passes(user_query: str) -> list[Selected]:
+def passes(user_query: str, tools: ToolRegistry) -> list[Selected]:
     """Return the calls of an episode in order: echo first, then those the rules read from the request."""
     read = [
         Selected(tool=readings[0].tool, args=readings[0].args, text=readings[0].text)
-        for readings in read_request(user_query).clauses
+        for readings in read_request(user_query, tools).clauses
     ]
     if read and read[0]["tool"] == ECHO.name:
         return read
@@ -41,9 +42,9 @@ async def aside(state: ReactState, work: Callable[[], T]) -> T:
     return await read_aside((state["tenant"], state["user_id"]), state["user_query"], work)
 
 
-def echo_pass(user_query: str) -> Selected:
+def echo_pass(user_query: str, tools: ToolRegistry) -> Selected:
     """Return the deterministic echo: the text the request asks to be echoed, otherwise the request itself."""
-    echoes = (call for clause in read_request(user_query).clauses for call in clause if call.tool == ECHO.name)
+    echoes = (call for clause in read_request(user_query, tools).clauses for call in clause if call.tool == ECHO.name)
     found = next(echoes, None)
     if found is not None:
         return Selected(tool=found.tool, args=found.args, text=found.text)
@@ -54,53 +55,48 @@ def _echo_of(user_query: str) -> Selected:
     return Selected(tool=ECHO.name, args={"text": user_query}, text=user_query)
 
 
-async def reasoner(
-    state: ReactState,
-    runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
-) -> Command[Literal["tool_selector", "critic"]]:
+async def reasoner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["tool_selector", "critic"]]:
     """Count the step and decide whether to continue or to close."""
-    return await aside(state, lambda: _reasoned(state))
+    return await aside(state, lambda: _reasoned(state, runtime.context.tools))
 
 
-def _reasoned(state: ReactState) -> Command[Literal["tool_selector", "critic"]]:
+def _reasoned(state: ReactState, tools: ToolRegistry) -> Command[Literal["tool_selector", "critic"]]:
     update: dict[str, Any] = {"step": state["step"] + 1}
     ready = ReactMetadata(**{**state["metadata"], "ready_to_answer": True})
-    if (stopped := _stopped(state)) is not None:
+    if (stopped := _stopped(state, tools)) is not None:
         return Command(goto="critic", update={**update, **stopped, "metadata": ready})
-    if len(state["plan"]) >= len(passes(state["user_query"])):
-        reading = read_request(state["user_query"])
+    if len(state["plan"]) >= len(passes(state["user_query"], tools)):
+        reading = read_request(state["user_query"], tools)
         if not reading.clauses:
-            update["notes"] = [*state["notes"], *_instead_of_a_call(state, reading)]
+            update["notes"] = [*state["notes"], *_instead_of_a_call(state, reading, tools)]
         return Command(goto="critic", update={**update, "metadata": ready})
     return Command(goto="tool_selector", update=update)
 
 
-async def tool_selector(
-    state: ReactState,
-    runtime: Runtime[TurnContext],  # noqa: ARG001 - the form of every node
-) -> Command[Literal["tool_executor"]]:
+async def tool_selector(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["tool_executor"]]:
     """Select the next call of the episode."""
-    chosen = (await aside(state, lambda: passes(state["user_query"])))[len(state["plan"])]
+    tools = runtime.context.tools
+    chosen = (await aside(state, lambda: passes(state["user_query"], tools)))[len(state["plan"])]
     return Command(
         goto="tool_executor", update={"metadata": ReactMetadata(**{**state["metadata"], "selected": chosen})}
     )
 
 
-def _instead_of_a_call(state: ReactState, reading: Reading) -> list[str]:
+def _instead_of_a_call(state: ReactState, reading: Reading, tools: ToolRegistry) -> list[str]:
     """Return the reply if the rules found nothing to call: small talk, a doubt, or that it was not understood."""
     language = state["language"]
     if kind := talk_kind(state["user_query"]):
-        return [talk_text(kind, state["user_query"], language)]
-    if note := not_planned(reading, language, state["user_query"]):
+        return [talk_text(kind, state["user_query"], language, tools)]
+    if note := not_planned(reading, language, state["user_query"], tools):
         return [note]
     if still := still_away_note(state):
         return [] if state["notes"] else [still]
     return [not_understood(reading, language, state["user_query"])]
 
 
-def _stopped(state: ReactState) -> dict[str, Any] | None:
+def _stopped(state: ReactState, tools: ToolRegistry) -> dict[str, Any] | None:
     """Return how the episode stops: a call was refused or failed, or a budget is exhausted; None if it continues."""
-    whole = passes(state["user_query"])
+    whole = passes(state["user_query"], tools)
     undone = [chosen["text"] for chosen in whole[len(state["plan"]) :]]
     last = state["steps"].get(str(state["current_step"]))
     if last is not None and last["status"] == "blocked":

@@ -20,6 +20,7 @@ from phylactery_agent.runtime.storage.records import Lease
 from phylactery_agent.runtime.storage.schema import RUNS, TOOL_CALLS, to_bytes, to_text
 from phylactery_agent.runtime.turn.tasks import Result, observation, task_of
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
+from phylactery_agent.tools.registry import ToolRegistry
 
 _MAX_WORD = 64
 
@@ -87,10 +88,12 @@ _AS_PROPOSED = (EffectState.PROPOSED, EffectState.DENIED)
 class SqlLedger:
     """ports.Ledger of one run under its lease: every write proves the lease in its own transaction."""
 
-    def __init__(self, database: Database, writes: TurnWrites, *, keep_outputs: bool = True) -> None:
+    def __init__(
+        self, database: Database, writes: TurnWrites, tools: ToolRegistry, *, keep_outputs: bool = True
+    ) -> None:
         """Without keep_outputs nothing of a result is kept but its size; RiskGate's report holds its hash."""
         self._database, self._writes, self._lease = database, writes, writes.lease
-        self._keep_outputs = keep_outputs
+        self._tools, self._keep_outputs = tools, keep_outputs
 
     async def find(self, tool_call_id: str) -> LedgerRow | None:
         """Return the row of this proposal, if there is one."""
@@ -150,7 +153,7 @@ class SqlLedger:
             return True
 
         if await self._writes.write(work):
-            metrics.tool_call(call.tool, after(EffectEvent.PROPOSE))
+            metrics.tool_call(call.tool, after(EffectEvent.PROPOSE), self._tools)
 
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:
         """Write that it was blocked, rejected or expired."""
@@ -244,12 +247,13 @@ class SqlLedger:
                 told = values if result is None else {**values, "output": to_bytes(result.output)}
                 queue_outcome(connection, lease, _report(row.execution_id, outcome, told), now_us=now)
             if result is not None and (task_id := task_of(connection, lease.run_id)):
-                shown = observation(task_id, lease.run_id, row.tool, tool_call_id, result)
+                spec = self._tools.get(row.tool)
+                shown = observation(task_id, lease.run_id, row.tool, tool_call_id, result, spec=spec)
                 queue_observation(connection, lease, shown, now_us=now)
             return "" if row.state == to else str(row.tool)
 
         if moved := await self._writes.write(work):
-            metrics.tool_call(moved, to)
+            metrics.tool_call(moved, to, self._tools)
 
 
 def _require_same(row: Record, call: ProposedCall) -> None:

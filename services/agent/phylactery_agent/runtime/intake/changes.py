@@ -27,6 +27,7 @@ from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.rules.references import cancels, is_another_time, may_refer, referred, restated, reversal
 from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.storage.schema import INBOX, SCHEDULES, TOOL_CALLS, to_bytes, to_text
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import CREATE_REMINDER, WRITE_FILE
 
 MAX_CHANGE_US: Final = 3_600 * MICROSECONDS
@@ -91,9 +92,10 @@ class _Said:
 class ThreadChanges:
     """Detection of the changes that messages make."""
 
-    def __init__(self, database: Database, clock: Clock, *, seconds: int) -> None:
+    def __init__(self, database: Database, clock: Clock, tools: ToolRegistry, *, seconds: int) -> None:
         """Take the database; seconds is how long after its answer a request can be changed, 0 for never."""
-        self._database, self._clock, self._window_us = database, clock, seconds * MICROSECONDS
+        self._database, self._clock, self._tools = database, clock, tools
+        self._window_us = seconds * MICROSECONDS
 
     async def of(self, claim: Claim) -> ThreadChange:
         """Return what a claimed message changes. Only a message that may change another costs a database read."""
@@ -111,7 +113,7 @@ class ThreadChanges:
             return NO_CHANGE
         lane = (turn.owner.tenant, turn.owner.user_id)
         texts = [one.text for one in earlier]
-        read = await read_aside(lane, "\n".join(texts), lambda: _read(texts, turn.text, later))
+        read = await read_aside(lane, "\n".join(texts), lambda: _read(texts, turn.text, later, self._tools))
         newest = earlier[read.place]
         done = await self._done(claim, newest.run_id, read.before) if takes_back or read.corrects else None
         meant, stays = read.meant, None
@@ -183,32 +185,33 @@ class _Reading:
     """Which of the earlier messages that is."""
 
 
-def _read(texts: Sequence[str], text: str, later: Request) -> _Reading:
-    known = _known(texts)
+def _read(texts: Sequence[str], text: str, later: Request, tools: ToolRegistry) -> _Reading:
+    known = _known(texts, tools)
     meant, corrects = _meant(parse(known[-1]), later) if may_amend(later) else ("", False)
-    if meant and (read_request(meant).clauses or plain_reply(meant)):
-        before, after = _only_call(known[-1]), _only_call(meant)
+    if meant and (read_request(meant, tools).clauses or plain_reply(meant)):
+        before, after = _only_call(known[-1], tools), _only_call(meant, tools)
         return _Reading(meant, corrects, cancels=False, before=before, after=after, place=len(known) - 1)
     # What only points back may pass over words that nobody understood: their answer was a question.
-    place = next((at for at in range(len(known) - 1, -1, -1) if read_request(known[at]).clauses), len(known) - 1)
-    before = _only_call(known[place])
-    meant = referred(known[: place + 1], text)
+    newest = len(known) - 1
+    place = next((at for at in range(newest, -1, -1) if read_request(known[at], tools).clauses), newest)
+    before = _only_call(known[place], tools)
+    meant = referred(known[: place + 1], text, tools)
     taken = before is not None and cancels(later, before)
-    after = _only_call(meant) if meant else None
+    after = _only_call(meant, tools) if meant else None
     return _Reading(meant, bool(meant) and is_another_time(text), taken, before, after, place)
 
 
-def _only_call(text: str) -> PlannedCall | None:
-    clauses = read_request(text).clauses
+def _only_call(text: str, tools: ToolRegistry) -> PlannedCall | None:
+    clauses = read_request(text, tools).clauses
     return clauses[0][0] if len(clauses) == 1 else None
 
 
-def _known(texts: Sequence[str]) -> Sequence[str]:
+def _known(texts: Sequence[str], tools: ToolRegistry) -> Sequence[str]:
     """Return requests with each that changes the one before it, or refers to one, as the request that it makes."""
     known: list[str] = []
     for text in texts:
         meant = _meant(parse(known[-1]), parse(text))[0] if known else ""
-        known.append(meant or (referred(known, text) if known else "") or text)
+        known.append(meant or (referred(known, text, tools) if known else "") or text)
     return known
 
 

@@ -9,6 +9,7 @@ from phylactery_agent.ports import Language
 from phylactery_agent.rules.expressions import detect_language, expression
 from phylactery_agent.rules.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify, without_store_phrase
 from phylactery_agent.runtime.storage.records import Claim, Incoming
+from phylactery_agent.tools.registry import ToolRegistry
 
 _WORD: Final = expression(r"\pL+")
 
@@ -22,7 +23,7 @@ class Classification:
     pathway: str
 
 
-def listen(claim: Claim) -> Classification:
+def listen(claim: Claim, tools: ToolRegistry) -> Classification:
     """Classify a claimed message; the client's language takes precedence over the message's own.
 
     An approval reply consists of two words of grammar and has no language of its own, and a single word is too little
@@ -31,17 +32,17 @@ def listen(claim: Claim) -> Classification:
     requested, before = _language(claim.turn.language), _language(claim.run.language)
     if claim.turn.kind == "approval_decided":
         return Classification(requested or before or "es", APPROVAL_DECIDED, "standby")
-    return _heard(asked_in(claim), requested, before)
+    return _heard(asked_in(claim), requested, before, tools)
 
 
-def classify_incoming(incoming: Incoming) -> Classification:
+def classify_incoming(incoming: Incoming, tools: ToolRegistry) -> Classification:
     """Classify a message before it is claimed, assuming that it opens a run, which then has the message's language."""
     requested = _language(incoming.language)
-    return _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), requested, requested)
+    return _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), requested, requested, tools)
 
 
-def _heard(text: str, requested: Language | None, before: Language | None) -> Classification:
-    intent = classify(text, before or "es")
+def _heard(text: str, requested: Language | None, before: Language | None, tools: ToolRegistry) -> Classification:
+    intent = classify(text, tools, before or "es")
     return Classification(
         requested or _own(text, intent.language, intent.intent, before), intent.intent, intent.pathway
     )

@@ -31,6 +31,7 @@ from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Lease, Owner
 from phylactery_agent.runtime.storage.schema import INBOX, RUNS, THREADS, TOOL_CALLS
 from phylactery_agent.tools.executor import Executor
+from phylactery_agent.tools.registry import ToolRegistry
 
 GRACE_SECONDS: Final = 30.0
 """Time, in seconds, that a started effect is given to finish before its outcome counts as unknown."""
@@ -43,8 +44,8 @@ _log = get_logger("deleting")
 class DeletionStore:
     """SQL for the removal of a thread. Every method raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock, tools: ToolRegistry) -> None:
+        self._database, self._clock, self._tools = database, clock, tools
 
     async def begin(self, owner: Owner, thread_id: str) -> tuple[str, Sequence[str]]:
         """Cancel what runs in the thread and remove the waiting turns that were never begun.
@@ -61,7 +62,7 @@ class DeletionStore:
                     served, lead = run.run_id, run.turn_id
                     connection.execute(sa.update(RUNS).where(RUNS.c.run_id == served).values(cancel_us=now))
                 else:
-                    end_now(connection, owner, run, now)
+                    end_now(connection, owner, run, now, self._tools)
             gone = connection.execute(
                 sa.delete(INBOX)
                 .where(INBOX.c.thread_key == key, INBOX.c.state == "waiting")
@@ -93,7 +94,7 @@ class DeletionStore:
             now, key, request_id = self._clock.now_us(), owner.thread_key(thread_id), new_id("del")
             active = sa.select(RUNS).where(RUNS.c.thread_key == key, RUNS.c.status.in_(ACTIVE)).with_for_update()
             for row in connection.execute(active).all():
-                end_now(connection, owner, row, now)
+                end_now(connection, owner, row, now, self._tools)
             thread = sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == key).with_for_update()
             if connection.execute(thread).first() is None:
                 return ()

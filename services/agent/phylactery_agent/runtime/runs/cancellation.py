@@ -18,13 +18,14 @@ from phylactery_agent.runtime.storage import metrics
 from phylactery_agent.runtime.storage.records import Ending, Lease, Owner
 from phylactery_agent.runtime.storage.schema import RUNS
 from phylactery_agent.runtime.turn.canned_replies import CANCELLED, apology
+from phylactery_agent.tools.registry import ToolRegistry
 
 
 class Cancellations:
-    """Takes a person's word that a run shall end."""
+    """Cancels runs at a person's request."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock, tools: ToolRegistry) -> None:
+        self._database, self._clock, self._tools = database, clock, tools
 
     async def request(self, owner: Owner, run_id: str) -> None:
         """End a run that waits, durably, or note that one which is served shall end; a cancelled one stays so.
@@ -37,7 +38,7 @@ class Cancellations:
             row = owned_run(connection, owner, run_id, lock=True)
             now = clock.now_us()
             if row.status == RunStatus.SUSPENDED:
-                end_now(connection, owner, row, now)
+                end_now(connection, owner, row, now, self._tools)
                 return row.graph, (now - row.created_us) / MICROSECONDS
             if row.status in before(RunStatus.CANCELLED):
                 connection.execute(sa.update(RUNS).where(RUNS.c.run_id == run_id).values(cancel_us=now))
@@ -58,7 +59,7 @@ def ended(run_id: str, status: str) -> FailedPrecondition:
     )
 
 
-def end_now(connection: Connection, owner: Owner, row: Row[Any] | Record, now: int) -> None:
+def end_now(connection: Connection, owner: Owner, row: Row[Any] | Record, now: int, tools: ToolRegistry) -> None:
     """End an unserved run, whose row is locked, with its event and, if storing is allowed, its transcript."""
     lease = Lease(row.run_id, row.turn_id, row.thread_id, owner, holder="", fence=row.fence + 1)
     ending = Ending(
@@ -68,4 +69,4 @@ def end_now(connection: Connection, owner: Owner, row: Row[Any] | Record, now: i
         reply_text=apology(CANCELLED, "en" if row.language == "en" else "es"),
         tells_others=True,
     )
-    end(connection, lease, RunStatus(row.status), ending, now, cancel_us=now)
+    end(connection, lease, RunStatus(row.status), ending, now, tools=tools, cancel_us=now)

@@ -23,6 +23,7 @@ from phylactery_agent.runtime.storage.schema import INBOX, RUNS, to_bytes
 from phylactery_agent.runtime.turn.canned_replies import CANCELLED
 from phylactery_agent.runtime.turn.model_calls import forget_replies
 from phylactery_agent.runtime.turn.tasks import tasks_of
+from phylactery_agent.tools.registry import ToolRegistry
 
 _MAX_TRANSCRIPT = 100_000
 """Characters memory takes in one message."""
@@ -43,6 +44,7 @@ def end(
     ending: Ending,
     now: int,
     *,
+    tools: ToolRegistry,
     turn: StoredTurn | None = None,
     keep_seconds: int = 0,
     **noted: Any,
@@ -59,7 +61,7 @@ def end(
     if ending.status not in ACTIVE:
         _close(connection, lease, ending, now, keep_seconds=0 if private else keep_seconds)
     if ending.tells_others:
-        ending = replace(ending, reply_text=_with_asked(connection, lease, ending.reply_text))
+        ending = replace(ending, reply_text=_with_asked(connection, lease, ending.reply_text, tools))
     sequence = _tell(connection, lease, ending, now, served=turn is not None)
     values = {
         "status": ending.status,
@@ -154,13 +156,13 @@ def _handle(
             _SET_TURN.later(connection, turn_id, text=b"")
 
 
-def _with_asked(connection: Connection, lease: Lease, reply: str) -> str:
+def _with_asked(connection: Connection, lease: Lease, reply: str, tools: ToolRegistry) -> str:
     """Return a reply that ends with what the thread's other runs still ask the person, as it is if they ask nothing."""
     waiting = asked_beside(connection, lease.thread_key, lease.run_id)
     if not (waiting and reply):
         return reply
     row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
-    line = waiting_line(waiting, "en" if row is not None and row.language == "en" else "es")
+    line = waiting_line(waiting, "en" if row is not None and row.language == "en" else "es", tools)
     return f"{reply}\n\n{line}"
 
 

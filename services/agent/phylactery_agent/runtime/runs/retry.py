@@ -26,7 +26,8 @@ from phylactery_agent.runtime.runs.status import ACTIVE, SERVED, RunStatus
 from phylactery_agent.runtime.runs.store import owned_run, run_of, tool_call_of, with_thread
 from phylactery_agent.runtime.storage.records import Incoming, Owner, StoredRun, StoredToolCall, StoredTurn
 from phylactery_agent.runtime.storage.schema import INBOX, RUNS, TOOL_CALLS
-from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.contract import ToolSpec
+from phylactery_agent.tools.registry import ToolRegistry
 
 _RETRYABLE: Final = (RunStatus.FAILED, RunStatus.DEAD)
 _BEGUN: Final = (EffectState.STARTED, EffectState.FINISHED, EffectState.IN_DOUBT)
@@ -68,32 +69,32 @@ class Retried:
 class Retries:
     """Begins runs once more."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock, tools: ToolRegistry) -> None:
+        self._database, self._clock, self._tools = database, clock, tools
 
     async def retry(self, request: RetryRequest) -> Retried:
         """Commit the new run, queued, with its message; the same request_id answers the same run.
 
         Raise NotFound RUN_NOT_FOUND, FailedPrecondition RUN_NOT_RETRYABLE, AlreadyExists REQUEST_CONFLICT.
         """
-        clock = self._clock
+        clock, tools = self._clock, self._tools
         for _ in range(_TRIES):
             try:
-                return await self._database.write(lambda connection: _retry(connection, request, clock.now_us()))
+                return await self._database.write(lambda connection: _retry(connection, request, tools, clock.now_us()))
             except IntegrityError:  # another process was faster with the thread's next run: now it shows
                 continue
         raise Unavailable("STORE_UNAVAILABLE", "other processes begin runs of this thread faster; try again")
 
 
-def _retry(connection: Connection, request: RetryRequest, now: int) -> Retried:
+def _retry(connection: Connection, request: RetryRequest, tools: ToolRegistry, now: int) -> Retried:
     owner = request.owner
     old = owned_run(connection, owner, request.run_id, lock=True)
     there = find_turn(connection, owner.tenant, owner.user_id, request.request_id)
     if there is not None:
-        return _answered(connection, request, there)
+        return _answered(connection, request, tools, there)
     # accepting a message for the thread writes this row
     position = next_position(connection, old.thread_key, now)
-    effects = _effects(connection, old)
+    effects = _effects(connection, old, tools)
     words = _checked(connection, request, old, effects)
     opening = Incoming(
         owner=owner,
@@ -116,7 +117,7 @@ def _retry(connection: Connection, request: RetryRequest, now: int) -> Retried:
     return Retried(run_of(owned_run(connection, owner, run_id)), effects, fresh=True)
 
 
-def _answered(connection: Connection, request: RetryRequest, there: Record) -> Retried:
+def _answered(connection: Connection, request: RetryRequest, tools: ToolRegistry, there: Record) -> Retried:
     """Return what this request_id came to before. Raise AlreadyExists where it asked for something else."""
     if there.body_hash != _body_hash(request.run_id):
         raise AlreadyExists(
@@ -125,7 +126,7 @@ def _answered(connection: Connection, request: RetryRequest, there: Record) -> R
             metadata={"request_id": request.request_id},
         )
     run = owned_run(connection, request.owner, there.run_id)
-    effects = _effects(connection, owned_run(connection, request.owner, request.run_id))
+    effects = _effects(connection, owned_run(connection, request.owner, request.run_id), tools)
     return Retried(run_of(run), effects, fresh=False)
 
 
@@ -201,7 +202,7 @@ def _busy(connection: Connection, thread_key: str) -> bool:
     return any(connection.execute(query.limit(1)).first() is not None for query in (active, waiting))
 
 
-def _effects(connection: Connection, old: Record) -> Sequence[StoredToolCall]:
+def _effects(connection: Connection, old: Record, tools: ToolRegistry) -> Sequence[StoredToolCall]:
     """Return every call of a run, and of those it is a retry of, that changed something outside or may have.
 
     One that failed counts: only a person knows that nothing of it happened. Read never matter.
@@ -214,12 +215,11 @@ def _effects(connection: Connection, old: Record) -> Sequence[StoredToolCall]:
         TOOL_CALLS.c.run_id.in_(line), TOOL_CALLS.c.state.in_(_BEGUN), TOOL_CALLS.c.resolution != "did_not_happen"
     )
     rows = connection.execute(query.order_by(TOOL_CALLS.c.created_us, TOOL_CALLS.c.run_id, TOOL_CALLS.c.ordinal))
-    return [tool_call_of(row) for row in rows if not _only_reads(row.tool)]
+    return [tool_call_of(row) for row in rows if not _only_reads(tools.get(row.tool))]
 
 
-def _only_reads(tool: str) -> bool:
-    """Return whether a tool changes nothing; one this process does not know may."""
-    spec = TOOL_REGISTRY.get(tool)
+def _only_reads(spec: ToolSpec | None) -> bool:
+    """Return True if a tool changes nothing; one this process does not know may."""
     return spec is not None and spec.contract.effect == "read"
 
 

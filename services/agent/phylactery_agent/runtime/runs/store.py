@@ -23,6 +23,7 @@ from phylactery_agent.runtime.storage.records import Ending, Lease, Owner, Store
 from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, TOOL_CALLS
 from phylactery_agent.runtime.turn.canned_replies import CANCELLED, INTERRUPTED, apology
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
+from phylactery_agent.tools.registry import ToolRegistry
 
 _SLOT = "run"
 _SET_RUN = RowUpdate(RUNS, "run_id")
@@ -60,9 +61,9 @@ _AWAITING_IN = (
 class RunStore:
     """Begins, ends and shows runs."""
 
-    def __init__(self, database: Database, clock: Clock, *, change_seconds: int = 0) -> None:
+    def __init__(self, database: Database, clock: Clock, tools: ToolRegistry, *, change_seconds: int = 0) -> None:
         """change_seconds is how long what was asked may still be changed after its run has ended."""
-        self._database, self._clock, self._change_seconds = database, clock, change_seconds
+        self._database, self._clock, self._tools, self._change_seconds = database, clock, tools, change_seconds
 
     async def end_turn(self, writes: TurnWrites, turn: StoredTurn, ending: Ending, *, active_us: int) -> Ending:
         """End a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
@@ -79,8 +80,17 @@ class RunStore:
             if told.status == RunStatus.CANCELLED:
                 told = _with_reason(connection, writes.lease, told)
             keep = self._change_seconds if told.status in {RunStatus.DONE, RunStatus.FAILED} else 0
-            running = RunStatus.RUNNING  # what the lease proves
-            return end(connection, writes.lease, running, told, now, turn=turn, keep_seconds=keep, active_us=active_us)
+            return end(
+                connection,
+                writes.lease,
+                RunStatus.RUNNING,  # what the lease proves
+                told,
+                now,
+                tools=self._tools,
+                turn=turn,
+                keep_seconds=keep,
+                active_us=active_us,
+            )
 
         return await writes.write(work)
 

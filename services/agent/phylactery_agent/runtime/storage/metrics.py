@@ -23,7 +23,7 @@ from phylactery_agent.runtime.effects.outbox import OutboxKind
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.storage.schema import INBOX, OUTBOX, RUNS, TOOL_CALLS
-from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.registry import ToolRegistry
 
 SLO_MS: Final = {"text_fast_path": 2_000.0}
 """Maximum end-to-end time of a turn in milliseconds, by pathway; a turn that reaches it is a violation."""
@@ -132,9 +132,9 @@ def run_retried(graph: str) -> None:
     _run_retries.add(1, {semconv.GEN_AI_AGENT: graph})
 
 
-def tool_call(tool: str, state: str) -> None:
+def tool_call(tool: str, state: str, tools: ToolRegistry) -> None:
     """Count a tool call that entered a state. An unregistered name is not recorded: it may be a model's own words."""
-    name = tool if tool in TOOL_REGISTRY else semconv.OTHER
+    name = tool if tool in tools else semconv.OTHER
     _tool_calls.add(1, {semconv.GEN_AI_TOOL: name, semconv.TOOL_CALL_STATE: state})
 
 

@@ -22,6 +22,7 @@ from phylactery_agent.runtime.intake.classification import Classification, class
 from phylactery_agent.runtime.runs.lifecycle import message_id, said_in
 from phylactery_agent.runtime.storage.records import Claim, Incoming, Lease, OfThread, StoredTurn
 from phylactery_agent.runtime.turn import canned_replies
+from phylactery_agent.tools.registry import ToolRegistry
 
 
 def drop(aside: asyncio.Task[Any]) -> None:
@@ -47,9 +48,9 @@ class _Begun:
 class Hydrating:
     """Loader of turn contexts from memory."""
 
-    def __init__(self, services: Services, delivery: Delivery) -> None:
+    def __init__(self, services: Services, delivery: Delivery, tools: ToolRegistry) -> None:
         """Take the services, and the delivery that must inform memory of earlier turns first."""
-        self._services, self._delivery = services, delivery
+        self._services, self._delivery, self._tools = services, delivery, tools
         self._begun: dict[str, _Begun] = {}
         self._prepared: dict[str, Classification] = {}
         self._context = contextvars.copy_context()
@@ -60,7 +61,8 @@ class Hydrating:
         if len(incoming.text) <= SHORT_CHARACTERS:
             return
         owner = incoming.owner
-        heard = await read_aside((owner.tenant, owner.user_id), incoming.text, partial(classify_incoming, incoming))
+        work = partial(classify_incoming, incoming, self._tools)
+        heard = await read_aside((owner.tenant, owner.user_id), incoming.text, work)
         while len(self._prepared) >= _MOST_PREPARED:  # left by messages that opened no run
             del self._prepared[next(iter(self._prepared))]
         self._prepared[incoming.turn_id] = heard
@@ -71,7 +73,7 @@ class Hydrating:
         The thread must have no turn in progress, and no other process may serve it: the read must see everything that
         earlier turns said.
         """
-        heard = self._prepared.pop(incoming.turn_id, None) or classify_incoming(incoming)
+        heard = self._prepared.pop(incoming.turn_id, None) or classify_incoming(incoming, self._tools)
         if heard.intent not in _ANSWERS_TO_APPROVALS:
             reading = asyncio.get_running_loop().create_task(
                 self._traced(incoming, heard), context=self._context.copy()
@@ -90,7 +92,7 @@ class Hydrating:
         if begun is not None:
             return in_language(begun.heard, claim)
         owner = claim.run.owner
-        return await read_aside((owner.tenant, owner.user_id), claim.turn.text, partial(listen, claim))
+        return await read_aside((owner.tenant, owner.user_id), claim.turn.text, partial(listen, claim, self._tools))
 
     async def of(self, claim: Claim, heard: Classification) -> Hydration | None:
         """Return the context the pathway needs, after memory has received every earlier turn of the thread.

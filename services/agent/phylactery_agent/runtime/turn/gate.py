@@ -144,7 +144,8 @@ class ReplacedFiles:
         if found is None or not task_id:
             return False
         result = Result(rfc8785.dumps({"path": path}).decode(), found, failed=False)
-        shown = observation(task_id, self._lease.run_id, FILE_INFO.name, f"{call.tool_call_id}{LOOKED}", result)
+        looked = f"{call.tool_call_id}{LOOKED}"
+        shown = observation(task_id, self._lease.run_id, FILE_INFO.name, looked, result, spec=FILE_INFO)
         await self._store.show_before(self._lease, call.tool_call_id, shown)
         return True
 

@@ -60,7 +60,7 @@ from phylactery_agent.runtime.turn.trail import RunTrail, TrailHolder
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.executor import Executor
-from phylactery_agent.tools.registry import offered_tools
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import REMEMBER
 
 
@@ -122,6 +122,7 @@ class TurnServer:
     sanitizing: Sanitizing
     graphs: Graphs
     executor: Executor
+    tools: ToolRegistry
     evict_over_chars: int
     active_seconds: float
     models: RunModels | None = None
@@ -137,7 +138,7 @@ class TurnServer:
 
     def __post_init__(self) -> None:
         """Build the parts that only turns use."""
-        self.hydrating = Hydrating(self.services, self.delivery)
+        self.hydrating = Hydrating(self.services, self.delivery, self.tools)
         self._tasks, self._inbox = TaskStore(self.database, self.clock), InboxStore(self.database, self.clock)
 
     async def serve(self, claim: Claim) -> None:
@@ -326,7 +327,7 @@ class TurnServer:
         request_turn = before.get("request_turn", "") if claim.turn.resumed else ""
         private = claim.turn.do_not_store or before.get("do_not_store", False)
         inspector = self.services.inspector(lease.owner)
-        ledger = SqlLedger(self.database, writes, keep_outputs=not private)
+        ledger = SqlLedger(self.database, writes, self.tools, keep_outputs=not private)
         reply_code, also_answered = self._codes(claim)
         return TurnContext(
             gate=gate,
@@ -336,6 +337,7 @@ class TurnServer:
             ledger=ledger,
             events=ThreadEvents(writes),
             executor=self.executor,
+            tools=self.tools,
             language=heard.language,
             reply_code=reply_code,
             also_answered=also_answered,
@@ -399,7 +401,7 @@ class TurnServer:
         narrowed = earlier.get("security_context", {}).get("allowed_tools", ())
 
         def offered() -> Sequence[ToolSpec]:
-            return [spec for spec in offered_tools(turn.allowed_tools) if not narrowed or spec.name in narrowed]
+            return [spec for spec in self.tools.offered(turn.allowed_tools) if not narrowed or spec.name in narrowed]
 
         return Interpreter(model, offered, turn_id=turn.turn_id, seconds=seconds)
 

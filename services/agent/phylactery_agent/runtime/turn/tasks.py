@@ -19,7 +19,7 @@ from phylactery_agent.runtime.dispatch.leases import require_lease
 from phylactery_agent.runtime.effects.outbox import is_queued, queue_observation
 from phylactery_agent.runtime.storage.records import Lease
 from phylactery_agent.runtime.storage.schema import INBOX, TOOL_CALLS
-from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.contract import ToolSpec
 
 MAX_RESULT_BYTES: Final = 1024 * 1024
 """Maximum size of a result that RiskGate accepts, in bytes."""
@@ -57,10 +57,13 @@ class Result:
     failed: bool
 
 
-def observation(task_id: str, run_id: str, tool: str, tool_call_id: str, result: Result) -> dict[str, Any]:
+def observation(
+    task_id: str, run_id: str, tool: str, tool_call_id: str, result: Result, *, spec: ToolSpec | None
+) -> dict[str, Any]:
     """Return a result of a run in the form RiskGate is shown; without output it has no result_json or result_text.
 
-    A result that is too long is cut, notes that, and is sent as text whatever it was.
+    spec is the tool's, None where this process does not know the tool. A result that is too long is cut, notes that,
+    and is sent as text whatever it was.
     """
     shown: dict[str, Any] = {
         "task_id": task_id,
@@ -73,7 +76,7 @@ def observation(task_id: str, run_id: str, tool: str, tool_call_id: str, result:
     text = _bounded(result.output)
     if not text:
         return shown
-    as_json = text is result.output and not result.failed and _answers_json(tool, text)
+    as_json = text is result.output and not result.failed and _answers_json(spec, text)
     return {**shown, "result_json" if as_json else "result_text": text}
 
 
@@ -86,9 +89,8 @@ def _bounded(text: str) -> str:
     return kept + _CUT.format(left=len(data) - len(kept.encode()), all=len(data))
 
 
-def _answers_json(tool: str, text: str) -> bool:
+def _answers_json(spec: ToolSpec | None, text: str) -> bool:
     """Return True if a result is the JSON the tool's contract promises; what the text looks like is irrelevant."""
-    spec = TOOL_REGISTRY.get(tool)
     if spec is None or spec.contract.answers != "json":
         return False
     try:

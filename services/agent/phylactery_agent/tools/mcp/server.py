@@ -30,16 +30,7 @@ from phylactery_agent.tools.mcp.pins import Pin, Pins, definition_hash
 from phylactery_agent.tools.mcp.results import MAX_ERROR_CHARS, error_of, text_of
 from phylactery_agent.tools.mcp.session import McpSession, RefusedCallError, SessionOverError, open_session, why_of
 from phylactery_agent.tools.mcp.specs import McpArguments, spec_of, visible
-from phylactery_agent.tools.registry import (
-    TOOL_DISABLED,
-    TOOL_REGISTRY,
-    DisabledReason,
-    disabled_reason,
-    object_to,
-    register,
-    unregister,
-    withdraw,
-)
+from phylactery_agent.tools.registry import TOOL_DISABLED, DisabledReason, ToolRegistry
 
 _BY: Final = "server"
 _FIRST_PAUSE: Final = 0.5
@@ -57,9 +48,9 @@ _log = get_logger("mcp")
 class McpServer:
     """A configured server and its pinned tools. Call begin() and end() once each."""
 
-    def __init__(self, name: str, config: ServerConfig, pins: Mapping[str, Pin]) -> None:
+    def __init__(self, name: str, config: ServerConfig, pins: Mapping[str, Pin], tools: ToolRegistry) -> None:
         """Raise McpConfigError if a pinned tool does not fit its configuration."""
-        self._name, self._config = name, config
+        self._name, self._config, self._tools = name, config, tools
         self._pins = {tool: pin for tool, pin in pins.items() if config.takes(tool)}
         self._specs = {tool: spec_of(name, config, pin) for tool, pin in self._pins.items()}
         self._unpinned: dict[str, ToolSpec] = {}
@@ -77,8 +68,8 @@ class McpServer:
             ToolRegistrationError: A name is already in use.
         """
         for spec in self._specs.values():
-            register(spec, f"mcp:{self._name}")
-            object_to(spec.name, _BY, "SERVER_UNAVAILABLE")
+            self._tools.register(spec, f"mcp:{self._name}")
+            self._tools.object_to(spec.name, _BY, "SERVER_UNAVAILABLE")
         return {spec.name: self._implementation(tool) for tool, spec in self._specs.items()}
 
     def begin(self) -> asyncio.Event:
@@ -91,7 +82,7 @@ class McpServer:
         if self._life is not None:
             self._life.cancel()
             await asyncio.gather(self._life, return_exceptions=True)
-        unregister(spec.name for spec in (*self._specs.values(), *self._unpinned.values()))
+        self._tools.unregister(spec.name for spec in (*self._specs.values(), *self._unpinned.values()))
 
     # ---- lifecycle --------------------------------------------------------------------------------------------------
 
@@ -142,7 +133,7 @@ class McpServer:
         self._ready.clear()
         for spec in self._specs.values():
             if spec.name not in self._changed:
-                object_to(spec.name, _BY, "SERVER_UNAVAILABLE")
+                self._tools.object_to(spec.name, _BY, "SERVER_UNAVAILABLE")
 
     def _compare(self, listed: Mapping[str, Mapping[str, Any]]) -> None:
         """Switch on every pinned tool that matches its pin, and switch off the others."""
@@ -154,7 +145,7 @@ class McpServer:
                 same = definition_hash(now) == self._pins[tool].hash
                 self._switch(spec, None if same else "DESCRIPTION_CHANGED")
         self._show_unpinned({tool: now for tool, now in listed.items() if tool not in self._pins})
-        on = sum(disabled_reason(spec.name) is None for spec in self._specs.values())
+        on = sum(self._tools.disabled_reason(spec.name) is None for spec in self._specs.values())
         self._tell("an MCP server is there", f"{on} of {len(self._specs)} pinned tools are on", good=True)
 
     def _switch(self, spec: ToolSpec, why: DisabledReason | None) -> None:
@@ -162,14 +153,14 @@ class McpServer:
             _log.warning("a tool is switched off", tool=spec.name, reason=why)
         (self._changed.add if why == "DESCRIPTION_CHANGED" else self._changed.discard)(spec.name)
         if why is None:
-            withdraw(spec.name, _BY)
+            self._tools.withdraw(spec.name, _BY)
         else:
-            object_to(spec.name, _BY, why)
+            self._tools.object_to(spec.name, _BY, why)
 
     def _show_unpinned(self, offered: Mapping[str, Mapping[str, Any]]) -> None:
         """Make ListTools show the tools that the server offers and that are not pinned."""
         wanted = {tool: now for tool, now in offered.items() if self._config.takes(tool)}
-        unregister(self._unpinned[tool].name for tool in self._unpinned.keys() - wanted.keys())
+        self._tools.unregister(self._unpinned[tool].name for tool in self._unpinned.keys() - wanted.keys())
         known = {tool: spec for tool, spec in self._unpinned.items() if tool in wanted}
         for tool, now in wanted.items():
             if tool in known:
@@ -178,10 +169,10 @@ class McpServer:
                 spec = spec_of(self._name, self._config, Pin(now, now.get("inputSchema") or {}))
             except McpConfigError:
                 continue  # its configuration is checked when it is pinned
-            if spec.name in TOOL_REGISTRY:
+            if spec.name in self._tools:
                 continue
-            register(spec, f"mcp:{self._name}")
-            object_to(spec.name, _BY, "NOT_PINNED")
+            self._tools.register(spec, f"mcp:{self._name}")
+            self._tools.object_to(spec.name, _BY, "NOT_PINNED")
             known[tool] = spec
             _log.warning("a tool is switched off", tool=spec.name, reason="NOT_PINNED")
         self._unpinned = known
@@ -208,7 +199,7 @@ class McpServer:
         repeatable = spec.contract.idempotency != "unsafe"
         async with self._slot(spec):
             session = await self._standing(spec)
-            reason = disabled_reason(spec.name)
+            reason = self._tools.disabled_reason(spec.name)
             if reason == "SERVER_UNAVAILABLE":  # as for an unavailable server: the tool may be offered again soon
                 raise ToolFailedError(reason, f"the server of {spec.name} does not offer it at present")
             if reason is not None:
@@ -266,9 +257,9 @@ _SOON_SECONDS: Final = 5.0
 class McpServers:
     """The servers by name; call end() once, after begin()."""
 
-    def __init__(self, config: McpConfig, pins: Pins) -> None:
+    def __init__(self, config: McpConfig, pins: Pins, tools: ToolRegistry) -> None:
         """Raise McpConfigError if a pinned tool does not fit the configuration."""
-        self._servers = [McpServer(name, server, pins.of(name)) for name, server in config.servers.items()]
+        self._servers = [McpServer(name, server, pins.of(name), tools) for name, server in config.servers.items()]
 
     def register(self) -> Mapping[str, Implementation]:
         """Register every pinned tool and return the implementations. Raise ToolRegistrationError."""

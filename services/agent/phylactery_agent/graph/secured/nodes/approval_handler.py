@@ -21,7 +21,7 @@ from phylactery_agent.graph.core.events import (
     what_waits,
 )
 from phylactery_agent.graph.core.state import AgentState, AskedAhead
-from phylactery_agent.i18n.texts import error_text, say
+from phylactery_agent.i18n.texts import error_text, say, tool_title
 from phylactery_agent.ports import EffectState, GateRefusedError, GateUnavailableError, TurnContext
 from phylactery_agent.rules.intents import ApprovalReply, parse_reply
 
@@ -91,7 +91,7 @@ async def _by_state(state: AgentState, context: TurnContext, approval: str) -> O
     if approval in _DIRECTIVES:
         return await _close(state, context, _DIRECTIVES[approval])
     language, known = state["language"], state["approval_state"]
-    tool = "" if known is None else known["tool"]
+    tool = tool_title("" if known is None else known["tool"], language, context.tools)
     note = say("still_pending", language, tool=tool) if approval else say("code_missing", language)
     return _keep_waiting(state, note)
 
@@ -153,7 +153,8 @@ def _noted(state: AgentState, context: TurnContext, ahead: AskedAhead, answer: s
     """Record that a later call of the card was answered, and report what is left to answer."""
     after = [AskedAhead(**{**one, "state": answer}) if one is ahead else one for one in state["asked_ahead"]]
     left = what_waits(cast("AgentState", {**state, "asked_ahead": after}), context)
-    note = f"{say(f'ahead_{answer.lower()}', state['language'], tool=ahead['tool'])} {left}"
+    tool = tool_title(ahead["tool"], state["language"], context.tools)
+    note = f"{say(f'ahead_{answer.lower()}', state['language'], tool=tool)} {left}"
     return _keep_waiting(state, note, asked_ahead=after)
 
 
@@ -182,7 +183,7 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
         )
     reply = parse_reply(state["incoming"]["text"])
     rejected = context.also_answered if reply is not None and reply.verb == "reject" else {}
-    note = say(directive, state["language"], tool=tool["name"])
+    note = say(directive, state["language"], tool=tool_title(tool["name"], state["language"], context.tools))
     return Command(
         goto="Supervisor",
         update={

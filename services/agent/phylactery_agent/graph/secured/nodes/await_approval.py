@@ -22,13 +22,13 @@ async def await_approval(state: AgentState, runtime: Runtime[TurnContext]) -> Co
     approval = state["approval_state"]
     if approval is None or state["approval_id"] is None:
         raise RuntimeError("AwaitApproval was reached without an approval")
-    language = state["language"]
-    card = [approval_fields(state["approval_id"], approval, language)]
-    card += [approval_fields(ahead["approval_id"], ahead, language) for ahead in state["asked_ahead"]]
+    language, tools = state["language"], runtime.context.tools
+    card = [approval_fields(state["approval_id"], approval, language, tools)]
+    card += [approval_fields(ahead["approval_id"], ahead, language, tools) for ahead in state["asked_ahead"]]
     payload = card[0] | ({"also": card[1:]} if card[1:] else {})
     await runtime.context.events.emit(Told("approval_required", payload, key=f"approval:{state['approval_id']}"))
     reach("agent.3b")
-    own, titles = approval["approval_class"] == SELF_CLASS, named([fields["tool"] for fields in card], language)
+    own, titles = approval["approval_class"] == SELF_CLASS, named([fields["tool"] for fields in card], language, tools)
     key = "approvals_required" if len(card) > 1 else "approval_required" if own else "approval_required_other"
     note = say(key, language, count=len(card), tools=titles)
     return Command(

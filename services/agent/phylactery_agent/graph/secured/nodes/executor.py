@@ -27,7 +27,7 @@ from phylactery_agent.graph.llm.asking import MODEL_AWAY, Stepped, ask_step, may
 from phylactery_agent.graph.llm.claims import Claims
 from phylactery_agent.i18n.texts import error_text
 from phylactery_agent.ports import Told, TurnContext
-from phylactery_agent.tools.registry import TOOL_DISABLED, TOOL_REGISTRY, refused_reason
+from phylactery_agent.tools.registry import TOOL_DISABLED, ToolRegistry
 from phylactery_agent.tools.specs import REMEMBER
 
 Outcome = Command[Literal["RiskGate", "Interpreter"]]
@@ -47,7 +47,8 @@ async def executor(state: AgentState, runtime: Runtime[TurnContext]) -> Command[
     if waiting:
         return await _propose(state, context, waiting[0], waiting[1:])
     if not planned.get("open"):
-        return await _propose(state, context, _proposed(state, planned, planned["tool"], planned["args"], ""), [])
+        tool = _proposed(state, planned, planned["tool"], planned["args"], context.tools)
+        return await _propose(state, context, tool, [])
     return await _asked(state, context, planned)
 
 
@@ -55,22 +56,22 @@ async def _asked(state: AgentState, context: TurnContext, planned: PlannedStep) 
     """Ask the model for the calls of an open step; propose the first and queue the others in order."""
     model = model_of(state, context)
     if model is None:
-        return _uncalled(state, planned, error_code=STEP_NEEDS_MODEL)
+        return _uncalled(state, context, planned, error_code=STEP_NEEDS_MODEL)
     try:
         stepped: Stepped = await ask_step(state, context, model, planned)
     except MODEL_AWAY as error:
         lost = await went_away(state, context, error.reason)
-        return _uncalled(state, planned, lost, error_code=STEP_NEEDS_MODEL)
+        return _uncalled(state, context, planned, lost, error_code=STEP_NEEDS_MODEL)
     if stepped.calls:
         calls = [
-            _proposed(state, planned, call.tool, call.args or {}, f"c{number}")
+            _proposed(state, planned, call.tool, call.args or {}, context.tools, place=f"c{number}")
             for number, call in enumerate(stepped.calls)
         ]
         return await _propose(state, context, calls[0], calls[1:])
     if stepped.answer:
         claims = Claims(context, state["request"], state["language"])
-        return _uncalled(state, planned, output=await claims.honest(stepped.answer))
-    return _uncalled(state, planned, error_code=CALL_INVALID)
+        return _uncalled(state, context, planned, output=await claims.honest(stepped.answer))
+    return _uncalled(state, context, planned, error_code=CALL_INVALID)
 
 
 async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, queue: list[ProposedTool]) -> Outcome:
@@ -96,12 +97,12 @@ def refusal_of(state: AgentState, context: TurnContext, tool: ProposedTool) -> s
         refusal = "TOOL_NOT_ALLOWED"
     if state["do_not_store"] and tool["name"] == REMEMBER.name:
         refusal = "DO_NOT_STORE"
-    if refused_reason(tool["name"]) is not None:
+    if context.tools.refused_reason(tool["name"]) is not None:
         refusal = TOOL_DISABLED
     return refusal
 
 
-def known_after(state: AgentState) -> Iterator[ProposedTool]:
+def known_after(state: AgentState, tools: ToolRegistry) -> Iterator[ProposedTool]:
     """Yield the calls that follow the current one and have known arguments, as they will be proposed.
 
     Stop before the first open step, because its arguments depend on results.
@@ -112,11 +113,12 @@ def known_after(state: AgentState) -> Iterator[ProposedTool]:
             continue
         if planned.get("open"):
             return
-        yield _proposed(state, planned, planned["tool"], planned["args"], "")
+        yield _proposed(state, planned, planned["tool"], planned["args"], tools)
 
 
 def _uncalled(
     state: AgentState,
+    context: TurnContext,
     planned: PlannedStep,
     update: dict[str, Any] | None = None,
     *,
@@ -124,7 +126,7 @@ def _uncalled(
     error_code: str = "",
 ) -> Outcome:
     """Report a step without a proposed call: it needs none, or none was found. RiskGate is not involved."""
-    tool = _proposed(state, planned, planned["tool"], {}, "none")
+    tool = _proposed(state, planned, planned["tool"], {}, context.tools, place="none")
     result: ToolResult = tool_result(
         tool, output=output, error_code=error_code, uncalled=True, final=error_code == STEP_NEEDS_MODEL
     )
@@ -135,14 +137,16 @@ def _update(tool: ProposedTool, queue: list[ProposedTool]) -> dict[str, Any]:
     return {"agent_mode": "execution", "proposed_tool": tool, "queued_tools": queue, "last_tool_result": None}
 
 
-def _proposed(state: AgentState, planned: PlannedStep, name: str, args: dict[str, Any], place: str) -> ProposedTool:
+def _proposed(
+    state: AgentState, planned: PlannedStep, name: str, args: dict[str, Any], tools: ToolRegistry, *, place: str = ""
+) -> ProposedTool:
     """Return a call as it may be proposed; canonical_args is empty if the arguments have no canonical form.
 
     place is the call's position in a model's reply; it is empty for a call of the plan, which is durable before it is
     proposed.
     """
     step = state["steps"][planned["id"]]
-    spec = TOOL_REGISTRY.get(name)
+    spec = tools.get(name)
     try:
         text = canonical(args)
     except (rfc8785.CanonicalizationError, RecursionError):

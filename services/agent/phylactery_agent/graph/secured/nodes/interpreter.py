@@ -28,10 +28,10 @@ from phylactery_agent.graph.core.guards import (
 from phylactery_agent.graph.core.output_inspection import findings_told, look, quoting
 from phylactery_agent.graph.core.state import AgentState, ProposedTool, ShownResult, StepState, ToolResult
 from phylactery_agent.graph.llm.conversation import shown_text
-from phylactery_agent.i18n.texts import error_text, say
+from phylactery_agent.i18n.texts import error_text, say, tool_title
 from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError, Told, TurnContext
-from phylactery_agent.tools.contract import FINAL_ERRORS
-from phylactery_agent.tools.registry import TOOL_REGISTRY
+from phylactery_agent.tools.contract import FINAL_ERRORS, ToolSpec
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs.shown import nothing_shown
 
 MAX_QUOTE: Final = 20_000
@@ -62,7 +62,7 @@ async def interpreter(state: AgentState, runtime: Runtime[TurnContext]) -> Comma
         "last_tool_result": result,
         "steps": with_step(state, step),
         **guard.update,
-        **quoting(state, *_notes(state, tool, result)),
+        **quoting(state, *_notes(state, tool, result, context.tools)),
     }
     if step["status"] != "running":
         update["queued_tools"] = []
@@ -140,7 +140,7 @@ async def _shown(state: AgentState, context: TurnContext, result: ToolResult) ->
 
 async def _evict(state: AgentState, context: TurnContext, result: ToolResult) -> ToolResult:
     """Move a large output to memory. If memory does not accept it, keep the original so that nothing is lost."""
-    spec = TOOL_REGISTRY.get(result["tool_name"])
+    spec: ToolSpec | None = context.tools.get(result["tool_name"])
     evictable = (spec is None or spec.contract.evictable) and not state["do_not_store"]
     if result["status"] != "success" or not evictable or result["size_chars"] <= context.evict_over_chars:
         return result
@@ -207,7 +207,9 @@ def _over(state: AgentState, result: ToolResult) -> bool:
     return metadata["error_code"] in FINAL_ERRORS and not chosen
 
 
-def _notes(state: AgentState, tool: ProposedTool, result: ToolResult) -> list[tuple[str, str | None]]:
+def _notes(
+    state: AgentState, tool: ProposedTool, result: ToolResult, tools: ToolRegistry
+) -> list[tuple[str, str | None]]:
     """Return the notes for the person now; a failure is reported only when the step is given up.
 
     Each note has a substitute for the case that it quotes foreign text that was not inspected. What a model planned
@@ -215,21 +217,20 @@ def _notes(state: AgentState, tool: ProposedTool, result: ToolResult) -> list[tu
     """
     language, metadata = state["language"], result["metadata"]
     if metadata["error_code"] == EFFECT_IN_DOUBT:
-        return [(say("effect_in_doubt", language, tool=tool["name"]), None)]
+        return [(say("effect_in_doubt", language, tool=tool_title(tool["name"], language, tools)), None)]
     if metadata.get("blocked"):
         return [(say("step_blocked", language, reasons=" ".join(metadata["reasons"])), None)]
     if result["status"] == "error":
         return []
-    spec = TOOL_REGISTRY.get(tool["name"])
+    spec = tools.get(tool["name"])
     by_model = state.get("planned_by") == "model"
     quotes = by_model or bool(result["evicted"] or (result["output"] and (spec is None or spec.quotes_output)))
     instead = say("result_withheld", language) if quotes else None
-    return [(_result_note(state, tool, result), instead)]
+    return [(_result_note(state, tool, result, spec), instead)]
 
 
-def _result_note(state: AgentState, tool: ProposedTool, result: ToolResult) -> str:
+def _result_note(state: AgentState, tool: ProposedTool, result: ToolResult, spec: ToolSpec | None) -> str:
     language, metadata = state["language"], result["metadata"]
-    spec = TOOL_REGISTRY.get(tool["name"])
     uncalled = metadata.get("uncalled", False)
     label = "" if spec is None or uncalled else spec.labels[language].format(**tool["args"])
     if result["evicted"]:

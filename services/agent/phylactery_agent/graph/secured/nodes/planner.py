@@ -19,6 +19,7 @@ from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.plain_replies import asks_time
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.timeparse.recurrence import zone
+from phylactery_agent.tools.registry import ToolRegistry
 
 
 async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
@@ -39,25 +40,26 @@ async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
     request = meant_in(state["incoming"])
     if (told := await _time_told(state, context)) is not None:
         return told
-    update = await read_aside((state["tenant"], state["user_id"]), request, lambda: _ruled(state))
+    update = await read_aside((state["tenant"], state["user_id"]), request, lambda: _ruled(state, context.tools))
     steps = (update["steps"][planned["id"]] for planned in update.get("plan", []))
     if begun := [step_told(step) for step in steps if step["status"] == "pending"]:
         await context.events.emit(*begun)
     return update
 
 
-def _ruled(state: AgentState) -> dict[str, Any]:
-    return _replan(state) if state["directive"] == "replan" else {**_plan(state), "planned_by": "rules"}
+def _ruled(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
+    return _replan(state, tools) if state["directive"] == "replan" else {**_plan(state, tools), "planned_by": "rules"}
 
 
-def _plan(state: AgentState) -> dict[str, Any]:
+def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
     request = meant_in(state["incoming"])
-    reading = read_request(request)
+    reading = read_request(request, tools)
     if not reading.clauses:
         if plain := plainly_told(reading, state["language"], request):
             return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], plain, *_stays(state)]}
         language, away = state["language"], bool(state["model_away"])
-        note = not_planned(reading, language, request) or not_understood(reading, language, request, model_away=away)
+        note = not_planned(reading, language, request, tools)
+        note = note or not_understood(reading, language, request, model_away=away)
         return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
     if len(reading.clauses) > MAX_PLAN_STEPS:
         note = say("too_many_steps", state["language"], limit=MAX_PLAN_STEPS)
@@ -101,12 +103,12 @@ async def _time_told(state: AgentState, context: TurnContext) -> dict[str, Any] 
     return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], note], "planned_by": "rules"}
 
 
-def _replan(state: AgentState) -> dict[str, Any]:
+def _replan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
     """Replace the failed step by the next untried reading of its clause."""
     stopped = ("failed", "blocked")
     failed = next(step for step in state["plan"] if state["steps"][step["id"]]["status"] in stopped)
     by_rules = state.get("planned_by", "rules") == "rules"  # a model's step does not correspond to a clause
-    clauses = read_request(state["request"]).clauses if by_rules else ()
+    clauses = read_request(state["request"], tools).clauses if by_rules else ()
     readings = clauses[failed["clause"]] if failed["clause"] < len(clauses) else ()
     other = next((call for call in readings if fingerprint(call.tool, call.args) not in state["tried"]), None)
     if other is None:

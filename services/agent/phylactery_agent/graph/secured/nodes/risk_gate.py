@@ -74,7 +74,8 @@ async def _asked(state: AgentState, context: TurnContext, decision: GateDecision
     update, approval = {**audit, **approval_update(decision)}, decision.approval
     if approval is None:
         raise RuntimeError("AUTH_REQUIRED came without an approval")
-    coming = {tool["tool_call_id"] for tool in known_after(state)}  # a changed plan may have left some behind
+    # a changed plan may have left some behind
+    coming = {tool["tool_call_id"] for tool in known_after(state, context.tools)}
     left = [ahead for ahead in state["asked_ahead"] if ahead["tool_call_id"] in coming]
     if approval.id in context.also_answered or approval.state != "PENDING":
         return Command(goto="ApprovalHandler", update={**update, "awaiting_approval": False, "asked_ahead": left})
@@ -89,7 +90,7 @@ async def _ask_ahead(state: AgentState, context: TurnContext) -> list[AskedAhead
     Stop at the first call that does not need that person's answer: it is decided from the record when it is reached.
     """
     found: list[AskedAhead] = []
-    for tool in known_after(state):
+    for tool in known_after(state, context.tools):
         if len(found) == MAX_ASKED_AHEAD or refusal_of(state, context, tool):
             break
         await context.ledger.propose(proposed_call(tool), plan_step=tool["step_id"])

@@ -61,14 +61,14 @@ async def supervisor(
 async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
     """Advance the plan by one step."""
     steps = [state["steps"][planned["id"]] for planned in state["plan"]]
-    stop = _stopped(state, steps)
+    stop = _stopped(state, context, steps)
     if stop is not None:
         return stop
     step = _first(steps, "running") or _next(state, steps)
     if step is None:
         nothing = [] if steps or state["notes"] else [say("nothing_to_do", state["language"])]
         return _end(state, "done", "ANSWERED", nothing)
-    spent = _spent(state)
+    spent = _spent(state, context)
     if spent is not None:
         return spent
     running = StepState(**{**step, "status": "running"})
@@ -84,21 +84,21 @@ async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
     )
 
 
-def _stopped(state: AgentState, steps: list[StepState]) -> Outcome | None:
+def _stopped(state: AgentState, context: TurnContext, steps: list[StepState]) -> Outcome | None:
     """Return how a plan with a blocked or failed step ends, or None if it continues."""
     blocked = _first(steps, "blocked")
     if blocked is not None and not (blocked["last_error"] == _REJECTED and _next(state, steps)):
         if blocked["last_error"] in LOOPS:
-            return _replan_or_ask(state, reason=str(blocked["last_error"]))
+            return _replan_or_ask(state, context, reason=str(blocked["last_error"]))
         reason = _REJECTED if blocked["last_error"] == _REJECTED else "BLOCKED"
         return _end(state, "done", reason, _not_done(state))
     failed = _first(steps, "failed")
     if failed is None:
         return None
     if failed["last_error"] == EFFECT_IN_DOUBT:
-        said = tool_said(state, state["language"])
+        said = tool_said(state, context.tools)
         return _end(state, "failed", EFFECT_IN_DOUBT, [*([(said, "")] if said else []), *_not_done(state)])
-    return _replan_or_ask(state)
+    return _replan_or_ask(state, context)
 
 
 def _next(state: AgentState, steps: list[StepState]) -> StepState | None:
@@ -109,7 +109,7 @@ def _next(state: AgentState, steps: list[StepState]) -> StepState | None:
     return next((step for step in steps if step["id"] in on_card and step["status"] == "pending"), None)
 
 
-def _spent(state: AgentState) -> Outcome | None:
+def _spent(state: AgentState, context: TurnContext) -> Outcome | None:
     """Return how the turn ends if one more call would exceed a budget, or None if there is room."""
     budgets, language = state["budgets"], state["language"]
     spent = budget_spent(supersteps=budgets["supersteps"], tool_calls=budgets["tool_calls"], needed=1 + STEPS_OF_A_CALL)
@@ -119,38 +119,38 @@ def _spent(state: AgentState) -> Outcome | None:
         limit = say("tool_limit", language, limit=MAX_TOOL_CALLS)
         return _end(state, "failed", spent, [*_not_done(state), limit])
     limit = say("step_limit", language)
-    return _ask(state, [*_failures(state), *_not_done(state), limit], reason=spent)
+    return _ask(state, [*_failures(state, context), *_not_done(state), limit], reason=spent)
 
 
-def _replan_or_ask(state: AgentState, *, reason: str = AWAITING_USER_INPUT) -> Outcome:
+def _replan_or_ask(state: AgentState, context: TurnContext, *, reason: str = AWAITING_USER_INPUT) -> Outcome:
     budgets = state["budgets"]
     enough = budgets["supersteps"] + 1 + STEPS_OF_A_REPLAN + STEPS_OF_A_CALL <= MAX_SUPERSTEPS
     if budgets["replans"] >= MAX_REPLANS or not enough:
-        return _ask_after_failure(state, reason=reason)
+        return _ask_after_failure(state, context, reason=reason)
     return Command(
         goto="Planner",
         update={"directive": "replan", "budgets": {**budgets, "replans": budgets["replans"] + 1}},
     )
 
 
-def _ask_after_failure(state: AgentState, *, reason: str = AWAITING_USER_INPUT) -> Outcome:
+def _ask_after_failure(state: AgentState, context: TurnContext, *, reason: str = AWAITING_USER_INPUT) -> Outcome:
     """Report what was done, what failed and why, and ask how to continue: a partial answer with a named reason."""
-    notes = [*_failures(state), *_not_done(state), say("ask_help", state["language"])]
+    notes = [*_failures(state, context), *_not_done(state), say("ask_help", state["language"])]
     return _ask(state, notes, reason=reason)
 
 
-def _failures(state: AgentState) -> list[Note]:
+def _failures(state: AgentState, context: TurnContext) -> list[Note]:
     """Return what went wrong with the plan's unfinished steps, and why."""
     steps = (state["steps"][planned["id"]] for planned in state["plan"])
-    return [_failure(state, step) for step in steps if step["last_error"] is not None]
+    return [_failure(state, context, step) for step in steps if step["last_error"] is not None]
 
 
-def _failure(state: AgentState, step: StepState) -> Note:
+def _failure(state: AgentState, context: TurnContext, step: StepState) -> Note:
     """Return what went wrong with a step, including the tool's own message only if it was inspected."""
     language, code = state["language"], str(step["last_error"])
     tries = max(1, step["tries"])
     own = say("step_failed", language, step=step["description"], tries=tries, error=error_text(code, language))
-    said = tool_said(state, language) if code == TOOL_ERROR and step["id"] == state["current_step"] else ""
+    said = tool_said(state, context.tools) if code == TOOL_ERROR and step["id"] == state["current_step"] else ""
     return (say("step_failed", language, step=step["description"], tries=tries, error=said), own) if said else own
 
 
@@ -181,7 +181,7 @@ async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
         return await _explain_reply(state, context)
     steps = [state["steps"][planned["id"]] for planned in state["plan"]]
     if is_continue(text) and _first(steps, "failed"):
-        return _ask_after_failure(state)
+        return _ask_after_failure(state, context)
     if is_continue(text) and _first(steps, "pending"):
         return await _go_on(state, context)
     answered = {"awaiting_user_input": False, "directive": ""}
@@ -259,10 +259,10 @@ async def _unknown(state: AgentState, _context: TurnContext) -> Outcome:
     return _ask(state, [])
 
 
-async def _no_alternative(state: AgentState, _context: TurnContext) -> Outcome:
+async def _no_alternative(state: AgentState, context: TurnContext) -> Outcome:
     stuck = (state["steps"][planned["id"]] for planned in state["plan"])
     loop = next((str(step["last_error"]) for step in stuck if step["last_error"] in LOOPS), AWAITING_USER_INPUT)
-    return _ask_after_failure(state, reason=loop)
+    return _ask_after_failure(state, context, reason=loop)
 
 
 _ACTIONS: Final[Mapping[str, Callable[[AgentState, TurnContext], Awaitable[Outcome]]]] = {
