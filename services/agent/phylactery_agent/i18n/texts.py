@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from phylactery_agent.i18n.messages import in_each_language, is_message, message
-from phylactery_agent.ports import Asked, Language
+from phylactery_agent.ports import ApprovalRequest, Language
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.registry import ToolRegistry
 
@@ -33,7 +33,7 @@ def named(names: Iterable[str], language: Language, tools: ToolRegistry) -> str:
     return "; ".join(title if count == 1 else f"{title} (×{count})" for title, count in counted.items())
 
 
-def waiting_line(waiting: Iterable[Asked], language: Language, tools: ToolRegistry) -> str:
+def waiting_line(waiting: Iterable[ApprovalRequest], language: Language, tools: ToolRegistry) -> str:
     """Return one line with the approvals pending from this or another person, and how to cancel."""
     still = [one for one in waiting if one.open]
     own = [one.tool for one in still if one.approval_class == "self"]

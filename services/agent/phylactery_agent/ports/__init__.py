@@ -49,11 +49,11 @@ from phylactery_agent.ports.model import (
     ModelUnavailableError,
 )
 from phylactery_agent.ports.reminders import Reminder, ReminderRefusedError, Reminders, WantedReminder
-from phylactery_agent.ports.turn import Asked, Events, NodeStep, NoTrail, Told, Trail, Turn, TurnContext
+from phylactery_agent.ports.turn import ApprovalRequest, Events, NodeStep, NoTrail, Told, Trail, Turn, TurnContext
 
 __all__ = [
     "ApprovalInfo",
-    "Asked",
+    "ApprovalRequest",
     "BoundCall",
     "CallContext",
     "CatalogEntry",

@@ -78,8 +78,8 @@ class Events(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One call a run asks a person to approve; open means that it is unanswered."""
+class ApprovalRequest:
+    """A call that a run asks a person to approve; open means that it is unanswered."""
 
     approval_id: str
     tool: str
@@ -135,7 +135,7 @@ class TurnContext:
     """The unmasked code of an approval reply; it exists only during this turn."""
     also_answered: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The codes of the card's other approvals answered by the same reply, by id; they exist only during this turn."""
-    also_waiting: tuple[Asked, ...] = ()
+    also_waiting: tuple[ApprovalRequest, ...] = ()
     """Approvals that other runs of the thread wait for, the oldest first."""
     evict_over_chars: int = 10_000
     model: Model | None = None

@@ -12,7 +12,7 @@ from phylactery.agent.v1 import chat_pb2, run_pb2
 from phylactery_agent.checkpoints import rows
 from phylactery_agent.checkpoints.rows import Place, Row
 from phylactery_agent.i18n.texts import waiting_line
-from phylactery_agent.ports import Asked, LeaseLostError
+from phylactery_agent.ports import ApprovalRequest, LeaseLostError
 from phylactery_agent.runtime.intake.waiting import MAX_WAITING, card_json, run_for
 from phylactery_agent.runtime.privacy.delete_thread import DeletionStore
 from phylactery_agent.runtime.runs.cancellation import Cancellations
@@ -35,7 +35,7 @@ LINE = "Aún espero tu respuesta: ¿puedo escribir un archivo o añadirle línea
 
 
 def active(run_id: str, status: str = "suspended", *, approval_id: str = "", spoke: int = 0, also: str = "") -> Any:
-    card = [Asked(name, "write_file", "self") for name in (approval_id, also) if name]
+    card = [ApprovalRequest(name, "write_file", "self") for name in (approval_id, also) if name]
     return SimpleNamespace(run_id=run_id, status=status, approval_id=approval_id, card=card_json(card), spoke_at=spoke)
 
 
@@ -96,7 +96,7 @@ def test_a_thread_in_which_as_many_wait_as_may_opens_no_other_run():
     ],
 )
 def test_the_line_names_everything_that_waits_and_the_way_out_and_no_id(asked: list[tuple[str, str]], english: str):
-    line = waiting_line([Asked(f"ap_{n}", *one) for n, one in enumerate(asked)], "en", ToolRegistry())
+    line = waiting_line([ApprovalRequest(f"ap_{n}", *one) for n, one in enumerate(asked)], "en", ToolRegistry())
     assert line.startswith(english)
     assert "/reject" in line
     assert "ap_" not in line
@@ -109,7 +109,7 @@ async def waits(stores: Stores, number: int, *, language: str = "") -> Claim:
     claim = await stores.claimed()
     place = Place(claim.lease.run_id, "")
     stores.database.write_sync(lambda c: rows.put(c, Row(place, 0, f"c{number}", "", "", b"state", b""), {}))
-    asked = (Asked(f"ap_number{number}", "write_file", "self"),)
+    asked = (ApprovalRequest(f"ap_number{number}", "write_file", "self"),)
     await stores.end(claim, "suspended", approval_id=asked[0].approval_id, card=asked)
     return claim
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from phylactery_agent.ports import Asked
+from phylactery_agent.ports import ApprovalRequest
 from phylactery_agent.runtime.runs.cancellation import Cancellations
 from phylactery_agent.runtime.runs.lifecycle import end
 from phylactery_agent.runtime.runs.status import RunStatus, RunTransitionError
@@ -54,7 +54,7 @@ def left(stores: Stores, claim: Claim) -> dict[str, Any]:
 async def test_a_run_that_waits_is_cancelled_as_one_that_is_served(stores: Stores) -> None:
     cancellations = Cancellations(stores.database, stores.clock, stores.tools)
     waiting = await begun(stores, "request-1")
-    card = (Asked("ap_1", "write_file", "self"),)
+    card = (ApprovalRequest("ap_1", "write_file", "self"),)
     step = {"step_id": "s1", "description": "", "status": "running", "tries": 1}
     await stores.end(waiting, RunStatus.SUSPENDED, approval_id="ap_1", card=card, steps=(step,))
     await cancellations.request(ANA, waiting.run.run_id)

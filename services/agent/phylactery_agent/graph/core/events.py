@@ -24,7 +24,7 @@ from phylactery_agent.graph.core.state import (
 )
 from phylactery_agent.i18n.texts import say, shortened, tool_title, waiting_line
 from phylactery_agent.ports import (
-    Asked,
+    ApprovalRequest,
     CallContext,
     GateDecision,
     GateRefusedError,
@@ -266,16 +266,16 @@ def what_waits(state: AgentState, context: TurnContext) -> str:
     return waiting_line((*context.also_waiting, *card_of_state(state)), state["language"], context.tools)
 
 
-def card_of_state(state: Mapping[str, Any]) -> tuple[Asked, ...]:
+def card_of_state(state: Mapping[str, Any]) -> tuple[ApprovalRequest, ...]:
     """Return the calls a run has asked a person to approve, the one it waits for first."""
     first, approval_id = state.get("approval_state"), state["approval_id"]
     if first is None or not approval_id:
         return ()
     ahead = (
-        Asked(one["approval_id"], one["tool"], one["approval_class"], open=one["state"] == "PENDING")
+        ApprovalRequest(one["approval_id"], one["tool"], one["approval_class"], open=one["state"] == "PENDING")
         for one in state["asked_ahead"]
     )
-    return (Asked(approval_id, first["tool"], first["approval_class"]), *ahead)
+    return (ApprovalRequest(approval_id, first["tool"], first["approval_class"]), *ahead)
 
 
 async def approval_standing(context: TurnContext, approval_id: str) -> str:

@@ -15,7 +15,7 @@ from phylactery_chassis.db.statements import Query
 from phylactery_understanding.answers import read_answer
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.ports import Asked
+from phylactery_agent.ports import ApprovalRequest
 from phylactery_agent.rules.intents import parse_reply
 from phylactery_agent.runtime.runs.status import SERVED, RunStatus
 from phylactery_agent.runtime.storage.records import StoredTurn
@@ -59,20 +59,20 @@ def run_for(turn: StoredTurn, runs: Sequence[Any]) -> Any | None:
     return takes[0] if takes else None
 
 
-def asked_beside(connection: Connection, thread_key: str, run_id: str) -> tuple[Asked, ...]:
+def asked_beside(connection: Connection, thread_key: str, run_id: str) -> tuple[ApprovalRequest, ...]:
     """Return what the other runs of a thread ask a person to approve, the oldest first."""
     rows = _BESIDE.all(connection, {"of_thread": thread_key, "but_run": run_id})
     rows.sort(key=lambda row: row.spoke_at or 0)
     return tuple(one for row in rows for one in card_of(row) if one.open)
 
 
-def card_of(row: Any) -> tuple[Asked, ...]:
+def card_of(row: Any) -> tuple[ApprovalRequest, ...]:
     """Return a run's approval card; a run suspended before cards were stored has only its approval id."""
-    card = tuple(Asked(*one) for one in json.loads(row.card))
-    return card if card or not row.approval_id else (Asked(row.approval_id, "", "self"),)
+    card = tuple(ApprovalRequest(*one) for one in json.loads(row.card))
+    return card if card or not row.approval_id else (ApprovalRequest(row.approval_id, "", "self"),)
 
 
-def card_json(card: Sequence[Asked]) -> str:
+def card_json(card: Sequence[ApprovalRequest]) -> str:
     """Return a card as stored in a run's row."""
     return json.dumps([[one.approval_id, one.tool, one.approval_class, one.open] for one in card])
 

@@ -51,6 +51,7 @@ class ErasureCounts:
     events: int = 0
     tool_calls: int = 0
     parcels: int = 0
+    """Outbox messages, by the name that the contract and stored receipts have for them."""
     checkpoints: int = 0
 
 
@@ -244,5 +245,5 @@ def _keys(owner: Owner) -> sa.Select[Any]:
 
 def _threads(connection: Connection, owner: Owner) -> frozenset[str]:
     theirs = OUTBOX.c.tenant == owner.tenant, OUTBOX.c.user_id == owner.user_id
-    parcels = sa.select(OUTBOX.c.thread_key).where(OUTBOX.c.state == "waiting", *theirs)
-    return frozenset(connection.scalars(sa.union(_keys(owner), parcels)))
+    messages = sa.select(OUTBOX.c.thread_key).where(OUTBOX.c.state == "waiting", *theirs)
+    return frozenset(connection.scalars(sa.union(_keys(owner), messages)))

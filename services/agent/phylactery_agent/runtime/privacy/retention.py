@@ -40,13 +40,13 @@ class Retention:
         """Sweep repeatedly until cancelled; the next round makes up for one that fails."""
         while True:
             try:
-                parcels = await self.prune()
+                messages = await self.prune()
                 events = await self.sweep()
             except Exception as error:  # noqa: BLE001 - the next round may work; else nothing would be removed
                 _log.warning("retention failed; will retry", error=type(error).__name__)
             else:
-                if events or parcels:
-                    _log.info("old events and outbox messages removed", events=events, parcels=parcels)
+                if events or messages:
+                    _log.info("old events and outbox messages removed", events=events, messages=messages)
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def prune(self) -> int:
@@ -57,14 +57,14 @@ class Retention:
         only once. Messages are in queueing order, so the first page with new ones is the last. Raise Unavailable.
         """
         before_us, pruned, last = self._clock.now_us() - _DELIVERED_US, 0, 0
-        while page := await self._parcels(last):
+        while page := await self._page(last):
             first, last = page[0][0], page[-1][0]
             pruned += await self._database.write(partial(_prune, first=first, last=last, before_us=before_us))
             if min(created_us for _, created_us in page) >= before_us:
                 break
         return pruned
 
-    async def _parcels(self, after: int) -> list[tuple[int, int]]:
+    async def _page(self, after: int) -> list[tuple[int, int]]:
         """Return the next messages as pairs of id and queueing time."""
         query = sa.select(OUTBOX.c.outbox_id, OUTBOX.c.created_us).where(OUTBOX.c.outbox_id > after)
         page = query.order_by(OUTBOX.c.outbox_id).limit(_AT_ONCE)

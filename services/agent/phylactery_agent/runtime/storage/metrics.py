@@ -198,7 +198,7 @@ _gauge(
 )
 _gauge(
     semconv.AGENT_OUTBOX_DEPTH,
-    "{parcel}",
-    "what other services have not been told yet, by kind",
+    "{message}",
+    "outbox messages not yet delivered to RiskGate and memory, by kind",
     _outbox,
 )

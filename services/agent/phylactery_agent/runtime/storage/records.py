@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
-from phylactery_agent.ports import Asked, EffectState
+from phylactery_agent.ports import ApprovalRequest, EffectState
 from phylactery_agent.runtime.runs.status import RunStatus
 
 T = TypeVar("T")
@@ -148,7 +148,7 @@ class StoredRun(OfThread):
     model_calls: int = 0
     tokens: int = 0
     cost_micros: int = 0
-    card: tuple[Asked, ...] = ()
+    card: tuple[ApprovalRequest, ...] = ()
     """The card of a run that waits for an approval; the call it waits for comes first."""
 
 
@@ -268,7 +268,7 @@ class Ending:
     reply_id: str
     reply_text: str
     approval_id: str = ""
-    card: tuple[Asked, ...] = ()
+    card: tuple[ApprovalRequest, ...] = ()
     """Everything that is to be approved together with that approval, itself first."""
     tells_others: bool = False
     """Append to the reply what other runs of the thread wait for, if any still do."""
