@@ -105,7 +105,7 @@ async def test_an_agent_with_a_configuration_that_cannot_be_meant_does_not_start
             await build(AgentSettings(data_dir=tmp_path / str(number), mcp_servers=value))
     pins = tmp_path / "pins.json"
     pins.write_text("[]")
-    with pytest.raises(StartError, match=r"AGENT_MCP_SERVERS: .* is no pin file"):
+    with pytest.raises(StartError, match=r"AGENT_MCP_SERVERS: .* is not a pin file"):
         await build(
             AgentSettings(
                 data_dir=tmp_path / "pins", mcp_servers='{"servers": {"a": {"command": ["x"]}}}', mcp_pins=pins

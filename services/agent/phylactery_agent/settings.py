@@ -71,7 +71,7 @@ class OutsideSettings(ServiceSettings):
         if not self.smtp_host:
             return self
         if not _is_host(self.smtp_host):
-            raise ValueError("smtp_host is no name of a host and no address")
+            raise ValueError("smtp_host is neither a host name nor an address")
         local, at, domain = self.smtp_from.rpartition("@")
         if not (at and local and domain and self.smtp_from.isascii() and self.smtp_from.isprintable()) or (
             " " in self.smtp_from

@@ -85,12 +85,12 @@ def test_an_unknown_id_and_a_missing_value_are_errors_and_never_shown():
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("a = b\nfree words\n", "en.ftl, line 2: this is no message: "),
+        ("a = b\nfree words\n", "en.ftl, line 2: this is not a message: "),
         ("a = b\n\na = c\n", "en.ftl, line 3: 'a' is defined twice"),
-        ("-name = Phylactery\n", "en.ftl, line 1: this is no message: a term"),
+        ("-name = Phylactery\n", "en.ftl, line 1: this is not a message: a term"),
         ("a = { NUMBER($count) }\n", "en.ftl, line 1: only variables, variants and text in quotes"),
         ("a = b\nb = { a }\n", "en.ftl, line 2: only variables, variants and text in quotes"),
-        ("a = { $count ->\n    [one] x\n }\n", "en.ftl, line 1: this is no message: Expected one of the variants"),
+        ("a = { $count ->\n    [one] x\n }\n", "en.ftl, line 1: this is not a message: Expected one of the variants"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_name_and_line(text: str, error: str):

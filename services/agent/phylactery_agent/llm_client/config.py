@@ -171,7 +171,7 @@ def _model(model: str, name: str) -> str:
             f"{variable('model_base_url')} is set and {variable(name)} is not: name the model the endpoint serves"
         )
     if not _MODEL.fullmatch(model):
-        raise StartError(f"{variable(name)} is no name of a model: write it without spaces, as the endpoint lists it")
+        raise StartError(f"{variable(name)} is not a model name: write it without spaces, as the endpoint lists it")
     return model
 
 
@@ -187,7 +187,7 @@ def _key(settings: ModelSettings, name: str) -> str:
     if path and not key:
         raise StartError(f"{where}: {path} is empty; write the endpoint's key into it")
     if key and not _KEY.fullmatch(key):
-        raise StartError(f"{where} is no key: it has spaces, line breaks or characters that no header can carry")
+        raise StartError(f"{where} is not a key: it has spaces, line breaks or characters that no header can carry")
     return key
 
 
@@ -199,7 +199,7 @@ def _checked_url(url: str, name: str) -> SplitResult:
     except ValueError:
         usable = False
     if not usable or not url.isascii() or not url.isprintable() or " " in url:
-        raise StartError(f"{variable(name)} is no http or https URL; write it as http://127.0.0.1:11434/v1")
+        raise StartError(f"{variable(name)} is not an http or https URL; write it as http://127.0.0.1:11434/v1")
     if "@" in parts.netloc:
         raise StartError(f"{variable(name)} holds a user or password: set {variable('model_api_key')} instead")
     if parts.query or parts.fragment or "?" in url or "#" in url:

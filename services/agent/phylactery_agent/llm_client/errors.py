@@ -29,7 +29,7 @@ CIRCUIT_OPEN: Final = "MODEL_CLOSED_OFF"
 
 _ADVICE: Final[Mapping[str, str]] = {
     REFUSED_KEY: "it refused the key; set the right one in PHYLACTERY_MODEL_API_KEY",
-    FORBIDDEN: "it does not let this key use the model; ask whoever runs it",
+    FORBIDDEN: "it does not let this key use the model; ask its operator",
     NOT_FOUND: "it has no such model or path; check PHYLACTERY_MODEL and PHYLACTERY_MODEL_BASE_URL",
     BAD_REQUEST: "it does not take what it was asked; it may know no tools, or no such setting",
     TOO_LONG: "the conversation is longer than the model takes",
@@ -38,7 +38,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     SERVER_ERROR: "it failed",
     UNREACHABLE: "it cannot be reached, or closed the connection",
     TIMEOUT: "it did not answer in time",
-    MALFORMED: "what it answered is no reply",
+    MALFORMED: "its answer is not a reply",
     CUT_OFF: "its reply stopped before the end",
     TOO_LARGE: "its reply is larger than AGENT_MODEL_REPLY_BYTES",
     REDIRECTED: "it sends elsewhere, where no conversation is taken to; set PHYLACTERY_MODEL_BASE_URL to the new place",

@@ -75,7 +75,7 @@ class ModelSettings(ServiceSettings):
     model_fallback_output_price: float | None = Field(None, ge=0, le=1e6, description="none is the first model's price")
     model_run_calls: int = Field(8, ge=1, le=1_000, description="how often one run may ask")
     model_run_tokens: int = Field(200_000, ge=1, description="tokens one run may use, read and written")
-    model_run_cost: float = Field(0.0, ge=0, le=1e6, description="money one run may cost; 0 is no limit")
+    model_run_cost: float = Field(0.0, ge=0, le=1e6, description="money one run may cost; 0 sets no limit")
 
     model_reply_tokens: int = Field(4_096, ge=1, le=1_000_000, description="tokens of one reply")
     model_reply_tokens_field: Literal["max_tokens", "max_completion_tokens", "none"] = Field(

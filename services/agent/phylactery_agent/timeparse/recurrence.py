@@ -115,7 +115,7 @@ def zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # a path, a folder or a missing name
-        raise RuleError(f"{name[:64]!r} is no time zone; name one as America/Lima or UTC") from None
+        raise RuleError(f"{name[:64]!r} is not a time zone; name one as America/Lima or UTC") from None
 
 
 def to_us(local: datetime, where: tzinfo) -> int:

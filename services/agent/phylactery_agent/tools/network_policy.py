@@ -58,7 +58,7 @@ def read_url(text: str) -> Url:
         raise UrlError("a URL holds no backslash")
     found = _URL.fullmatch(text)
     if found is None:
-        raise UrlError("it is no http:// or https:// URL")
+        raise UrlError("it is not an http:// or https:// URL")
     scheme: Scheme = "http" if found[1].lower() == "http" else "https"
     host, port = _authority(found[2], _PORTS[scheme])
     return Url(scheme, host, port, (found[3] or "/") + (found[4] or ""))

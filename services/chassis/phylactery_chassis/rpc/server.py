@@ -237,7 +237,7 @@ async def _watch_health(service: Service, health: health_aio.HealthServicer) -> 
 
 
 class _Identities:
-    """Keeps a running server's identities current: checks each second, and at once on SIGHUP."""
+    """Updater of a running server's identities: it checks each second, and at once on SIGHUP."""
 
     def __init__(self, authenticator: Authenticator, interceptor: ServerInterceptor) -> None:
         self._authenticator, self._interceptor = authenticator, interceptor

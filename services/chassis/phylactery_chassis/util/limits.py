@@ -97,7 +97,7 @@ class Lanes:
             raise
 
         def release(_: object) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile, and no task waits
                 loop.call_soon_threadsafe(lane.release)
 
         job.add_done_callback(release)

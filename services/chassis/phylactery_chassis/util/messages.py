@@ -47,7 +47,7 @@ class Messages:
                     self._add(f"{entry.id.name}.{attribute.id.name}", attribute.value)
             elif not isinstance(entry, ast.BaseComment):
                 why = entry.annotations[0].message if isinstance(entry, ast.Junk) and entry.annotations else "a term"
-                raise self._error(entry, f"this is no message: {why}")
+                raise self._error(entry, f"this is not a message: {why}")
 
     def __call__(self, key: str, /, **values: object) -> str:
         """Return a message with its values filled in. Raise KeyError for an unknown id or a missing value."""

@@ -173,7 +173,7 @@ Who = Literal["requester", "not_requester"]
 class ApprovalClass:
     """Approval requirements: eligible approvers and their number; a class satisfies every class of a lower ``rank``.
 
-    Ranks count from 0. An approver is in one of ``groups`` and at one of ``levels``; an empty set is no restriction.
+    Ranks count from 0. An approver is in one of ``groups`` and at one of ``levels``; an empty set does not restrict.
     ``max_asked_per_hour`` limits the approval requests of one user for this class; 0 means the general limit.
     """
 

@@ -48,7 +48,7 @@ class GraphSpec:
         reached = {self.entry, *(target for _, target in self.edges)}
         for source, target in self.edges:
             if target not in known:
-                raise RouteError(f"{self.name}: {source} declares {target}, which is no node")
+                raise RouteError(f"{self.name}: {source} declares {target}, which is not a node")
         if lonely := set(self.nodes) - reached:
             raise RouteError(f"{self.name}: no edge leads to {', '.join(sorted(lonely))}")
 

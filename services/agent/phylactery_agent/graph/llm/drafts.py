@@ -151,7 +151,7 @@ def _read_json(text: str, specs: Mapping[str, ToolSpec]) -> Draft:
     try:
         value = json.loads(_unfenced(text))
     except (ValueError, RecursionError):
-        return Draft(problems=("the answer is no valid JSON",))
+        return Draft(problems=("the answer is not valid JSON",))
     if not isinstance(value, dict):
         return Draft(problems=("the answer must be one JSON object",))
     question, steps = value.get("question"), value.get("steps")

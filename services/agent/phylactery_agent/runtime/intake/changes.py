@@ -191,7 +191,7 @@ def _read(texts: Sequence[str], text: str, later: Request, tools: ToolRegistry) 
     if meant and (read_request(meant, tools).clauses or plain_reply(meant)):
         before, after = _only_call(known[-1], tools), _only_call(meant, tools)
         return _Reading(meant, corrects, cancels=False, before=before, after=after, place=len(known) - 1)
-    # What only points back may pass over words that nobody understood: their answer was a question.
+    # A message that only refers back skips requests that were not understood: they were answered with a question.
     newest = len(known) - 1
     place = next((at for at in range(newest, -1, -1) if read_request(known[at], tools).clauses), newest)
     before = _only_call(known[place], tools)

@@ -22,7 +22,7 @@ from phylactery_agent.tools.registry import ToolRegistry
 
 
 class Cancellations:
-    """Cancels runs at a person's request."""
+    """Cancellation of runs at a person's request."""
 
     def __init__(self, database: Database, clock: Clock, tools: ToolRegistry) -> None:
         self._database, self._clock, self._tools = database, clock, tools

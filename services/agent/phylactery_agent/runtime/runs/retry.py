@@ -67,7 +67,7 @@ class Retried:
 
 
 class Retries:
-    """Begins runs once more."""
+    """Retry of ended runs."""
 
     def __init__(self, database: Database, clock: Clock, tools: ToolRegistry) -> None:
         self._database, self._clock, self._tools = database, clock, tools
@@ -145,7 +145,8 @@ def _checked(
         raise _refusal("WORDS_GONE", f"the words of the run '{run_id}' are not kept any more; say them again")
     if words.allowed_tools and request.tools and not _narrowed(words.allowed_tools, request.tools):
         raise _refusal(
-            "NO_TOOLS", f"the run '{run_id}' began with other tools than you may use; ask as whoever began it"
+            "NO_TOOLS",
+            f"the run '{run_id}' began with other tools than you may use; retry it as its caller",
         )
     if _busy(connection, old.thread_key):
         raise _refusal("THREAD_BUSY", "the thread is serving something else; let it end, or cancel it, and try again")

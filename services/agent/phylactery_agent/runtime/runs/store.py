@@ -59,7 +59,7 @@ _AWAITING_IN = (
 
 
 class RunStore:
-    """Begins, ends and shows runs."""
+    """Store of runs."""
 
     def __init__(self, database: Database, clock: Clock, tools: ToolRegistry, *, change_seconds: int = 0) -> None:
         """change_seconds is how long what was asked may still be changed after its run has ended."""

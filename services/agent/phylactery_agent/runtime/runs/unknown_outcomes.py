@@ -18,7 +18,7 @@ NOT_DONE = "NOT_DONE"
 
 
 class Resolutions:
-    """Takes a person's word on effects in doubt."""
+    """Settlement of effects with unknown outcome by a person."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock

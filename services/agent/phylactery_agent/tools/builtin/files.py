@@ -186,7 +186,7 @@ class FileTools:
                 if not self._happened(folder, name, change, current):
                     continue
                 if sha256(current) != change.after:
-                    raise ToolFailedError("CHANGED_SINCE", "somebody else changed the file since")
+                    raise ToolFailedError("CHANGED_SINCE", "the file has been changed since")
                 restored = effect.versions.content(change.before) if change.before else None
                 if change.before and restored is None:
                     break

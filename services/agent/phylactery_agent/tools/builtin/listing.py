@@ -179,7 +179,7 @@ def _compiled(args: SearchFilesArguments) -> _Expression:
     try:
         return cast("_Expression", engine.compile(args.pattern, options=options))
     except engine.error as error:
-        raise ToolFailedError("PATTERN_INVALID", "the pattern is no RE2 expression; ask for it literally") from error
+        raise ToolFailedError("PATTERN_INVALID", "the pattern is not RE2; ask for it literally") from error
 
 
 def _protected(name: str) -> bool:

@@ -106,7 +106,7 @@ class MailTools:
     def _message(self, args: SendEmailArguments, effect_key: str) -> EmailMessage:
         settings = self._settings
         if _ADDRESS.fullmatch(args.to) is None or _ENCODED in args.to:
-            raise ToolFailedError("ADDRESS_INVALID", "the recipient is no e-mail address")
+            raise ToolFailedError("ADDRESS_INVALID", "the recipient is not an e-mail address")
         _admit_subject(args.subject)
         message = EmailMessage(policy=_POLICY)
         domain = settings.sender.rpartition("@")[2]

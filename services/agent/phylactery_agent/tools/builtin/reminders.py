@@ -72,7 +72,7 @@ async def cancel_reminder(invocation: Invocation) -> str:
 
 def _keeper(invocation: Invocation) -> Reminders:
     if invocation.reminders is None:
-        raise ToolFailedError("REMINDERS_UNAVAILABLE", "nobody keeps reminders here")
+        raise ToolFailedError("REMINDERS_UNAVAILABLE", "this agent stores no reminders")
     return invocation.reminders
 
 

@@ -182,7 +182,7 @@ def _type_of(response: httpx.Response) -> tuple[str, str]:
     header = response.headers.get("content-type", "text/plain")
     kind, *parameters = [part.strip().lower() for part in header.split(";")]
     if not kind.isascii() or not (kind.startswith("text/") or kind in _TEXT_TYPES or kind.endswith(("+json", "+xml"))):
-        raise ToolFailedError("CONTENT_TYPE_REFUSED", "the answer is no text")
+        raise ToolFailedError("CONTENT_TYPE_REFUSED", "the answer is not text")
     named = next((one.removeprefix("charset=").strip("\"'") for one in parameters if one.startswith("charset=")), "")
     return kind, named if named in _CHARSETS else "utf-8"
 
@@ -193,4 +193,4 @@ def _read(text: str, base: str = "") -> Url:
     except UrlError as error:
         raise ToolFailedError("URL_REFUSED", str(error)) from None
     except ValueError:
-        raise ToolFailedError("URL_REFUSED", "it redirects to what is no URL") from None
+        raise ToolFailedError("URL_REFUSED", "it redirects to something that is not a URL") from None

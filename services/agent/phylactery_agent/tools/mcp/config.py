@@ -192,7 +192,7 @@ def _yaml(path: Path, text: str) -> Any:
         return yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        raise McpConfigError(f"{path}{f':{mark.line + 1}' if mark else ''} is no YAML") from None
+        raise McpConfigError(f"{path}{f':{mark.line + 1}' if mark else ''} is not YAML") from None
 
 
 def _parsed(where: str, value: Any) -> McpConfig:
@@ -212,7 +212,7 @@ def _secret(path: Path) -> str:
     except UnicodeDecodeError:
         raise McpConfigError(f"{path} is not UTF-8 text") from None
     if not text.isprintable():
-        raise McpConfigError(f"{path} holds more than one line, or characters nobody can see")
+        raise McpConfigError(f"{path} holds more than one line, or invisible characters")
     return text
 
 

@@ -93,7 +93,7 @@ def load_pins(path: Path) -> Pins:
     except PinsError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise PinsError(f"{path} is no pin file; move it away and run `phylactery tools pin` again") from None
+        raise PinsError(f"{path} is not a pin file; move it away and run `phylactery tools pin` again") from None
     raise PinsError(f"{path} is of version {raw['version']!s:.20}, and this agent reads {VERSION}")
 
 

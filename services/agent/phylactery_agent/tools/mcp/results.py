@@ -53,7 +53,7 @@ def _block(block: Any) -> str:
         case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
             return _binary(resource.mime_type, len(resource.blob))
         case _:
-            return "[something of a kind nobody here knows, not shown]"
+            return "[content of an unknown kind, not shown]"
 
 
 def _binary(kind: str | None, base64_chars: int) -> str:

@@ -151,7 +151,7 @@ class McpSession:
             with _unseen():
                 return await self._session.send_request(request, _CALLED)
         except ValidationError:
-            raise ServerFaultError("its answer is no result of a tool") from None
+            raise ServerFaultError("its answer is not the result of a tool") from None
         except MCPError as error:
             if error.code == types.METHOD_NOT_FOUND or (repeatable and error.code == types.INVALID_PARAMS):
                 raise RefusedCallError from None

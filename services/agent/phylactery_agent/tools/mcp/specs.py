@@ -140,7 +140,7 @@ def _patterns(server: str, own: str, known: ToolConfig, schema: Mapping[str, Any
         try:
             expression(pattern)
         except Exception:  # noqa: BLE001 - the binding's own error has no public name
-            raise McpConfigError(f"servers.{server}.tools.{own}: {pattern!r:.100} is no RE2 expression") from None
+            raise McpConfigError(f"servers.{server}.tools.{own}: {pattern!r:.100} is not an RE2 expression") from None
         strangers = set(re.findall(r"\(\?P<(\w+)>", pattern)) - arguments
         if strangers:
             raise McpConfigError(f"servers.{server}.tools.{own}: it has no argument {min(strangers)!r}")

@@ -76,7 +76,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
         response = await self._transport.handle_async_request(request)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
-            raise httpx2.ReadError("the answer is packed though nobody asked for that")
+            raise httpx2.ReadError("the answer is compressed, which was not requested")
         streams = response.headers.get("content-type", "").lower().startswith(_STREAM)
         body = response.stream
         assert isinstance(body, httpx2.AsyncByteStream)

@@ -35,7 +35,7 @@ def witness(
     """Have a witness cosign the current head of each log, and keep the cosigned heads. Needs the role auditor.
 
     Exit code 1: the witness saw another log, so that this one was rewritten or wound back, or RiskGate refuses. With
-    --every it goes on, also where nobody answers, and ends then alone.
+    --every it repeats, also after a failed connection, and ends only in these cases.
     """
     try:
         asked = Witness(url, Cosigner.parse(witness_key))

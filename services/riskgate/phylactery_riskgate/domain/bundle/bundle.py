@@ -72,7 +72,7 @@ class _Strict(BaseModel):
 
 
 class EligibleEntry(_Strict):
-    """The approvers of a class: members of any of the groups, at any of the levels; an empty list is no restriction."""
+    """The approvers of a class: members of any of the groups, at any of the levels; an empty list does not restrict."""
 
     groups: Annotated[list[Identifier], Field(max_length=50)] = []
     levels: Annotated[list[Name], Field(max_length=20)] = []

@@ -40,7 +40,7 @@ MAX_QUOTE: Final = 20_000
 The state keeps it whole, and a rehydrated output is quoted whole.
 """
 _NOT_AGAIN: Final = ("in_doubt", "approved", "final")
-_WITHHELD: Final = "(the result cannot be shown: nobody could inspect it)"
+_WITHHELD: Final = "(the result cannot be shown: it could not be inspected)"
 _HINTS: Final[Mapping[str, str]] = {
     REPEATED_CALL: "the same tool was called with the same arguments before and answered the same. Do something else.",
     ALTERNATING_CALLS: "two calls take turns and nothing comes of it. Do something else.",

@@ -47,7 +47,7 @@ def content_signals(
 ) -> Iterator[Signal]:
     """Return the signals in the contents of a call; ``reached`` is the origin of its recipient.
 
-    ``kept`` are the files it writes: what stands in them already may stay there.
+    ``kept`` are the files it writes: what they already contain may stay there.
     """
     for content in contents:
         text = content[:MAX_CONTENT]
