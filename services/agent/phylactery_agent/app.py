@@ -28,6 +28,7 @@ from phylactery_chassis.erasure.log import ErasureLog
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.rpc.channel import open_channel
 from phylactery_chassis.rpc.server import Service, registration
+from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock, MonotoneClock, SystemClock
 from sqlalchemy.engine import make_url
 
@@ -43,7 +44,8 @@ from phylactery_agent.api.tools import ToolEdge, ToolServicer
 from phylactery_agent.checkpoints.saver import Checkpoints
 from phylactery_agent.graph.core.registry import GRAPH_NAMES, Graphs
 from phylactery_agent.graph.react.state import ReactOptions
-from phylactery_agent.llm_client.factory import open_models, tell_models
+from phylactery_agent.llm_client.config import model_config
+from phylactery_agent.llm_client.settings import ModelSettings
 from phylactery_agent.ports.services import Services
 from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher
 from phylactery_agent.runtime.dispatch.claims import ClaimStore
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
     from phylactery_agent.llm_client.router import Models
 
 PACKAGE = "phylactery_agent"
+_log = get_logger("models")
 _FORMER_STATES = ("checkpoints.db", "checkpoints.db-wal", "checkpoints.db-shm")
 
 
@@ -290,7 +293,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         ],
         healthy=database.probe,
         on_start=[
-            lambda: tell_models(models),
+            lambda: _tell_models(models),
             lambda: replicas.start(runner, news),
             privacy.replay,
             executor.begin,
@@ -330,6 +333,25 @@ async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+def open_models(settings: ModelSettings, clock: Clock) -> Models | None:
+    """Return the models without connecting, or None for static mode. Raise StartError."""
+    config = model_config(settings)
+    if config is None:
+        return None
+    from phylactery_agent.llm_client.router import Models  # late: it takes a second to import
+
+    return Models(config, clock=clock)
+
+
+async def _tell_models(models: Models | None) -> None:
+    """Log the configured models when the agent starts."""
+    if models is None:
+        _log.info("static mode: no model is configured")
+        return
+    for place, endpoint in enumerate(models.config.endpoints):
+        _log.info("fallback model" if place else "model", model=endpoint.model, endpoint=endpoint.base_url)
 
 
 def _limits(settings: AgentSettings, models: Models | None) -> BudgetLimits:

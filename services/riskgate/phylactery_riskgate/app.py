@@ -43,8 +43,7 @@ from phylactery_riskgate.approvals.vote_proofs import VoteProofs
 from phylactery_riskgate.approvals.watch import Watches
 from phylactery_riskgate.audit.commitments import KeyedHashes
 from phylactery_riskgate.audit.heads import HeadStore
-from phylactery_riskgate.audit.log import AuditLog, LogError
-from phylactery_riskgate.audit.opening import open_log
+from phylactery_riskgate.audit.log import AuditLog, LogError, open_log
 from phylactery_riskgate.audit.reader import AuditReader
 from phylactery_riskgate.audit.sealing import Vault
 from phylactery_riskgate.bundles.lifecycle import Policies
@@ -129,7 +128,7 @@ class RiskGate:
         core, believed = self.core, self.keys.ring.verifying.values()
 
         def open_(connection: Connection) -> None:
-            open_log(connection, self.audit, core.votes, believed=believed, now_us=core.clock.now_us())
+            open_log(connection, self.audit, core.votes.adopt, believed=believed, now_us=core.clock.now_us())
 
         await core.write(open_)
         self.audit.opened()

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from phylactery_agent.app import open_models
 from phylactery_agent.llm_client.config import ModelConfig, model_config
-from phylactery_agent.llm_client.factory import open_models
 from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.settings import load
@@ -174,8 +174,7 @@ def test_static_mode_does_not_import_the_library_that_speaks_to_models() -> None
     """It takes a second, and an agent without a model should not pay it."""
     script = (
         "import sys\n"
-        "from phylactery_agent import app\n"
-        "from phylactery_agent.llm_client.factory import open_models\n"
+        "from phylactery_agent.app import open_models\n"
         "from phylactery_agent.settings import AgentSettings\n"
         "assert open_models(AgentSettings(), None) is None\n"
         "assert 'openai' not in sys.modules, 'imported'\n"

@@ -22,7 +22,7 @@ from phylactery_agent.tools.executor import (
     ToolSettings,
 )
 from phylactery_agent.tools.registry import ToolRegistrationError, ToolRegistry
-from phylactery_chassis.auth.signatures import SMALL_ORDER
+from phylactery_chassis.auth.jws import SMALL_ORDER
 from phylactery_chassis.util import crashpoints
 
 from tests.support.agent import counter_tool as counter

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_chassis.auth.signatures import SMALL_ORDER, is_safe_key, verify_signature
+from phylactery_chassis.auth.jws import SMALL_ORDER, is_safe_key, verify_signature
 from phylactery_client import receipts
 from phylactery_client.results import Key
 

@@ -14,7 +14,7 @@ from joserfc.jwk import OKPKey
 from phylactery_chassis.auth import jws
 from phylactery_chassis.auth.jws import TokenError, TokenType, header, sign, thumbprint, verify
 from phylactery_chassis.util.crypto import hmac_sha256
-from phylactery_riskgate.approvals.codes import approval_code, same_code
+from phylactery_riskgate.approvals.model import approval_code, same_code
 from phylactery_riskgate.audit.checkpoint import Checkpoint, NoteError, Verifier, open_note, sign_note
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import rfc8785
-from phylactery_chassis.auth.jws import TokenError, TokenType, claimed_kid, decode, verify
-from phylactery_chassis.auth.signatures import is_safe_key
+from phylactery_chassis.auth.jws import TokenError, TokenType, claimed_kid, decode, is_safe_key, verify
 from phylactery_chassis.util.crypto import sha256
 
 from phylactery_agent.ports import BoundCall

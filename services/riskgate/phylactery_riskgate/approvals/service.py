@@ -10,7 +10,6 @@ from phylactery_chassis.rpc.paging import decode_token, encode_token
 from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.approvals.codes import same_code
 from phylactery_riskgate.approvals.model import (
     MAX_ATTEMPTS,
     Answer,
@@ -27,6 +26,7 @@ from phylactery_riskgate.approvals.model import (
     refusal,
     reject_factors,
     require_chat_fields,
+    same_code,
     without_hash,
 )
 from phylactery_riskgate.approvals.requests import DEFAULT_PAGE, ApproveInput, GetInput, ListInput, RejectInput

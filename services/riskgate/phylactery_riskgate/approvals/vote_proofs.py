@@ -67,25 +67,24 @@ class VoteProofs:
         ]
         return keyed_hash(self._key, json.dumps(bound).encode())
 
+    def adopt(self, connection: Connection) -> int:
+        """Prove votes on open approvals from before proofs existed, and return how many.
 
-def adopt_votes(connection: Connection, proofs: VoteProofs) -> int:
-    """Prove votes on open approvals from before proofs existed, and return how many.
-
-    Only votes that the audit log contains are proven: each answer of a person has an entry.
-    """
-    count = 0
-    answered: dict[str, set[tuple[str, str]]] = {}
-    for tenant, approval_id in rows.find_unproven(connection):
-        approval = rows.find_approval(connection, tenant, approval_id)
-        if approval is None:
-            continue
-        if tenant not in answered:
-            answered[tenant] = _answered(connection, tenant)
-        for vote in approval.votes:
-            if not vote.proof and (approval_id, vote.subject) in answered[tenant]:
-                rows.save_proof(connection, approval, proofs.proven(approval, vote))
-                count += 1
-    return count
+        Only votes that the audit log contains are proven: each answer of a person has an entry.
+        """
+        count = 0
+        answered: dict[str, set[tuple[str, str]]] = {}
+        for tenant, approval_id in rows.find_unproven(connection):
+            approval = rows.find_approval(connection, tenant, approval_id)
+            if approval is None:
+                continue
+            if tenant not in answered:
+                answered[tenant] = _answered(connection, tenant)
+            for vote in approval.votes:
+                if not vote.proof and (approval_id, vote.subject) in answered[tenant]:
+                    rows.save_proof(connection, approval, self.proven(approval, vote))
+                    count += 1
+        return count
 
 
 def _answered(connection: Connection, tenant: str) -> set[tuple[str, str]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from phylactery_chassis.auth.signatures import verify_signature
+from phylactery_chassis.auth.jws import verify_signature
 
 from phylactery_riskgate.audit.merkle import HASH_BYTES
 

@@ -369,3 +369,32 @@ def _written(place: rows.Place) -> str:
 def pointer_of(name: str) -> str:
     """Return the JSON Pointer (RFC 6901) of a top-level name."""
     return "/" + name.replace("~", "~0").replace("/", "~1")
+
+
+def open_log(
+    connection: Connection,
+    audit: AuditLog,
+    adopt_votes: Callable[[Connection], int],
+    *,
+    believed: Iterable[bytes],
+    now_us: int,
+) -> None:
+    """Open a log within a write; call AuditLog.opened after the commit. Raise as AuditLog.open does.
+
+    Data of earlier versions, without kept heads or vote proofs, is adopted on record; adopt_votes returns the number of
+    votes.
+    """
+    first = audit.first_start
+    heads = audit.open(connection, believed)
+    votes = adopt_votes(connection) if first else 0
+    if not heads and not votes:
+        return
+    body = adoption_body(heads) | {"votes": votes}
+    _log.warning("no head was stored outside the database before: the log is adopted", **body)
+    audit.append(connection, Entry(Kind.HEADS_ADOPTED, now_us, SYSTEM_PRINCIPAL, body))
+
+
+def adoption_body(heads: Mapping[str, KeptHead]) -> dict[str, Any]:
+    """Return the fields of a record about adopted logs."""
+    logs = {name: {"size": head.size, "root_hash": head.root.hex()} for name, head in heads.items()}
+    return {"logs": logs, "votes": 0}

@@ -26,8 +26,7 @@ from phylactery_riskgate.audit.checkpoint import Verifier
 from phylactery_riskgate.audit.commitments import WORDS
 from phylactery_riskgate.audit.entries import OS_USER
 from phylactery_riskgate.audit.heads import HeadStore, KeptHead
-from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, AuditLog, Entry, Kind, LogError
-from phylactery_riskgate.audit.opening import adoption_body, open_log
+from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, AuditLog, Entry, Kind, LogError, adoption_body, open_log
 from phylactery_riskgate.audit.sealing import Vault
 from phylactery_riskgate.cli.common import AsJson, DataDir, settings_of, tell, unusable
 from phylactery_riskgate.keys import rotation
@@ -106,7 +105,8 @@ def _record(
 
         def opened(connection: Connection) -> T:
             now_us = SystemClock().now_us()
-            open_log(connection, audit, VoteProofs(ring.data_key), believed=ring.verifying.values(), now_us=now_us)
+            adopt = VoteProofs(ring.data_key).adopt
+            open_log(connection, audit, adopt, believed=ring.verifying.values(), now_us=now_us)
             return work(connection, audit, ring, now_us)
 
         database = Database(settings.url)

@@ -18,8 +18,14 @@ from phylactery_chassis.util.limits import TextWork
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from phylactery_riskgate.approvals.codes import approval_code
-from phylactery_riskgate.approvals.model import Approval, ApprovalEvent, ApprovalState, ClosedReason, advance
+from phylactery_riskgate.approvals.model import (
+    Approval,
+    ApprovalEvent,
+    ApprovalState,
+    ClosedReason,
+    advance,
+    approval_code,
+)
 from phylactery_riskgate.approvals.validity import may_answer
 from phylactery_riskgate.approvals.vote_proofs import VoteProofs
 from phylactery_riskgate.audit.commitments import (

@@ -15,8 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from phylactery_chassis.auth.jws import Claims, TokenType, sign, verify
-from phylactery_chassis.auth.signatures import verify_signature
+from phylactery_chassis.auth.jws import Claims, TokenType, sign, verify, verify_signature
 from phylactery_chassis.telemetry.logs import get_logger
 
 from phylactery_riskgate.keys.ring import SIGNING_FILE, KeyRing, KeysError, load_keys, read_signing

@@ -1,4 +1,4 @@
-"""Text normalization for comparing values, and tokenization.
+"""Text normalization for comparing values, decoding, and tokenization.
 
 A token is a whole value (an address, a file name, a number as written); its atoms are the runs of letters and digits
 between punctuation. The patterns are possessive throughout, so everything here is linear on any text.
@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from base64 import b64decode
+from binascii import Error as NoBase64
+from collections.abc import Iterator
 from typing import Final
 
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
@@ -15,6 +18,8 @@ _TOKEN = re.compile(r"[^\W_]++(?:(?:[.@+_'&-]++|(?<=\d)[:/,](?=\d))[^\W_]++)*")
 PLAIN_TOKEN = re.compile(r"[a-z0-9]++(?:(?:[.@+_'&-]++|(?<=[0-9])[:/,](?=[0-9]))[a-z0-9]++)*")
 """Equivalent for folded ASCII, in two thirds of the time."""
 _MARKS = re.compile(r"[\W_]++")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")
+_READABLE: Final = 0.9
 _APOSTROPHES = str.maketrans("’‘`´ʼ‐‑‒–—−", "'''''------")
 
 
@@ -84,3 +89,15 @@ def atoms(token: str) -> tuple[str, ...]:
 def atoms_of(folded: str) -> list[str]:
     """Split folded text into runs of letters and digits."""
     return [part for part in _MARKS.split(folded) if part]
+
+
+def decoded_in(text: str) -> Iterator[str]:
+    """Yield the readable texts that a text holds in base64, plain or for URLs."""
+    for match in _ENCODED.finditer(text):
+        written = match.group().rstrip("=").replace("-", "+").replace("_", "/")
+        try:
+            plain = b64decode(written + "=" * (-len(written) % 4), validate=True).decode()
+        except (NoBase64, ValueError):
+            continue
+        if sum(char.isprintable() or char.isspace() for char in plain) >= _READABLE * len(plain):
+            yield plain

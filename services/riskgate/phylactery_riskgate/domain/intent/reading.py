@@ -14,7 +14,6 @@ from typing import Any, Final
 import orjson
 
 from phylactery_riskgate.domain.intent import folding
-from phylactery_riskgate.domain.intent.encoded import decoded_in
 from phylactery_riskgate.domain.intent.origin.literals import number
 from phylactery_riskgate.domain.intent.origin.prints import cheap_prints, token_prints, triples, whole_print
 from phylactery_riskgate.domain.intent.outputs import FREE, Place, outputs
@@ -212,7 +211,7 @@ class _Reader:
         return len(self.parents) - 1
 
     def _text(self, value: str, place: Place, item: int, name: str) -> None:
-        for text in islice(decoded_in(value), _MAX_ENCODED):
+        for text in islice(folding.decoded_in(value), _MAX_ENCODED):
             self.texts.append((folding.fold(text), item))
         plain = value.isascii()
         folded = value.lower() if plain else folding.fold(value)

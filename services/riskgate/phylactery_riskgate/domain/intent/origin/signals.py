@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Final
 
 from phylactery_riskgate.domain.intent import folding
-from phylactery_riskgate.domain.intent.encoded import decoded_in
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.languages import DETAILS
 from phylactery_riskgate.domain.intent.model import FROM_TEXT, NAMED
@@ -57,7 +56,7 @@ def content_signals(
         tokens = folding.tokens(folded)
         if any(not index.words.hold_tokens(folding.tokens(link)) for link in _links(folded)):
             yield 1, "a link the user did not write"
-        found = list(islice(decoded_in(text), _MAX_ENCODED + 1))
+        found = list(islice(folding.decoded_in(text), _MAX_ENCODED + 1))
         if len(found) > _MAX_ENCODED:
             yield 1, "more text in an encoding than is looked at"
         decoded = [folding.tokens(folding.fold(one)) for one in found[:_MAX_ENCODED]]
