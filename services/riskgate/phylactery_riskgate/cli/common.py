@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.settings import explain
 from phylactery_chassis.util.messages import read_messages
 from pydantic import ValidationError
 
+from phylactery_riskgate.keys.ring import KeyRing, KeysError, load_keys
 from phylactery_riskgate.settings import RiskGateSettings
 
 FAILED, UNUSABLE, UNPROVEN = 1, 2, 3
@@ -32,6 +37,41 @@ def settings_of(**options: Any) -> RiskGateSettings:
         return RiskGateSettings(**given(**options))
     except ValidationError as error:
         raise unusable(explain(error, "RISKGATE_")) from None
+
+
+def has_database(settings: RiskGateSettings) -> bool:
+    """Return True if the settings lead to a database; before the first start there is none in a data folder."""
+    return bool(settings.database_url) or _database_file(settings).exists()
+
+
+def _database_file(settings: RiskGateSettings) -> Path:
+    return settings.data_dir / f"{settings.service}.db"
+
+
+@contextmanager
+def open_database(settings: RiskGateSettings) -> Iterator[Database]:
+    """Open the service's database. End the command where there is none, or where it cannot be used."""
+    if not has_database(settings):
+        raise unusable(f"{_database_file(settings)}: no database found; pass RiskGate's data folder with --data-dir")
+    database = Database(settings.url)
+    try:
+        yield database
+    except StartError as error:
+        raise unusable(str(error)) from None
+    except DomainError as error:
+        raise unusable(error.message) from None
+    finally:
+        database.close()
+
+
+def keys_of(settings: RiskGateSettings) -> KeyRing:
+    """Load the service's keys. End the command where there are none, or where they cannot be used."""
+    if not settings.keys_dir.exists():
+        raise unusable(f"{settings.keys_dir}: no keys found; pass RiskGate's data folder with --data-dir")
+    try:
+        return load_keys(settings.keys_dir, settings.signing_key_file)
+    except KeysError as error:
+        raise unusable(str(error)) from None
 
 
 def tell(as_json: bool, facts: dict[str, Any], text: str) -> None:

@@ -28,7 +28,7 @@ from phylactery_riskgate.audit.entries import OS_USER
 from phylactery_riskgate.audit.heads import HeadStore, KeptHead
 from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, AuditLog, Entry, Kind, LogError, adoption_body, open_log
 from phylactery_riskgate.audit.sealing import Vault
-from phylactery_riskgate.cli.common import AsJson, DataDir, settings_of, tell, unusable
+from phylactery_riskgate.cli.common import AsJson, DataDir, has_database, settings_of, tell, unusable
 from phylactery_riskgate.keys import rotation
 from phylactery_riskgate.keys.journal import KeyRecords
 from phylactery_riskgate.keys.ring import DATA_FILE, KeyRing, KeysError, KeyState, PublicKey, load_keys, read_signing
@@ -43,9 +43,8 @@ _TRIES, _PAUSE_SECONDS = 50, 0.1
 
 
 def database_here(settings: RiskGateSettings) -> bool:
-    """Return whether this command knows RiskGate's database; before the first start there is none."""
-    embedded = settings.data_dir / f"{settings.service}.db"
-    return (bool(settings.database_url) or embedded.exists()) and (settings.keys_dir / DATA_FILE).exists()
+    """Return True if this command can record in RiskGate's database."""
+    return has_database(settings) and (settings.keys_dir / DATA_FILE).exists()
 
 
 def record_change(settings: RiskGateSettings) -> str:

@@ -13,8 +13,6 @@ from typing import Annotated, Any
 import typer
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc, types_pb2
 from phylactery_chassis.auth.jws import decode
-from phylactery_chassis.db.database import Database
-from phylactery_chassis.errors import DomainError
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.log import AuditLog
@@ -27,7 +25,7 @@ from phylactery_riskgate.bundles.signing import (
     vkey_of,
     write_signature,
 )
-from phylactery_riskgate.cli.common import FAILED, AsJson, DataDir, settings_of, tell, unusable
+from phylactery_riskgate.cli.common import FAILED, AsJson, DataDir, keys_of, open_database, settings_of, tell, unusable
 from phylactery_riskgate.cli.policy import BundleFolder, accepted, app
 from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Remote, Target, TokenFile, connect
 from phylactery_riskgate.decisions.replay import DEFAULT_DECISIONS, MAX_DECISIONS, Flip, Replay, Summary, replay_all
@@ -35,7 +33,6 @@ from phylactery_riskgate.domain.bundle.bundle import Bundle
 from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.bundle.files import SIGNATURE_FILE
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
-from phylactery_riskgate.keys.ring import KeysError, load_keys
 from phylactery_riskgate.store.decisions import tenants_with_decisions
 
 __all__ = ["app"]
@@ -242,24 +239,13 @@ def _replay_here(
 def _log_of(data_dir: Path | None) -> Iterator[tuple[Connection, AuditLog]]:
     """Open the audit log of a data folder for reading."""
     settings = settings_of(data_dir=data_dir)
-    path = settings.data_dir / f"{settings.service}.db"
-    if not settings.database_url and not path.exists():
-        raise unusable(f"{path}: no database found; pass RiskGate's data folder with --data-dir")
-    if not settings.keys_dir.exists():
-        raise unusable(f"{settings.keys_dir}: no keys found; pass RiskGate's data folder with --data-dir")
-    try:
-        ring = load_keys(settings.keys_dir, settings.signing_key_file)
+    with open_database(settings) as database:
+        ring = keys_of(settings)
         audit = AuditLog(
             settings.log_name, vault=Vault(ring.data_key), data_key_id=ring.data_key_id, signer=lambda: ring.signer
         )
-        database = Database(settings.url)
-        try:
-            with database.engine.connect() as connection:
-                yield connection, audit
-        finally:
-            database.close()
-    except (KeysError, DomainError) as error:
-        raise unusable(str(error)) from None
+        with database.engine.connect() as connection:
+            yield connection, audit
 
 
 def _replay_remotely(remote: Remote, tried: Bundle, since_us: int, limit: int) -> tuple[list[Flip], Summary]:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 from phylactery_chassis.auth.jws import decode, encode, thumbprint
-from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError
 from sqlalchemy.engine import Connection
 
@@ -26,9 +25,20 @@ from phylactery_riskgate.cli.audit import heads as audit_heads
 from phylactery_riskgate.cli.audit import remote, retain
 from phylactery_riskgate.cli.audit import stream as audit_stream
 from phylactery_riskgate.cli.audit import witness as audit_witness
-from phylactery_riskgate.cli.common import FAILED, UNPROVEN, AsJson, DataDir, settings_of, tell, unusable, warn
+from phylactery_riskgate.cli.common import (
+    FAILED,
+    UNPROVEN,
+    AsJson,
+    DataDir,
+    keys_of,
+    open_database,
+    settings_of,
+    tell,
+    unusable,
+    warn,
+)
 from phylactery_riskgate.cli.remote import TokenFile
-from phylactery_riskgate.keys.ring import KeyRing, KeysError, KeyState, PublicKey, load_keys
+from phylactery_riskgate.keys.ring import KeyRing, KeyState, PublicKey
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store.audit import Place, StoredEntry
@@ -189,24 +199,14 @@ def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
 
 def _over_database(settings: RiskGateSettings, work: Callable[[Connection, Exporter], T], *, values: bool = False) -> T:
     """Read the service's database, one snapshot of it. End the command where there is none."""
-    path = settings.data_dir / f"{settings.service}.db"
-    if not settings.database_url and not path.exists():
-        raise unusable(f"{path}: no database found; pass RiskGate's data folder with --data-dir")
-    try:
-        if not settings.keys_dir.exists():
-            raise unusable(f"{settings.keys_dir}: no keys found; pass RiskGate's data folder with --data-dir")
-        ring = load_keys(settings.keys_dir, settings.signing_key_file)
+    with open_database(settings) as database:
+        ring = keys_of(settings)
         heads = HeadStore(settings.heads_dir)
         exporter = Exporter(settings.issuer, ring.public, ring.signer, heads, _shown(ring) if values else None)
-        database = Database(settings.url)
         try:
             return database.read_sync(lambda connection: work(connection, exporter))
-        finally:
-            database.close()
-    except (KeysError, ExportError) as error:
-        raise unusable(str(error)) from None
-    except DomainError as error:
-        raise unusable(error.message) from None
+        except ExportError as error:
+            raise unusable(str(error)) from None
 
 
 def _shown(ring: KeyRing) -> ShownValues:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 import typer
-from phylactery_chassis.db.database import Database
-from phylactery_chassis.errors import DomainError, StartError
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.heads import (
@@ -20,9 +18,18 @@ from phylactery_riskgate.audit.heads import (
     require_growth,
 )
 from phylactery_riskgate.audit.merkle import Frontier
-from phylactery_riskgate.cli.common import FAILED, AsJson, DataDir, settings_of, tell, unusable, warn
+from phylactery_riskgate.cli.common import (
+    FAILED,
+    AsJson,
+    DataDir,
+    keys_of,
+    open_database,
+    settings_of,
+    tell,
+    unusable,
+    warn,
+)
 from phylactery_riskgate.cli.keys import record_adoption
-from phylactery_riskgate.keys.ring import KeysError, load_keys
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store import audit as rows
 
@@ -65,10 +72,7 @@ def adopt_logs(
     strange = sorted(set(names) - {one["log"] for one in found})
     if strange:
         raise unusable(f"log '{strange[0]}' not found, neither in the database nor in the heads folder")
-    try:
-        signer = load_keys(settings.keys_dir, settings.signing_key_file).signer
-    except KeysError as error:
-        raise unusable(str(error)) from None
+    signer = keys_of(settings).signer
 
     def work(connection: Connection) -> dict[str, KeptHead]:
         return {name: adopt(connection, store, name, signer, reason) for name in names}
@@ -107,15 +111,5 @@ def _judged(connection: Connection, store: HeadStore, name: str, last: KeptHead 
 
 
 def _over_database(settings: RiskGateSettings, work: Callable[[Connection], T]) -> T:
-    path = settings.data_dir / f"{settings.service}.db"
-    if not settings.database_url and not path.exists():
-        raise unusable(f"{path}: no database found; pass RiskGate's data folder with --data-dir")
-    database = Database(settings.url)
-    try:
+    with open_database(settings) as database:
         return database.read_sync(work)
-    except StartError as error:
-        raise unusable(str(error)) from None
-    except DomainError as error:
-        raise unusable(error.message) from None
-    finally:
-        database.close()
