@@ -265,7 +265,7 @@ async def test_it_is_shown_the_words_and_what_writes(server: ModelServer, claim_
     assert MARK not in told + words
 
 
-@pytest.mark.parametrize("words", ["yes", "no", "sí", "x" * 8_001])
+@pytest.mark.parametrize("words", ["yes", "no", "sí", pytest.param("x" * 8_001, id="a document")])
 async def test_an_answer_and_a_document_are_not_interpreted(
     server: ModelServer, claim_of: RunModels, claim: Claim, words: str
 ) -> None:
