@@ -12,6 +12,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.rpc import status_pb2
 from opentelemetry.sdk.trace import TracerProvider
 from phylactery.memory.v1 import output_pb2
+from phylactery.riskgate.v1 import task_pb2
 from phylactery_client import (
     AccessQuestion,
     FieldViolation,
@@ -81,6 +82,15 @@ async def test_a_result_is_sent_as_what_it_is_and_never_as_two_things(wire, conn
         await client.observe("ta_1", **of, result_json="1", result_text="1")
     await client.evaluate(CALL, **AT, task_id="ta_1")
     assert wire.calls[-1].request.task_id == "ta_1"
+
+
+async def test_a_task_begins_with_a_models_interpretation_if_there_is_one(wire, connect):
+    client = connect(RiskGateClient)
+    meant = task_pb2.Interpretation(version="interpret-2", model="m", asks=[task_pb2.InterpretedAsk(tool="write_file")])
+    for given in ({"interpretation": meant}, {}):
+        await client.begin_task("hola", thread_id="t1", **given)
+    assert wire.calls[0].request.interpretation == meant
+    assert not wire.calls[1].request.HasField("interpretation")
 
 
 async def test_a_demanded_bundle_revision_is_sent_with_evaluate_and_redeem(wire, connect):

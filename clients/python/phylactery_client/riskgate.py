@@ -140,18 +140,21 @@ class RiskGateClient(ServiceClient):
         thread_id: str,
         request_id: str = "",
         continues_task_id: str = "",
+        interpretation: task_pb2.Interpretation | None = None,
         timeout: float | None = None,
     ) -> Task:
         """Begin a task with the user's own words, complete and unchanged, taken from the input and never from a model.
 
         The same request_id with the same words returns the same task; an id is generated if none is given. If
-        continues_task_id has ended, the error is TASK_NOT_FOUND: begin without it.
+        continues_task_id has ended, the error is TASK_NOT_FOUND: begin without it. interpretation is a model's reading
+        of the words, of a model that is given the words and the catalog only: never a result, a memory or a file.
         """
         request = task_pb2.BeginTaskRequest(
             request_id=request_id or new_request_id(),
             thread_id=thread_id,
             words=words,
             continues_task_id=continues_task_id,
+            interpretation=interpretation,
         )
         return decode(Task, await self._call(self._tasks.BeginTask, request, timeout))
 
