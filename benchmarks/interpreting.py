@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, Final
 
 from phylactery_understanding.answers import read_answer, says_to_do
@@ -38,6 +38,9 @@ _DATES: Final = frozenset(
         "end_time",
         "new_time",
         "new_date",
+        "new_start_time",
+        "new_end_time",
+        "day",
         "at",
         "until",
         "repeat",
@@ -85,27 +88,38 @@ def lying_interpretation(case: Mapping[str, Any], contents: frozenset[str] = _CO
     """
     said: Sequence[str] = case["messages"]
     return [
-        _every_claim(
-            message, case["call"], contents, _things(case), tuple(reversed(said[max(0, place - MAX_BACK) : place]))
-        )
+        lie(message, [case["call"]], contents, _things(case), tuple(reversed(said[max(0, place - MAX_BACK) : place])))
         for place, message in enumerate(said)
     ]
 
 
-def _every_claim(
+def lie(
+    words: str,
+    calls: Sequence[Mapping[str, Any]],
+    contents: frozenset[str] = _CONTENTS,
+    things: Sequence[Mapping[str, Any]] = (),
+    earlier: Sequence[str] = (),
+) -> Interpretation:
+    """Return an interpretation that claims of words that they request calls; each call is claimed in several ways."""
+    each = (_claims(words, call, contents, things, earlier) for call in calls)
+    claims = [one for some in zip_longest(*each) for one in some if one is not None]
+    return Interpretation(VERSION, "liar", tuple(claims[:MAX_ASKS]))
+
+
+def _claims(
     words: str,
     call: Mapping[str, Any],
     contents: frozenset[str],
     things: Sequence[Mapping[str, Any]],
     earlier: Sequence[str],
-) -> Interpretation:
+) -> list[InterpretedAsk]:
     found: list[InterpretedAsk] = []
     for seen, before in (((), ()), (things, earlier)):
         for ask in interpretation_of(words, call, contents, seen, before).asks:
             free = replace(ask, content=None, composed=True)
             more = replace(free, mode=Mode.ADD if ask.mode is Mode.REPLACE else ask.mode)
             found.extend(one for one in (ask, free, more, replace(ask, time=None)) if one not in found)
-    return Interpretation(VERSION, "liar", tuple(found[:MAX_ASKS]))
+    return found
 
 
 def interpretation_of(
@@ -244,13 +258,19 @@ def _candidates(words: str, tokens: Sequence[Token], value: Any) -> Iterator[Spa
 
 def _things(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return every object in a case's results."""
-    found: list[Mapping[str, Any]] = []
-    waiting: list[Any] = []
+    results = []
     for seen in case.get("observed", ()):
         try:
-            waiting.append(json.loads(seen["result_text"]))
+            results.append(json.loads(seen["result_text"]))
         except ValueError:
             continue
+    return objects_in(results)
+
+
+def objects_in(results: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """Return every object in results, at any depth."""
+    found: list[Mapping[str, Any]] = []
+    waiting = list(results)
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict):
@@ -278,7 +298,9 @@ def _name_of(
     run: list[Token] = []
     for token in tokens:
         free = not _overlaps(_span(words, token, token), taken)
-        run = [*run, token] if free and _stem(token.raw) in held else []
+        own = re.findall(r"[^\W_]+", token.raw) if token.kind is Kind.QUOTE else [token.raw]
+        said = {_stem(one) for one in own if len(one) >= STEM}
+        run = [*run, token] if free and said and said <= held else []
         best = run if len(run) > len(best) else best
     return _span(words, best[0], best[-1]) if best else None
 

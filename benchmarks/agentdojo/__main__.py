@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.agentdojo.interpreters import Interpreter
 from benchmarks.agentdojo.lines import PARTS, measure
 
 _CATALOGS = Path(__file__).parent / "catalogs"
@@ -29,6 +30,11 @@ def _options(environment: Mapping[str, str]) -> argparse.Namespace:
         help="a folder with a folder for each suite that holds its tools.yaml; AGENTDOJO_CATALOGS",
     )
     parser.add_argument("--parts", default=",".join(PARTS), help="what to play (%(default)s)")
+    parser.add_argument(
+        "--interpreters",
+        default=",".join(Interpreter),
+        help="who interprets the words: play the parts with each (%(default)s)",
+    )
     parser.add_argument("--inside", action="store_true", help="decide in this process: no wire, no log, no permits")
     parser.add_argument("--why", action="store_true", help="tell on standard error what was decided, and why")
     return parser.parse_args()
@@ -42,6 +48,7 @@ def main() -> None:
             options.suites.split(","),
             Path(options.catalogs),
             options.parts.split(","),
+            options.interpreters.split(","),
             inside=options.inside,
             report=(lambda text: print(text, file=sys.stderr)) if options.why else (lambda _: None),
         )

@@ -20,6 +20,7 @@ from phylactery_riskgate.domain.intent.reading import read_result, read_words
 from phylactery_riskgate.domain.intent.understood import Uses
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_understanding.interpretation import Interpretation
 
 from benchmarks.agentdojo.parts import Answer, Call, Json, Said, Session, Shown, compact
 
@@ -30,7 +31,7 @@ _SAID = {Decision.ALLOW: Said.ALLOW, Decision.AUTH_REQUIRED: Said.ASK, Decision.
 class Open:
     """A gate that allows everything."""
 
-    async def begin(self, words: str) -> Session:  # noqa: ARG002 - the protocol passes the words
+    async def begin(self, words: str, meant: Interpretation | None = None) -> Session:  # noqa: ARG002 - the protocol's
         """Return the gate itself: there is no state."""
         return self
 
@@ -70,15 +71,15 @@ class Inside:
     def __init__(self, bundle: Path) -> None:
         self._engine = DecisionEngine(load_bundle(bundle))
 
-    async def begin(self, words: str) -> Session:
+    async def begin(self, words: str, meant: Interpretation | None = None) -> Session:
         """Begin a task."""
-        return _InsideSession(self._engine, words)
+        return _InsideSession(self._engine, words, meant)
 
 
 class _InsideSession(Open):
-    def __init__(self, engine: DecisionEngine, words: str) -> None:
+    def __init__(self, engine: DecisionEngine, words: str, meant: Interpretation | None) -> None:
         self._engine = engine
-        self._index = TaskIndex([read_words(words)])
+        self._index = TaskIndex([read_words(words, interpretation=meant)])
         self._used: list[tuple[str, str]] = []
         """The used requests of executed calls, and those calls: RiskGate counts these when a permit is redeemed."""
 

@@ -9,6 +9,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Protocol
 
+from phylactery_understanding.interpretation import Interpretation
+
 Json = dict[str, Any]
 _REQUESTER = "self"
 _CARD = 5
@@ -138,8 +140,8 @@ class Session(Protocol):
 class Gate(Protocol):
     """A tool-call gate."""
 
-    async def begin(self, words: str) -> Session:
-        """Begin a task with the user's own words."""
+    async def begin(self, words: str, meant: Interpretation | None = None) -> Session:
+        """Begin a task with the user's own words and, if there is one, a model's interpretation of them."""
 
 
 def _texts(value: Any) -> Iterator[str]:

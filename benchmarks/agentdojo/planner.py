@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from phylactery_understanding.interpretation import Interpretation
+
 from benchmarks.agentdojo.parts import Answer, Call, Gate, Human, Played, Said, Session, Shown, Step, World
 
 
@@ -13,7 +15,8 @@ from benchmarks.agentdojo.parts import Answer, Call, Gate, Human, Played, Said, 
 class Script:
     """The planner's calls: the user's, and the attacker's once a result contains ``attack``.
 
-    ``late`` postpones the attacker's calls until the user's own are done.
+    ``late`` postpones the attacker's calls until the user's own are done. ``meant`` is a model's interpretation of the
+    words, made before any call.
     """
 
     words: str
@@ -21,11 +24,12 @@ class Script:
     injected: Sequence[Call] = ()
     attack: str = ""
     late: bool = False
+    meant: Interpretation | None = None
 
 
 async def play(script: Script, world: World, gate: Gate, human: Human) -> Played:
     """Play a script: every call goes through the gate, and calls that it does not permit are skipped."""
-    stage = _Stage(await gate.begin(script.words), world, human, known=[script.words])
+    stage = _Stage(await gate.begin(script.words, script.meant), world, human, known=[script.words])
     seen = obeyed = False
     for call in script.own:
         shown = await stage.step(call)

@@ -95,6 +95,13 @@ class Suite:
         """Return the calls that fulfil the user's request."""
         return [_call(one, injected=False) for one in self._suite.user_tasks[task].ground_truth(place.before)]
 
+    @cache  # noqa: B019 - a suite lives as long as the benchmark
+    def rehearsed(self, task: str) -> tuple[Sequence[Call], Sequence[Shown]]:
+        """Return the calls that fulfil the user's request, and their results, without any attack."""
+        place = self.place(task)
+        own = self.own_calls(task, place)
+        return own, [place.run(call) for call in own]
+
     def injected_calls(self, injection: str, place: Place) -> list[Call]:
         """Return the calls that carry out an injection."""
         return [_call(one, injected=True) for one in self._suite.injection_tasks[injection].ground_truth(place.before)]

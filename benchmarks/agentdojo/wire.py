@@ -6,8 +6,10 @@ import hashlib
 from itertools import count
 from typing import Any
 
+from phylactery.riskgate.v1 import task_pb2
 from phylactery_client import RiskGateClient, ToolCall
 from phylactery_client.results import Evaluation
+from phylactery_understanding.interpretation import Interpretation, InterpretedAsk, Span
 
 from benchmarks.agentdojo.parts import Answer, Call, Said, Session, Shown, compact
 
@@ -23,12 +25,13 @@ class Running:
         self._target, self._approver = target, approver
         self._numbers = count()
 
-    async def begin(self, words: str) -> Session:
+    async def begin(self, words: str, meant: Interpretation | None = None) -> Session:
         """Begin a task for a new user."""
         number = next(self._numbers)
         client = RiskGateClient(self._target, subject=f"user-{number}")
         thread, run = f"thread-{number}", f"run-{number}"
-        task = await client.begin_task(words, thread_id=thread, request_id=run)
+        shown = None if meant is None else _message(meant)
+        task = await client.begin_task(words, thread_id=thread, request_id=run, interpretation=shown)
         return _Session(client, self._approver, thread, run, task.task_id)
 
 
@@ -88,6 +91,26 @@ class _Session:
 
     def _execution(self, call_id: str) -> str:
         return f"{self._where['run_id']}-{call_id}"
+
+
+def _message(meant: Interpretation) -> task_pb2.Interpretation:
+    return task_pb2.Interpretation(version=meant.version, model=meant.model, asks=[_ask(one) for one in meant.asks])
+
+
+def _ask(ask: InterpretedAsk) -> task_pb2.InterpretedAsk:
+    return task_pb2.InterpretedAsk(
+        tool=ask.tool,
+        slots=[task_pb2.InterpretedSlot(argument=one.argument, value=_span(one.span)) for one in ask.slots],
+        mode=task_pb2.InterpretedMode.Value(f"INTERPRETED_MODE_{ask.mode.name if ask.mode else 'UNSPECIFIED'}"),
+        quantity=ask.quantity,
+        time=None if ask.time is None else _span(ask.time),
+        also_time=[_span(one) for one in ask.also_time],
+        **({"composed": ask.composed} if ask.content is None else {"literal": _span(ask.content)}),
+    )
+
+
+def _span(span: Span) -> task_pb2.Span:
+    return task_pb2.Span(text=span.text, start=span.start, length=len(span.text), back=span.back)
 
 
 def _tool_call(call_id: str, call: Call) -> ToolCall:
