@@ -14,12 +14,12 @@ from decimal import Decimal
 from itertools import islice, zip_longest
 from typing import Any, Final
 
-from phylactery_understanding.answers import read_answer, says_to_do
 from phylactery_understanding.interpretation import MAX_ASKS, MAX_BACK, Interpretation, InterpretedAsk, Mode, Slot, Span
-from phylactery_understanding.numbers import readings
+from phylactery_understanding.language.numbers import readings
+from phylactery_understanding.language.text import STEM, Kind, Token, fold, tokenize
+from phylactery_understanding.language.times import read_times, times_of
 from phylactery_understanding.proposal import plain_values, same_name
-from phylactery_understanding.text import STEM, Kind, Token, fold, tokenize
-from phylactery_understanding.times import read_times, times_of
+from phylactery_understanding.replies.answers import read_answer, says_to_do
 
 VERSION: Final = "benchmark"
 _CONTENTS: Final = frozenset(

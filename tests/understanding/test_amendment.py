@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_understanding.amendment import amended
 from phylactery_understanding.calls import understand
 from phylactery_understanding.proposal import Level
+from phylactery_understanding.replies.amendment import amended
+from phylactery_understanding.replies.retraction import read_retraction
 from phylactery_understanding.request import parse
-from phylactery_understanding.retraction import read_retraction
 
 from tests.understanding.test_calls import mail, remind, write
 

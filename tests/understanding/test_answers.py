@@ -8,7 +8,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_understanding.answers import read_answer, says_to_do
+from phylactery_understanding.replies.answers import read_answer, says_to_do
 
 LISTS = {
     folder.name: yaml.safe_load((folder / "answers.yaml").read_text("utf-8"))

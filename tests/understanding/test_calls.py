@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from phylactery_understanding.calls import hears, understand
+from phylactery_understanding.language.times import times_of
 from phylactery_understanding.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.request import parse
-from phylactery_understanding.times import times_of
 
 DAY = date(2026, 11, 23)
 """A Monday."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from phylactery_understanding.replies.retraction import read_retraction
 from phylactery_understanding.request import parse
-from phylactery_understanding.retraction import read_retraction
 
 from tests.support.effort import effort
 

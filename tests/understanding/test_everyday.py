@@ -12,9 +12,9 @@ from phylactery_understanding.interpretation import (
     check,
     understand_interpreted,
 )
+from phylactery_understanding.language.times import times_of
 from phylactery_understanding.proposal import Call, Item, Level
 from phylactery_understanding.request import parse
-from phylactery_understanding.times import times_of
 
 from tests.understanding.test_calls import DAY, argument, delete, mail, pay, remind, write
 

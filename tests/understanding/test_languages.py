@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from phylactery_understanding.calls import understand
-from phylactery_understanding.lexicon import OPERATORS, SHARED, lexicon, lexicons
+from phylactery_understanding.language.lexicon import OPERATORS, SHARED, lexicon, lexicons
+from phylactery_understanding.language.text import tokenize
 from phylactery_understanding.proposal import Argument, Call, Level
 from phylactery_understanding.request import parse
-from phylactery_understanding.text import tokenize
 
 OTHERS = ("ca", "de", "fr", "it", "pt")
 TO = "claire@mairie.example"

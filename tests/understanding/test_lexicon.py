@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from phylactery_understanding.lexicon import CLASSES, FOLDER, OPERATORS, LexiconError, lexicon, read_lexicons
+from phylactery_understanding.language.lexicon import CLASSES, OPERATORS, lexicon, read_lexicons
+from phylactery_understanding.language.word_files import FOLDER, LexiconError
 
 
 @pytest.fixture

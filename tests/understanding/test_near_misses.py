@@ -15,10 +15,10 @@ from phylactery_understanding.interpretation import (
     check,
     understand_interpreted,
 )
-from phylactery_understanding.numbers import amounts_at
+from phylactery_understanding.language.numbers import amounts_at
+from phylactery_understanding.language.text import tokenize
 from phylactery_understanding.proposal import Argument, Call, Level
 from phylactery_understanding.request import parse
-from phylactery_understanding.text import tokenize
 
 BOB = "bob@acme.example"
 

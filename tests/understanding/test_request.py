@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
+from phylactery_understanding.language.text import MAX_TOKENS, Kind, fold, is_disguised, tokenize
 from phylactery_understanding.request import Label, parse
-from phylactery_understanding.text import MAX_TOKENS, Kind, fold, is_disguised, tokenize
 
 
 def clear(text: str) -> list[str]:

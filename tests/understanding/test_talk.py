@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_understanding.talk import Talk, read_talk
+from phylactery_understanding.replies.talk import Talk, read_talk
 
 
 @pytest.mark.parametrize(

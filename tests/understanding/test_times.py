@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_understanding.text import tokenize
-from phylactery_understanding.times import times_of, unread_time
+from phylactery_understanding.language.text import tokenize
+from phylactery_understanding.language.times import times_of, unread_time
 
 
 @pytest.mark.parametrize(

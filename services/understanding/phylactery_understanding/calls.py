@@ -19,7 +19,27 @@ from typing import Any, Final
 from phylactery_understanding.content import fidelity, inquires, is_written_so, stated
 from phylactery_understanding.dictation import said_beside
 from phylactery_understanding.forms import asks, fault_of, is_readable, read_form
-from phylactery_understanding.numbers import amounts_at, readings, value_of
+from phylactery_understanding.language.numbers import amounts_at, readings, value_of
+from phylactery_understanding.language.text import (
+    STEM,
+    Kind,
+    Token,
+    fold,
+    is_disguised,
+    is_file_name,
+    is_latin,
+    tokenize,
+    written,
+)
+from phylactery_understanding.language.times import (
+    Feature,
+    read_times,
+    same_day,
+    same_hour,
+    same_time,
+    times_of,
+    unread_time,
+)
 from phylactery_understanding.proposal import (
     CURRENCIES,
     NOTHING,
@@ -35,18 +55,6 @@ from phylactery_understanding.proposal import (
     plain_values,
 )
 from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request, comparison, parse
-from phylactery_understanding.text import (
-    STEM,
-    Kind,
-    Token,
-    fold,
-    is_disguised,
-    is_file_name,
-    is_latin,
-    tokenize,
-    written,
-)
-from phylactery_understanding.times import Feature, read_times, same_day, same_hour, same_time, times_of, unread_time
 
 _APPENDING: Final = frozenset({"add", "append"})
 _KEEPING: Final = frozenset(

@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from phylactery_understanding.lexicon import Lexicon
-from phylactery_understanding.numbers import readings, value_of
+from phylactery_understanding.language.lexicon import Lexicon
+from phylactery_understanding.language.numbers import readings, value_of
+from phylactery_understanding.language.text import STEM, Kind, Token, is_file_name, tokenize
+from phylactery_understanding.language.times import read_times
 from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request
-from phylactery_understanding.text import STEM, Kind, Token, is_file_name, tokenize
-from phylactery_understanding.times import read_times
 
 _NEGATIONS: Final = frozenset(
     """

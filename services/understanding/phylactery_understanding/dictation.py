@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from phylactery_understanding.lexicon import Lexicon
-from phylactery_understanding.text import Kind, Token
-from phylactery_understanding.times import read_times
+from phylactery_understanding.language.lexicon import Lexicon
+from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.language.times import read_times
 
 _JOINTS: Final = frozenset({"and", "y", "e", "&", ",", "or", "o", "et", "und", "i"})
 _ANOTHER: Final = frozenset({"another", "one", "otro", "otra", "uno", "una", "also", "tambien"})

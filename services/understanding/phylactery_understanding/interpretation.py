@@ -20,11 +20,12 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
 
-from phylactery_understanding.answers import read_answer, says_to_do
 from phylactery_understanding.calls import DEFERRING, RECURRING, Match, same_effect, used_up
 from phylactery_understanding.content import free_content, stated
-from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb
-from phylactery_understanding.numbers import readings, value_of
+from phylactery_understanding.language.lexicon import OPERATORS, Lexicon, Verb
+from phylactery_understanding.language.numbers import readings, value_of
+from phylactery_understanding.language.text import STEM, Kind, Token, fold, is_file_name, merged_spans, tokenize
+from phylactery_understanding.language.times import Feature, Times, read_times, times_of
 from phylactery_understanding.proposal import (
     NOTHING,
     Argument,
@@ -35,10 +36,9 @@ from phylactery_understanding.proposal import (
     plain_values,
     same_name,
 )
+from phylactery_understanding.replies.answers import read_answer, says_to_do
+from phylactery_understanding.replies.retraction import WEAK
 from phylactery_understanding.request import INVERTED, Ask, Fault, Label, Request, parse
-from phylactery_understanding.retraction import WEAK
-from phylactery_understanding.text import STEM, Kind, Token, fold, is_file_name, merged_spans, tokenize
-from phylactery_understanding.times import Feature, Times, read_times, times_of
 
 INTERPRETER: Final = "interpreter"
 MAX_ASKS: Final = 8

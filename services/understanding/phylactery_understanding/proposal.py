@@ -10,9 +10,18 @@ from functools import lru_cache
 from typing import Any, Final
 
 from phylactery_understanding.content import Source
+from phylactery_understanding.language.text import (
+    STEM,
+    Kind,
+    Token,
+    fold,
+    is_disguised,
+    is_file_name,
+    tokenize,
+    written,
+)
+from phylactery_understanding.language.times import Feature
 from phylactery_understanding.request import Fault
-from phylactery_understanding.text import STEM, Kind, Token, fold, is_disguised, is_file_name, tokenize, written
-from phylactery_understanding.times import Feature
 
 _PESOS: Final = "ars mxn clp cop uyu dop cup php"
 CURRENCIES: Final[Mapping[str, str]] = {

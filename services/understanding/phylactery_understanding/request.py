@@ -13,10 +13,18 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Final
 
-from phylactery_understanding.lexicon import OPERATORS, Lexicon, Verb, lexicon, lexicons
-from phylactery_understanding.numbers import value_of
-from phylactery_understanding.text import MAX_TOKENS, Kind, Token, is_disguised, is_strange_mark, tokenize, written
-from phylactery_understanding.times import Times, read_times
+from phylactery_understanding.language.lexicon import OPERATORS, Lexicon, Verb, lexicon, lexicons
+from phylactery_understanding.language.numbers import value_of
+from phylactery_understanding.language.text import (
+    MAX_TOKENS,
+    Kind,
+    Token,
+    is_disguised,
+    is_strange_mark,
+    tokenize,
+    written,
+)
+from phylactery_understanding.language.times import Times, read_times
 
 
 class Label(StrEnum):

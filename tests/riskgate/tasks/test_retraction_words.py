@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from phylactery_understanding.retraction import forbids, read_retraction, targets_in
+from phylactery_understanding.replies.retraction import forbids, read_retraction, targets_in
 
 SEND = frozenset({"send"})
 

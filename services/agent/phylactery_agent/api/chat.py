@@ -24,7 +24,7 @@ from phylactery_chassis.telemetry import telemetry
 from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.timestamps import to_timestamp
-from phylactery_understanding.answers import read_answer
+from phylactery_understanding.replies.answers import read_answer
 from pydantic import Field, StringConstraints
 
 from phylactery_agent.api.mapping import Context, ShownRun, owner_of, run_message, word_of

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from phylactery_understanding.dictation import said_beside
+from phylactery_understanding.language.text import Kind, is_file_name, tokenize
+from phylactery_understanding.language.times import Feature, times_of, unread_time
 from phylactery_understanding.request import Fault, parse
-from phylactery_understanding.text import Kind, is_file_name, tokenize
-from phylactery_understanding.times import Feature, times_of, unread_time
 
 from phylactery_agent.rules.expressions import expression
 

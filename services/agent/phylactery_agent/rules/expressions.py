@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any, Final, Protocol, cast
 
 import re2
-from phylactery_understanding.lexicon import lexicons
-from phylactery_understanding.text import fold
+from phylactery_understanding.language.lexicon import lexicons
+from phylactery_understanding.language.text import fold
 
 from phylactery_agent.ports import Language
 

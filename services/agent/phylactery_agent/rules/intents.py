@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from phylactery_understanding.talk import read_talk
+from phylactery_understanding.replies.talk import read_talk
 
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.expressions import detect_language, expression

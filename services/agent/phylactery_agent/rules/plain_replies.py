@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from phylactery_understanding.amendment import corrects
-from phylactery_understanding.answers import read_answer
+from phylactery_understanding.language.text import Kind
+from phylactery_understanding.language.times import times_of
+from phylactery_understanding.replies.amendment import corrects
+from phylactery_understanding.replies.answers import read_answer
+from phylactery_understanding.replies.retraction import read_retraction
 from phylactery_understanding.request import parse
-from phylactery_understanding.retraction import read_retraction
-from phylactery_understanding.text import Kind
-from phylactery_understanding.times import times_of
 
 from phylactery_agent.rules.expressions import expression
 from phylactery_agent.rules.spelling import chat_expression, unaccented

@@ -20,7 +20,7 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.ids import new_id
-from phylactery_understanding.retraction import Retraction, read_retraction
+from phylactery_understanding.replies.retraction import Retraction, read_retraction
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.entries import WORDS_SALT

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import rfc8785
 from phylactery_chassis.util.crypto import sha256
-from phylactery_understanding.answers import read_answer
+from phylactery_understanding.replies.answers import read_answer
 
 from phylactery_agent.graph.core.state import (
     AUDIT_TRAIL_LENGTH,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
-from phylactery_understanding.answers import read_answer
+from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.request import ARTIFACTS, Ask, parse
 
 from phylactery_agent.i18n.texts import say

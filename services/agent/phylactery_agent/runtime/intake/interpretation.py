@@ -15,7 +15,6 @@ from importlib.resources import files
 from typing import Annotated, Final, Literal
 
 from phylactery_chassis.telemetry.logs import get_logger
-from phylactery_understanding.answers import read_answer, says_to_do
 from phylactery_understanding.interpretation import (
     MAX_ALSO,
     MAX_ASKS,
@@ -31,6 +30,7 @@ from phylactery_understanding.interpretation import (
     Span,
     pasted,
 )
+from phylactery_understanding.replies.answers import read_answer, says_to_do
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from phylactery_agent.ports import ModelBudgetError, ModelMessage, ModelUnavailableError

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.db.statements import Query
-from phylactery_understanding.answers import read_answer
+from phylactery_understanding.replies.answers import read_answer
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import ApprovalRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from phylactery_understanding.text import is_file_name
+from phylactery_understanding.language.text import is_file_name
 from pydantic import Field
 
 from phylactery_agent.i18n.messages import in_each_language

@@ -8,8 +8,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from phylactery_understanding.amendment import Amendment, amended
-from phylactery_understanding.answers import read_answer, says_to_do
 from phylactery_understanding.calls import ENDING, hears, understand
 from phylactery_understanding.content import Source
 from phylactery_understanding.interpretation import (
@@ -21,11 +19,13 @@ from phylactery_understanding.interpretation import (
     understand_interpreted,
     within,
 )
-from phylactery_understanding.lexicon import lexicon
+from phylactery_understanding.language.lexicon import lexicon
+from phylactery_understanding.language.text import STEM, fold, tokenize
+from phylactery_understanding.language.times import Feature, times_of
 from phylactery_understanding.proposal import Argument, Call, Item, Level, Understanding
+from phylactery_understanding.replies.amendment import Amendment, amended
+from phylactery_understanding.replies.answers import read_answer, says_to_do
 from phylactery_understanding.request import Fault, Request, parse
-from phylactery_understanding.text import STEM, fold, tokenize
-from phylactery_understanding.times import Feature, times_of
 
 from phylactery_riskgate.domain.intent import folding, spelling
 from phylactery_riskgate.domain.intent.index import LOOK, PASTED, Result, TaskIndex

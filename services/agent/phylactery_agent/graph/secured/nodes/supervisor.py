@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from phylactery_understanding.answers import read_answer
+from phylactery_understanding.replies.answers import read_answer
 
 from phylactery_agent.graph.core.events import (
     AWAITING_APPROVAL,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
 
-from phylactery_understanding.text import merged_spans
+from phylactery_understanding.language.text import merged_spans
 
 from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.origin.announcing import announced_in

@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import yaml
+from phylactery_understanding.language.text import Kind, Token, fold, tokenize
+from phylactery_understanding.language.word_files import FOLDER, LexiconError, entries, lists, texts_of
 
-from phylactery_understanding.text import Kind, Token, fold, tokenize
-
-FOLDER: Final = Path(__file__).parent / "lexicons"
 SHARED: Final = ("en", "es")
 """Languages that people mix: a message in either is read with the words of both. Any other is read with its own."""
 CLASSES: Final = (
@@ -119,14 +117,6 @@ _TOLD_ENDINGS: Final = {
 """Endings of Spanish past forms, folded: cerrada, pagó."""
 
 
-# libyaml is ten times as fast, if PyYAML's wheel includes it.
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class LexiconError(Exception):
-    """A lexicon file that cannot be used; gives the file, and the line if the fault has one."""
-
-
 @dataclass(frozen=True, slots=True)
 class Verb:
     """The possible meanings of a verb form, whether a pronoun is joined to it, and its language."""
@@ -220,7 +210,7 @@ def read_lexicons(folder: Path) -> Lexicons:
     Raises:
         LexiconError: a file cannot be used.
     """
-    effects = {name: frozenset(more) for name, more in _lists(folder / "effects.yaml")}
+    effects = {name: frozenset(more) for name, more in lists(folder / "effects.yaml")}
     homes = {one.name: one for one in sorted(folder.iterdir()) if one.is_dir()}
     shared = _read([homes[name] for name in SHARED if name in homes], effects)
     operators = [(name, phrase) for name in OPERATORS for some in shared.phrases[name].values() for phrase in some]
@@ -242,10 +232,10 @@ def _read(homes: Sequence[Path], effects: Mapping[str, frozenset[str]]) -> Lexic
     told: set[str] = set()
     done: dict[str, set[str]] = defaultdict(set)
     for home in homes:
-        forms = dict(_lists(home / "forms.yaml")) if (home / "forms.yaml").exists() else {}
-        past = dict(_lists(home / "past.yaml")) if (home / "past.yaml").exists() else {}
+        forms = dict(lists(home / "forms.yaml")) if (home / "forms.yaml").exists() else {}
+        past = dict(lists(home / "past.yaml")) if (home / "past.yaml").exists() else {}
         known = {fold(name): tuple(map(fold, more)) for name, more in forms.items()}
-        for meaning, lemmas in _lists(home / "verbs.yaml") if (home / "verbs.yaml").exists() else ():
+        for meaning, lemmas in lists(home / "verbs.yaml") if (home / "verbs.yaml").exists() else ():
             for form, joined in _forms(lemmas, home.name, known):
                 verbs[form][joined, home.name].add(meaning)
             told.update(_told(lemmas, home.name, known))
@@ -322,7 +312,7 @@ def _done(lemmas: Sequence[str], language: str, past: Mapping[str, Sequence[str]
 
 
 def _words(file: Path, quantities: dict[str, int]) -> Iterator[tuple[str, Sequence[str]]]:
-    for entry in _entries(file):
+    for entry in entries(file):
         if entry.name == "quantity":
             if not isinstance(entry.value, dict) or not all(isinstance(one, int) for one in entry.value.values()):
                 raise LexiconError(f"{entry.where}: quantity must map words to whole numbers")
@@ -330,49 +320,4 @@ def _words(file: Path, quantities: dict[str, int]) -> Iterator[tuple[str, Sequen
         elif entry.name not in CLASSES:
             raise LexiconError(f"{entry.where}: no class '{entry.name}'; there are: quantity, {', '.join(CLASSES)}")
         else:
-            yield entry.name, _list(entry)
-
-
-def _lists(file: Path) -> Iterator[tuple[str, Sequence[str]]]:
-    return ((entry.name, _list(entry)) for entry in _entries(file))
-
-
-def _list(entry: _Entry) -> Sequence[str]:
-    value = entry.value
-    if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
-        raise LexiconError(f"{entry.where}: '{entry.name}' must be a list of texts; quote words such as no, yes and on")
-    return value
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """One name in a file with its content, and ``where``: its file and line."""
-
-    name: str
-    value: Any
-    where: str
-
-
-def _entries(file: Path) -> list[_Entry]:
-    try:
-        text = file.read_text(encoding="utf-8")
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        data = loader.construct_document(node) if node is not None else None
-    except OSError as error:
-        raise LexiconError(f"{file} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise LexiconError(f"{file}: no UTF-8") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark is not None else ""
-        raise LexiconError(f"{file}{line}: no YAML") from error
-    if not isinstance(data, dict):
-        raise LexiconError(f"{file}:1: must be a mapping of names to lists")
-    lines: dict[Any, int] = {}
-    for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-        name, line = key.value, key.start_mark.line + 1
-        if name in lines:
-            raise LexiconError(f"{file}:{line}: '{name}' stands in line {lines[name]} already")
-        lines[name] = line
-    return [_Entry(str(name), value, f"{file}:{lines.get(name, 1)}") for name, value in data.items()]
+            yield entry.name, texts_of(entry)

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from phylactery_understanding.amendment import corrects
-from phylactery_understanding.answers import read_answer
-from phylactery_understanding.lexicon import Lexicon, lexicon
+from phylactery_understanding.language.lexicon import Lexicon, lexicon
+from phylactery_understanding.language.text import STEM, Kind, Token, tokenize, written
+from phylactery_understanding.replies.amendment import corrects
+from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.request import Ask, Label, parse
-from phylactery_understanding.text import STEM, Kind, Token, tokenize, written
 
 
 @dataclass(frozen=True, slots=True)

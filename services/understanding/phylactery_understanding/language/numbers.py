@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from phylactery_understanding.text import Kind, Token
+from phylactery_understanding.language.text import Kind, Token
 
 _UNITS: Final = (
     "one un uno una ein eine uma um",

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from phylactery_understanding.lexicon import OPERATORS, Lexicon
+from phylactery_understanding.language.lexicon import OPERATORS, Lexicon
+from phylactery_understanding.language.text import Kind, Token, is_file_name
+from phylactery_understanding.language.times import read_times
 from phylactery_understanding.request import Ask, Label, Request, parse
-from phylactery_understanding.text import Kind, Token, is_file_name
-from phylactery_understanding.times import read_times
 
 _LONGEST: Final = 24
 """The maximum length of an amending message, in tokens."""

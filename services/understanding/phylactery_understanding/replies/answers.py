@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Final, Literal, TypeVar, cast, get_args
 
-import yaml
+from phylactery_understanding.language.word_files import lists, of_each_language
 
 Answer = Literal["yes", "no", "unclear"]
 _Kind = Literal["yes", "no", "with", "neither"]
@@ -82,14 +81,12 @@ def _languages() -> tuple[_Phrases, ...]:
 
 
 @cache
-def _contents() -> tuple[Mapping[str, list[str]], ...]:
+def _contents() -> tuple[Mapping[str, Sequence[str]], ...]:
     """Return the lists of each language that has some."""
-    folders = (files(__package__) / "lexicons").iterdir()
-    lists = (folder / _FILE for folder in sorted(folders, key=lambda one: one.name))
-    return tuple(yaml.safe_load(one.read_text("utf-8")) for one in lists if one.is_file())
+    return tuple(dict(lists(file)) for file in of_each_language(_FILE))
 
 
-def _phrases(lists: Mapping[str, list[str]]) -> Iterator[tuple[tuple[str, ...], _Kind]]:
+def _phrases(words: Mapping[str, Sequence[str]]) -> Iterator[tuple[tuple[str, ...], _Kind]]:
     for kind in get_args(_Kind):
-        for phrase in lists[kind]:
+        for phrase in words[kind]:
             yield plain_words(phrase), kind

@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
-import yaml
-
-from phylactery_understanding.answers import kinds_of, plain_words
+from phylactery_understanding.language.word_files import entries, of_each_language
+from phylactery_understanding.replies.answers import kinds_of, plain_words
 
 TalkKind = Literal["help", "thanks", "farewell", "greeting", "fine", "listening"]
 """What small talk wants, in the order that counts where a text has several kinds: "ok, thanks" thanks."""
@@ -57,16 +56,11 @@ def read_talk(text: str) -> Talk | None:
 @cache
 def _phrases() -> dict[tuple[str, ...], str]:
     """Return the phrases of all languages that have a list."""
-    folders = (files(__package__) / "lexicons").iterdir()
-    lists = (folder / _FILE for folder in sorted(folders, key=lambda one: one.name))
-    return dict(phrase for one in lists if one.is_file() for phrase in _read(one.read_text("utf-8")))
+    return dict(phrase for file in of_each_language(_FILE) for phrase in _read(file))
 
 
-def _read(content: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    lists: dict[str, Any] = yaml.safe_load(content)
-    for kind in (*get_args(TalkKind), _WITH):
-        for phrase in lists[kind]:
+def _read(file: Path) -> Iterator[tuple[tuple[str, ...], str]]:
+    lists: dict[str, Any] = {entry.name: entry.value for entry in entries(file)}
+    for kind, phrases in (*((kind, lists[kind]) for kind in (*get_args(TalkKind), _WITH)), *lists["topics"].items()):
+        for phrase in phrases:
             yield plain_words(phrase), kind
-    for topic in TOPICS:
-        for phrase in lists["topics"][topic]:
-            yield plain_words(phrase), topic

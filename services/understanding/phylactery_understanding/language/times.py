@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-from phylactery_understanding.numbers import value_of
-from phylactery_understanding.text import Kind, Token, tokenize, written
+from phylactery_understanding.language.numbers import value_of
+from phylactery_understanding.language.text import Kind, Token, tokenize, written
 
 Feature = tuple[object, ...]
 

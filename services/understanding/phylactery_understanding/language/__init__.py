@@ -1,0 +1,1 @@
+"""Words as such: their folding, the lexicon of each language, numbers and times."""
