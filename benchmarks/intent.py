@@ -27,7 +27,7 @@ from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, RawCall
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
-from phylactery_understanding.interpretation import Interpretation
+from phylactery_understanding.interpretation.model import Interpretation
 from phylactery_understanding.request import parse
 
 from benchmarks.corpora import folder

@@ -14,7 +14,15 @@ from decimal import Decimal
 from itertools import islice, zip_longest
 from typing import Any, Final
 
-from phylactery_understanding.interpretation import MAX_ASKS, MAX_BACK, Interpretation, InterpretedAsk, Mode, Slot, Span
+from phylactery_understanding.interpretation.model import (
+    MAX_ASKS,
+    MAX_BACK,
+    Interpretation,
+    InterpretedAsk,
+    Mode,
+    Slot,
+    Span,
+)
 from phylactery_understanding.language.numbers import readings
 from phylactery_understanding.language.text import STEM, Kind, Token, fold, tokenize
 from phylactery_understanding.language.times import read_times, times_of

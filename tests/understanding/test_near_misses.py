@@ -8,13 +8,9 @@ from typing import Any
 import pytest
 from phylactery_understanding.calls import understand
 from phylactery_understanding.content import Source
-from phylactery_understanding.interpretation import (
-    Interpretation,
-    InterpretedAsk,
-    Mode,
-    check,
-    understand_interpreted,
-)
+from phylactery_understanding.interpretation.check import check
+from phylactery_understanding.interpretation.matching import understand_interpreted
+from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode
 from phylactery_understanding.language.numbers import amounts_at
 from phylactery_understanding.language.text import tokenize
 from phylactery_understanding.proposal import Argument, Call, Level

@@ -16,7 +16,7 @@ from phylactery_riskgate.domain.intent.model import TaskFacts
 from phylactery_riskgate.domain.intent.origin.announcing import announced_in
 from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
-from phylactery_understanding.interpretation import Interpretation, InterpretedAsk, Mode, Slot, Span
+from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode, Slot, Span
 
 DEFAULT = load_bundle(default_bundle_folder()).tools
 PRODUCTS = replace(NO_TOOL, name="search_products", outputs=tuple({

@@ -28,7 +28,7 @@ from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.rpc.channel import call_metadata
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.timestamps import from_timestamp
-from phylactery_understanding.interpretation import Interpretation, InterpretedAsk, Mode, Span
+from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode, Span
 
 from phylactery_agent.adapters.errors import refusal_of
 from phylactery_agent.ports import (

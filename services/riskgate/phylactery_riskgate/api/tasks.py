@@ -9,7 +9,7 @@ from phylactery.riskgate.v1 import task_pb2, task_pb2_grpc
 from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.rpc.validation import fields, from_message
 from phylactery_chassis.util.timestamps import to_timestamp
-from phylactery_understanding.interpretation import Mode
+from phylactery_understanding.interpretation.model import Mode
 
 from phylactery_riskgate.tasks.requests import (
     AskInput,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from phylactery_chassis.inspection import ALL_KINDS, Confidence, FindingKind, Wanted
 from phylactery_chassis.rpc.validation import EdgeModel, Identifier, OptionalIdentifier, ToolName
-from phylactery_understanding.interpretation import (
+from phylactery_understanding.interpretation.model import (
     MAX_ALSO,
     MAX_ASKS,
     MAX_BACK,

@@ -20,7 +20,7 @@ from phylactery_agent.runtime.intake.interpretation import Interpreter, Unusable
 from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.turn.model_session import RunModels
 from phylactery_agent.tools.registry import ToolRegistry
-from phylactery_understanding.interpretation import Interpretation, Mode, Slot, Span
+from phylactery_understanding.interpretation.model import Interpretation, Mode, Slot, Span
 
 from tests.support.agent.inspector import LocalInspector
 from tests.support.agent.models import limited, used

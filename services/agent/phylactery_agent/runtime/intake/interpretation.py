@@ -15,21 +15,21 @@ from importlib.resources import files
 from typing import Annotated, Final, Literal
 
 from phylactery_chassis.telemetry.logs import get_logger
-from phylactery_understanding.interpretation import (
+from phylactery_understanding.interpretation.check import MAX_WORDS
+from phylactery_understanding.interpretation.model import (
     MAX_ALSO,
     MAX_ASKS,
     MAX_BACK,
     MAX_LITERAL,
     MAX_QUANTITY,
     MAX_SLOTS,
-    MAX_WORDS,
     Interpretation,
     InterpretedAsk,
     Mode,
     Slot,
     Span,
-    pasted,
 )
+from phylactery_understanding.interpretation.pasting import pasted
 from phylactery_understanding.replies.answers import read_answer, says_to_do
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 

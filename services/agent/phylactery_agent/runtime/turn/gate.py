@@ -10,7 +10,7 @@ from typing import Final
 import rfc8785
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.crashpoints import reach
-from phylactery_understanding.interpretation import MAX_BACK, Interpretation
+from phylactery_understanding.interpretation.model import MAX_BACK, Interpretation
 from pydantic import ValidationError
 
 from phylactery_agent.ports import CallContext, GateDecision, GateRefusedError, ProposedCall

@@ -12,7 +12,7 @@ from datetime import date
 from itertools import chain, starmap
 from typing import Final
 
-from phylactery_understanding.interpretation import Interpretation
+from phylactery_understanding.interpretation.model import Interpretation
 
 from phylactery_riskgate.domain.intent.computed import computed
 from phylactery_riskgate.domain.intent.folding import atoms

@@ -10,15 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from phylactery_understanding.calls import ENDING, hears, understand
 from phylactery_understanding.content import Source
-from phylactery_understanding.interpretation import (
-    MAX_BACK,
-    CheckedAsk,
-    Interpretation,
-    check,
-    joined,
-    understand_interpreted,
-    within,
-)
+from phylactery_understanding.interpretation.check import CheckedAsk, check, joined, within
+from phylactery_understanding.interpretation.matching import understand_interpreted
+from phylactery_understanding.interpretation.model import MAX_BACK, Interpretation
 from phylactery_understanding.language.lexicon import lexicon
 from phylactery_understanding.language.text import STEM, fold, tokenize
 from phylactery_understanding.language.times import Feature, times_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from phylactery_understanding.interpretation import Interpretation
+from phylactery_understanding.interpretation.model import Interpretation
 
 from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.computed import computed
