@@ -14,6 +14,7 @@ from decimal import Decimal
 from itertools import islice, zip_longest
 from typing import Any, Final
 
+from phylactery_understanding.calls.proposal import plain_values, same_name
 from phylactery_understanding.interpretation.model import (
     MAX_ASKS,
     MAX_BACK,
@@ -26,7 +27,6 @@ from phylactery_understanding.interpretation.model import (
 from phylactery_understanding.language.numbers import readings
 from phylactery_understanding.language.text import STEM, Kind, Token, fold, tokenize
 from phylactery_understanding.language.times import read_times, times_of
-from phylactery_understanding.proposal import plain_values, same_name
 from phylactery_understanding.replies.answers import read_answer, says_to_do
 
 VERSION: Final = "benchmark"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_understanding.calls import understand
-from phylactery_understanding.proposal import Level
+from phylactery_understanding.calls.proposal import Level
+from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.replies.amendment import amended
 from phylactery_understanding.replies.retraction import read_retraction
 from phylactery_understanding.request import parse

@@ -6,9 +6,9 @@ from datetime import date
 from typing import Any
 
 import pytest
-from phylactery_understanding.calls import hears, understand
+from phylactery_understanding.calls.proposal import Argument, Call, Item, Level, Understanding
+from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.language.times import times_of
-from phylactery_understanding.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.request import parse
 
 DAY = date(2026, 11, 23)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_understanding.calls import understand
+from phylactery_understanding.calls.proposal import Call, Item, Level
+from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.interpretation.check import check
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Slot, Span
 from phylactery_understanding.language.times import times_of
-from phylactery_understanding.proposal import Call, Item, Level
 from phylactery_understanding.request import parse
 
 from tests.understanding.test_calls import DAY, argument, delete, mail, pay, remind, write

@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 import pytest
-from phylactery_understanding.calls import understand
-from phylactery_understanding.forms import read_form
-from phylactery_understanding.proposal import Call, Level
+from phylactery_understanding.calls.forms import read_form
+from phylactery_understanding.calls.proposal import Call, Level
+from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.request import parse
 
 from tests.understanding.test_calls import DAY, argument

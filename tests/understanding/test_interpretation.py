@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
-from phylactery_understanding.content import Source
+from phylactery_understanding.calls.content import Source
+from phylactery_understanding.calls.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.interpretation.check import MAX_WORDS, check, joined, within
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode, Slot, Span
 from phylactery_understanding.interpretation.pasting import pasted
-from phylactery_understanding.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.request import parse
 
 PATH, MILK = "shopping.txt", "milk"

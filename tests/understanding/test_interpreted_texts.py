@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
+from phylactery_understanding.calls.proposal import Argument, Call, Item, Level
 from phylactery_understanding.interpretation.check import check, joined, within
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode, Slot, Span
-from phylactery_understanding.proposal import Argument, Call, Item, Level
 from phylactery_understanding.request import parse
 
 TODAY = date(2026, 11, 23)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_understanding.calls import understand
+from phylactery_understanding.calls.proposal import Argument, Call, Level
+from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.language.lexicon import OPERATORS, SHARED, lexicon, lexicons
 from phylactery_understanding.language.text import tokenize
-from phylactery_understanding.proposal import Argument, Call, Level
 from phylactery_understanding.request import parse
 
 OTHERS = ("ca", "de", "fr", "it", "pt")

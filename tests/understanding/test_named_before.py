@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from phylactery_understanding.calls import hears, understand
-from phylactery_understanding.content import Source
-from phylactery_understanding.proposal import Argument, Call, Item, Level
+from phylactery_understanding.calls.content import Source
+from phylactery_understanding.calls.proposal import Argument, Call, Item, Level
+from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.request import parse
 
 NOUNS = frozenset({"file", "docu", "list"})

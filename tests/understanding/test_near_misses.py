@@ -6,14 +6,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from phylactery_understanding.calls import understand
-from phylactery_understanding.content import Source
+from phylactery_understanding.calls.content import Source
+from phylactery_understanding.calls.proposal import Argument, Call, Level
+from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.interpretation.check import check
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode
 from phylactery_understanding.language.numbers import amounts_at
 from phylactery_understanding.language.text import tokenize
-from phylactery_understanding.proposal import Argument, Call, Level
 from phylactery_understanding.request import parse
 
 BOB = "bob@acme.example"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_understanding.calls import understand
-from phylactery_understanding.proposal import Argument, Call, Item, Level
+from phylactery_understanding.calls.proposal import Argument, Call, Item, Level
+from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.request import parse
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.util.crypto import sha256
-from phylactery_understanding.proposal import plain_values
+from phylactery_understanding.calls.proposal import plain_values
 from phylactery_understanding.replies.retraction import Forbidden, Retraction, forbids, targets_in
 from sqlalchemy.engine import Connection
 

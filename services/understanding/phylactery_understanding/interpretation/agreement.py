@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from phylactery_understanding.calls import Match, same_effect
+from phylactery_understanding.calls.comparison import Comparison
+from phylactery_understanding.calls.proposal import Argument, Call, names_of, plain_values, same_name
+from phylactery_understanding.calls.understanding import same_effect
 from phylactery_understanding.interpretation.check import CheckedAsk
 from phylactery_understanding.interpretation.conversion import OWNING
 from phylactery_understanding.interpretation.model import (
@@ -23,7 +25,6 @@ from phylactery_understanding.interpretation.scope import KEEPING, STOPS, senten
 from phylactery_understanding.interpretation.vetoes import is_yes
 from phylactery_understanding.language.numbers import readings, value_of
 from phylactery_understanding.language.text import Kind, Token, fold, is_file_name, tokenize
-from phylactery_understanding.proposal import Argument, Call, names_of, plain_values, same_name
 from phylactery_understanding.replies.answers import read_answer, says_to_do
 from phylactery_understanding.request import Ask, Fault, Label, Request, parse
 
@@ -192,7 +193,7 @@ def heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault 
         wrong = next((one for one in clear if one in near and any(one.of(Label.CONTENT, Label.QUOTE))), None)
         if wrong is not None and _means_that(wrong):
             return None
-        fault = Match(request, wrong, call).fault() if wrong is not None else None
+        fault = Comparison(request, wrong, call).fault() if wrong is not None else None
         return fault if fault is not None and fault.kind == "content" else None
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from phylactery_understanding.calls.proposal import names_of
 from phylactery_understanding.interpretation.model import InterpretedAsk, Span, covers
 from phylactery_understanding.interpretation.scope import (
     JOINTS,
@@ -18,7 +19,6 @@ from phylactery_understanding.interpretation.scope import (
 )
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import Kind
-from phylactery_understanding.proposal import names_of
 from phylactery_understanding.replies.retraction import WEAK
 from phylactery_understanding.request import Fault, Label, Request
 

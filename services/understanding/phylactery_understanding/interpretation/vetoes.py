@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from phylactery_understanding.calls import RECURRING
+from phylactery_understanding.calls.understanding import RECURRING
 from phylactery_understanding.interpretation.model import ADDING, WRITING, InterpretedAsk, Mode, covers, is_covered
 from phylactery_understanding.interpretation.narration import ASKED_OF, done_by_another, narrated, told_by_another
 from phylactery_understanding.interpretation.scope import ENDING, JOINTS, KEEPING, SMALL_WORDS, STOPS, Scope

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from phylactery_understanding.proposal import Level, Understanding
+from phylactery_understanding.calls.proposal import Level, Understanding
 
 from phylactery_riskgate.domain.facts.argument_types import one_form
 from phylactery_riskgate.domain.intent import folding

@@ -8,15 +8,15 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from phylactery_understanding.calls import ENDING, hears, understand
-from phylactery_understanding.content import Source
+from phylactery_understanding.calls.content import Source
+from phylactery_understanding.calls.proposal import ENDING, Argument, Call, Item, Level, Understanding
+from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.interpretation.check import CheckedAsk, check, joined, within
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import MAX_BACK, Interpretation
 from phylactery_understanding.language.lexicon import lexicon
 from phylactery_understanding.language.text import STEM, fold, tokenize
 from phylactery_understanding.language.times import Feature, times_of
-from phylactery_understanding.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.replies.amendment import Amendment, amended
 from phylactery_understanding.replies.answers import read_answer, says_to_do
 from phylactery_understanding.request import Fault, Request, parse

@@ -9,7 +9,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Any, Final
 
-from phylactery_understanding.content import Source
+from phylactery_understanding.calls.content import Source
 from phylactery_understanding.language.text import (
     STEM,
     Kind,
@@ -23,6 +23,9 @@ from phylactery_understanding.language.text import (
 from phylactery_understanding.language.times import Feature
 from phylactery_understanding.request import Fault
 
+ENDING: Final = frozenset({"cancel", "delete", "remove", "stop", "disable", "forget"})
+_TO_DO: Final = frozenset({"remi", "reco", "alar", "task", "tare", "todo"})
+"""Stems of things that are obsolete once their object was done."""
 _PESOS: Final = "ars mxn clp cop uyu dop cup php"
 CURRENCIES: Final[Mapping[str, str]] = {
     "€": "eur",
@@ -271,3 +274,8 @@ def is_named(token: Token, text: str, *, exact: bool | None = None) -> bool:
             return token.raw == text  # Notes.txt is not notes.txt
         return written(mark.strip()) == written(value.strip()) or written(token.raw) == written(text.strip())
     return _SAME_NAMES.get(token.text, token.text) == plain
+
+
+def ends_reminders(call: Call) -> bool:
+    """Return True if a call ends a reminder."""
+    return bool(call.effects & ENDING) and not call.nouns.isdisjoint(_TO_DO)

@@ -14,11 +14,11 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from phylactery_understanding.content import is_written_so
+from phylactery_understanding.calls.content import is_written_so
+from phylactery_understanding.calls.proposal import CURRENCIES, Argument, Call, names_of, plain_name, plain_values
 from phylactery_understanding.language.numbers import readings
 from phylactery_understanding.language.text import STEM, Kind, Token, fold, is_disguised, tokenize
 from phylactery_understanding.language.times import read_times, same_time, times_of, unread_time
-from phylactery_understanding.proposal import CURRENCIES, Argument, Call, names_of, plain_name, plain_values
 from phylactery_understanding.request import Fault, Request, parse
 
 _FEWEST, _MOST = 2, 20

@@ -1,0 +1,1 @@
+"""A proposed call, and its comparison with what was asked for."""

@@ -1,0 +1,118 @@
+"""Texts of a call: whether they are dictated so, and whether they replace a text or are added to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from phylactery_understanding.calls.content import fidelity, is_written_so
+from phylactery_understanding.calls.match import MODE_FLAGS, Match
+from phylactery_understanding.calls.proposal import Argument, names_of, plain_values
+from phylactery_understanding.dictation import said_beside
+from phylactery_understanding.language.text import Kind, fold, is_disguised, tokenize
+from phylactery_understanding.language.times import read_times, same_hour, times_of
+from phylactery_understanding.request import Fault
+
+_APPENDING: Final = frozenset({"add", "append"})
+_MORE: Final = frozenset({"more", "another", "additional", "otra", "otro", "mas"})
+"""Words that mark a line as one of several."""
+_LINES: Final = frozenset(
+    "line lines entry entries item items option options point points linea lineas entrada elemento opciones".split()
+)
+
+
+def mode_fault(match: Match) -> Fault | None:
+    """Return a fault if a text replaces another although words were to be added, or the reverse."""
+    meanings = match.ask.verb.meanings
+    flag = next((one for one in match.call.arguments if one.name in MODE_FLAGS), None)
+    if flag is None:
+        return None
+    if match.ask.previous is not None:
+        meanings = meanings | (match.ask.previous.verb.meanings & {"edit", "clear"})
+    texts = [one.value for one in match.call.arguments if one.role == "content" and isinstance(one.value, str)]
+    more = _asks_for_more(match)
+    if not flag.value:
+        emptied = all(not one.strip() for one in texts)
+        if emptied and match.ask.form not in {"clear", "empty", "wipe", "blank", "erase"} and "clear" not in meanings:
+            return Fault("mode", "empty")
+        if emptied:
+            return None
+        adds = meanings & _APPENDING and not meanings & {"write", "compose", "put"}
+        if (adds or (more and not meanings & {"create", "make"})) and not match.edits:
+            return Fault("mode", "append")
+        if match.call.exists and not meanings & {"replace", "edit", "clear", "change", "update"}:
+            return Fault("mode", "replace")
+    elif "replace" in meanings or not (more or meanings & (_APPENDING | {"put", "record", "write", "create"})):
+        return Fault("mode", "add")
+    return None
+
+
+def _asks_for_more(match: Match) -> bool:
+    """Return True if the text is one of several: one more line, three more options."""
+    texts = [one.text for one in match.ask.tokens]
+    return any(one in _MORE and not _LINES.isdisjoint(texts[at + 1 : at + 3]) for at, one in enumerate(texts))
+
+
+def dictated_otherwise(match: Match, argument: Argument) -> Fault | None:
+    """Return how a text differs from a dictated one, before the words are compared."""
+    if any(is_disguised(str(one)) for one in plain_values(argument.value)):
+        return Fault("content", "disguise")
+    if _misquotes(match, argument):
+        return Fault("content", "quote")
+    return Fault("content", "beside") if match.makes and _holds_more(match, argument) else None
+
+
+def _misquotes(match: Match, argument: Argument) -> bool:
+    """Return True if a text is one of the quotations with different case, accents or punctuation."""
+    values = {_letters(str(one)): str(one) for one in plain_values(argument.value)}
+    found = [(one.raw, values.get(_letters(one.raw))) for one in match.ask.tokens if one.kind is Kind.QUOTE]
+    return any(value is not None and not is_written_so(quote, value) for quote, value in found)
+
+
+def _holds_more(match: Match, argument: Argument) -> bool:
+    """Return True if a text has words of the ask that are outside the dictated text."""
+    ask = match.ask
+    if ask.verbatim:
+        return False
+    quoted = {one.text for one in ask.tokens if one.kind is Kind.QUOTE}
+    said = f" {' '.join(one.text for one in ask.tokens)} "
+    texts = [str(one) for one in plain_values(argument.value) if fold(str(one).strip()) not in quoted]
+    found = [said_beside(tokenize(one), ask.lexicon) for one in texts]
+    return any(one and f" {one} " in said for one in found)
+
+
+def contents_fault(match: Match, texts: Sequence[Argument]) -> Fault | None:
+    """Return how the texts of a call differ from what was to be written or said."""
+    values = [str(value) for one in texts for value in plain_values(one.value)]
+    if not any(one.strip() for one in values):
+        return None
+    if "remind" in match.call.effects and (time := other_time(match, values)):
+        return Fault("content", time)
+    result = fidelity(
+        match.ask,
+        match.used,
+        values,
+        match.request,
+        match.call.texts,
+        edits=match.edits,
+        makes=match.makes,
+        nouns=match.call.nouns | {stem for one in match.call.arguments for stem in names_of(one.name)},
+    )
+    match.answered |= result.used
+    return result.fault
+
+
+def other_time(match: Match, values: Sequence[str]) -> str:
+    """Return a day or an hour of a reminder's text that was not said; read on another day, tomorrow is wrong."""
+    words = [inner for one in match.request.tokens for inner in tokenize(one.raw)]
+    said = {one.text for one in words}
+    hours = [one for one in read_times(words).features if one[0] == "hour"]
+    for one in (token for value in values for token in tokenize(value) if token.text not in said):
+        for feature in times_of(one.raw).features:
+            if feature[0] == "day" or (feature[0] == "hour" and not any(same_hour(of, feature) for of in hours)):
+                return one.raw
+    return ""
+
+
+def _letters(text: str) -> str:
+    return "".join(one for one in fold(text) if one.isalnum())
