@@ -28,7 +28,7 @@ from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_w
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, RawCall
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_understanding.interpretation.model import Interpretation
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 from benchmarks.corpora import folder
 from benchmarks.interpreting import lying_interpretation, perfect_interpretation

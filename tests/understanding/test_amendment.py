@@ -7,7 +7,7 @@ from phylactery_understanding.calls.proposal import Level
 from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.replies.amendment import amended
 from phylactery_understanding.replies.retraction import read_retraction
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 from tests.understanding.test_calls import mail, remind, write
 

@@ -9,7 +9,7 @@ import pytest
 from phylactery_understanding.calls.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.language.times import times_of
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 DAY = date(2026, 11, 23)
 """A Monday."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from phylactery_understanding.calls.proposal import Argument, Call, Level
 from phylactery_understanding.calls.understanding import understand
-from phylactery_understanding.dictation import said_beside
 from phylactery_understanding.language.lexicon import lexicon
 from phylactery_understanding.language.text import tokenize
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.dictation import said_beside
+from phylactery_understanding.requests.parser import parse
 
 
 @pytest.mark.parametrize(

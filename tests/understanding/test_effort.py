@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from phylactery_understanding.replies.retraction import read_retraction
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 from tests.support.effort import effort
 

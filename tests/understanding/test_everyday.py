@@ -9,7 +9,7 @@ from phylactery_understanding.interpretation.check import check
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Slot, Span
 from phylactery_understanding.language.times import times_of
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 from tests.understanding.test_calls import DAY, argument, delete, mail, pay, remind, write
 

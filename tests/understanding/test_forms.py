@@ -9,7 +9,7 @@ import pytest
 from phylactery_understanding.calls.forms import read_form
 from phylactery_understanding.calls.proposal import Call, Level
 from phylactery_understanding.calls.understanding import understand
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 from tests.understanding.test_calls import DAY, argument
 

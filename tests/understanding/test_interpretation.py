@@ -13,7 +13,7 @@ from phylactery_understanding.interpretation.check import MAX_WORDS, check, join
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode, Slot, Span
 from phylactery_understanding.interpretation.pasting import pasted
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 PATH, MILK = "shopping.txt", "milk"
 

@@ -10,7 +10,7 @@ from phylactery_understanding.calls.proposal import Argument, Call, Item, Level
 from phylactery_understanding.interpretation.check import check, joined, within
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode, Slot, Span
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 TODAY = date(2026, 11, 23)
 CRASH = "raise ticket in mobile repo, app crashes when i rotate the phone"

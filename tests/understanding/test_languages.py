@@ -7,7 +7,7 @@ from phylactery_understanding.calls.proposal import Argument, Call, Level
 from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.language.lexicon import OPERATORS, SHARED, lexicon, lexicons
 from phylactery_understanding.language.text import tokenize
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 OTHERS = ("ca", "de", "fr", "it", "pt")
 TO = "claire@mairie.example"

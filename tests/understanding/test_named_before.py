@@ -8,7 +8,7 @@ import pytest
 from phylactery_understanding.calls.content import Source
 from phylactery_understanding.calls.proposal import Argument, Call, Item, Level
 from phylactery_understanding.calls.understanding import hears, understand
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 NOUNS = frozenset({"file", "docu", "list"})
 

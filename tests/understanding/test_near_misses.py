@@ -14,7 +14,7 @@ from phylactery_understanding.interpretation.matching import understand_interpre
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode
 from phylactery_understanding.language.numbers import amounts_at
 from phylactery_understanding.language.text import tokenize
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 BOB = "bob@acme.example"
 

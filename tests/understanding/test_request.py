@@ -6,7 +6,8 @@ import time
 
 import pytest
 from phylactery_understanding.language.text import MAX_TOKENS, Kind, fold, is_disguised, tokenize
-from phylactery_understanding.request import Label, parse
+from phylactery_understanding.requests.model import Label
+from phylactery_understanding.requests.parser import parse
 
 
 def clear(text: str) -> list[str]:

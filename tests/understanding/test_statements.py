@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from phylactery_understanding.calls.proposal import Argument, Call, Item, Level
 from phylactery_understanding.calls.understanding import understand
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 
 def _on(tool: str, nouns: str, name: str, value: str) -> Call:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from phylactery_understanding.dictation import said_beside
 from phylactery_understanding.language.text import Kind, is_file_name, tokenize
 from phylactery_understanding.language.times import Feature, times_of, unread_time
-from phylactery_understanding.request import Fault, parse
+from phylactery_understanding.requests.dictation import said_beside
+from phylactery_understanding.requests.model import Fault
+from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.rules.expressions import expression
 

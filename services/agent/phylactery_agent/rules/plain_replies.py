@@ -9,7 +9,7 @@ from phylactery_understanding.language.times import times_of
 from phylactery_understanding.replies.amendment import corrects
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.retraction import read_retraction
-from phylactery_understanding.request import parse
+from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.rules.expressions import expression
 from phylactery_agent.rules.spelling import chat_expression, unaccented

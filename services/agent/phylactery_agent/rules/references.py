@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from phylactery_understanding.language.text import Kind, Token, is_file_name
-from phylactery_understanding.request import Ask, Label, Request, parse
+from phylactery_understanding.requests.model import Ask, Label, Request
+from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.ports import Language
 from phylactery_agent.rules import doubts

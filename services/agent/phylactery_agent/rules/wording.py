@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from phylactery_understanding.request import Ask, Label, parse
+from phylactery_understanding.requests.model import Ask, Label
+from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.doubts import is_file

@@ -14,7 +14,7 @@ from phylactery_understanding.calls.proposal import Argument, Call, plain_values
 from phylactery_understanding.calls.schedule import MOVING, time_fault
 from phylactery_understanding.calls.texts import contents_fault, dictated_otherwise, mode_fault
 from phylactery_understanding.calls.values import accounts_for, crosses, says_word
-from phylactery_understanding.request import Ask, Fault, Request
+from phylactery_understanding.requests.model import Ask, Fault, Request
 
 _WORD: Final = 30
 
@@ -60,9 +60,8 @@ class Comparison:
     def _outside(self, arguments: Sequence[Argument]) -> Fault | None:
         """Return words around the request that cancel it, or that name a part of it differently."""
         match = self.match
-        framed = self._framed() or drafted(match)
-        if framed:
-            return Fault("framed", framed)
+        if around := self._framed() or drafted(match):
+            return Fault("framed", around)
         if done := was_done(match):
             return Fault("past", done)
         swapped = next((one.name for one in arguments if is_other_part(match, one)), "")

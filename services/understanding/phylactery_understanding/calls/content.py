@@ -17,7 +17,7 @@ from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.numbers import readings, value_of
 from phylactery_understanding.language.text import STEM, Kind, Token, is_file_name, tokenize
 from phylactery_understanding.language.times import read_times
-from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request
+from phylactery_understanding.requests.model import ARTIFACTS, Ask, Fault, Label, Request
 
 _NEGATIONS: Final = frozenset(
     """

@@ -19,7 +19,8 @@ from phylactery_understanding.calls.proposal import CURRENCIES, Argument, Call, 
 from phylactery_understanding.language.numbers import readings
 from phylactery_understanding.language.text import STEM, Kind, Token, fold, is_disguised, tokenize
 from phylactery_understanding.language.times import read_times, same_time, times_of, unread_time
-from phylactery_understanding.request import Fault, Request, parse
+from phylactery_understanding.requests.model import Fault, Request
+from phylactery_understanding.requests.parser import parse
 
 _FEWEST, _MOST = 2, 20
 _LONGEST: Final = 4_000

@@ -10,7 +10,7 @@ from phylactery_understanding.calls.content import is_written_so
 from phylactery_understanding.calls.match import Match
 from phylactery_understanding.calls.proposal import Argument, ends_reminders, names_of, plain_values
 from phylactery_understanding.language.text import Kind, Token, is_latin
-from phylactery_understanding.request import Label
+from phylactery_understanding.requests.model import Label
 
 JOINTS: Final = frozenset({"and", "y", "e", "&", ",", "et", "und", "i"})
 DEFERRING: Final = frozenset(

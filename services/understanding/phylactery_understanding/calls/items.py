@@ -12,7 +12,8 @@ from phylactery_understanding.calls.proposal import Argument, Item, in_item, nam
 from phylactery_understanding.calls.values import NO_GOAL, ORDINALS, has_name
 from phylactery_understanding.language.text import Kind, Token, fold, is_file_name
 from phylactery_understanding.language.times import read_times, same_day
-from phylactery_understanding.request import Label, comparison
+from phylactery_understanding.requests.asks import comparison
+from phylactery_understanding.requests.model import Label
 
 _DEFINITE: Final = frozenset({"the", "that", "this", "el", "la", "ese", "esa", "este", "esta", "al", "del"})
 """Determiners of something mentioned before: the file, ese documento."""

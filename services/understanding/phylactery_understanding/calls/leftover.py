@@ -12,7 +12,7 @@ from phylactery_understanding.calls.match import Match
 from phylactery_understanding.calls.proposal import CURRENCIES, Argument, names_of
 from phylactery_understanding.language.numbers import value_of
 from phylactery_understanding.language.text import Kind, Token, is_file_name
-from phylactery_understanding.request import Ask, Fault, Label
+from phylactery_understanding.requests.model import Ask, Fault, Label
 
 _LEFT: Final = frozenset({Label.FILLER, Label.ARTICLE, Label.GOAL, Label.TIME, Label.MARK, Label.VERB, Label.REASON})
 _AT_ONCE: Final = frozenset({"today", "hoy", "now", "ahora", "la", "las", "el", "a", "at", "on"})

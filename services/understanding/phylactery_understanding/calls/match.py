@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from phylactery_understanding.calls.proposal import Call, Item
-from phylactery_understanding.request import Ask, Request
+from phylactery_understanding.requests.model import Ask, Request
 
 _KEEPING: Final = frozenset(
     {"edit", "change", "update", "replace", "set", "remove", "delete", "strike", "raise", "lower", "fix"}

@@ -21,7 +21,7 @@ from phylactery_understanding.language.text import (
     written,
 )
 from phylactery_understanding.language.times import Feature
-from phylactery_understanding.request import Fault
+from phylactery_understanding.requests.model import Fault
 
 ENDING: Final = frozenset({"cancel", "delete", "remove", "stop", "disable", "forget"})
 _TO_DO: Final = frozenset({"remi", "reco", "alar", "task", "tare", "todo"})

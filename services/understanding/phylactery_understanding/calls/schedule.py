@@ -11,7 +11,7 @@ from phylactery_understanding.calls.match import Match
 from phylactery_understanding.calls.proposal import Argument
 from phylactery_understanding.language.text import Kind
 from phylactery_understanding.language.times import Feature, read_times, same_time, times_of, unread_time
-from phylactery_understanding.request import Fault, Label
+from phylactery_understanding.requests.model import Fault, Label
 
 MOVING: Final = frozenset({"move", "reschedule", "shift"})
 _MINUTES: Final[Mapping[str, int]] = {"m": 1, "h": 60, "d": 1_440}

@@ -8,10 +8,10 @@ from typing import Final
 from phylactery_understanding.calls.content import fidelity, is_written_so
 from phylactery_understanding.calls.match import MODE_FLAGS, Match
 from phylactery_understanding.calls.proposal import Argument, names_of, plain_values
-from phylactery_understanding.dictation import said_beside
 from phylactery_understanding.language.text import Kind, fold, is_disguised, tokenize
 from phylactery_understanding.language.times import read_times, same_hour, times_of
-from phylactery_understanding.request import Fault
+from phylactery_understanding.requests.dictation import said_beside
+from phylactery_understanding.requests.model import Fault
 
 _APPENDING: Final = frozenset({"add", "append"})
 _MORE: Final = frozenset({"more", "another", "additional", "otra", "otro", "mas"})

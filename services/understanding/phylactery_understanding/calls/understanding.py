@@ -26,7 +26,8 @@ from phylactery_understanding.calls.proposal import (
     is_named,
 )
 from phylactery_understanding.language.text import Kind, is_file_name
-from phylactery_understanding.request import ARTIFACTS, Ask, Fault, Label, Request, parse
+from phylactery_understanding.requests.model import ARTIFACTS, Ask, Fault, Label, Request
+from phylactery_understanding.requests.parser import parse
 
 RECURRING: Final = frozenset({"remind", "remember", "notify", "tell", "wake", "order", "book", "subscribe"})
 _NEAR: Final = 3

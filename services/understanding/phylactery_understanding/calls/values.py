@@ -10,7 +10,7 @@ from phylactery_understanding.calls.match import MODE_FLAGS, Match
 from phylactery_understanding.calls.proposal import CURRENCIES, Argument, is_named, plain_name
 from phylactery_understanding.language.numbers import amounts_at, readings
 from phylactery_understanding.language.text import STEM, Kind, fold, is_disguised, is_file_name, tokenize, written
-from phylactery_understanding.request import Label
+from phylactery_understanding.requests.model import Label
 
 _MARKING: Final = frozenset("/\\*~%$|<>`")
 """Characters that, adjacent to a path or value, make it another one."""

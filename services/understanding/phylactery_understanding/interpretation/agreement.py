@@ -26,7 +26,8 @@ from phylactery_understanding.interpretation.vetoes import is_yes
 from phylactery_understanding.language.numbers import readings, value_of
 from phylactery_understanding.language.text import Kind, Token, fold, is_file_name, tokenize
 from phylactery_understanding.replies.answers import read_answer, says_to_do
-from phylactery_understanding.request import Ask, Fault, Label, Request, parse
+from phylactery_understanding.requests.model import Ask, Fault, Label, Request
+from phylactery_understanding.requests.parser import parse
 
 _TIMES: Final[Mapping[str, int]] = dict.fromkeys(("double", "twice", "dobla", "duplica", "doble"), 2) | dict.fromkeys(
     ("k", "mil", "thousand", "grand", "lucas", "luca"), 1_000

@@ -29,7 +29,7 @@ from phylactery_understanding.interpretation.scope import STOPS, Scope
 from phylactery_understanding.interpretation.vetoes import may_be_content, veto_of, vetoes_of
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import Kind, Token, tokenize
-from phylactery_understanding.request import Ask, Fault, Request
+from phylactery_understanding.requests.model import Ask, Fault, Request
 
 MAX_WORDS: Final = 8_000
 """The maximum length of an interpreted message, in characters; a longer one is a document."""

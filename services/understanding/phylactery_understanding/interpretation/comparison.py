@@ -22,7 +22,7 @@ from phylactery_understanding.interpretation.scope import KEEPING, STOPS, senten
 from phylactery_understanding.interpretation.texts import interpreted_contents_fault, opened
 from phylactery_understanding.language.text import Token, fold, tokenize
 from phylactery_understanding.language.times import read_times
-from phylactery_understanding.request import Fault, Label, Request
+from phylactery_understanding.requests.model import Fault, Label, Request
 
 _AROUND: Final = (Label.VERB, Label.GOAL, Label.ARTICLE, Label.FILLER, Label.TIME)
 _TOLD_SHARE: Final = 0.35

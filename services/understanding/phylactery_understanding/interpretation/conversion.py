@@ -12,7 +12,7 @@ from phylactery_understanding.language.lexicon import Verb
 from phylactery_understanding.language.numbers import readings
 from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.language.times import Feature, Times, read_times, times_of
-from phylactery_understanding.request import Ask, Label, Request
+from phylactery_understanding.requests.model import Ask, Label, Request
 
 _HOURS: Final = 25
 _DAYS: Final = 31

@@ -20,7 +20,7 @@ from phylactery_understanding.interpretation.comparison import InterpretedCompar
 from phylactery_understanding.interpretation.model import INTERPRETER
 from phylactery_understanding.interpretation.texts import is_content
 from phylactery_understanding.language.numbers import readings
-from phylactery_understanding.request import Fault, Request
+from phylactery_understanding.requests.model import Fault, Request
 
 
 def understand_interpreted(

@@ -20,7 +20,7 @@ from phylactery_understanding.interpretation.scope import (
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import Kind
 from phylactery_understanding.replies.retraction import WEAK
-from phylactery_understanding.request import Fault, Label, Request
+from phylactery_understanding.requests.model import Fault, Label, Request
 
 _SPEAKER: Final = 5
 """The number of tokens in which a line may name its speaker."""

@@ -9,7 +9,8 @@ from phylactery_understanding.interpretation.model import InterpretedAsk, covers
 from phylactery_understanding.language.lexicon import OPERATORS, Lexicon
 from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.replies.answers import read_answer, says_to_do
-from phylactery_understanding.request import INVERTED, Fault, Label, Request
+from phylactery_understanding.requests.model import Fault, Label, Request
+from phylactery_understanding.requests.operators import INVERTED
 
 SENTENCE_ENDS: Final = frozenset(".!?…;")
 KEEPING: Final = frozenset({"remind", "reminder", "remember", "alarm"})

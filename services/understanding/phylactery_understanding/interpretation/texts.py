@@ -20,7 +20,7 @@ from phylactery_understanding.interpretation.model import InterpretedAsk, Span, 
 from phylactery_understanding.interpretation.scope import STOPS
 from phylactery_understanding.language.text import STEM, Kind, Token, is_file_name, tokenize
 from phylactery_understanding.language.times import read_times, times_of
-from phylactery_understanding.request import Fault, Request
+from phylactery_understanding.requests.model import Fault, Request
 
 _QUOTES: Final = tuple("\"'“«„`‘")
 

@@ -13,7 +13,7 @@ from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.retraction import WEAK
-from phylactery_understanding.request import Fault, Request
+from phylactery_understanding.requests.model import Fault, Request
 
 _ANYWHERE: Final = frozenset({"retraction", "irony", "announce"})
 """Operators that apply to the whole message."""

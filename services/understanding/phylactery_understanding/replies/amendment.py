@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 from phylactery_understanding.language.lexicon import OPERATORS, Lexicon
 from phylactery_understanding.language.text import Kind, Token, is_file_name
 from phylactery_understanding.language.times import read_times
-from phylactery_understanding.request import Ask, Label, Request, parse
+from phylactery_understanding.requests.model import Ask, Label, Request
+from phylactery_understanding.requests.parser import parse
 
 _LONGEST: Final = 24
 """The maximum length of an amending message, in tokens."""

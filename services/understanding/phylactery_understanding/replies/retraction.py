@@ -15,7 +15,8 @@ from phylactery_understanding.language.lexicon import Lexicon, lexicon
 from phylactery_understanding.language.text import STEM, Kind, Token, tokenize, written
 from phylactery_understanding.replies.amendment import corrects
 from phylactery_understanding.replies.answers import read_answer
-from phylactery_understanding.request import Ask, Label, parse
+from phylactery_understanding.requests.model import Ask, Label
+from phylactery_understanding.requests.parser import parse
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 from phylactery_understanding.replies.answers import read_answer
-from phylactery_understanding.request import ARTIFACTS, Ask, parse
+from phylactery_understanding.requests.model import ARTIFACTS, Ask
+from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import EffectState, Language, LedgerRow, TurnContext

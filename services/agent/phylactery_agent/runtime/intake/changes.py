@@ -18,7 +18,8 @@ from phylactery_chassis.db.statements import Query
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from phylactery_understanding.replies.amendment import amended, may_amend, repeats
 from phylactery_understanding.replies.retraction import read_retraction
-from phylactery_understanding.request import Request, parse
+from phylactery_understanding.requests.model import Request
+from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.ports import EffectState
 from phylactery_agent.rules.intents import parse_reply, talk_kind

@@ -19,7 +19,8 @@ from phylactery_understanding.language.text import STEM, fold, tokenize
 from phylactery_understanding.language.times import Feature, times_of
 from phylactery_understanding.replies.amendment import Amendment, amended
 from phylactery_understanding.replies.answers import read_answer, says_to_do
-from phylactery_understanding.request import Fault, Request, parse
+from phylactery_understanding.requests.model import Fault, Request
+from phylactery_understanding.requests.parser import parse
 
 from phylactery_riskgate.domain.intent import folding, spelling
 from phylactery_riskgate.domain.intent.index import LOOK, PASTED, Result, TaskIndex

@@ -1,0 +1,1 @@
+"""The parser of a message: its asks, with a label for each word."""

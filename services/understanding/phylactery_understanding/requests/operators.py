@@ -1,0 +1,115 @@
+"""Operators: words by which others are not, or not yet, a request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Final
+
+from phylactery_understanding.language.lexicon import OPERATORS, Lexicon
+from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.requests.model import Fault
+
+PAUSES: Final = frozenset({",", ";", "(", ")", "–", "—", "…", "-", "*", "•"})
+HARD: Final = frozenset({"irony", "retraction", "hypothetical", "announce", "idiom"})
+"""Operators that apply anywhere except in a quotation."""
+_LEADING: Final = frozenset({"irony", "retraction", "announce"})
+"""Operators that apply in a sentence before the request."""
+_EMPTY: Final = frozenset(
+    """
+    ever never again please under any circumstances circumstance way case at all you to want dare i repeat
+    nunca jamas bajo ningun ninguna concepto circunstancia caso modo manera quiero que te por favor repito mas
+    """.split()
+)
+"""Words after a negation that it does not negate."""
+INVERTED: Final = frozenset({"should"})
+"""Words that always begin a condition: should it rain."""
+WHERE: Final = frozenset({"in", "on", "en"})
+"""Prepositions of a place that is named before the verb."""
+_SMALL: Final = ("please", "article", "stop", "phatic")
+SPEAKER_WORDS: Final = 3
+
+
+def operator_in(
+    words: Lexicon, clause: Sequence[Token], place: int, *, only: frozenset[str] | None = None
+) -> Fault | None:
+    """Return the first operator of a clause from a place on, of the given classes if any."""
+    texts = [one.text for one in clause]
+    hard = only is not None
+    if (
+        hard
+        and texts
+        and not words.match("polite", texts, 0)
+        and (texts[0] in {"no", "nope", "nah", "nel", "nein", "non", "not", "never", "nunca", "don't"})
+    ):
+        return Fault("negation", texts[0])
+    if hard and place == 0 and (left := left_open(words, texts)):
+        return Fault("negation", left)
+    if hard and place == 0 and ":" in texts[1 : SPEAKER_WORDS + 2] and _is_speaker(words, clause, texts.index(":")):
+        return Fault("report", ":")
+    at = place
+    while at < len(clause):
+        found = None if clause[at].kind is Kind.QUOTE else operator_at(words, texts, at, only)
+        if found is not None:
+            return found
+        at += max(words.match("polite", texts, at), 1)  # make sure to: no single word of it is an operator
+    return None
+
+
+def operator_at(words: Lexicon, texts: Sequence[str], place: int, only: frozenset[str] | None = None) -> Fault | None:
+    """Return the operator that begins at a place, of the given classes if any, unless longer words are polite."""
+    best, kind = 0, ""
+    for name in OPERATORS:
+        if only is None or name in only:
+            inverted = texts[place] in INVERTED and place > 0 and texts[place - 1] not in PAUSES
+            size = 0 if inverted and name == "condition" else words.match(name, texts, place)
+            if size > best:
+                best, kind = size, name
+    if not best or max(words.match(name, texts, place) for name in ("please", "greet", "polite")) >= best + (best == 1):
+        return None
+    return Fault(kind, " ".join(texts[place : place + best]))
+
+
+def left_open(words: Lexicon, texts: Sequence[str]) -> str:
+    """Return a negation with nothing to negate in its clause, so that it applies to what follows."""
+    for at in range(len(texts)):
+        size = words.match("negation", texts, at) or 2 * (list(texts[at : at + 2]) == ["do", "not"])
+        behind = takewhile(lambda one: one not in PAUSES, texts[at + size :])
+        if size and all(one in _EMPTY for one in behind):
+            return " ".join(texts[at : at + size])
+    return ""
+
+
+def _is_speaker(words: Lexicon, clause: Sequence[Token], colon: int) -> bool:
+    """Return True if the text before a colon is a name: Ann: please refund it."""
+    return all(
+        one.kind is Kind.WORD and one.raw[:1].isupper() and not words.match("please", [one.text], 0)
+        for one in clause[:colon]
+        if one.kind is not Kind.MARK
+    ) and colon + 1 < len(clause)
+
+
+def phrase_at(words: Lexicon, texts: Sequence[str], verb: int) -> Fault | None:
+    """Return an operator of several words that begins with the verb: keep me posted, but not cancel that order."""
+    found = operator_at(words, texts, verb)
+    if found is None or " " not in found.words:
+        return None
+    behind = texts[verb + len(found.words.split()) :]
+    names = any(one.isalpha() and not any(words.match(kind, [one], 0) for kind in _SMALL) for one in behind[:1])
+    return None if found.kind == "retraction" and names else found
+
+
+def hard_at(words: Lexicon, clause: Sequence[Token], texts: Sequence[str], place: int) -> Fault | None:
+    """Return an operator that applies within content: irony anywhere, and a retraction that begins a part of it."""
+    found = operator_at(words, texts, place, frozenset({"irony"}))
+    if found is None and clause[place - 1].kind is Kind.MARK:
+        found = operator_at(words, texts, place, frozenset({"retraction", "negation", "exclusion"}))
+    return found
+
+
+def around(words: Lexicon, clause: Sequence[Token], texts: Sequence[str], *, asked: bool, joined: bool) -> Fault | None:
+    """Return how a clause without a request qualifies the requests near it: in the worst case, if it rains."""
+    if asked:
+        return operator_in(words, clause, 0)
+    fault = operator_in(words, clause, 0, only=HARD | {"report", "condition"} if joined else _LEADING)
+    return Fault("condition", texts[0]) if fault is None and joined and texts[0] in WHERE else fault
