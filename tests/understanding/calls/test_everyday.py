@@ -10,6 +10,7 @@ from phylactery_understanding.interpretation.matching import understand_interpre
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Slot, Span
 from phylactery_understanding.language.times import times_of
 from phylactery_understanding.requests.parser import parse
+
 from tests.understanding.calls.test_calls import DAY, argument, delete, mail, pay, remind, write
 
 

@@ -10,6 +10,7 @@ from phylactery_understanding.calls.forms import read_form
 from phylactery_understanding.calls.proposal import Call, Level
 from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.requests.parser import parse
+
 from tests.understanding.calls.test_calls import DAY, argument
 
 TICKET = """New ticket please

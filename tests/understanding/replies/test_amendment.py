@@ -8,6 +8,7 @@ from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.replies.amendment import amended
 from phylactery_understanding.replies.retraction import read_retraction
 from phylactery_understanding.requests.parser import parse
+
 from tests.understanding.calls.test_calls import mail, remind, write
 
 MAIL = "email jo@crew.example that the van leaves at 5"

@@ -17,16 +17,10 @@ from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.numbers import readings, value_of
 from phylactery_understanding.language.text import STEM, Kind, Token, is_file_name, tokenize
 from phylactery_understanding.language.times import read_times
+from phylactery_understanding.language.vocabulary import word_map, word_set
 from phylactery_understanding.requests.model import ARTIFACTS, Ask, Fault, Label, Request
 
-_NEGATIONS: Final = frozenset(
-    """
-    no not never nunca jamas dont don't doesn't didn't won't can't cannot isn't aren't wasn't haven't hasn't sin
-    without ni tampoco nobody nadie ningun ninguno ninguna nothing doesnt didnt wont cant nor couldn't wouldn't
-    pas jamais rien aucun aucune sans nao nem nenhum nenhuma sem non nessuno nessuna niente nicht kein keine keinen nie
-    niemals ohne mai cap ningu sense
-    """.split()
-)
+_NEGATIONS: Final = word_set("denials")
 _MAKING: Final = frozenset({"compose", "create", "make", "draft", "summarize", "translate", "convert"})
 _LONGEST: Final = 20_000
 _MASK = re.compile(r"«[a-z_]+»")
@@ -36,42 +30,17 @@ _OPENING: Final = 3
 _BRIEF: Final = 4
 _SHORT: Final = 8
 """The length in words of a dictated text of which no word may be omitted."""
-_INDIRECT: Final = frozenset({"if", "whether", "si", "asking", "preguntando"})
-_SPOKEN: Final = {"ll": "will", "d": "would", "im": "i", "ill": "will"}
-_BEARING: Final = frozenset(
-    """
-    i you he she we they me him her us them my your his our their will would should shall can could may must
-    in out on off up down yo tu vos ella nosotros ellos ellas me te nos mi su nuestro nuestra puede puedo debe debo
-    """.split()
-)
-_OPENINGS: Final = (
-    "could you tell me", "can you tell me", "could you let me know", "can you let me know", "please let me know",
-    "do you know", "would you know", "could you confirm", "can you confirm", "i wanted to ask", "i would like to know",
-    "i am asking", "let me know", "me puedes decir", "me podes decir", "me puede decir", "me pueden decir",
-    "me podeis decir", "me podrias decir", "me podria decir", "me podrian decir", "me gustaria saber", "me dices",
-    "me decis",
-)  # fmt: skip
-"""Openings of a question, whatever its subject and object."""
-_PERSONS: Final = {
-    "i": "i", "im": "i", "me": "me", "my": "my", "we": "we", "us": "us", "our": "our", "you": "you", "your": "your",
-    "he": "you", "she": "you", "they": "you", "him": "you", "her": "you", "them": "you", "his": "your", "their": "your",
-}  # fmt: skip
-"""The person that a word of an indirect question becomes when it is put to them."""
-_ASKED: Final = {
-    "puedo": "i", "puede": "you", "puedes": "you", "podes": "you", "pueden": "you", "debo": "i", "debe": "you",
-    "debes": "you", "deben": "you", "tengo": "i", "tiene": "you", "tienes": "you", "tenes": "you", "tienen": "you",
-}  # fmt: skip
-"""The same for Spanish verbs, whose form may differ in the direct question."""
+_INDIRECT: Final = word_set("indirect")
+_SPOKEN: Final = word_map("contractions")
+_BEARING: Final = word_set("bearing")
+_OPENINGS: Final = tuple(sorted(word_set("question_openings"), key=len, reverse=True))
+_PERSONS: Final = word_map("asked_persons")
+_ASKED: Final = word_map("asked_verbs")
 _SHORT_WORD, _PREFIX = 6, 3
-_LIMITING: Final = frozenset(
-    """
-    all some every none only almost nearly might maybe must before after until since except unless
-    todo toda todos todas algunos algunas solo casi quiza quizas antes despues hasta desde salvo
-    """.split()
-)
+_LIMITING: Final = word_set("limiting")
 _LONG_NUMBER: Final = 4
 """The number of digits of a number that is not made up by chance."""
-_ACCORDINGLY: Final = frozenset({"accordingly", "correspondingly"})
+_ACCORDINGLY: Final = word_set("accordingly")
 _SAID_SHARE: Final = 0.6
 _OTHER_SHARE: Final = 0.35
 

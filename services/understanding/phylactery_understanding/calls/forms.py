@@ -19,6 +19,7 @@ from phylactery_understanding.calls.proposal import CURRENCIES, Argument, Call, 
 from phylactery_understanding.language.numbers import readings
 from phylactery_understanding.language.text import STEM, Kind, Token, fold, is_disguised, tokenize
 from phylactery_understanding.language.times import read_times, same_time, times_of, unread_time
+from phylactery_understanding.language.vocabulary import word_groups, word_set
 from phylactery_understanding.requests.model import Fault, Request
 from phylactery_understanding.requests.parser import parse
 
@@ -29,30 +30,11 @@ _KEY_WORDS: Final = 3
 _JOINTS: Final = (": ", "= ", " - ", " – ")
 _BULLETS: Final = "-*• \t"
 _NUMBER: Final = re.compile(r"[€$£]?\d[\d.,]{0,15}(?: ?(?:[€$£]|[^\W\d_]{2,8}))?")
-_SMALL: Final = frozenset("a an the this new it one un una el la lo este esta nuevo nueva me us".split())
-"""Words allowed around a form, in addition to the verb and its object."""
-_OF_KEYS: Final = frozenset({"the", "of", "el", "la", "los", "las", "de", "del"})
-_FILL: Final = frozenset({"at", "on", "a", "to", "till", "until", "hasta"})
+_SMALL: Final = word_set("form_fillers")
+_OF_KEYS: Final = word_set("key_fillers")
+_FILL: Final = word_set("field_time_fillers")
 _UNREADABLE: Final = frozenset({"length", "disguise", "mark"})
-_CALLED: Final[Mapping[str, tuple[str, ...]]] = {
-    "title": ("evento", "event", "ticket", "issue", "nombre", "name"),
-    "start": ("when", "cuando", "date", "fecha", "hora", "time", "dia", "day"),
-    "end": ("when", "cuando", "date", "fecha", "hora", "time"),
-    "when": ("date", "fecha", "hora", "time", "dia", "day"),
-    "location": ("place", "where", "donde", "sitio", "sala", "room"),
-    "attendees": ("people", "who", "quien", "personas", "asistentes", "invitados"),
-    "assignee": ("asignar", "owner", "responsable"),
-    "to": ("para", "recipient", "destinatario", "a"),
-    "customer": ("cliente", "client"),
-    "address": ("entrega", "deliver", "ship"),
-    "comment": ("observaciones", "notes", "note", "nota", "notas", "remarks"),
-    "description": ("details", "detalles", "nota", "note", "notes"),
-    "body": ("message", "mensaje", "descripcion", "description", "text", "texto", "details", "detalles"),
-    "text": ("message", "mensaje"),
-    "repo": ("proyecto", "project"),
-    "labels": ("etiquetas", "tags"),
-}
-"""Field names of arguments, in addition to the names people have for the argument."""
+_CALLED: Final[Mapping[str, tuple[str, ...]]] = word_groups("field_names")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,29 +10,24 @@ from phylactery_understanding.calls.content import is_written_so
 from phylactery_understanding.calls.match import Match
 from phylactery_understanding.calls.proposal import Argument, ends_reminders, names_of, plain_values
 from phylactery_understanding.language.text import Kind, Token, is_latin
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import Label
 
-JOINTS: Final = frozenset({"and", "y", "e", "&", ",", "et", "und", "i"})
-DEFERRING: Final = frozenset(
-    """
-    ask pregunta preguntale preguntar consulta consultale consultar confirm confirma confirmar preview show
-    ensenamelo muestramelo mostramelo
-    """.split()
-)
-"""Verbs of another request in the message that defers this one: ask Hugo and transfer it."""
+JOINTS: Final = word_set("joints")
+DEFERRING: Final = word_set("deferring")
 _LEAVING: Final = frozenset({"send", "email", "mail", "forward", "reply"})
 _SENDING: Final = frozenset(
     """
     send tell ask notify reply forward message write post pass share request greet announce report comment remind
     """.split()
 )
-_ATTACHING: Final = frozenset({"atta", "adju"})
-_DRAFTING: Final = frozenset({"draft", "drafts", "borrador", "borradores", "anonymously", "encrypted", "cifrado"})
+_ATTACHING: Final = word_set("attaching_stems")
+_DRAFTING: Final = word_set("drafting")
 _COURTEOUS: Final = ("please", "greet", "phatic", "stop", "article")
 _PAUSES: Final = frozenset({",", "(", "–", "—", "-", "…"})
-_OBJECTS: Final = frozenset({"it", "them"})
-_CLITICS: Final = frozenset({"lo", "la", "los", "las", "le", "les", "se", "me", "te", "nos"})
-_BEFORE_SUBJECT: Final = frozenset({"because", "since", "as", "and", "so", "that", "cause", "cuz", "coz", "for"})
+_OBJECTS: Final = word_set("finished_objects")
+_CLITICS: Final = word_set("clitics")
+_BEFORE_SUBJECT: Final = word_set("before_subject")
 _LOOSE: Final = frozenset({Label.OBJECT, Label.ARTICLE, Label.FILLER, Label.SOURCE, Label.GOAL})
 _FRAME: Final = 40
 """The maximum distance in characters between words of one phrase: words on both sides of the ask are not a phrase."""

@@ -12,18 +12,12 @@ from phylactery_understanding.calls.proposal import Argument, Item, in_item, nam
 from phylactery_understanding.calls.values import NO_GOAL, ORDINALS, has_name
 from phylactery_understanding.language.text import Kind, Token, fold, is_file_name
 from phylactery_understanding.language.times import read_times, same_day
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.asks import comparison
 from phylactery_understanding.requests.model import Label
 
-_DEFINITE: Final = frozenset({"the", "that", "this", "el", "la", "ese", "esa", "este", "esta", "al", "del"})
-"""Determiners of something mentioned before: the file, ese documento."""
-_SUPERLATIVES: Final = frozenset(
-    """
-    largest biggest smallest cheapest newest latest oldest recent most least last next highest lowest earliest
-    longest shortest dearest cheap expensive mayor menor grande pequeno barato barata caro cara reciente antiguo
-    antigua nuevo nueva ultimo ultima proximo proxima mas menos alto bajo
-    """.split()
-)
+_DEFINITE: Final = word_set("demonstratives") | word_set("definite_articles")
+_SUPERLATIVES: Final = word_set("superlatives")
 
 
 def describes(match: Match, argument: Argument) -> bool:

@@ -12,24 +12,16 @@ from phylactery_understanding.calls.match import Match
 from phylactery_understanding.calls.proposal import CURRENCIES, Argument, names_of
 from phylactery_understanding.language.numbers import value_of
 from phylactery_understanding.language.text import Kind, Token, is_file_name
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import Ask, Fault, Label
 
 _LEFT: Final = frozenset({Label.FILLER, Label.ARTICLE, Label.GOAL, Label.TIME, Label.MARK, Label.VERB, Label.REASON})
-_AT_ONCE: Final = frozenset({"today", "hoy", "now", "ahora", "la", "las", "el", "a", "at", "on"})
+_AT_ONCE: Final = word_set("at_once")
 _NAME_PARTS: Final = re.compile(r"[^a-z0-9]+")
-_AFTERWARDS: Final = frozenset(
-    "despues luego later afterwards soon depois despres apres dopo poi spater nachher danach tard".split()
-)
-_MORE_THAN_ONE: Final = frozenset("but pero except salvo everything all todo todos todas both ambos".split())
-"""Words that undoing one change does not correspond to."""
-_UNDONE: Final = frozenset(
-    {"last", "latest", "previous", "change", "edit", "version", "ultimo", "ultima", "anterior", "cambio"}
-)
-"""What an undo applies to if nothing else is said."""
-_SAYING: Final = frozenset(
-    {"diga", "digan", "ponga", "diciendo", "saying", "says", "say", "reading", "reads", "que", "that"}
-)
-"""Words that only introduce the content."""
+_AFTERWARDS: Final = word_set("afterwards")
+_MORE_THAN_ONE: Final = word_set("more_than_one")
+_UNDONE: Final = word_set("undone")
+_SAYING: Final = word_set("saying")
 
 
 def leftover(match: Match, *, has_content: bool, has_dates: bool) -> Fault | None:  # noqa: C901 - one case for each

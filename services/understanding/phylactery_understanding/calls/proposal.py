@@ -21,96 +21,16 @@ from phylactery_understanding.language.text import (
     written,
 )
 from phylactery_understanding.language.times import Feature
+from phylactery_understanding.language.vocabulary import word_groups, word_map, word_set
 from phylactery_understanding.requests.model import Fault
 
 ENDING: Final = frozenset({"cancel", "delete", "remove", "stop", "disable", "forget"})
-_TO_DO: Final = frozenset({"remi", "reco", "alar", "task", "tare", "todo"})
-"""Stems of things that are obsolete once their object was done."""
+_TO_DO: Final = word_set("obsolete_stems")
 _PESOS: Final = "ars mxn clp cop uyu dop cup php"
-CURRENCIES: Final[Mapping[str, str]] = {
-    "€": "eur",
-    "euro": "eur",
-    "euros": "eur",
-    "eur": "eur",
-    "pavos": "eur",
-    "$": "usd",
-    "dollar": "usd",
-    "dollars": "usd",
-    "usd": "usd",
-    "bucks": "usd",
-    "dolares": "usd",
-    "dolar": "usd",
-    "£": "gbp",
-    "pound": "gbp",
-    "pounds": "gbp",
-    "gbp": "gbp",
-    "quid": "gbp",
-    "sol": "pen",
-    "soles": "pen",
-    "pen": "pen",
-    "pesos": _PESOS,
-    "peso": _PESOS,
-    "yen": "jpy",
-    "mxn": "mxn",
-    "clp": "clp",
-    "cop": "cop",
-    "ars": "ars",
-    "reais": "brl",
-    "brl": "brl",
-    "chf": "chf",
-    "francs": "chf",
-    "libras": "gbp",
-}
-_SAME_NAMES: Final[Mapping[str, str]] = {
-    "prod": "production",
-    "produccion": "production",
-    "live": "production",
-    "stage": "staging",
-    "preprod": "staging",
-    "desarrollo": "dev",
-    "development": "dev",
-    "pruebas": "staging",
-    "test": "test",
-}
+CURRENCIES: Final[Mapping[str, str]] = word_map("currencies")
+_SAME_NAMES: Final[Mapping[str, str]] = word_map("same_names")
 _SHORT: Final = 3
-_CALLED: Final[Mapping[str, tuple[str, ...]]] = {
-    "concept": ("concepto", "reference", "motivo", "ref", "asunto", "note"),
-    "labels": ("label", "etiqueta", "tag"),
-    "title": ("titulo", "called", "titled"),
-    "topic": ("tema",),
-    "subject": ("asunto", "tema"),
-    "reason": ("motivo", "razon"),
-    "assignee": ("asignada", "asignado", "assign", "assigned"),
-    "address": ("direccion", "domicilio", "delivery", "envio", "entrega", "shipping"),
-    "customer": ("cliente", "client", "clienta"),
-    "amount": ("importe", "monto", "cantidad"),
-    "price": ("precio",),
-    "replicas": ("instancias", "replica"),
-    "version": ("release",),
-    "environment": ("entorno", "ambiente", "env"),
-    "repo": ("repositorio", "repository", "proyecto"),
-    "number": ("numero", "issue", "pull", "request", "pr"),
-    "account": ("cuenta",),
-    "attendees": ("with", "guests", "invitados"),
-    "channel": ("canal",),
-    "user": ("usuario",),
-    "method": ("metodo",),
-    "key": ("clave", "variable"),
-    "value": ("valor",),
-    "service": ("servicio",),
-    "items": ("unidades", "cajas", "caja", "bags", "units"),
-    "comment": ("comentario", "observaciones", "notas", "notes", "remarks"),
-    "text": ("texto",),
-    "when": ("cuando",),
-    "until": ("hasta",),
-    "name": ("nombre",),
-    "order": ("pedido",),
-    "invoice": ("factura", "bill"),
-    "id": ("numero", "number"),
-    "start": ("inicio",),
-    "location": ("lugar", "en"),
-}
-"""Names that people have for arguments, in addition to the arguments' own."""
+_CALLED: Final[Mapping[str, tuple[str, ...]]] = word_groups("argument_names")
 
 
 class Level(IntEnum):

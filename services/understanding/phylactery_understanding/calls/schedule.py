@@ -11,20 +11,22 @@ from phylactery_understanding.calls.match import Match
 from phylactery_understanding.calls.proposal import Argument
 from phylactery_understanding.language.text import Kind
 from phylactery_understanding.language.times import Feature, read_times, same_time, times_of, unread_time
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import Fault, Label
 
 MOVING: Final = frozenset({"move", "reschedule", "shift"})
 _MINUTES: Final[Mapping[str, int]] = {"m": 1, "h": 60, "d": 1_440}
 _GRANTED: Final = 120
 """Minutes an appointment may last if no end was given."""
-_TURNED: Final = frozenset({"last", "previous", "pasado", "pasada", "anterior"})
-_UNTIL: Final = frozenset("until till til hasta before jusqu'a jusque fino bis ate fins".split())
+_OURSELVES: Final = word_set("ourselves")
+_TURNED: Final = word_set("past_turns")
+_UNTIL: Final = word_set("until")
 _NOON: Final = 12
 _MORNING: Final = frozenset({8, 9, 10})
 """Hours at which a reminder of a day may come."""
 _CLOCK: Final = re.compile(r"0?\d:\d\d")
-_REMINDING: Final = frozenset({"remind", "recuerdame", "recordame", "recuerde", "avisame"})
-_ASKING: Final = frozenset({"who", "why", "what", "when", "where", "how", "quien", "cuando", "donde", "hora"})
+_REMINDING: Final = word_set("reminding")
+_ASKING: Final = word_set("asking")
 
 
 def time_fault(
@@ -138,7 +140,7 @@ def _reminds_other(match: Match) -> str:
     behind = [one for one in ask.tokens[verb + 1 :] if one.kind is not Kind.MARK]
     if ask.verb.joined.startswith("le"):
         return ask.form
-    if ask.form == "remind" and behind and behind[0].text not in {"me", "us", "myself"}:
+    if ask.form == "remind" and behind and behind[0].text not in _OURSELVES:
         return behind[0].text
     asked = [one.text for one in behind[:3] if one.text in _ASKING]
     return asked[0] if asked and ask.form in _REMINDING else ""

@@ -10,15 +10,14 @@ from phylactery_understanding.calls.match import MODE_FLAGS, Match
 from phylactery_understanding.calls.proposal import Argument, names_of, plain_values
 from phylactery_understanding.language.text import Kind, fold, is_disguised, tokenize
 from phylactery_understanding.language.times import read_times, same_hour, times_of
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.dictation import said_beside
 from phylactery_understanding.requests.model import Fault
 
 _APPENDING: Final = frozenset({"add", "append"})
-_MORE: Final = frozenset({"more", "another", "additional", "otra", "otro", "mas"})
-"""Words that mark a line as one of several."""
-_LINES: Final = frozenset(
-    "line lines entry entries item items option options point points linea lineas entrada elemento opciones".split()
-)
+_EMPTYING: Final = word_set("emptying")
+_MORE: Final = word_set("more")
+_LINES: Final = word_set("lines")
 
 
 def mode_fault(match: Match) -> Fault | None:
@@ -33,7 +32,7 @@ def mode_fault(match: Match) -> Fault | None:
     more = _asks_for_more(match)
     if not flag.value:
         emptied = all(not one.strip() for one in texts)
-        if emptied and match.ask.form not in {"clear", "empty", "wipe", "blank", "erase"} and "clear" not in meanings:
+        if emptied and match.ask.form not in _EMPTYING and "clear" not in meanings:
             return Fault("mode", "empty")
         if emptied:
             return None

@@ -26,18 +26,14 @@ from phylactery_understanding.calls.proposal import (
     is_named,
 )
 from phylactery_understanding.language.text import Kind, is_file_name
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import ARTIFACTS, Ask, Fault, Label, Request
 from phylactery_understanding.requests.parser import parse
 
 RECURRING: Final = frozenset({"remind", "remember", "notify", "tell", "wake", "order", "book", "subscribe"})
 _NEAR: Final = 3
-_DATIVE: Final = frozenset(
-    """
-    me le les lo la los las se te nos you to ever please el the
-    """.split()
-)
-_FOR_NOW: Final = frozenset({"today", "tonight", "now", "hoy", "ahora"})
-"""Times at which a person may cancel a reminder, and need it again."""
+_DATIVE: Final = word_set("forbidden_fillers")
+_FOR_NOW: Final = word_set("for_now")
 _GENERIC: Final = frozenset(
     """
     create add make put update change set delete remove edit move open give read record pass

@@ -10,6 +10,7 @@ from phylactery_understanding.calls.match import MODE_FLAGS, Match
 from phylactery_understanding.calls.proposal import CURRENCIES, Argument, is_named, plain_name
 from phylactery_understanding.language.numbers import amounts_at, readings
 from phylactery_understanding.language.text import STEM, Kind, fold, is_disguised, is_file_name, tokenize, written
+from phylactery_understanding.language.vocabulary import word_map, word_set
 from phylactery_understanding.requests.model import Label
 
 _MARKING: Final = frozenset("/\\*~%$|<>`")
@@ -17,39 +18,15 @@ _MARKING: Final = frozenset("/\\*~%$|<>`")
 NO_GOAL: Final = frozenset({Label.CONTENT, Label.REASON, Label.SOURCE})
 _CHANGING: Final = frozenset({"set", "raise", "lower", "change", "edit", "put", "update"})
 _SIGNS: Final = frozenset("%€$£")
-_LESS: Final = tuple([one] for one in "off less more cheaper dearer menos mas extra up down from each".split())
-_PLACING: Final = frozenset({"in", "on", "en", "of", "de", "at", "for", "para"})
+_LESS: Final = word_set("differences")
+_PLACING: Final = word_set("placing")
 _CODE: Final = 3
-_ACCESS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("read", "reading", "view", "viewing", "read-only", "leer", "lectura", "ver"), "r"),
-    **dict.fromkeys(("write", "writing", "escribir", "escritura"), "w"),
-    **dict.fromkeys(("edit", "editing", "editar", "edicion"), "rw"),
-    **dict.fromkeys(("execute", "executing", "ejecutar", "ejecucion"), "x"),
-}
-"""Names of access rights, and their letters."""
+_ACCESS: Final[Mapping[str, str]] = word_map("access")
 _ACCESS_LETTERS: Final = frozenset("rwx")
-_RIGHTS: Final = frozenset({"perm", "acce", "righ", "priv", "dere"})
+_RIGHTS: Final = word_set("rights_stems")
 _BESIDE: Final = 3
 """The number of words allowed between an access right and its letters: permission to read and write."""
-ORDINALS: Final[Mapping[str, int]] = {
-    "first": 0,
-    "second": 1,
-    "third": 2,
-    "fourth": 3,
-    "last": -1,
-    "primero": 0,
-    "primera": 0,
-    "primer": 0,
-    "segundo": 1,
-    "segunda": 1,
-    "tercero": 2,
-    "tercera": 2,
-    "tercer": 2,
-    "cuarto": 3,
-    "cuarta": 3,
-    "ultimo": -1,
-    "ultima": -1,
-}
+ORDINALS: Final[Mapping[str, int]] = word_map("ordinals")
 
 
 def accounts_for(match: Match, value: Any, argument: Argument) -> bool:
@@ -120,7 +97,7 @@ def _is_difference(match: Match, place: int) -> bool:
     behind = [one for one in texts[place + 1 : place + 4] if one not in CURRENCIES and one not in _SIGNS]
     before = texts[place - 1] if place else ""
     by = before == "by" or (before == "en" and not match.ask.verb.meanings.isdisjoint({"raise", "lower"}))
-    return by or behind[:1] in _LESS
+    return by or not _LESS.isdisjoint(behind[:1])
 
 
 def grants(match: Match, text: str, argument: Argument) -> bool:

@@ -25,24 +25,19 @@ from phylactery_understanding.interpretation.scope import KEEPING, STOPS, senten
 from phylactery_understanding.interpretation.vetoes import is_yes
 from phylactery_understanding.language.numbers import readings, value_of
 from phylactery_understanding.language.text import Kind, Token, fold, is_file_name, tokenize
+from phylactery_understanding.language.vocabulary import word_map, word_set
 from phylactery_understanding.replies.answers import read_answer, says_to_do
 from phylactery_understanding.requests.model import Ask, Fault, Label, Request
 from phylactery_understanding.requests.parser import parse
 
-_TIMES: Final[Mapping[str, int]] = dict.fromkeys(("double", "twice", "dobla", "duplica", "doble"), 2) | dict.fromkeys(
-    ("k", "mil", "thousand", "grand", "lucas", "luca"), 1_000
-)
-"""Words that multiply an adjacent number."""
+_TIMES: Final[Mapping[str, int]] = word_map("multipliers")
 _PARTS: Final = re.compile(r"[^a-z0-9]+")
 _FILE: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9]+")
 _GOALS: Final = frozenset({Label.OBJECT, Label.QUOTE, Label.TIME})
 """Labels of words that may name the object of an ask, or a quantity of it."""
-_OTHERWISE: Final = frozenset(
-    "otro otra otros otras other another different else but pero instead distinto distinta diferente".split()
-)
-"""Words that replace what was said before."""
-_ANOTHER: Final = frozenset({"otro", "otra", "another"})
-_MEANING_THAT: Final = frozenset("that this those these it them eso esto esos esas estos estas ello".split())
+_OTHERWISE: Final = word_set("another") | word_set("otherwise")
+_ANOTHER: Final = word_set("another")
+_MEANING_THAT: Final = word_set("it") | word_set("these")
 
 
 def unbound(ask: InterpretedAsk, call: Call) -> Fault | None:

@@ -12,15 +12,16 @@ from phylactery_understanding.language.lexicon import Verb
 from phylactery_understanding.language.numbers import readings
 from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.language.times import Feature, Times, read_times, times_of
+from phylactery_understanding.language.vocabulary import word_map, word_set
 from phylactery_understanding.requests.model import Ask, Label, Request
 
 _HOURS: Final = 25
 _DAYS: Final = 31
-_FIRSTS: Final = {"first": 1, "primero": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3}
-_EVERY: Final = frozenset({"every", "each", "cada"})
-_MONTHS: Final = frozenset({"month", "mes"})
-_ALL_DAY: Final = ("all day", "todo el dia")
-OWNING: Final = frozenset({"of", "de", "del"})
+_FIRSTS: Final = word_map("first_days")
+_EVERY: Final = word_set("each")
+_MONTHS: Final = word_set("month")
+_ALL_DAY: Final = tuple(sorted(word_set("all_day")))
+OWNING: Final = word_set("owning")
 
 
 def to_grammar(ask: InterpretedAsk, request: Request, taken: Sequence[Span], newest: int = 0) -> Ask:

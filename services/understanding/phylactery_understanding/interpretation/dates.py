@@ -10,14 +10,11 @@ from typing import Any, Final
 from phylactery_understanding.language.numbers import readings
 from phylactery_understanding.language.text import Kind, Token, tokenize
 from phylactery_understanding.language.times import Feature, read_times, times_of
+from phylactery_understanding.language.vocabulary import word_map, word_set
 
 _YEAR: Final = 12
-_UNITS: Final[Mapping[str, Any]] = {
-    "month": "month", "months": "month", "mes": "month", "meses": "month",
-    "day": 1, "night": 1, "evening": 1, "dia": 1, "noche": 1, "tarde": 1, "vispera": 1, "days": 1, "dias": 1,
-    "week": 7, "weeks": 7, "semana": 7, "semanas": 7, "hour": "hour", "hours": "hour", "hora": "hour", "horas": "hour",
-}  # fmt: skip
-EARLIER: Final = frozenset({"before", "earlier", "antes"})
+_UNITS: Final[Mapping[str, Any]] = word_map("relative_units")
+EARLIER: Final = word_set("earlier")
 
 
 def shifted(

@@ -19,24 +19,22 @@ from phylactery_understanding.interpretation.scope import (
 )
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import Kind
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.retraction import WEAK
 from phylactery_understanding.requests.model import Fault, Label, Request
 
 _SPEAKER: Final = 5
 """The number of tokens in which a line may name its speaker."""
-ASKED_OF: Final = frozenset({"me", "nos", "le", "les", "lo", "la", "los", "las"})
-"""Openings of a request in the form of a question: me apuntas leche?"""
-_POINTING: Final = frozenset({"that", "this", "esa", "ese", "esta", "este", "eso", "esto", "aquel", "aquella"})
-_TOWARDS: Final = frozenset({"to", "into", "onto", "a", "al", "para", "pa"})
-"""Words that begin a goal by themselves: 5 km in 31 min, to the log."""
-_PLEASE: Final = frozenset({"please", "pls", "plz", "kindly", "favor", "porfa", "porfi"})
+ASKED_OF: Final = word_set("asked_of")
+_POINTING: Final = word_set("demonstratives") | word_set("pointing")
+_TOWARDS: Final = word_set("towards")
+_PLEASE: Final = word_set("please_at_end")
 _PART_ENDS: Final = frozenset(",:–—-()") | SENTENCE_ENDS
 _ASKING: Final = ("wish", "unneeded", "polite")
 _TELLING_ENDINGS: Final = ("é", "ó", "aron", "ieron", "ímos", "aste", "iste", "aba", "aban")
 """Endings of Spanish verb forms that tell something, and never request it."""
 _AHEAD: Final = "ré"
-_ANYONE: Final = frozenset({"you", "we"})
-"""Words that begin a statement of what is possible: you can close issues from here."""
+_ANYONE: Final = word_set("anyone")
 _TEXTS: Final = ("title", "subject", "comment", "reason", "text", "body", "message", "description", "topic")
 """Names of arguments for texts, which a form has, too."""
 

@@ -8,6 +8,7 @@ from typing import Final
 from phylactery_understanding.interpretation.model import InterpretedAsk, covers, is_covered
 from phylactery_understanding.language.lexicon import OPERATORS, Lexicon
 from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.answers import read_answer, says_to_do
 from phylactery_understanding.requests.model import Fault, Label, Request
 from phylactery_understanding.requests.operators import INVERTED
@@ -16,13 +17,11 @@ SENTENCE_ENDS: Final = frozenset(".!?…;")
 KEEPING: Final = frozenset({"remind", "reminder", "remember", "alarm"})
 ENDING: Final = frozenset({"cancel", "stop", "disable", "forget"})
 """Effects that people request by saying that they no longer need something."""
-JOINTS: Final = frozenset(
-    {"and", "y", "e", "but", "pero", "sino", "then", "luego", "et", "mais", "und", "aber", "ma", "mas"}
-)
+JOINTS: Final = word_set("clause_joints")
 SMALL_WORDS: Final = ("stop", "article", "please")
 STOPS: Final = frozenset({Kind.MARK, Kind.BREAK})
-RELATIVE: Final = frozenset({"que", "that", "which", "who"})
-_OR: Final = frozenset({"or", "o", "u", "ou", "oder"})
+RELATIVE: Final = word_set("relatives")
+_OR: Final = word_set("or") | word_set("or_elsewhere")
 _YES: Final = "sí"
 """Only the accent tells a yes from a condition."""
 

@@ -11,6 +11,7 @@ from phylactery_understanding.interpretation.narration import ASKED_OF, done_by_
 from phylactery_understanding.interpretation.scope import ENDING, JOINTS, KEEPING, SMALL_WORDS, STOPS, Scope
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.retraction import WEAK
 from phylactery_understanding.requests.model import Fault, Request
@@ -21,10 +22,9 @@ _FIRST: Final = 3
 """The number of tokens of a sentence in which a scenario may be introduced: imagine that, what if."""
 _NEAR: Final = 6
 """The number of tokens after a negation in which its verb may occur: I don't want you to send it."""
-_NEEDING: Final = frozenset({"need", "want", "needed", "hace", "falta", "quiero", "necesito", "ya", "anymore"})
-_TELLING: Final = frozenset({"cuento", "comento", "comente", "explico", "digo", "dije", "contaba"})
-"""Forms by which a person reports something themselves, so that no one else is the speaker: te cuento."""
-_TOLD_TO: Final = frozenset({"te", "os", "le", "les", "vos"})
+_NEEDING: Final = word_set("needing")
+_TELLING: Final = word_set("own_report")
+_TOLD_TO: Final = word_set("told_to")
 _AFTER: Final = 200
 """The number of tokens that may follow a word that only corrects."""
 _SHORT: Final = 3

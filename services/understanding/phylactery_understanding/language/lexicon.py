@@ -132,7 +132,6 @@ class Lexicon:
 
     verbs: Mapping[str, tuple[Verb, ...]]
     phrases: Mapping[str, Mapping[str, tuple[tuple[str, ...], ...]]]
-    quantities: Mapping[str, int]
     effects: Mapping[str, frozenset[str]]
     told: frozenset[str] = frozenset()
     """Past forms that without their accent are requests: mandé, annulé."""
@@ -228,7 +227,6 @@ def _read(homes: Sequence[Path], effects: Mapping[str, frozenset[str]]) -> Lexic
     """Read the folders of some languages into one lexicon."""
     verbs: dict[str, dict[tuple[str, str], set[str]]] = defaultdict(lambda: defaultdict(set))
     phrases: dict[str, dict[str, set[tuple[str, ...]]]] = {name: defaultdict(set) for name in CLASSES}
-    quantities: dict[str, int] = {}
     told: set[str] = set()
     done: dict[str, set[str]] = defaultdict(set)
     for home in homes:
@@ -241,7 +239,7 @@ def _read(homes: Sequence[Path], effects: Mapping[str, frozenset[str]]) -> Lexic
             told.update(_told(lemmas, home.name, known))
             for form in _done(lemmas, home.name, past):
                 done[form].add(meaning)
-        for name, more in _words(home / "words.yaml", quantities) if (home / "words.yaml").exists() else ():
+        for name, more in _words(home / "words.yaml") if (home / "words.yaml").exists() else ():
             for phrase in more:
                 words = _phrase(phrase)
                 phrases[name][words[0]].add(words)
@@ -251,7 +249,6 @@ def _read(homes: Sequence[Path], effects: Mapping[str, frozenset[str]]) -> Lexic
             for form, of_one in verbs.items()
         },
         {name: {first: tuple(sorted(some)) for first, some in of_one.items()} for name, of_one in phrases.items()},
-        quantities,
         effects,
         frozenset(told),
         {form: frozenset(meanings) for form, meanings in done.items()},
@@ -311,13 +308,8 @@ def _done(lemmas: Sequence[str], language: str, past: Mapping[str, Sequence[str]
             yield from (base + "ed", base + base[-1] + "ed", base + "ied")
 
 
-def _words(file: Path, quantities: dict[str, int]) -> Iterator[tuple[str, Sequence[str]]]:
+def _words(file: Path) -> Iterator[tuple[str, Sequence[str]]]:
     for entry in entries(file):
-        if entry.name == "quantity":
-            if not isinstance(entry.value, dict) or not all(isinstance(one, int) for one in entry.value.values()):
-                raise LexiconError(f"{entry.where}: quantity must map words to whole numbers")
-            quantities.update({fold(str(word)): count for word, count in entry.value.items()})
-        elif entry.name not in CLASSES:
-            raise LexiconError(f"{entry.where}: no class '{entry.name}'; there are: quantity, {', '.join(CLASSES)}")
-        else:
-            yield entry.name, texts_of(entry)
+        if entry.name not in CLASSES:
+            raise LexiconError(f"{entry.where}: no class '{entry.name}'; there are: {', '.join(CLASSES)}")
+        yield entry.name, texts_of(entry)

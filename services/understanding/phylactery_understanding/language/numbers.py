@@ -7,72 +7,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.language.vocabulary import word_map, word_set
 
-_UNITS: Final = (
-    "one un uno una ein eine uma um",
-    "two dos zwei deux dois duas due",
-    "three tres drei trois tre",
-    "four cuatro vier quatre quatro",
-    "five cinco funf cinq cinque",
-    "six seis sechs sei",
-    "seven siete sieben sept sete sette",
-    "eight ocho acht huit oito otto",
-    "nine nueve neun neuf nove",
-    "ten diez zehn dix dez dieci",
-    "eleven once",
-    "twelve doce",
-    "thirteen trece",
-    "fourteen catorce",
-    "fifteen quince",
-    "sixteen dieciseis",
-    "seventeen diecisiete",
-    "eighteen dieciocho",
-    "nineteen diecinueve",
-    "twenty veinte",
-)
-_TENS: Final = {
-    "thirty": 30,
-    "treinta": 30,
-    "forty": 40,
-    "cuarenta": 40,
-    "fifty": 50,
-    "cincuenta": 50,
-    "sixty": 60,
-    "sesenta": 60,
-    "seventy": 70,
-    "setenta": 70,
-    "eighty": 80,
-    "ochenta": 80,
-    "ninety": 90,
-    "noventa": 90,
-    "hundred": 100,
-    "cien": 100,
-    "thousand": 1000,
-    "mil": 1000,
-    "dozen": 12,
-    "docena": 12,
-    "couple": 2,
-    "par": 2,
-    "zero": 0,
-    "cero": 0,
-    "both": 2,
-    "ciento": 100,
-    "doscientos": 200,
-    "doscientas": 200,
-    "trescientos": 300,
-    "trescientas": 300,
-    "cuatrocientos": 400,
-    "cuatrocientas": 400,
-    "quinientos": 500,
-    "quinientas": 500,
-    "seiscientos": 600,
-    "setecientos": 700,
-    "ochocientos": 800,
-    "novecientos": 900,
-    "million": 1_000_000,
-    "millon": 1_000_000,
-}
-_WORDS: Final = {**{name: value + 1 for value, names in enumerate(_UNITS) for name in names.split()}, **_TENS}
+_WORDS: Final = word_map("numbers")
 _THOUSANDS: Final = 3
 _LONGEST: Final = 24
 
@@ -109,17 +46,10 @@ def _decimal(text: str) -> Decimal | None:
         return None
 
 
-_JOINTS: Final = frozenset({"and", "y"})
-_BOUNDS: Final = frozenset(
-    "under over below above than by hasta another otros otras extra additional bajo sobre min max minimo maximo"
-    " up down back minus menos more about approximately around roughly almost nearly unos unas casi".split()
-)
-"""Words before a number that is a bound or a change, and not the amount."""
-_BEHIND: Final = frozenset(
-    "% percent pct monthly weekly yearly mensuales mensual more mas menos less fewer times veces ² ³".split()
-)
-"""Words after a number that is a share, a change or a factor."""
-_TO: Final = frozenset({"to", "a", "at", "en", "=", "→", "->", "=>", "be"})
+_JOINTS: Final = word_set("number_joints")
+_BOUNDS: Final = word_set("number_bounds")
+_BEHIND: Final = word_set("number_shares")
+_TO: Final = word_set("number_goals")
 _CHANGES: Final = frozenset({"raise", "lower"})
 
 
@@ -162,16 +92,13 @@ def _is_bent(tokens: Sequence[Token], place: int) -> bool:
     return bound or share or half or signed or strange or again
 
 
-_EACH: Final = frozenset("a an per al por each every cada la".split())
-_SPANS: Final = frozenset("hour day week month year hora dia semana mes ano".split())
-"""50 a month is not a payment of 50."""
-_BENT: Final = frozenset(
-    {"up", "menos", "mas", "more", "less", "fewer", "at", "maximo", "minimo", "maximum", "minimum"}
-)
+_EACH: Final = word_set("number_rates")
+_SPANS: Final = word_set("rate_periods")
+_BENT: Final = word_set("bound_openings")
 _LONGEST_RUN: Final = 12
 """The maximum number of words of one number."""
 _HUNDRED, _THOUSAND = 100, 1_000
-_MANY: Final = frozenset({"dozen", "docena", "couple", "par"})
+_MANY: Final = word_set("counting_units")
 _OPEN: Final = frozenset(
     {
         ",",

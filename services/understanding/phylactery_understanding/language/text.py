@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from phylactery_understanding.language.vocabulary import word_set
+
 MAX_TOKENS: Final = 20_000
 """The maximum number of tokens of a message; a longer one is not understood."""
 STEM: Final = 4
@@ -24,7 +26,7 @@ _SUFFIX: Final = 5
 _MARKS: Final = frozenset([*".,;:!?¡¿()|<>[]-–—…\"'’‘«»“”„`/&+*•#@%$€£¥°º=×·", "→", "->", "=>", "\n", "‑"])
 """Punctuation that people write between words."""
 _DENYING: Final = frozenset("👎❌🚫⛔🙅✅☑✔✖❎🛑⚠🚧⏸⏹")
-_ELISION: Final = frozenset({"cause", "cuz", "n", "til", "em", "tis", "twas"})
+_ELISION: Final = word_set("elisions")
 # No group is repeated possessively: Python 3.11.0 to 3.11.4 match too little in that case (CPython gh-106052).
 _TOKEN = re.compile(
     r"(?P<url>(?:https?://|www\.)[^\s<>\"«»“”]++)"

@@ -13,169 +13,45 @@ from typing import Final
 
 from phylactery_understanding.language.numbers import value_of
 from phylactery_understanding.language.text import Kind, Token, tokenize, written
+from phylactery_understanding.language.vocabulary import word_map, word_set
 
 Feature = tuple[object, ...]
 
-_WEEKDAYS: Final = {
-    name: day
-    for day, names in enumerate(
-        (
-            "monday mon mondays lunes lundi segunda lunedi montag dilluns",
-            "tuesday tue tues tuesdays tusday teusday martes mardi terca martedi dienstag dimarts",
-            "wednesday wed wednesdays wensday wednsday miercoles miercole mercredi quarta mercoledi mittwoch dimecres",
-            "thursday thu thurs thursdays thurday thrusday jueves juves jeudi quinta giovedi donnerstag dijous",
-            "friday fri fridays firday viernes vierns vendredi sexta venerdi freitag divendres",
-            "saturday saturdays saterday satuday sabado sabados sabdo samedi sabato samstag dissabte",
-            "sunday sundays domingo domingos domngo dimanche domenica sonntag diumenge",
-        )
-    )
-    for name in names.split()
-}
-_MONTHS: Final = {
-    name: month + 1
-    for month, names in enumerate(
-        (
-            "january jan enero janvier janeiro gennaio januar gener",
-            "february feb febrero fevrier fevereiro febbraio februar febrer",
-            "march mar marzo mars marco marz",
-            "april apr abril avril aprile",
-            "may mayo mai maio maggio maig",
-            "june jun junio juin junho giugno juni juny",
-            "july jul julio juillet julho luglio juli juliol",
-            "august aug agosto aout agost",
-            "september sep sept septiembre setiembre septembre setembro settembre setembre",
-            "october oct octubre octobre outubro ottobre oktober",
-            "november nov noviembre novembre",
-            "december dec diciembre decembre dezembro dicembre dezember desembre",
-        )
-    )
-    for name in names.split()
-}
-_UNITS: Final = {
-    "minute": "m",
-    "minutes": "m",
-    "min": "m",
-    "mins": "m",
-    "minuto": "m",
-    "minutos": "m",
-    "minutito": "m",
-    "hour": "h",
-    "hours": "h",
-    "hr": "h",
-    "hrs": "h",
-    "hora": "h",
-    "horas": "h",
-    "horita": "h",
-    "day": "d",
-    "days": "d",
-    "dia": "d",
-    "dias": "d",
-    "week": "w",
-    "weeks": "w",
-    "semana": "w",
-    "semanas": "w",
-    "month": "M",
-    "months": "M",
-    "mes": "M",
-    "meses": "M",
-    "year": "y",
-    "years": "y",
-    "ano": "y",
-    "anos": "y",
-}
-_DAYS: Final = {
-    "today": 0,
-    "tonight": 0,
-    "hoy": 0,
-    "tomorrow": 1,
-    "tmrw": 1,
-    "tomoz": 1,
-    "tomorow": 1,
-    "tommorow": 1,
-    "tommorrow": 1,
-    "tomorro": 1,
-    "tmw": 1,
-    "tmr": 1,
-    "2moro": 1,
-    "2morrow": 1,
-    "manana": 1,
-    "mañana": 1,
-    "pasado mañana": 2,
-    "demain": 1,
-    "amanha": 1,
-    "domani": 1,
-    "morgen": 1,
-    "dema": 1,
-}
-_SLIPS: Final = frozenset({"mañna", "mñana", "mñn", "mañan", "manaña"})
-"""Typing errors for mañana; without the tilde some of it is a word."""
-_MORNING: Final = frozenset(
-    {"am", "a.m", "morning", "mañanita", "temprano", "tempranito", "madrugada", "early", "breakfast"}
-)
-_EVENING: Final = frozenset(
-    {"pm", "p.m", "afternoon", "evening", "night", "tonight", "tarde", "noche", "tardecita", "dinner", "lunch"}
-)
-_EVERY: Final = frozenset(
-    {"every", "each", "cada", "todos", "todas", "daily", "weekly", "monthly", "hourly", "jeden", "ogni", "chaque"}
-)
-_PERIODS: Final = {
-    "daily": "d",
-    "weekly": "w",
-    "monthly": "M",
-    "hourly": "h",
-    "yearly": "y",
-    "diario": "d",
-    "semanal": "w",
-    "mensual": "M",
-    "diariamente": "d",
-    "semanalmente": "w",
-    "mensualmente": "M",
-    "anual": "y",
-    "everyday": "d",
-}
-_HALF: Final = frozenset({"half", "media", "medio"})
-_QUARTER: Final = frozenset({"quarter", "cuarto"})
-_CLOCK_WORDS: Final = frozenset({"half", "quarter", "five", "ten", "twenty"})
-"""Minutes that people say before an hour. In figures they are a range: 10 to 12."""
-_CLOCK_LEADS: Final = frozenset("at by around about until till to a an , ; ( -".split())
-_NOON: Final = {"noon": 12, "midday": 12, "mediodia": 12, "midnight": 0, "medianoche": 0}
-_FILL: Final = frozenset(
-    """
-    the of el la los las de del a at on in en por next this proximo proxima este esta viene dia day o'clock
-    oclock sharp punto h hs hrs horas around about tipo sobre digamos like say coming first thing well para pa
-    til till until hasta from mismo misma bien once veces vez al un una past date time within dentro later
-    starting desde between entre s each every cada todos todas am pm com um dem le les alle
-    """.split()
-)
-_SPANS: Final = frozenset(
-    "week weekend month year semana finde mes ano trimestre quarter fin quincena fortnight".split()
-)
-_COMING: Final = frozenset("this next coming este esta proximo proxima siguiente".split())
-_NEXT: Final = (["proximo"], ["proxima"], ["siguiente"], ["entrante"])
-_BY_THEMSELVES: Final = frozenset({"weekend", "finde"})
-_OR: Final = frozenset({"or", "o", "u"})
-_WORKING: Final = frozenset(
-    {"weekday", "weekdays", "workday", "workdays", "laborable", "laborables", "habil", "habiles"}
-)
-_ORDINAL_WORDS: Final = {
-    name: day
-    for day, name in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
-        1,
-    )
-} | {"primero": 1, "thirtieth": 30}
+_ONE: Final = word_set("one")
+_HOUR_MARKS: Final = word_set("hour_marks")
+_HOUR_ARTICLES: Final = word_set("hour_articles")
+_HOUR_LEADS: Final = word_set("hour_leads")
+_WEEKDAYS: Final = word_map("weekdays")
+_MONTHS: Final = word_map("months")
+_UNITS: Final = word_map("time_units")
+_DAYS: Final = word_map("days_ahead")
+_SLIPS: Final = word_set("tomorrow_slips")
+_MORNING: Final = word_set("morning")
+_EVENING: Final = word_set("evening")
+_EVERY: Final = word_set("every")
+_PERIODS: Final = word_map("frequencies")
+_HALF: Final = word_set("half")
+_QUARTER: Final = word_set("quarter")
+_CLOCK_WORDS: Final = word_set("clock_minutes")
+_CLOCK_LEADS: Final = word_set("clock_leads")
+_NOON: Final = word_map("noon")
+_FILL: Final = word_set("time_fillers")
+_SPANS: Final = word_set("spans")
+_COMING: Final = word_set("coming")
+_NEXT: Final = word_set("coming_after")
+_BY_THEMSELVES: Final = word_set("unread_times")
+_OR: Final = word_set("or")
+_WORKING: Final = word_set("working_days")
+_ORDINAL_WORDS: Final = word_map("days_of_month")
 _LENGTH: Final = re.compile(r"(\d{1,3})-([a-z]+)")
 """A duration in one word: 1-hour."""
-_SPANISH_DAYS: Final = frozenset({"dias", "dia"})
+_SPANISH_DAYS: Final = word_set("fortnight_days")
 _FORTNIGHT: Final = 15
 """In Spanish fifteen days are two weeks."""
-_ORDINAL_DAYS: Final = frozenset({"segunda", "quarta", "quinta", "sexta", "terca"})
-"""Portuguese days that in Spanish or Portuguese can mean "the second one", after an article."""
-_ARTICLES: Final = frozenset({"la", "las", "esta", "esa", "mi", "una"})
-_MEALS: Final = frozenset({"breakfast", "lunch", "dinner"})
-"""Words that are a time only after a word of time: by lunch, but not lunch with Femi."""
-_WHEN: Final = frozenset({"at", "by", "before", "after", "around", "over", "until", "till", "til"})
+_ORDINAL_DAYS: Final = word_set("ordinal_weekdays")
+_ARTICLES: Final = word_set("ordinal_articles")
+_MEALS: Final = word_set("meals")
+_WHEN: Final = word_set("time_prepositions")
 _HOURS, _NOON_HOUR, _MINUTES, _DAYS_OF_MONTH, _MONTHS_OF_YEAR = 24, 12, 60, 31, 12
 _WEEK: Final = 7
 
@@ -209,7 +85,7 @@ def unread_time(tokens: Sequence[Token]) -> str:
     texts = [one.text for one in tokens]
     for at, one in enumerate(texts):
         before, after = texts[at - 1] if at else "", texts[at + 1 : at + 3]
-        if one in _SPANS and (before in _COMING or after[:2] == ["que", "viene"] or after[:1] in _NEXT):
+        if one in _SPANS and (before in _COMING or after[:2] == ["que", "viene"] or not _NEXT.isdisjoint(after[:1])):
             return f"{before} {one}".strip()
         if one in _BY_THEMSELVES or (one == "pasado" and after[:1] not in ([], ["manana"]) and before != "el"):
             return one
@@ -353,37 +229,16 @@ def _numbered(  # noqa: C901 - one case for each notation of a time
         return [("date", number)], 1
     if word != str(number) and said is None:
         return [("date", number)], 1
-    if not 0 <= number <= _HOURS or (
-        said is not None and word in {"un", "una", "a", "an", "one", "uno"} and before not in {"la", "at"}
-    ):
+    if not 0 <= number <= _HOURS or (said is not None and word in _ONE and before not in {"la", "at"}):
         return [], 0
     if before in _MONTHS and after in {"to", "-", "–"}:
         return [("hour", number, 0, number > _NOON_HOUR)], 1
-    if (
-        after in _MORNING | _EVENING
-        or before in {"las", "la", "at", "@", "noon", "um", "alle"}
-        or after in {"o'clock", "oclock", "h", "hs", "hrs"}
-    ):
+    if after in _MORNING | _EVENING or before in _HOUR_ARTICLES or after in _HOUR_MARKS:
         minutes, size = _minutes(tokens, place)
         return [_hour(number, minutes)], size
     if before in {"dia", "the", "el"} and 1 <= number <= _DAYS_OF_MONTH and after not in {"de", "of", "in"}:
         return [("date", number)], 1
-    if before in {
-        "to",
-        "until",
-        "till",
-        "til",
-        "hasta",
-        "from",
-        "de",
-        "for",
-        "a",
-        "pa",
-        "past",
-        "around",
-        "about",
-        "tipo",
-    }:
+    if before in _HOUR_LEADS:
         minutes, size = _minutes(tokens, place)
         return [_hour(number, minutes)], size
     return [], 0

@@ -28,9 +28,9 @@ class Entry:
     where: str
 
 
-def of_each_language(name: str) -> list[Path]:
+def of_each_language(name: str, folder: Path = FOLDER) -> list[Path]:
     """Return the files of a name, one of each language that has it."""
-    return [file for home in sorted(FOLDER.iterdir()) if (file := home / name).is_file()]
+    return [file for home in sorted(folder.iterdir()) if (file := home / name).is_file()]
 
 
 def entries(file: Path) -> list[Entry]:

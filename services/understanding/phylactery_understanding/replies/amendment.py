@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from phylactery_understanding.language.lexicon import OPERATORS, Lexicon
 from phylactery_understanding.language.text import Kind, Token, is_file_name
 from phylactery_understanding.language.times import read_times
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import Ask, Label, Request
 from phylactery_understanding.requests.parser import parse
 
@@ -26,17 +27,13 @@ _HOURS: Final = 24
 _MOST_WORDS: Final = 4
 """The maximum length in words of a name or content that replaces another."""
 _PAUSES: Final = frozenset(",.;!…()")
-_NO: Final = frozenset({"no", "nope", "nein", "non", "nao"})
-_AND: Final = frozenset({"and", "y", "e", "et", "und"})
-_BUT: Final = frozenset({"but", "sino", "sondern"})
-_WRONG: Final = frozenset({"wrong"})
-_LATE: Final = frozenset(
-    {"instead", "rather", "sorry", "perdon", "i meant", "i mean", "quise decir", "quiero decir"}
-) | {"lo puse al reves", "lo escribi mal", "error mio", "my mistake", "my bad", "typo"}
-"""Markers that may also follow a value; "is better" and "is wrong" after it have opposite meanings."""
-_QUANTITIES: Final = frozenset({"mas", "more", "less", "menos", "another", "extra", "additional", "otro", "otra"})
-"""Words that may be polite, and next to a number change its meaning."""
-_IT: Final = frozenset({"it", "that", "them", "this", "again", "lo", "la", "los", "las", "eso"})
+_NO: Final = word_set("leading_no")
+_AND: Final = word_set("and")
+_BUT: Final = word_set("but_rather")
+_WRONG: Final = word_set("wrong")
+_LATE: Final = word_set("late_markers")
+_QUANTITIES: Final = word_set("more") | word_set("quantities")
+_IT: Final = word_set("repeated_objects")
 _BESIDE: Final = frozenset(" \t\n,.;!()\"'“”«»…")
 """What may be adjacent to a number or name that is whole."""
 _OPTIONAL: Final = frozenset({"part"})

@@ -13,6 +13,7 @@ from typing import Final
 
 from phylactery_understanding.language.lexicon import Lexicon, lexicon
 from phylactery_understanding.language.text import STEM, Kind, Token, tokenize, written
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.amendment import corrects
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.requests.model import Ask, Label
@@ -40,42 +41,13 @@ class Retraction:
     forbidden: tuple[Forbidden, ...] = ()
 
 
-WEAK: Final = frozenset(
-    {"actually", "sorry", "perdon", "mejor", "wrong", "mistake", "oops", "whoops", "uy", "ups", "aunque", "i mean",
-     "i meant", "after all", "then again", "my bad", "nada", "nothing", "none", "nobody", "no one", "nadie", "sin",
-     "without", "hardly", "barely", "scarcely", "rarely", "apenas", "against", "rather", "far from", "little i want",
-     "avoid", "un momento"}
-)  # fmt: skip
-"""Words that refuse only with others, and alone only hesitate, correct or thank."""
-_STRENGTH: Final = frozenset(
-    {
-        "absolutely",
-        "definitely",
-        "certainly",
-        "way",
-        "really",
-        "please",
-        "totally",
-        "claro",
-        "en",
-        "absoluto",
-        "rotundamente",
-    }
-)
-_HARMLESS: Final = (
-    "no pasa nada",
-    "no problem",
-    "no worries",
-    "no hay problema",
-    "no te preocupes",
-    "de nada",
-    "why not",
-    "no hay de que",
-)
+WEAK: Final = word_set("weak_refusals")
+_STRENGTH: Final = word_set("emphasis")
+_HARMLESS: Final = tuple(sorted(word_set("harmless")))
 _CANCELLING: Final = frozenset({"cancel", "forget", "stop"})
 _ANYHOW: Final = frozenset({"make", "put", "record"})
 """Meanings of verbs without an effect: don't do it."""
-_CUTS: Final = frozenset({"but", "pero", "sino", "and", "y", "then", "luego"})
+_CUTS: Final = word_set("cuts")
 _ENDS: Final = frozenset(".!?…;")
 _PLAIN: Final = ("please", "greet", "article", "stop", "phatic")
 _REFUSING: Final = ("retraction", "negation")

@@ -9,27 +9,21 @@ from typing import Final
 from phylactery_understanding.language.lexicon import Lexicon, Verb
 from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.language.times import read_times
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.labels import label_body
 from phylactery_understanding.requests.model import Ask, Label
 from phylactery_understanding.requests.operators import operator_in, phrase_at
 from phylactery_understanding.requests.verbs import PRONOUNS, is_for_me
 
 _OF_THINGS: Final = frozenset({"compose", "make"})
-_STANDING: Final = frozenset(
-    {"it", "that", "this", "them", "those", "these", "eso", "esto", "lo", "la", "los", "las", "ello"}
-)
-_SAME: Final = frozenset({"that", "this", "same", "ese", "esa", "este", "esta", "mismo", "misma"})
-_ALIKE: Final = frozenset({"same", "mismo", "misma", "mismos", "mismas"})
-_AS: Final = frozenset({"as", "que"})
-"""With one of these words before it: the same guests as."""
-_FILES: Final = frozenset("file list doc document note notes archivo fichero lista documento nota notas".split())
-"""Words after these that refer to a file named before: in that file."""
+_STANDING: Final = word_set("it") | word_set("object_clitics")
+_SAME: Final = word_set("demonstratives") | word_set("same")
+_ALIKE: Final = word_set("alike")
+_AS: Final = word_set("as")
+_FILES: Final = word_set("files")
 _TURNING: Final = frozenset({"convert", "translate", "summarize", "copy", "rename"})
 """Meanings of verbs whose first words are the object, if a goal follows."""
-_HELD: Final = frozenset(
-    {"que", "q", "what", "what's", "whatever", "that", "contents", "content", "contenido", "inside"}
-)
-"""Words for what a file holds: what is in a.txt, lo que hay en a.txt."""
+_HELD: Final = word_set("held")
 
 
 def read_ask(words: Lexicon, clause: list[Token], verb: int, before: Sequence[Token], topic: Token | None) -> Ask:

@@ -9,15 +9,13 @@ from typing import Final
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.language.times import read_times
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.operators import PAUSES
 from phylactery_understanding.requests.verbs import verb_at
 
 SENTENCE_ENDS: Final = frozenset(".!?…;¡¿")
-_CONNECTORS: Final = frozenset(
-    """
-    and y e then luego despues & + plus ademas but pero et und i
-    """.split()
-)
+_THEN: Final = word_set("then")
+_CONNECTORS: Final = word_set("connectors")
 _LONGEST_TIME: Final = 12
 """The number of words of a time that is said before the verb."""
 
@@ -97,7 +95,7 @@ def _joints(words: Lexicon, said: Sequence[Token]) -> list[_Joint]:
         text = said[place].text
         pause = text in PAUSES
         if pause or _connects(words, text):
-            after = _Joint(after.end, after.pause or pause, after.then or text in {"then", "luego", "despues"})
+            after = _Joint(after.end, after.pause or pause, after.then or text in _THEN)
         else:
             after = _Joint(place)
         joints.append(after)

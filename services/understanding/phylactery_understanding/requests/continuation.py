@@ -8,22 +8,15 @@ from typing import Final
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.language.times import Times, read_times
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import Ask, Label
 from phylactery_understanding.requests.operators import SPEAKER_WORDS, operator_in
 
-_THIS: Final = frozenset({"this", "these", "esto", "estos", "estas", "following", "siguiente"})
-"""Words for a text that follows the request."""
-_THANKS: Final = frozenset("thanks thx cheers please ty ta gracias porfa muchas saludos".split())
-_PARTS: Final = frozenset(
-    """
-    description subject title body message text location recipient address email amount price date time name
-    reference concept columns topics topic total asunto titulo descripcion mensaje texto importe concepto
-    destinatario correo direccion precio fecha hora nombre columnas temas tema cuenta account
-    """.split()
-)
-"""Things that a sentence after a request may specify."""
-TELLING_MORE: Final = frozenset({"son", "es", "it's", "its", "they're", "that's"})
-"""Words by which a sentence after a request specifies it."""
+_OF_PARTS: Final = word_set("part_articles")
+_THIS: Final = word_set("following")
+_THANKS: Final = word_set("thanks")
+_PARTS: Final = word_set("parts")
+TELLING_MORE: Final = word_set("specifying")
 
 
 def awaits(ask: Ask, later: Sequence[list[Token]]) -> bool:
@@ -99,9 +92,7 @@ def tells_more(texts: Sequence[str]) -> bool:
     """Return True if a sentence specifies the request before it: its title should be …, it is 20 euros."""
     if texts[0] in _PARTS and texts[1:2] in (["is"], ["are"], ["es"], ["son"], [":"]):
         return True
-    return texts[0] in TELLING_MORE or (
-        texts[0] in {"the", "its", "el", "la", "su", "her", "his"} and not _PARTS.isdisjoint(texts[1:5])
-    )
+    return texts[0] in TELLING_MORE or (texts[0] in _OF_PARTS and not _PARTS.isdisjoint(texts[1:5]))
 
 
 def extend(words: Lexicon, ask: Ask, clause: list[Token]) -> None:

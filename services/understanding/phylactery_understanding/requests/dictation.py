@@ -12,18 +12,16 @@ from typing import Final
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.language.times import read_times
+from phylactery_understanding.language.vocabulary import word_set
 
-_JOINTS: Final = frozenset({"and", "y", "e", "&", ",", "or", "o", "et", "und", "i"})
-_ANOTHER: Final = frozenset({"another", "one", "otro", "otra", "uno", "una", "also", "tambien"})
-_TO: Final = frozenset({"to", "a", "al", "for", "para", "into", "in", "en"})
-_BUT: Final = frozenset({"but", "pero", "though", "aunque", "mas"})
-_NOT: Final = frozenset({"not", "no", "only", "solo", "never", "nunca", "don't", "dont"})
-_MORE: Final = frozenset({"of", "about", "on", "for", "with", "that", "de", "sobre", "para", "con", "que", ":"})
-"""Words that continue the description of a thing: a poem about cats."""
+_JOINTS: Final = word_set("joints") | word_set("dictated_or")
+_ANOTHER: Final = word_set("another_goal")
+_TO: Final = word_set("dictated_goals")
+_BUT: Final = word_set("dictated_but")
+_NOT: Final = word_set("limits")
+_MORE: Final = word_set("describing")
 _NEAR: Final = 8
-_COUNTED: Final = frozenset(
-    "lines words items paragraphs sentences ideas notes lineas palabras elementos parrafos frases notas cosas".split()
-)
+_COUNTED: Final = word_set("counted")
 
 
 def said_beside(tokens: Sequence[Token], words: Lexicon) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.continuation import TELLING_MORE
 from phylactery_understanding.requests.model import Ask, Fault, Label
 from phylactery_understanding.requests.operators import hard_at, operator_at
@@ -22,31 +23,15 @@ COMMUNICATING: Final = frozenset(
 COMPOSING: Final = frozenset(
     {"write", "compose", "create", "make", "draft", "add", "put", "edit", "schedule", "open", "book"}
 )
-_OPENERS: Final = frozenset(
-    """
-    si if whether how what why where who when which como que cual cuando donde quien cuanto cuantos cuanta
-    cuantas
-    """.split()
-)
-_IF: Final = frozenset({"if", "si"})
-_BECAUSE: Final = frozenset({"because", "porque", "since", "cause", "cuz", "xq", "pq", "porq", "coz"})
-"""Words after which a negation does not apply to the request."""
+_BELONGING: Final = word_set("belonging")
+_OPENERS: Final = word_set("openers")
+_IF: Final = word_set("if")
+_BECAUSE: Final = word_set("because")
 _EXCUSED: Final = frozenset({"negation", "past", "future"})
-_UNSETTLED: Final = frozenset(
-    """
-    want wants need needs keep keeping wait decide decides doubt doubts dudo dudado myself himself herself
-    instead split against mistake first each arrepiento pienso piensa duda dudas decide quiere quiero quieren
-    necesito primero veremos haga error espera esperar
-    """.split()
-)
-"""Words in a reason by which it is not just a reason: we need it open, Bob decides, I doubt it."""
+_UNSETTLED: Final = word_set("unsettled")
 _TOLD_ENDINGS: Final = ("é", "í", "ó")
 """Endings of past verb forms: terminé, comí, llegó."""
-_SUBJECTS: Final = frozenset(
-    "i i'm i'll i've i'd we we're we'll we've we'd he he's he'll he'd she she's she'll she'd they they're they'll it's "
-    "it'll there's you you're you'll".split()
-)
-"""Words that begin reported content without "that"."""
+_SUBJECTS: Final = word_set("subjects")
 
 
 def label_body(words: Lexicon, ask: Ask, texts: Sequence[str], place: int) -> Fault | None:  # noqa: C901, PLR0915
@@ -165,8 +150,7 @@ def _tells_of(ask: Ask, texts: Sequence[str], place: int) -> bool:
 def _has_goal(ask: Ask, began: int, place: int) -> bool:
     """Return True if a goal was named before the content: then everything in the content is content."""
     return any(
-        ask.labels[at] is Label.GOAL and ask.tokens[at].text not in {"de", "of", "del", "con", "with"}
-        for at in range(began, place)
+        ask.labels[at] is Label.GOAL and ask.tokens[at].text not in _BELONGING for at in range(began, place)
     ) or any(one.kind is Kind.LITERAL for one in ask.tokens[:place])
 
 

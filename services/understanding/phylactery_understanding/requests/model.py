@@ -10,21 +10,9 @@ from typing import Final
 from phylactery_understanding.language.lexicon import Lexicon, Verb, lexicon
 from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.language.times import Times
+from phylactery_understanding.language.vocabulary import word_set
 
-ARTIFACTS: Final = frozenset(
-    """
-    list table poem haiku story letter summary report script draft plan outline speech toast essay recipe note
-    notes function page template agenda minutes review joke song limerick paragraph program schedule checklist
-    ideas questions bio menu itinerary code version readme invitation complaint explanation gist overview
-    comparison timetable budget quiz tips tagline slogan logo names options suggestions translation headline
-    caption post guide exercise exercises lista tabla poema cuento historia carta resumen informe guion borrador
-    esquema discurso ensayo receta nota funcion pagina plantilla acta chiste cancion parrafo programa horario
-    rutina preguntas respuesta biografia itinerario codigo invitacion queja explicacion eslogan lema comparacion
-    presupuesto calendario cuestionario consejos peliculas pelis redaccion reporte traduccion nombres opciones
-    sugerencias ejercicios saludo felicitacion dialogo titulares
-    """.split()
-)
-"""Things that are created on request: their content is left to the creator."""
+ARTIFACTS: Final = word_set("artifacts")
 
 
 class Label(StrEnum):

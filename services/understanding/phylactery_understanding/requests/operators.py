@@ -8,6 +8,7 @@ from typing import Final
 
 from phylactery_understanding.language.lexicon import OPERATORS, Lexicon
 from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import Fault
 
 PAUSES: Final = frozenset({",", ";", "(", ")", "–", "—", "…", "-", "*", "•"})
@@ -15,17 +16,10 @@ HARD: Final = frozenset({"irony", "retraction", "hypothetical", "announce", "idi
 """Operators that apply anywhere except in a quotation."""
 _LEADING: Final = frozenset({"irony", "retraction", "announce"})
 """Operators that apply in a sentence before the request."""
-_EMPTY: Final = frozenset(
-    """
-    ever never again please under any circumstances circumstance way case at all you to want dare i repeat
-    nunca jamas bajo ningun ninguna concepto circunstancia caso modo manera quiero que te por favor repito mas
-    """.split()
-)
-"""Words after a negation that it does not negate."""
-INVERTED: Final = frozenset({"should"})
-"""Words that always begin a condition: should it rain."""
-WHERE: Final = frozenset({"in", "on", "en"})
-"""Prepositions of a place that is named before the verb."""
+_BARE: Final = word_set("bare_negations")
+_EMPTY: Final = word_set("unnegated")
+INVERTED: Final = word_set("inverted")
+WHERE: Final = word_set("where")
 _SMALL: Final = ("please", "article", "stop", "phatic")
 SPEAKER_WORDS: Final = 3
 
@@ -36,12 +30,7 @@ def operator_in(
     """Return the first operator of a clause from a place on, of the given classes if any."""
     texts = [one.text for one in clause]
     hard = only is not None
-    if (
-        hard
-        and texts
-        and not words.match("polite", texts, 0)
-        and (texts[0] in {"no", "nope", "nah", "nel", "nein", "non", "not", "never", "nunca", "don't"})
-    ):
+    if hard and texts and not words.match("polite", texts, 0) and (texts[0] in _BARE):
         return Fault("negation", texts[0])
     if hard and place == 0 and (left := left_open(words, texts)):
         return Fault("negation", left)

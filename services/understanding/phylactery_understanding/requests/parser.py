@@ -12,6 +12,7 @@ from typing import Final
 
 from phylactery_understanding.language.lexicon import Lexicon, lexicons
 from phylactery_understanding.language.text import MAX_TOKENS, Kind, Token, is_disguised, is_strange_mark, tokenize
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.asks import read_ask
 from phylactery_understanding.requests.clauses import SENTENCE_ENDS, clauses_of, sentences_of
 from phylactery_understanding.requests.continuation import (
@@ -29,11 +30,8 @@ from phylactery_understanding.requests.operators import HARD, around, left_open
 from phylactery_understanding.requests.verbs import fronted_verb, thing_at, verb_at, wished_goal
 
 _MOST_ASKS: Final = 40
-_TASKS: Final = frozenset("task tasks following steps tareas tarea siguiente siguientes pasos perform do".split())
-"""Words of a heading which says only that the lines below are to be done."""
-_HELLO: Final = frozenset(
-    "hi hello hey hola buenas buenos dear querido querida estimado estimada hallo ciao oi".split()
-)
+_TASKS: Final = word_set("tasks")
+_HELLO: Final = word_set("hello")
 _COURTEOUS: Final = ("please", "greet", "article", "stop")
 _HEADING: Final = 4
 """The maximum number of words of a heading that describes the lines below."""

@@ -9,15 +9,12 @@ from phylactery_understanding.language.lexicon import Lexicon, Verb
 from phylactery_understanding.language.numbers import value_of
 from phylactery_understanding.language.text import Kind, Token, written
 from phylactery_understanding.language.times import read_times
+from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import ARTIFACTS
 from phylactery_understanding.requests.operators import WHERE, operator_at, operator_in
 
-PRONOUNS: Final = frozenset(
-    """
-    me te le les lo la los las nos se it that this them eso esto
-    """.split()
-)
-RELATIVE: Final = frozenset({"que", "q", "that", "which", "who", "whose", "where", "donde", "cuando", "when"})
+PRONOUNS: Final = word_set("clitics") | word_set("pronouns")
+RELATIVE: Final = word_set("relatives") | word_set("relative_adverbs")
 _REACH: Final = 40
 """The number of tokens allowed before the verb of a request."""
 _LEAD: Final = 7
