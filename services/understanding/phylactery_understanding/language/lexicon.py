@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -78,6 +78,8 @@ _TELLING: Final = 500
 """The number of tokens by which a message's language is detected."""
 _SHORTEST: Final = 4
 """The minimum number of letters of a form that a pronoun may be joined to."""
+_ENCLITIC: Final = "es"
+"""The language that joins pronouns to its verbs."""
 _ENCLITICS: Final = (
     "melo",
     "mela",
@@ -156,13 +158,15 @@ class Lexicon:
     def verb(self, form: str) -> tuple[Verb, ...]:
         """Return the possible meanings of a form, after removing pronouns that Spanish joins to it."""
         found = self.verbs.get(form, ())
-        if found or len(form) < _SHORTEST:
+        if found or len(form) < _SHORTEST or not form.endswith(_ENCLITICS):
             return found
         for pronoun in _ENCLITICS:
             if form.endswith(pronoun):
                 for stem in (form[: -len(pronoun)], form[: -len(pronoun)] + "r", form[: -len(pronoun)] + "s"):
                     bare = tuple(
-                        Verb(one.meanings, pronoun, "es") for one in self.verbs.get(stem, ()) if one.language == "es"
+                        Verb(one.meanings, pronoun, _ENCLITIC)
+                        for one in self.verbs.get(stem, ())
+                        if one.language == _ENCLITIC
                     )
                     if bare:
                         return bare
@@ -183,11 +187,16 @@ class Lexicons:
 
     def of(self, tokens: Sequence[Token]) -> Lexicon:
         """Return the lexicon of the language that knows most of the first words, that of SHARED in case of a tie."""
-        said = [one.text for one in tokens[:_TELLING] if one.kind is Kind.WORD]
+        said = Counter(one.text for one in tokens[:_TELLING] if one.kind is Kind.WORD)
 
         def knows(name: str) -> tuple[int, bool]:
             known, verb = self.known[name], self.by_language[name].verb
-            return sum(one in known or any(form.language == name for form in verb(one)) for one in said), name in SHARED
+            joined = name == _ENCLITIC  # the verbs of other languages are known in all their forms
+            return sum(
+                count
+                for one, count in said.items()
+                if one in known or (joined and any(form.language == name for form in verb(one)))
+            ), name in SHARED
 
         return self.by_language[max(self.known, key=knows)]
 

@@ -14,6 +14,11 @@ _THOUSANDS: Final = 3
 _LONGEST: Final = 24
 
 
+def number_words() -> Collection[str]:
+    """Return every word that means a number."""
+    return _WORDS.keys()
+
+
 def value_of(word: str) -> float | None:
     """Return the number that a word means, or None."""
     return _WORDS.get(word)

@@ -20,6 +20,7 @@ STEM: Final = 4
 _APOSTROPHES: Final = str.maketrans("’‘`´ʼ‐‑‒–—−", "'''''------")
 _HIDDEN: Final = frozenset({"Cf", "Mn", "Me", "Co", "Cn"})
 _QUOTES: Final = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "‘": "’", "`": "`"}
+_QUOTE: Final = re.compile(f"[{re.escape(''.join(_QUOTES))}]")
 _LONGEST_QUOTE: Final = 4_000
 _SUFFIX: Final = 5
 """The letters of a file extension."""
@@ -172,6 +173,8 @@ def _tokens(match: re.Match[str], start: int, stop: int) -> list[Token]:
 
 
 def _kind_of(raw: str) -> Kind:
+    if raw.isalpha():
+        return Kind.WORD
     if raw.replace(".", "").replace(",", "").replace(":", "").isdigit():
         return Kind.NUMBER
     if any(one.isdigit() for one in raw) and any(one.isalpha() for one in raw):
@@ -185,19 +188,23 @@ def _kind_of(raw: str) -> Kind:
 def _quotes(text: str) -> dict[int, int]:
     """Return the start and end of each quotation; an apostrophe within a word does not open one."""
     closings = {
-        mark: [place for place, one in enumerate(text) if one == mark and not text[place + 1 : place + 2].isalnum()]
+        mark: [
+            one.start() for one in re.finditer(re.escape(mark), text) if not text[one.end() : one.end() + 1].isalnum()
+        ]
         for mark in set(_QUOTES.values())
         if mark in text
     }
     found: dict[int, int] = {}
     place = 0
-    while place < len(text):
-        closing = closings.get(_QUOTES.get(text[place], ""))
-        if closing and _opens(text, place):
-            at = bisect_right(closing, place)
-            if at < len(closing) and closing[at] - place <= _LONGEST_QUOTE:
-                found[place] = place = closing[at]
-        place += 1
+    while opening := _QUOTE.search(text, place):
+        start = opening.start()
+        place = start + 1
+        closing = closings.get(_QUOTES[text[start]])
+        if closing and _opens(text, start):
+            at = bisect_right(closing, start)
+            if at < len(closing) and closing[at] - start <= _LONGEST_QUOTE:
+                found[start] = closing[at]
+                place = closing[at] + 1
     return found
 
 

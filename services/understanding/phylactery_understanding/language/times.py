@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-from phylactery_understanding.language.numbers import value_of
-from phylactery_understanding.language.text import Kind, Token, tokenize, written
+from phylactery_understanding.language.numbers import number_words, value_of
+from phylactery_understanding.language.text import Kind, Token, fold, tokenize, written
 from phylactery_understanding.language.vocabulary import word_map, word_set
 
 Feature = tuple[object, ...]
@@ -54,6 +54,16 @@ _MEALS: Final = word_set("meals")
 _WHEN: Final = word_set("time_prepositions")
 _HOURS, _NOON_HOUR, _MINUTES, _DAYS_OF_MONTH, _MONTHS_OF_YEAR = 24, 12, 60, 31, 12
 _WEEK: Final = 7
+
+_TIMELY: Final = frozenset(
+    {"pasado", "day", "fortnight", "quincena"}.union(
+        map(fold, _SLIPS),
+        (day + "s" for day in _WEEKDAYS),
+        *(_WEEKDAYS, _MONTHS, _DAYS, _PERIODS, _EVERY, _MORNING, _EVENING, _NOON, _MEALS),
+        *(_ORDINAL_WORDS, _CLOCK_WORDS, _HALF, _QUARTER, number_words()),
+    )
+)
+"""The words without figures in which a time may begin: all others are passed over at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +120,8 @@ def _fill(tokens: Sequence[Token], places: set[int]) -> None:
 
 def _at(tokens: Sequence[Token], place: int) -> tuple[Iterator[Feature] | Sequence[Feature], int]:
     word = tokens[place].text.rstrip(".")
+    if word not in _TIMELY and word.isalpha():
+        return [], 0
     after = tokens[place + 1].text.rstrip(".") if place + 1 < len(tokens) else ""
     before = tokens[place - 1].text if place else ""
     if word in {"pasado", "day"} and after in {"mañana", "manana", "after"}:
