@@ -104,7 +104,7 @@ def asks(form: Form, verbs: Collection[str], nouns: Collection[str]) -> bool:
     place = 0
     while place < len(texts):
         token = form.around.tokens[place]
-        size = max(words.match(name, texts, place) for name in ("please", "greet"))
+        size = words.longest(("please", "greet"), texts, place)
         noun = token.kind is Kind.WORD and token.stem in nouns and token.raw.isalnum()
         things, pronouns = things + noun, pronouns + (texts[place] in verbs)
         if not (size or noun or texts[place] in verbs or texts[place] in _SMALL or _is_mark(token)):

@@ -67,7 +67,7 @@ def framed(match: Match, is_frame: Callable[[Sequence[Token]], bool] | None = No
 
 def is_courtesy(match: Match, token: Token) -> bool:
     """Return True if a word is polite, or joins words."""
-    return any(match.ask.lexicon.match(name, [token.text], 0) for name in _COURTEOUS) or token.text in JOINTS
+    return match.ask.lexicon.holds_any(_COURTEOUS, token.text) or token.text in JOINTS
 
 
 def was_done(match: Match) -> str:

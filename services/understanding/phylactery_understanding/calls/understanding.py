@@ -113,7 +113,7 @@ def _ended(request: Request) -> Request | None:
     texts, words = [one.text for one in said], request.lexicon
     at = 0
     while at < len(said) and not words.match("unneeded", texts, at):
-        size = max(words.match(name, texts, at) for name in ("please", "greet"))
+        size = words.longest(("please", "greet"), texts, at)
         if not size and said[at].kind is not Kind.MARK:
             return None
         at += max(size, 1)
@@ -180,7 +180,7 @@ def _told(request: Request, call: Call) -> bool:
     said = []
     for clause in request.statements:
         texts, words, at = [one.text for one in clause], request.lexicon, 0
-        while at < len(texts) and (size := max(words.match(name, texts, at) for name in _LEADS)):
+        while at < len(texts) and (size := words.longest(_LEADS, texts, at)):
             at += size
         meant = {meaning for one in texts[at:] for verb in words.verb(one) for meaning in verb.meanings}
         if "forget" in meant or ("remember" in meant and any(words.holds("negation", one) for one in texts[at:])):

@@ -91,7 +91,7 @@ def is_asked_now(one: CheckedAsk, request: Request, call: Call) -> bool:
     rest = [
         text
         for text in texts
-        if not any(newest.lexicon.match(name, [text], 0) for name in names)
+        if not newest.lexicon.holds_any(names, text)
         and read_answer(text) != "yes"
         and (value_of(text) is None or text.isdigit())
         and not any(verb.meanings & call.effects for verb in newest.lexicon.verb(text))

@@ -107,7 +107,7 @@ def _says_more(scope: Scope, at: int) -> bool:
     token = scope.tokens[at]
     if scope.covered[at] or token.kind is not Kind.WORD or token.text in WEAK:
         return False
-    return tells(scope, at) or not any(scope.words.holds(name, token.text) for name in (*SMALL_WORDS, "goal", "link"))
+    return tells(scope, at) or not scope.words.holds_any((*SMALL_WORDS, "goal", "link"), token.text)
 
 
 def _parts_within(scope: Scope, places: Sequence[int]) -> Iterator[list[int]]:
@@ -173,14 +173,14 @@ def _is_noun(words: Lexicon, before: str) -> bool:
 
 
 def _is_lead(words: Lexicon, text: str) -> bool:
-    return text in ASKED_OF | WEAK or any(words.holds(name, text) for name in ("please", "article"))
+    return text in ASKED_OF | WEAK or words.holds_any(("please", "article"), text)
 
 
 def _requests(scope: Scope, at: int) -> bool:
     """Return True if a word is a form of a verb by which people request: neither a past one nor an infinitive."""
     token = scope.tokens[at]
     plain = token.kind is Kind.WORD and not token.text.endswith(("ing", "ar", "er", "ir"))
-    small = any(scope.words.holds(name, token.text) for name in ("stop", "article", "goal"))
+    small = scope.words.holds_any(("stop", "article", "goal"), token.text)
     return plain and not small and bool(scope.words.verb(token.text)) and not tells(scope, at)
 
 

@@ -111,7 +111,8 @@ def operators_in(tokens: Sequence[Token], words: Lexicon) -> Iterator[tuple[int,
     texts = [one.text for one in tokens]
     place = 0
     while place < len(tokens):
-        size, kind = _operator_at(words, texts, place) if tokens[place].kind is not Kind.QUOTE else (0, "")
+        size, kind = words.operator(texts, place) if tokens[place].kind is not Kind.QUOTE else (0, "")
+        size *= words.match("reason", texts, place) <= size
         if size and not _is_plain_here(tokens, texts, place, size):
             yield place, size, Fault(kind, " ".join(texts[place : place + size]))
         place += max(size, 1)
@@ -127,17 +128,6 @@ def _is_plain_here(tokens: Sequence[Token], texts: Sequence[str], place: int, si
     if tokens[place].raw.lower() == _YES:
         return True
     return (texts[place] in INVERTED and not begins) or (ends and texts[place + size - 1] in RELATIVE and size > 1)
-
-
-def _operator_at(words: Lexicon, texts: Sequence[str], place: int) -> tuple[int, str]:
-    best, kind = 0, ""
-    for name in OPERATORS:
-        size = words.match(name, texts, place)
-        if size > best:
-            best, kind = size, name
-    filler = max(words.match(name, texts, place) for name in ("please", "greet", "polite"))
-    idle = filler >= best + (best == 1) or words.match("reason", texts, place) > best
-    return (0, "") if best and idle else (best, kind)
 
 
 def sentence_numbers(tokens: Sequence[Token]) -> list[int]:
@@ -172,6 +162,6 @@ def _empty_clauses(request: Request, clauses: Sequence[tuple[int, int]], operato
         if at not in operators
         and one.kind not in {Kind.MARK, Kind.BREAK}
         and not words.verb(one.text)
-        and not any(words.holds(name, one.text) for name in names)
+        and not words.holds_any(names, one.text)
     }
     return set(clauses) - saying

@@ -9,7 +9,6 @@ from phylactery_understanding.calls.understanding import RECURRING
 from phylactery_understanding.interpretation.model import ADDING, WRITING, InterpretedAsk, Mode, covers, is_covered
 from phylactery_understanding.interpretation.narration import ASKED_OF, done_by_another, narrated, told_by_another
 from phylactery_understanding.interpretation.scope import ENDING, JOINTS, KEEPING, SMALL_WORDS, STOPS, Scope
-from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.answers import read_answer
@@ -133,9 +132,7 @@ def _goes_on(scope: Scope, at: int) -> bool:
     if at + _AFTER < len(scope.tokens) or not any(scope.covered[one] for one in behind):
         return False
     names = ("link", "please", "amend")
-    return all(
-        scope.covered[one] or any(scope.words.holds(name, scope.tokens[one].text) for name in names) for one in behind
-    )
+    return all(scope.covered[one] or scope.words.holds_any(names, scope.tokens[one].text) for one in behind)
 
 
 def _covered_by(ask: InterpretedAsk, tokens: Sequence[Token]) -> Iterator[int]:
@@ -179,16 +176,12 @@ def _corrected(scope: Scope) -> Fault | None:
             continue
         start = next((one for one in range(at + size, len(texts)) if scope.tokens[one].kind not in STOPS), len(texts))
         end = next((one for one in range(start, len(texts)) if scope.tokens[one].kind in STOPS), len(texts))
-        said = [one for one in range(start, end) if not _is_small(scope.words, texts[one])]
+        said = [one for one in range(start, end) if not scope.words.holds_any(SMALL_WORDS, texts[one])]
         named = any(scope.tokens[one].kind in kinds - {Kind.WORD} for one in said if not scope.covered[one])
         other = strong and said and not any(scope.covered[one] for one in said) and len(said) <= _SHORT
         if named or other:
             return Fault("retraction", " ".join(texts[at : at + size]))
     return None
-
-
-def _is_small(words: Lexicon, text: str) -> bool:
-    return any(words.holds(name, text) for name in SMALL_WORDS)
 
 
 def _spared(scope: Scope, ask: InterpretedAsk) -> Fault | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -74,6 +74,8 @@ OPERATORS: Final = (
     "idiom",
 )
 """Classes which mean that words are not, or not yet, a request."""
+_COURTEOUS: Final = ("please", "greet", "polite")
+"""Classes of which a phrase as long as an operator makes it none."""
 _TELLING: Final = 500
 """The number of tokens by which a message's language is detected."""
 _SHORTEST: Final = 4
@@ -151,9 +153,28 @@ class Lexicon:
                 best = len(phrase)
         return best
 
+    def longest(self, names: Iterable[str], words: Sequence[str], place: int) -> int:
+        """Return how many words from a place on are the longest phrase of some classes, 0 if none."""
+        return max(self.match(name, words, place) for name in names)
+
+    def operator(self, words: Sequence[str], place: int, names: Iterable[str] = OPERATORS) -> tuple[int, str]:
+        """Return the size and class of the operator that begins at a place; (0, "") if none does, or it is polite."""
+        best, kind = 0, ""
+        for name in names:
+            size = self.match(name, words, place)
+            if size > best:
+                best, kind = size, name
+        if best and self.longest(_COURTEOUS, words, place) >= best + (best == 1):
+            return 0, ""
+        return best, kind
+
     def holds(self, name: str, word: str) -> bool:
         """Return True if a single word is a phrase of a class."""
         return (word,) in self.phrases[name].get(word, ())
+
+    def holds_any(self, names: Iterable[str], word: str) -> bool:
+        """Return True if a single word is a phrase of one of some classes."""
+        return any(self.holds(name, word) for name in names)
 
     def verb(self, form: str) -> tuple[Verb, ...]:
         """Return the possible meanings of a form, after removing pronouns that Spanish joins to it."""

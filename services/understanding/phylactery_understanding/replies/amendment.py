@@ -222,8 +222,8 @@ def _is_value(tokens: Sequence[Token], later: Request) -> bool:
     return len(tokens) <= _MOST_WORDS and all(
         one.kind is Kind.WORD
         and not words.verb(one.text)
-        and not any(words.holds(name, one.text) for name in ("universal", "stop", "article", "goal", "link"))
-        and not any(words.match(name, texts, at) for name in OPERATORS)
+        and not words.holds_any(("universal", "stop", "article", "goal", "link"), one.text)
+        and not words.longest(OPERATORS, texts, at)
         for at, one in enumerate(tokens)
     )
 
@@ -302,7 +302,7 @@ def _without_small(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
     """Return the words of a time without the small ones around it, which stay as first said."""
 
     def is_small(one: Token) -> bool:
-        return one.kind is Kind.WORD and any(words.holds(name, one.text) for name in ("link", "article", "goal"))
+        return one.kind is Kind.WORD and words.holds_any(("link", "article", "goal"), one.text)
 
     found = list(tokens)
     while len(found) > 1 and is_small(found[0]):

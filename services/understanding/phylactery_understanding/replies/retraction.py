@@ -124,8 +124,8 @@ def _refuses(clause: Sequence[Token], words: Lexicon) -> bool:
         return False
     place, refusals = 0, 0
     while place < len(texts):
-        refusal = _refusal(texts, place, words)
-        plain = max(words.match(name, texts, place) for name in _PLAIN)
+        refusal = words.longest(_REFUSING, texts, place)
+        plain = words.longest(_PLAIN, texts, place)
         if refusal and refusal >= plain:
             refusals += " ".join(texts[place : place + refusal]) not in WEAK
             place += refusal
@@ -136,10 +136,6 @@ def _refuses(clause: Sequence[Token], words: Lexicon) -> bool:
     return bool(refusals)
 
 
-def _refusal(texts: Sequence[str], place: int, words: Lexicon) -> int:
-    return max(words.match(name, texts, place) for name in _REFUSING)
-
-
 def _forbids(clause: Sequence[Token], words: Lexicon) -> Forbidden | None:
     """Return what a clause forbids that consists of a negation and a verb."""
     texts = [one.text for one in clause]
@@ -148,7 +144,7 @@ def _forbids(clause: Sequence[Token], words: Lexicon) -> Forbidden | None:
     place, negated = 0, False
     while place < len(texts):
         polite = words.match("polite", texts, place)
-        refusal = _refusal(texts, place, words)
+        refusal = words.longest(_REFUSING, texts, place)
         if refusal and refusal >= polite:
             negated = negated or " ".join(texts[place : place + refusal]) not in WEAK
             place += refusal
@@ -159,7 +155,7 @@ def _forbids(clause: Sequence[Token], words: Lexicon) -> Forbidden | None:
         if verbs:
             meanings = frozenset(meaning for verb in verbs for meaning in verb.meanings)
             return _forbidden(meanings, clause[place + 1 :], words)
-        plain = max(polite, *(words.match(name, texts, place) for name in _PLAIN))
+        plain = max(polite, words.longest(_PLAIN, texts, place))
         if not plain and texts[place] not in _STRENGTH:
             return None
         place += max(plain, 1)
@@ -170,7 +166,7 @@ def _forbidden(meanings: frozenset[str], rest: Sequence[Token], words: Lexicon) 
     targets = _targets(rest)
     if meanings <= _CANCELLING:
         return None  # don't cancel it
-    if not meanings.isdisjoint(_ANYHOW) and not targets and all(_is_plain(one, words) for one in rest):
+    if not meanings.isdisjoint(_ANYHOW) and not targets and all(words.holds_any(_PLAIN, one.text) for one in rest):
         return Forbidden()
     return Forbidden(effects=meanings, targets=targets)
 
@@ -187,7 +183,3 @@ def _cancels(ask: Ask) -> Forbidden | None:
 def _targets(tokens: Sequence[Token]) -> frozenset[str]:
     named = (one for one in tokens if one.kind in {Kind.LITERAL, Kind.NUMBER, Kind.QUOTE})
     return frozenset(written(one.raw.strip()) for one in named)
-
-
-def _is_plain(token: Token, words: Lexicon) -> bool:
-    return any(words.match(name, [token.text], 0) for name in _PLAIN)

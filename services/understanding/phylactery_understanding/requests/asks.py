@@ -95,7 +95,7 @@ def _label_lead(words: Lexicon, clause: Sequence[Token], texts: Sequence[str], l
     times = read_times(clause[:verb]).places
     place = 0
     while place < verb:
-        size = max(words.match(name, texts, place) for name in ("please", "polite", "greet"))
+        size = words.longest(("please", "polite", "greet"), texts, place)
         label = Label.FILLER
         if place in times:
             size, label = 1, Label.TIME

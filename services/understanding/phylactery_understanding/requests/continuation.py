@@ -62,7 +62,7 @@ def is_told(words: Lexicon, clause: Sequence[Token], verb: int) -> bool:
     colon = next((at for at, one in enumerate(clause[:verb]) if one.text == ":"), 0)
     texts = [one.text for one in clause]
     at = 0
-    while at < colon and (size := max(words.match(name, texts, at) for name in ("please", "greet", "article"))):
+    while at < colon and (size := words.longest(("please", "greet", "article"), texts, at)):
         at += size
     return at < colon and verb > SPEAKER_WORDS
 

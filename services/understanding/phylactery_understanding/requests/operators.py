@@ -47,16 +47,10 @@ def operator_in(
 
 def operator_at(words: Lexicon, texts: Sequence[str], place: int, only: frozenset[str] | None = None) -> Fault | None:
     """Return the operator that begins at a place, of the given classes if any, unless longer words are polite."""
-    best, kind = 0, ""
-    for name in OPERATORS:
-        if only is None or name in only:
-            inverted = texts[place] in INVERTED and place > 0 and texts[place - 1] not in PAUSES
-            size = 0 if inverted and name == "condition" else words.match(name, texts, place)
-            if size > best:
-                best, kind = size, name
-    if not best or max(words.match(name, texts, place) for name in ("please", "greet", "polite")) >= best + (best == 1):
-        return None
-    return Fault(kind, " ".join(texts[place : place + best]))
+    inverted = texts[place] in INVERTED and place > 0 and texts[place - 1] not in PAUSES
+    names = (one for one in OPERATORS if (only is None or one in only) and not (inverted and one == "condition"))
+    size, kind = words.operator(texts, place, names)
+    return Fault(kind, " ".join(texts[place : place + size])) if size else None
 
 
 def left_open(words: Lexicon, texts: Sequence[str]) -> str:

@@ -175,7 +175,7 @@ class _Parser:
         fault = None
         place, open_words = 0, 0
         while place < len(clause):
-            size = max(self._words.match(name, texts, place) for name in ("please", "greet"))
+            size = self._words.longest(("please", "greet"), texts, place)
             if size or clause[place].kind in {Kind.MARK, Kind.BREAK} or clause[place].kind is Kind.QUOTE:
                 place += max(size, 1)
                 continue
@@ -222,7 +222,7 @@ def _is_heading(words: Lexicon, tokens: Sequence[Token], said: Sequence[Token], 
     below = any(one.kind is Kind.BREAK for one in (later[0] if later else ())[:1])
     texts = [one.text for one in said]
     spoken = [one.text for one in said if one.kind is Kind.WORD]
-    small = all(one in _TASKS or any(words.match(name, [one], 0) for name in _COURTEOUS) for one in spoken)
+    small = all(one in _TASKS or words.holds_any(_COURTEOUS, one) for one in spoken)
     ends = tokens[-1].text in SENTENCE_ENDS or texts[-1] == ","
     short = len(said) <= _HEADING or texts[-1] == ":"
     if not below or ends or small or texts[0] in _HELLO or not short:

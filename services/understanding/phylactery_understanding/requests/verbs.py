@@ -63,9 +63,8 @@ def _verb_within(words: Lexicon, said: Sequence[Token], *, near: bool) -> int | 
 def _lead(words: Lexicon, said: Sequence[Token], texts: Sequence[str], place: int, *, near: bool) -> int:
     """Return how many tokens from a place on may precede a verb."""
     token = said[place]
-    sizes = [words.match(name, texts, place) for name in ("please", "polite", "greet")]
-    if max(sizes):
-        return max(sizes)
+    if size := words.longest(("please", "polite", "greet"), texts, place):
+        return size
     if token.text == "se" and texts[place + 1 : place + 2] not in (["lo"], ["la"], ["los"], ["las"]):
         return 0
     if token.text in PRONOUNS or token.text in {",", "!", "-", "*", "•", ")", "(", "¡", "¿"}:
