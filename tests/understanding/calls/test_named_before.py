@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from phylactery_understanding.calls.content import Source
+from phylactery_understanding.calls.content.model import Source
 from phylactery_understanding.calls.proposal import Argument, Call, Item, Level
 from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.requests.parser import parse

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from phylactery_understanding.calls.content import Source
+from phylactery_understanding.calls.content.model import Source
 from phylactery_understanding.calls.proposal import Argument, Call, Level
 from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.interpretation.check import check

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
-from phylactery_understanding.calls.content import Source
+from phylactery_understanding.calls.content.model import Source
 from phylactery_understanding.calls.proposal import Argument, Call, Item, Level, Understanding
 from phylactery_understanding.interpretation.check import MAX_WORDS, check, joined, within
 from phylactery_understanding.interpretation.matching import understand_interpreted

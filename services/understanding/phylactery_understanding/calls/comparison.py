@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from phylactery_understanding.calls.content import inquires
+from phylactery_understanding.calls.content.description import inquires
 from phylactery_understanding.calls.framing import drafted, framed, is_other_part, was_done
 from phylactery_understanding.calls.items import describes, is_same_as_listed
 from phylactery_understanding.calls.leftover import leftover

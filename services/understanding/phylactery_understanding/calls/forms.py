@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from phylactery_understanding.calls.content import is_written_so
+from phylactery_understanding.calls.content.quotation import is_written_so
 from phylactery_understanding.calls.proposal import CURRENCIES, Argument, Call, names_of, plain_name, plain_values
 from phylactery_understanding.language.numbers import readings
 from phylactery_understanding.language.text import STEM, Kind, Token, fold, is_disguised, tokenize

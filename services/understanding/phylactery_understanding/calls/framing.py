@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from phylactery_understanding.calls.content import is_written_so
+from phylactery_understanding.calls.content.quotation import is_written_so
 from phylactery_understanding.calls.match import Match
 from phylactery_understanding.calls.proposal import Argument, ends_reminders, names_of, plain_values
 from phylactery_understanding.language.text import Kind, Token, is_latin

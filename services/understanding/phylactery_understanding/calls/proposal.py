@@ -9,7 +9,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Any, Final
 
-from phylactery_understanding.calls.content import Source
+from phylactery_understanding.calls.content.model import Source
 from phylactery_understanding.language.text import (
     STEM,
     Kind,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from phylactery_understanding.calls.content import fidelity, is_written_so
+from phylactery_understanding.calls.content.fidelity import fidelity
+from phylactery_understanding.calls.content.quotation import is_written_so
 from phylactery_understanding.calls.match import MODE_FLAGS, Match
 from phylactery_understanding.calls.proposal import Argument, names_of, plain_values
 from phylactery_understanding.language.text import Kind, fold, is_disguised, tokenize

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from phylactery_understanding.calls.comparison import Comparison
-from phylactery_understanding.calls.content import stated
+from phylactery_understanding.calls.content.description import stated
 from phylactery_understanding.calls.forms import asks, fault_of, is_readable, read_form
 from phylactery_understanding.calls.leftover import quota
 from phylactery_understanding.calls.proposal import (

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from phylactery_understanding.calls.content import free_content, stated
+from phylactery_understanding.calls.content.description import stated
+from phylactery_understanding.calls.content.sources import free_content
 from phylactery_understanding.calls.match import Match
 from phylactery_understanding.calls.proposal import Argument, Call, plain_values
 from phylactery_understanding.calls.texts import contents_fault, other_time

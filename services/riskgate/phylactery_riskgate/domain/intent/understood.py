@@ -8,7 +8,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from phylactery_understanding.calls.content import Source
+from phylactery_understanding.calls.content.model import Source
 from phylactery_understanding.calls.proposal import ENDING, Argument, Call, Item, Level, Understanding
 from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.interpretation.check import CheckedAsk, check, joined, within
