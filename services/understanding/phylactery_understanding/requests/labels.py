@@ -27,6 +27,8 @@ _BELONGING: Final = word_set("belonging")
 _OPENERS: Final = word_set("openers")
 _IF: Final = word_set("if")
 _BECAUSE: Final = word_set("because")
+_OPENING_TOO: Final = frozenset({"condition", "past", "future"})
+"""Operators whose words may also open content: ask him if he comes."""
 _EXCUSED: Final = frozenset({"negation", "past", "future"})
 _UNSETTLED: Final = word_set("unsettled")
 _TOLD_ENDINGS: Final = ("é", "í", "ó")
@@ -34,107 +36,140 @@ _TOLD_ENDINGS: Final = ("é", "í", "ó")
 _SUBJECTS: Final = word_set("subjects")
 
 
-def label_body(words: Lexicon, ask: Ask, texts: Sequence[str], place: int) -> Fault | None:  # noqa: C901, PLR0915
+def label_body(words: Lexicon, ask: Ask, texts: Sequence[str], place: int) -> Fault | None:
     """Label the tokens after the verb, and return the operator that cancels the request, if there is one."""
-    clause, labels = ask.tokens, ask.labels
-    saying = not ask.verb.meanings.isdisjoint(COMMUNICATING)
-    making = saying or not ask.verb.meanings.isdisjoint(COMPOSING)
-    region, because = Label.OBJECT, False
-    began = place
-    while place < len(clause):
-        token = clause[place]
+    return _Body(words, ask, texts, place).label()
+
+
+class _Body:
+    """The tokens after a verb, labelled from left to right; ``region`` is what the next word is part of."""
+
+    def __init__(self, words: Lexicon, ask: Ask, texts: Sequence[str], place: int) -> None:
+        self._words, self._ask, self._texts = words, ask, texts
+        self._place = self._began = place
+        self._region, self._because = Label.OBJECT, False
+        self._saying = not ask.verb.meanings.isdisjoint(COMMUNICATING)
+        self._making = self._saying or not ask.verb.meanings.isdisjoint(COMPOSING)
+
+    def label(self) -> Fault | None:
+        while self._place < len(self._ask.tokens):
+            fault = self._next()
+            if fault is not None:
+                return fault
+        return None
+
+    def _put(self, label: Label, size: int = 1) -> None:
+        self._ask.labels[self._place : self._place + size] = [label] * size
+        self._place += size
+
+    def _next(self) -> Fault | None:
+        """Label the next token, or some; return the operator that it is."""
+        ask, place, token = self._ask, self._place, self._ask.tokens[self._place]
         if token.kind is Kind.QUOTE:
-            labels[place] = Label.QUOTE
-            place += 1
-            continue
-        opened = region is Label.CONTENT and labels[place - 1] is not Label.CONTENT
-        if token.text == ":" and (region is not Label.CONTENT or opened) and place > began - 1:
-            region, labels[place], ask.verbatim = Label.CONTENT, Label.MARK, True
-            place += 1
-            continue
-        if token.kind is Kind.MARK:
-            labels[place] = Label.CONTENT if region is Label.CONTENT else Label.MARK
-            if token.text in {"→", "->", "=>"}:
-                region, labels[place] = Label.OBJECT, Label.GOAL
-            if region is Label.SOURCE and token.text in {",", ")"}:
-                region = Label.OBJECT
-            place += 1
-            continue
-        if region is Label.CONTENT:
-            hard = None if ask.verbatim else hard_at(words, clause, texts, place)
+            self._put(Label.QUOTE)
+        elif token.kind is Kind.MARK:
+            self._mark(token.text)
+        elif self._region is Label.CONTENT:
+            return self._content()
+        elif place in ask.times.places and self._region is not Label.REASON:
+            self._put(Label.TIME)
+        elif self._saying and place > self._began and _tells_of(ask, self._texts, place):
+            self._region = Label.CONTENT
+        else:
+            return self._word()
+        return None
+
+    def _mark(self, mark: str) -> None:
+        opened = self._region is Label.CONTENT and self._ask.labels[self._place - 1] is not Label.CONTENT
+        if mark == ":" and (self._region is not Label.CONTENT or opened):
+            self._region, self._ask.verbatim = Label.CONTENT, True
+            self._put(Label.MARK)
+        elif mark in {"→", "->", "=>"}:
+            self._region = Label.OBJECT
+            self._put(Label.GOAL)
+        else:
+            self._put(Label.CONTENT if self._region is Label.CONTENT else Label.MARK)
+            if self._region is Label.SOURCE and mark in {",", ")"}:
+                self._region = Label.OBJECT
+
+    def _content(self) -> Fault | None:
+        """Label a word of the content, or a goal that ends it; return the operator that holds even there."""
+        words, ask, place = self._words, self._ask, self._place
+        if not ask.verbatim:
+            hard = hard_at(words, ask.tokens, self._texts, place)
             if hard is not None:
                 return hard
-            goal = 0 if ask.verbatim or _has_goal(ask, began, place) else _closing_goal(words, clause, texts, place)
+            goal = 0 if _has_goal(ask, self._began, place) else _closing_goal(words, ask.tokens, self._texts, place)
             if goal:
-                for at in range(place, place + goal - 1):
-                    labels[at] = Label.GOAL
-                labels[place + goal - 1] = Label.OBJECT
-                place, region = place + goal, Label.OBJECT
-                continue
-            labels[place] = Label.CONTENT
-            place += 1
-            continue
-        if place in ask.times.places and region is not Label.REASON:
-            labels[place] = Label.TIME
-            place += 1
-            continue
-        if saying and place > began and _tells_of(ask, texts, place):
-            region = Label.CONTENT
-            continue
+                self._put(Label.GOAL, goal - 1)
+                self._region = Label.OBJECT
+        self._put(self._region)
+        return None
+
+    def _word(self) -> Fault | None:
+        """Label a word outside the content by what it opens, or by its class; return the operator that it is."""
+        words, texts, place = self._words, self._texts, self._place
         operator = operator_at(words, texts, place)
-        opens = _opens(words, texts, place, saying=saying, making=making)
-        if opens and texts[place] in _IF and _is_condition(ask, began, place):
-            opens = 0
-        if opens and (
-            operator is None
-            or (opens >= len(operator.words.split()) and operator.kind in {"condition", "past", "future"})
-        ):
-            for at in range(place, place + opens):
-                labels[at] = Label.FILLER
-            region = Label.CONTENT
-            place += opens
-            continue
-        pause = place > began and follows_pause(clause, place)
-        reason = _reason_at(words, clause, texts, place) if pause else 0
-        if operator is not None and reason > len(operator.words.split()):
-            operator = None  # wrong size, can't reproduce: the longer phrase decides
-        if operator is not None and not (
-            region is Label.REASON and (because or operator.kind != "negation") and operator.kind in _EXCUSED
-        ):
+        if opens := self._opened(operator):
+            self._put(Label.FILLER, opens)
+            self._region = Label.CONTENT
+            return None
+        pause = place > self._began and follows_pause(self._ask.tokens, place)
+        reason = _reason_at(words, self._ask.tokens, texts, place) if pause else 0
+        # wrong size, can't reproduce: the longer phrase decides
+        if operator is not None and reason <= len(operator.words.split()) and not self._is_excused(operator):
             return operator
-        if region is Label.REASON:
-            if texts[place] in _UNSETTLED:
-                return Fault("hypothetical", texts[place])
-            labels[place] = Label.REASON
-            place += 1
-            continue
-        if pause and texts[place] in TELLING_MORE and clause[place + 1 : place + 2] and texts[place + 1][:1].isdigit():
-            labels[place] = Label.FILLER
-            place += 1
-            continue
-        if reason or texts[place] in _BECAUSE:
-            region, because = Label.REASON, texts[place] in _BECAUSE
-            if texts[place] in _UNSETTLED:
-                return Fault("hypothetical", texts[place])
-            size = max(reason, 1)
-            labels[place : place + size] = [Label.REASON] * size
-            place += size
-            continue
-        if texts[place] in {"que", "q"} and place > began and texts[place : place + 2] != ["que", "se"]:
-            told = texts[place + 1 : place + 2] == ["ya"] or follows_pause(clause, place)
-            region = Label.REASON if told else Label.SOURCE
-            labels[place] = region
-            place += 1
-            continue
-        size, label = _plain(words, texts, place, region)
+        more = texts[place + 1 : place + 2]
+        if (
+            self._region is not Label.REASON
+            and pause
+            and texts[place] in TELLING_MORE
+            and more
+            and more[0][:1].isdigit()
+        ):
+            self._put(Label.FILLER)
+        elif self._region is Label.REASON or reason or texts[place] in _BECAUSE:
+            return self._reason(reason)
+        elif texts[place] in {"que", "q"} and place > self._began and texts[place : place + 2] != ["que", "se"]:
+            self._region = Label.REASON if more == ["ya"] or follows_pause(self._ask.tokens, place) else Label.SOURCE
+            self._put(self._region)
+        else:
+            self._plain()
+        return None
+
+    def _opened(self, operator: Fault | None) -> int:
+        """Return the size of the words that open content at a place, unless they are an operator."""
+        texts, place = self._texts, self._place
+        opens = _opens(self._words, texts, place, saying=self._saying, making=self._making)
+        if opens and texts[place] in _IF and _is_condition(self._ask, self._began, place):
+            return 0
+        if operator is None or operator.kind in _OPENING_TOO:
+            return opens if operator is None or opens >= len(operator.words.split()) else 0
+        return 0
+
+    def _is_excused(self, operator: Fault) -> bool:
+        """Return True if an operator belongs to a reason, and not to the request."""
+        excused = operator.kind in _EXCUSED and (self._because or operator.kind != "negation")
+        return self._region is Label.REASON and excused
+
+    def _reason(self, size: int) -> Fault | None:
+        text = self._texts[self._place]
+        if text in _UNSETTLED:
+            return Fault("hypothetical", text)
+        if self._region is Label.REASON:
+            size = 1
+        else:
+            self._region, self._because = Label.REASON, text in _BECAUSE
+        self._put(Label.REASON, max(size, 1))
+        return None
+
+    def _plain(self) -> None:
+        size, label = _plain(self._words, self._texts, self._place, self._region)
         if label is Label.SOURCE:
-            region = Label.SOURCE
+            self._region = Label.SOURCE
         elif label is Label.GOAL:
-            region = Label.OBJECT
-        for at in range(place, place + size):
-            labels[at] = Label.SOURCE if region is Label.SOURCE and label is not Label.FILLER else label
-        place += size
-    return None
+            self._region = Label.OBJECT
+        self._put(Label.SOURCE if self._region is Label.SOURCE and label is not Label.FILLER else label, size)
 
 
 def _tells_of(ask: Ask, texts: Sequence[str], place: int) -> bool:
