@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -142,6 +142,10 @@ class Lexicon:
     done: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The meanings of past forms: closed, paid, cerrada."""
 
+    @cached_property
+    def _operator_starts(self) -> frozenset[str]:
+        return frozenset(first for name in OPERATORS for first in self.phrases[name])
+
     def match(self, name: str, words: Sequence[str], place: int) -> int:
         """Return how many words from a place on are one phrase of a class, 0 if none."""
         best = 0
@@ -160,6 +164,8 @@ class Lexicon:
     def operator(self, words: Sequence[str], place: int, names: Iterable[str] = OPERATORS) -> tuple[int, str]:
         """Return the size and class of the operator that begins at a place; (0, "") if none does, or it is polite."""
         best, kind = 0, ""
+        if words[place] not in self._operator_starts:
+            return best, kind
         for name in names:
             size = self.match(name, words, place)
             if size > best:
