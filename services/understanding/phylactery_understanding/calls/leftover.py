@@ -11,7 +11,7 @@ from phylactery_understanding.calls.items import is_of_item
 from phylactery_understanding.calls.match import Match
 from phylactery_understanding.calls.proposal import CURRENCIES, Argument, names_of
 from phylactery_understanding.language.numbers import value_of
-from phylactery_understanding.language.text import Kind, Token, is_file_name
+from phylactery_understanding.language.text import STOPS, Kind, Token, is_file_name
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import Ask, Fault, Label
 
@@ -35,7 +35,7 @@ def leftover(match: Match, *, has_content: bool, has_dates: bool) -> Fault | Non
     if "undo" in match.call.effects and (more := [one.raw for one in ask.tokens if one.text in _MORE_THAN_ONE]):
         return Fault("leftover", more[0])
     for at, (token, label) in enumerate(zip(ask.tokens, ask.labels, strict=True)):
-        if at in match.used or at in match.answered or token.kind in {Kind.MARK, Kind.BREAK}:
+        if at in match.used or at in match.answered or token.kind in STOPS:
             continue
         if label is Label.TIME and not has_dates and (not has_content or at < verb) and token.text not in _AT_ONCE:
             return Fault("leftover", token.raw)

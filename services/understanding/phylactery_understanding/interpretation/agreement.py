@@ -21,10 +21,10 @@ from phylactery_understanding.interpretation.model import (
     covers,
     is_covered,
 )
-from phylactery_understanding.interpretation.scope import KEEPING, STOPS, sentence_numbers
+from phylactery_understanding.interpretation.scope import KEEPING, sentence_numbers
 from phylactery_understanding.interpretation.vetoes import is_yes
 from phylactery_understanding.language.numbers import readings, value_of
-from phylactery_understanding.language.text import Kind, Token, fold, is_file_name, tokenize
+from phylactery_understanding.language.text import STOPS, Kind, Token, fold, is_file_name, tokenize
 from phylactery_understanding.language.vocabulary import word_map, word_set
 from phylactery_understanding.replies.answers import read_answer, says_to_do
 from phylactery_understanding.requests.model import Ask, Fault, Label, Request
@@ -238,7 +238,7 @@ def _means_that(ask: Ask) -> bool:
 def _says_something(token: Token, request: Request, call: Call) -> bool:
     names = {stem for one in call.arguments for stem in names_of(one.name)}
     plain = request.lexicon.holds("stop", token.text) or token.stem in call.nouns or token.stem in names
-    return token.kind not in {Kind.MARK, Kind.BREAK} and not plain
+    return token.kind not in STOPS and not plain
 
 
 def described_name(ask: InterpretedAsk, request: Request, call: Call) -> Fault | None:

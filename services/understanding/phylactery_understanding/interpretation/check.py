@@ -25,10 +25,10 @@ from phylactery_understanding.interpretation.model import (
     Span,
 )
 from phylactery_understanding.interpretation.pasting import pasted
-from phylactery_understanding.interpretation.scope import STOPS, Scope
+from phylactery_understanding.interpretation.scope import Scope
 from phylactery_understanding.interpretation.vetoes import may_be_content, veto_of, vetoes_of
 from phylactery_understanding.language.lexicon import Lexicon
-from phylactery_understanding.language.text import Kind, Token, tokenize
+from phylactery_understanding.language.text import STOPS, Kind, Token, tokenize
 from phylactery_understanding.requests.model import Ask, Fault, Request
 
 MAX_WORDS: Final = 8_000

@@ -18,9 +18,9 @@ from phylactery_understanding.interpretation.agreement import (
 from phylactery_understanding.interpretation.check import CheckedAsk
 from phylactery_understanding.interpretation.dates import EARLIER, shifted
 from phylactery_understanding.interpretation.model import Span, covers, is_covered
-from phylactery_understanding.interpretation.scope import KEEPING, STOPS, sentence_numbers
+from phylactery_understanding.interpretation.scope import KEEPING, sentence_numbers
 from phylactery_understanding.interpretation.texts import interpreted_contents_fault, opened
-from phylactery_understanding.language.text import Token, fold, tokenize
+from phylactery_understanding.language.text import STOPS, Token, fold, tokenize
 from phylactery_understanding.language.times import read_times
 from phylactery_understanding.requests.model import Fault, Label, Request
 

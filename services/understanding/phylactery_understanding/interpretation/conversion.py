@@ -10,7 +10,7 @@ from phylactery_understanding.interpretation.model import MEANINGS, InterpretedA
 from phylactery_understanding.interpretation.scope import clause_numbers, sentence_numbers
 from phylactery_understanding.language.lexicon import Verb
 from phylactery_understanding.language.numbers import readings
-from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.language.text import STOPS, Kind, Token
 from phylactery_understanding.language.times import Feature, Times, read_times, times_of
 from phylactery_understanding.language.vocabulary import word_map, word_set
 from phylactery_understanding.requests.model import Ask, Label, Request
@@ -81,7 +81,7 @@ def _label(ask: InterpretedAsk, token: Token, taken: Sequence[Span], *, free: bo
         return Label.QUOTE if token.kind is Kind.QUOTE else Label.CONTENT
     if any(covers(one, token) for one in ask.times):
         return Label.TIME
-    if token.kind in {Kind.MARK, Kind.BREAK}:
+    if token.kind in STOPS:
         return Label.MARK
     if free or any(covers(span, token) for span in taken):
         return Label.REASON

@@ -12,13 +12,12 @@ from phylactery_understanding.interpretation.scope import (
     RELATIVE,
     SENTENCE_ENDS,
     SMALL_WORDS,
-    STOPS,
     Scope,
     ended_needs,
     ends_something,
 )
 from phylactery_understanding.language.lexicon import Lexicon
-from phylactery_understanding.language.text import Kind
+from phylactery_understanding.language.text import STOPS, Kind
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.retraction import WEAK
 from phylactery_understanding.requests.model import Fault, Label, Request

@@ -7,7 +7,7 @@ from typing import Final
 
 from phylactery_understanding.interpretation.model import InterpretedAsk, covers, is_covered
 from phylactery_understanding.language.lexicon import OPERATORS, Lexicon
-from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.language.text import STOPS, Kind, Token
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.answers import read_answer, says_to_do
 from phylactery_understanding.requests.model import Fault, Label, Request
@@ -19,7 +19,6 @@ ENDING: Final = frozenset({"cancel", "stop", "disable", "forget"})
 """Effects that people request by saying that they no longer need something."""
 JOINTS: Final = word_set("clause_joints")
 SMALL_WORDS: Final = ("stop", "article", "please")
-STOPS: Final = frozenset({Kind.MARK, Kind.BREAK})
 RELATIVE: Final = word_set("relatives")
 _OR: Final = word_set("or") | word_set("or_elsewhere")
 _YES: Final = "sí"
@@ -160,7 +159,7 @@ def _empty_clauses(request: Request, clauses: Sequence[tuple[int, int]], operato
         clause
         for at, (one, clause) in enumerate(zip(request.tokens, clauses, strict=True))
         if at not in operators
-        and one.kind not in {Kind.MARK, Kind.BREAK}
+        and one.kind not in STOPS
         and not words.verb(one.text)
         and not words.holds_any(names, one.text)
     }

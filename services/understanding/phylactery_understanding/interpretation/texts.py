@@ -18,8 +18,7 @@ from phylactery_understanding.interpretation.agreement import (
 from phylactery_understanding.interpretation.check import CheckedAsk
 from phylactery_understanding.interpretation.dates import day_of, due_day, is_of_date, without_day
 from phylactery_understanding.interpretation.model import InterpretedAsk, Span, covers, is_covered
-from phylactery_understanding.interpretation.scope import STOPS
-from phylactery_understanding.language.text import STEM, Kind, Token, is_file_name, tokenize
+from phylactery_understanding.language.text import STEM, STOPS, Kind, Token, is_file_name, tokenize
 from phylactery_understanding.language.times import read_times, times_of
 from phylactery_understanding.requests.model import Fault, Request
 

@@ -8,8 +8,8 @@ from typing import Final
 from phylactery_understanding.calls.understanding import RECURRING
 from phylactery_understanding.interpretation.model import ADDING, WRITING, InterpretedAsk, Mode, covers, is_covered
 from phylactery_understanding.interpretation.narration import ASKED_OF, done_by_another, narrated, told_by_another
-from phylactery_understanding.interpretation.scope import ENDING, JOINTS, KEEPING, SMALL_WORDS, STOPS, Scope
-from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.interpretation.scope import ENDING, JOINTS, KEEPING, SMALL_WORDS, Scope
+from phylactery_understanding.language.text import STOPS, Kind, Token
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.retraction import WEAK

@@ -57,6 +57,10 @@ class Kind(StrEnum):
     """A line break."""
 
 
+STOPS: Final = frozenset({Kind.MARK, Kind.BREAK})
+"""Kinds of tokens that are no words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A piece of a message: as written, folded, and its position (in characters of the text)."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from phylactery_understanding.language.lexicon import Lexicon, lexicon
-from phylactery_understanding.language.text import STEM, Kind, Token, tokenize, written
+from phylactery_understanding.language.text import STEM, STOPS, Kind, Token, tokenize, written
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.amendment import corrects
 from phylactery_understanding.replies.answers import read_answer
@@ -107,7 +107,7 @@ def _clauses(tokens: Sequence[Token], asked: set[int]) -> Iterator[list[Token]]:
     """Split the tokens outside of asks where a clause may end."""
     clause: list[Token] = []
     for token in tokens:
-        cuts = token.kind in {Kind.MARK, Kind.BREAK} or token.text in _CUTS
+        cuts = token.kind in STOPS or token.text in _CUTS
         if not cuts and id(token) not in asked:
             clause.append(token)
         elif clause:
@@ -119,7 +119,7 @@ def _clauses(tokens: Sequence[Token], asked: set[int]) -> Iterator[list[Token]]:
 
 def _refuses(clause: Sequence[Token], words: Lexicon) -> bool:
     """Return True if a clause is nothing but a refusal."""
-    texts = [one.text for one in clause if one.kind not in {Kind.MARK, Kind.BREAK}]
+    texts = [one.text for one in clause if one.kind not in STOPS]
     if " ".join(texts) in _HARMLESS:
         return False
     place, refusals = 0, 0

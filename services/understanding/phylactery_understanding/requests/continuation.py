@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from phylactery_understanding.language.lexicon import Lexicon
-from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.language.text import STOPS, Kind, Token
 from phylactery_understanding.language.times import Times, read_times
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import Ask, Label
@@ -34,9 +34,7 @@ def takes_quote(ask: Ask, later: Sequence[list[Token]]) -> bool:
         return False
     if _THIS.isdisjoint(one.text for one in ask.tokens):
         return False
-    if any(
-        one.kind not in {Kind.MARK, Kind.BREAK} and one.text not in _THANKS for one in later[0] if one is not first[0]
-    ):
+    if any(one.kind not in STOPS and one.text not in _THANKS for one in later[0] if one is not first[0]):
         return False
     ask.tokens.extend(later[0])
     ask.labels.extend(

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from phylactery_understanding.language.lexicon import Lexicon, lexicons
-from phylactery_understanding.language.text import MAX_TOKENS, Kind, Token, is_disguised, is_strange_mark, tokenize
+from phylactery_understanding.language.text import (
+    MAX_TOKENS,
+    STOPS,
+    Kind,
+    Token,
+    is_disguised,
+    is_strange_mark,
+    tokenize,
+)
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.asks import read_ask
 from phylactery_understanding.requests.clauses import SENTENCE_ENDS, clauses_of, sentences_of
@@ -176,7 +184,7 @@ class _Parser:
         place, open_words = 0, 0
         while place < len(clause):
             size = self._words.longest(("please", "greet"), texts, place)
-            if size or clause[place].kind in {Kind.MARK, Kind.BREAK} or clause[place].kind is Kind.QUOTE:
+            if size or clause[place].kind in STOPS or clause[place].kind is Kind.QUOTE:
                 place += max(size, 1)
                 continue
             open_words += 1

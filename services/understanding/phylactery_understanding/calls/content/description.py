@@ -9,7 +9,7 @@ from typing import Final
 from phylactery_understanding.calls.content.model import FEW, is_plain
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.numbers import readings, value_of
-from phylactery_understanding.language.text import STEM, Kind, Token, tokenize
+from phylactery_understanding.language.text import STEM, STOPS, Kind, Token, tokenize
 from phylactery_understanding.language.times import read_times
 from phylactery_understanding.language.vocabulary import word_map, word_set
 from phylactery_understanding.requests.model import Ask, Fault, Label
@@ -160,7 +160,7 @@ def _is_figure(token: Token) -> bool:
 
 def stated(values: Sequence[str], said: Sequence[Token], words: Lexicon) -> bool:
     """Return True if contents say nothing beyond what was stated."""
-    called = [one for value in values for one in tokenize(value) if one.kind not in {Kind.MARK, Kind.BREAK}]
+    called = [one for value in values for one in tokenize(value) if one.kind not in STOPS]
     stems = {one.stem for one in said}
     fresh = [one for one in called if one.stem not in stems and not is_plain(one.text, words)]
     digits = {one.text for one in said}

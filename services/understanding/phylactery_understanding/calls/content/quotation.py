@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from phylactery_understanding.calls.content.model import MASK, Fidelity, is_plain
-from phylactery_understanding.language.text import STEM, Kind, Token, tokenize
+from phylactery_understanding.language.text import STEM, STOPS, Kind, Token, tokenize
 from phylactery_understanding.requests.model import Ask, Fault
 
 
@@ -23,7 +23,7 @@ def quoted_content(quotes: Sequence[Token], values: Sequence[str], ask: Ask, pla
         [
             f"«{one.text}»" if one.kind is Kind.QUOTE and value[one.start] == "«" else one.text
             for one in tokenize(value)
-            if one.kind not in {Kind.MARK, Kind.BREAK}
+            if one.kind not in STOPS
         ]
         for value in values
         if value.strip()
