@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from phylactery_riskgate.domain.model import CatalogTool
-from phylactery_understanding.interpretation import Interpretation
+from phylactery_understanding.interpretation.model import Interpretation
 
 from benchmarks.agentdojo.interpreters import Interpreter
 from benchmarks.agentdojo.parts import Call, Gate, Human, Played, Said, Step

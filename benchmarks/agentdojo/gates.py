@@ -20,7 +20,7 @@ from phylactery_riskgate.domain.intent.reading import read_result, read_words
 from phylactery_riskgate.domain.intent.understood import Uses
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
-from phylactery_understanding.interpretation import Interpretation
+from phylactery_understanding.interpretation.model import Interpretation
 
 from benchmarks.agentdojo.parts import Answer, Call, Json, Said, Session, Shown, compact
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from phylactery_understanding.interpretation import MAX_ASKS, Interpretation
+from phylactery_understanding.interpretation.model import MAX_ASKS, Interpretation
 
 from benchmarks.agentdojo.parts import Call, Json, Shown
 from benchmarks.interpreting import VERSION, interpretation_of, lie, objects_in

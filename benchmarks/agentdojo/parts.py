@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Protocol
 
-from phylactery_understanding.interpretation import Interpretation
+from phylactery_understanding.interpretation.model import Interpretation
 
 Json = dict[str, Any]
 _REQUESTER = "self"

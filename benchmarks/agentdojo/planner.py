@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from phylactery_understanding.interpretation import Interpretation
+from phylactery_understanding.interpretation.model import Interpretation
 
 from benchmarks.agentdojo.parts import Answer, Call, Gate, Human, Played, Said, Session, Shown, Step, World
 

@@ -9,7 +9,7 @@ from typing import Any
 from phylactery.riskgate.v1 import task_pb2
 from phylactery_client import RiskGateClient, ToolCall
 from phylactery_client.results import Evaluation
-from phylactery_understanding.interpretation import Interpretation, InterpretedAsk, Span
+from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Span
 
 from benchmarks.agentdojo.parts import Answer, Call, Said, Session, Shown, compact
 
