@@ -162,6 +162,7 @@ def heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault 
     request.
     """
     slots = [one.span for one in ask.slots]
+    held = [*slots, *ask.times]
     if ask.composed and not any(one.role == "content" and not one.default for one in call.arguments):
         return Fault("content", "none")
     if not ask.spans and call.effects.isdisjoint(KEEPING):
@@ -175,7 +176,7 @@ def heard_otherwise(ask: InterpretedAsk, request: Request, call: Call) -> Fault 
     heard = [
         one
         for one in request.asks
-        if one.fault is None and any(covers(span, token) for span in slots for token in _of_sentence(one, request))
+        if one.fault is None and any(covers(span, token) for span in held for token in _of_sentence(one, request))
     ]
     yielding = [one for one in request.asks if same_effect(one, call)]
     clear = [one for one in yielding if one.fault is None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Final
 
 from phylactery_understanding.calls.proposal import NOTHING, Call, Level, Understanding
 from phylactery_understanding.calls.understanding import used_up
@@ -21,6 +22,9 @@ from phylactery_understanding.interpretation.model import INTERPRETER
 from phylactery_understanding.interpretation.texts import is_content
 from phylactery_understanding.language.numbers import readings
 from phylactery_understanding.requests.model import Fault, Request
+
+_UNHEARD: Final = frozenset({"unasked", "effect"})
+"""Faults of a claim that no word asks for: the words that it quotes ask for nothing now, or for something else."""
 
 
 def understand_interpreted(
@@ -54,6 +58,8 @@ def _by(one: CheckedAsk, request: Request, call: Call) -> Understanding:
         fault = Fault("pasted", "")
     if fault is None:
         return Understanding(Level.CLEAR, one.ask.tool, said, None, _quota(one), INTERPRETER)
+    if fault.kind in _UNHEARD or not one.ask.spans:
+        return NOTHING  # half understood would be more than its words say: anything can be claimed of them
     return Understanding(Level.HALF, one.ask.tool, said, fault, 1, INTERPRETER)
 
 
