@@ -141,7 +141,7 @@ def test_arguments_are_one_object_that_means_one_thing(raw: str, arguments: dict
     ],
 )
 def test_an_event_that_is_none_is_refused(body: Any) -> None:
-    with pytest.raises(ModelFault, match="no reply"):
+    with pytest.raises(ModelFault, match="not a reply"):
         Assembly().event(body)
 
 
@@ -157,7 +157,7 @@ def test_an_event_that_is_none_is_refused(body: Any) -> None:
     ],
 )
 def test_an_answer_without_a_message_is_refused(body: Any) -> None:
-    with pytest.raises(ModelFault, match="no reply"):
+    with pytest.raises(ModelFault, match="not a reply"):
         Assembly().whole(body)
 
 
@@ -175,14 +175,14 @@ def test_an_answer_without_a_message_is_refused(body: Any) -> None:
 )
 def test_a_reply_that_says_and_proposes_nothing_is_none(delta: dict[str, Any]) -> None:
     assembly = read(event("stop", **delta))
-    with pytest.raises(ModelFault, match="no reply"):
+    with pytest.raises(ModelFault, match="not a reply"):
         assembly.heard()
 
 
 def test_more_calls_than_anybody_makes_are_refused() -> None:
     calls = [call("f", "{}", index=index) for index in range(MAX_CALLS)]
     assert len(read(event("tool_calls", tool_calls=calls)).heard().calls) == MAX_CALLS
-    with pytest.raises(ModelFault, match="no reply"):
+    with pytest.raises(ModelFault, match="not a reply"):
         read(event("tool_calls", tool_calls=[*calls, call("f", "{}", index=MAX_CALLS)]))
 
 
