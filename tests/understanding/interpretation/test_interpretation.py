@@ -329,6 +329,8 @@ def test_a_value_within_a_quotation_is_none_and_a_quotation_that_is_the_content_
         ("'weekly shop'", Level.CLEAR),
         ("'notes.md'", Level.CLEAR),
         ("'delete notes.md'", Level.HALF),
+        ("'no way'", Level.HALF),
+        ("'just kidding'", Level.HALF),
         ("'the list of the weekly shop'", Level.HALF),
     ],
 )
@@ -337,9 +339,8 @@ def test_a_quoted_name_of_a_few_words_asks_for_nothing_and_a_quoted_text_might(q
     assert understood(words, adding(words), write()).level is level
 
 
-@pytest.mark.parametrize("lead", ["please", "kindly", "por favor"])
-def test_a_verb_that_the_grammar_does_not_know_is_a_request_after_a_please(lead: str) -> None:
-    words = f"{lead} plonk milk onto shopping.txt for the weekend"
+def test_a_verb_that_the_grammar_does_not_know_is_a_request_after_kindly() -> None:
+    words = "kindly plonk milk onto shopping.txt for the weekend"
     assert understood(words, adding(words), write()).level is Level.CLEAR
 
 

@@ -25,7 +25,7 @@ from phylactery_understanding.interpretation.model import (
     Span,
 )
 from phylactery_understanding.interpretation.pasting import pasted
-from phylactery_understanding.interpretation.scope import Scope
+from phylactery_understanding.interpretation.scope import Scope, operators_in
 from phylactery_understanding.interpretation.vetoes import may_be_content, veto_of, vetoes_of
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import STOPS, Kind, Token, tokenize
@@ -151,6 +151,7 @@ def _quotes_something(request: Request, taken: Sequence[Span]) -> bool:
 
 
 def _is_label(quote: Token, words: Lexicon) -> bool:
-    """Return True if a quotation is a name of a few words, none of which is a verb: 'budget analysis', 'notes.md'."""
+    """Return True if a quotation is a name of a few words: 'budget analysis'; but not 'no way', 'delete it'."""
     said = [one for one in tokenize(quote.raw) if one.kind not in STOPS]
-    return len(said) <= _LABEL and not any(words.verb(one.text) for one in said)
+    verbs = any(words.verb(one.text) for one in said)
+    return len(said) <= _LABEL and not verbs and not any(operators_in(said, words))

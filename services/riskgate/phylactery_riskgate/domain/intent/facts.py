@@ -27,6 +27,7 @@ from phylactery_riskgate.domain.intent.origin.literals import number
 from phylactery_riskgate.domain.intent.origin.origins import (
     BY_ASK,
     FIELD_OF,
+    IDLE,
     OTHER_TEXT,
     TEXT_OF,
     UNSEEN,
@@ -102,7 +103,8 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
         name: list(_leaves(value, pointer((name,)), _property(tool.schema, name)))
         for name, value in bound.arguments.items()
     }
-    evidence = tuple(sorted(_evidence(index, tool, leaves), key=lambda one: (-one.origin, one.path)))
+    told_of = dict(_evidence(index, tool, leaves))
+    evidence = tuple(sorted(told_of, key=lambda one: (-one.origin, one.path)))
     known = understood(index, tool, bound, lambda path: role_of(tool, path), uses)
     if known.level is Level.CLEAR:
         evidence = tuple(
@@ -126,7 +128,13 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
         signals=max((level for level, _ in told), default=0),
         signal_reasons=tuple(reason for _, reason in told),
         refused=known.level is Level.REFUSED,
-        foreign=_is_foreign(index, control or evidence, known) or _is_dictated(evidence, known),
+        foreign=known.level is not Level.CLEAR
+        and (
+            _is_foreign(
+                index, [one for of in control or evidence for one in told_of.get(of, ((of.origin, of.place),))], known
+            )
+            or _is_dictated(evidence, known)
+        ),
         understood_by=known.by if known.level is Level.CLEAR else NOBODY,
         missing=(known.fault.kind, known.fault.words) if known.fault else ("", ""),
         ask=known.ask,
@@ -157,7 +165,7 @@ def _mentioned(tool: CatalogTool, evidence: tuple[Evidence, ...]) -> tuple[Evide
     )
 
 
-def _is_foreign(index: TaskIndex, control: Sequence[Evidence], known: Understanding) -> bool:
+def _is_foreign(index: TaskIndex, control: Sequence[Found], known: Understanding) -> bool:
     """Return True if a control argument is foreign: from a text the user did not point to, or from any without an ask.
 
     Pointing to a text only to have it read does not request anything it contains. With a request, a text that contains
@@ -165,8 +173,8 @@ def _is_foreign(index: TaskIndex, control: Sequence[Evidence], known: Understand
     """
     unasked = known.level is Level.NONE
     least = POINTED if unasked or _spells_out(index, known.words) else FOREIGN
-    foreign = [one for one in control if one.origin >= least and not _is_data(one)]
-    if unasked or not all(one.place.startswith(OTHER_TEXT) for one in foreign):
+    foreign = [place for level, place in control if level >= least and not _is_data(place)]
+    if unasked or not all(place.startswith(OTHER_TEXT) for place in foreign):
         return bool(foreign)
     return bool(foreign) and not _is_called(index, known.words)
 
@@ -174,12 +182,13 @@ def _is_foreign(index: TaskIndex, control: Sequence[Evidence], known: Understand
 def _is_dictated(evidence: Sequence[Evidence], known: Understanding) -> bool:
     """Return True if a text states several arguments, the user none, and they asked for no such effect either."""
     told = [one for one in evidence if one.place.startswith((TEXT_OF, OTHER_TEXT))]
-    return known.level is Level.NONE and len(told) > 1 and len(told) == len(evidence)
+    stated = [one for one in evidence if one.place not in IDLE]
+    return known.level is Level.NONE and len(told) > 1 and len(told) == len(stated)
 
 
-def _is_data(evidence: Evidence) -> bool:
-    """Return True if no sentence of a text names a value: it is in none, or a tool returned it as all of a field."""
-    return evidence.place in UNSEEN or evidence.place.startswith(FIELD_OF)
+def _is_data(place: str) -> bool:
+    """Return True if no text names a value: it is in none, or a tool returned it as all of a field."""
+    return place in UNSEEN or place.startswith(FIELD_OF)
 
 
 def _spells_out(index: TaskIndex, said: Sequence[str]) -> bool:
@@ -203,7 +212,10 @@ def _reached(tool: CatalogTool, evidence: Sequence[Evidence]) -> int:
     return max((one.origin for one in evidence if role_of(tool, one.path) in _REACHED), default=NAMED)
 
 
-def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[Evidence]:
+def _evidence(
+    index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]]
+) -> Iterator[tuple[Evidence, tuple[Found, ...]]]:
+    """Yield the evidence for each argument, and that of its values one by one."""
     by_order, called, nobody = picks(index.words, tool), nouns(tool), speaks_of_nobody(index)
     written = frozenset(_norm(leaf.value) for of_one in leaves.values() for leaf in of_one)
     known: dict[tuple[Any, ...], Found] = {}
@@ -211,6 +223,7 @@ def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]
         if not of_one:
             continue
         found: Found = (NAMED, "")
+        each: set[Found] = set()
         for leaf in of_one:
             role = role_of(tool, leaf.path)
             key = (role, name, type(leaf.value), leaf.value, leaf.limited, leaf.default)
@@ -233,9 +246,10 @@ def _evidence(index: TaskIndex, tool: CatalogTool, leaves: dict[str, list[_Leaf]
                     ),
                 )
             found = max(found, known[key])
+            each.add(known[key])
         if len(of_one) >= MAX_LEAVES:
             found = FOREIGN, _TOO_MANY
-        yield Evidence(pointer((name,)), found[0], found[1])
+        yield Evidence(pointer((name,)), found[0], found[1]), tuple(sorted({*each, found}))
 
 
 def _is_optional(tool: CatalogTool, name: str) -> bool:

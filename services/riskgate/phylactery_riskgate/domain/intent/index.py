@@ -50,8 +50,10 @@ class Result:
     triples: dict[int, Sequence[int]] = field(default_factory=dict, repr=False)
     whole: frozenset[int] = field(default=frozenset(), repr=False)
     """The prints of the values that are all of a field that the catalog does not describe."""
-    outside_prose: frozenset[int] = field(default=frozenset(), repr=False)
-    """The prints that occur only in such fields."""
+    repeated: frozenset[int] = field(default=frozenset(), repr=False)
+    """The prints that several different texts of the result have."""
+    cut: bool = False
+    """Only a part of it was read."""
 
     @computed
     def by_norm(self) -> dict[str, list[Value]]:
@@ -71,7 +73,7 @@ class Result:
     @computed
     def size(self) -> int:
         """Return the number of values and prints."""
-        prints = sum(map(len, self.prints.values())) + len(self.whole) + len(self.outside_prose)
+        prints = sum(map(len, self.prints.values())) + len(self.whole) + len(self.repeated)
         return len(self.values) + prints + sum(map(len, self.triples.values()))
 
     @computed
@@ -100,9 +102,14 @@ class Result:
         inside = (item for item in among if self.prints.get(item, _NO_PRINTS).issuperset(wanted))
         return next(chain(inside, self.items_with(wanted)), None)
 
-    def mentions(self, wanted: Sequence[int]) -> bool:
-        """Return True if a sentence contains all the prints, rather than a field that has no other text."""
-        return self.outside_prose.isdisjoint(wanted) and self.all_prints.issuperset(wanted)
+    def mentions(self, whole: int, forms: Sequence[Sequence[int]]) -> bool:
+        """Return True if a text contains a value in one of its forms, apart from the field that is the value.
+
+        The first form is that of the field; in another form only another text has it.
+        """
+        own = self.repeated if whole in self.whole else self.all_prints
+        first, *others = forms
+        return own.issuperset(first) or any(self.all_prints.issuperset(form) for form in others)
 
     def items_with(self, wanted: Sequence[int]) -> Iterator[int]:
         """Return the items whose text contains all the prints."""
@@ -194,8 +201,9 @@ def _result(piece: Piece, words: Words) -> Result:
         prints={} if piece["tool"] == LOOK else {int(item): frozenset(found) for item, found in piece["p"].items()},
         unproven=piece.get("u", False),
         triples={int(item): array("I", found) for item, found in piece.get("d", {}).items()},
-        whole=frozenset(piece.get("f", {}).get("0", ())),
-        outside_prose=frozenset(piece.get("s", {}).get("0", ())),
+        whole=frozenset() if piece["tool"] == LOOK else frozenset(piece.get("f", {}).get("0", ())),
+        repeated=frozenset(piece.get("s", {}).get("0", ())),
+        cut=piece.get("x", False),
     )
 
 
@@ -350,16 +358,18 @@ class TaskIndex:
         """Return True if the user pointed to the text of an item."""
         return self.pointed[place] or item in self.results[place].meant
 
-    def field_of(self, tokens: Sequence[str], *, made: bool) -> Result | None:
-        """Return the result that has a value as all of a field, unless a sentence in some result mentions it.
+    def field_of(self, tokens: Sequence[str], forms: Sequence[Sequence[int]], *, made: bool) -> Result | None:
+        """Return the result that has a value as all of a field, unless any other text mentions it, in any form.
 
-        A field is data; a sentence could be an instruction that names the value. With ``made``, only the results of
-        calls that changed something count.
+        A field is data; another text could be an instruction that names the value. What was not read could be one, too.
+        A result that repeats an argument of its own call says nothing. With ``made``, only the results of calls that
+        changed something count.
         """
-        whole, wanted = whole_print(tokens), prints(tokens)
-        if any(result.mentions(wanted) for result in self.results):
+        whole, norm = whole_print(tokens), " ".join(tokens)
+        if any(result.cut or result.mentions(whole, forms) for result in self.results):
             return None
-        return next((one for one in self.results if whole in one.whole and (one.made or not made)), None)
+        holding = (one for one in self.results if whole in one.whole and norm not in one.arguments)
+        return next((one for one in holding if one.made or not made), None)
 
     def _identifies(self, value: str) -> bool:
         """Return True if a value is the system's own identifier of something the user named."""

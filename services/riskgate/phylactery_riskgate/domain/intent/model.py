@@ -44,12 +44,12 @@ class TaskFacts:
     according to ``intent_words``. ``arguments`` are sorted worst first; ``worst`` is over the control arguments.
     ``signals`` is 0 none, 1 worth a question, 2 worth a stop, each with its reason.
 
-    ``refused`` says that the user retracted or forbade the call. ``foreign`` says that a control argument occurs only
-    in a text the user neither wrote nor pointed to. ``understood_by`` is the component that understood the request,
-    ``missing`` the kind of what is not understood and the word. ``ask`` is the request that the call uses up: the task
-    whose words contain it, and its number among them; empty if no ask yields the call. ``quota`` is how many calls the
-    ask allows, 0 for all of its set, and ``used`` how many it has had already. ``retracted`` is the later task whose
-    words retracted the call.
+    ``refused`` says that the user retracted or forbade the call. ``foreign`` says that a control argument occurs
+    only in a text the user neither wrote nor pointed to, or that only a text states the arguments.
+    ``understood_by`` is the component that understood the request, ``missing`` the kind of what is not understood
+    and the word. ``ask`` is the request that the call uses up: the task whose words contain it, and its number
+    among them; empty if no ask yields the call. ``quota`` is how many calls the ask allows, 0 for all of its set,
+    and ``used`` how many it has had already. ``retracted`` is the later task whose words retracted the call.
     """
 
     shown: bool

@@ -37,7 +37,7 @@ _MAX_ENCODED: Final = 100
 _MAX_NAME: Final = 12
 """The maximum number of atoms of a name; a longer one is text, whatever the catalog says."""
 _MAX_SCALAR, _MAX_SCALAR_TOKENS = 60, 6
-"""The maximum length of a field's text that says nothing but its value, in characters and in tokens."""
+"""The maximum length of a field's text that may be a value, in characters and in tokens."""
 _MAX_FIELD: Final = 40
 """The number of characters of a field's name that are kept."""
 _OPENING: Final = frozenset("{[")
@@ -71,7 +71,11 @@ def read_result(
     """
     reader = _walked(tool if not (failed or is_text or unproven) else None, result)
     prints = reader.prints()
-    whole = set[int]() if failed or is_text or unproven else reader.whole
+    data = not (failed or is_text or unproven or reader.cut)
+    # A number is in no text of its own, so that any text that has it mentions it.
+    held = set().union(*prints.values())
+    numbers = (one for one in reader.numbers if not held.issuperset(token_prints([one], 1)[0]))
+    whole = {whole_print(norm.split(" ")) for norm in (*reader.whole, *numbers)} if data else set()
     made = tool is not None and tool.effect != "read" and not (failed or unproven)
     piece: Piece = {
         "k": "result",
@@ -85,7 +89,8 @@ def read_result(
         # A set of integers has the same order in every process, and it is not the order of the text.
         "p": {str(item): list(found) for item, found in prints.items()},
         "d": {str(item): found for item, found in reader.triples.items() if found},
-        **({"f": {"0": sorted(whole)}, "s": {"0": sorted(reader.outside_prose)}} if whole else {}),
+        **({"f": {"0": sorted(whole)}, "s": {"0": sorted(reader.repeated)}} if whole else {}),
+        **({"x": True} if reader.cut else {}),
     }
     return Reading(piece, len(reader.values), reader.cut)
 
@@ -146,12 +151,12 @@ class _Reader:
     parents: list[int] = field(default_factory=lambda: [-1])
     values: list[list[Any]] = field(default_factory=list)
     texts: list[tuple[str, int]] = field(default_factory=list)
-    whole: set[int] = field(default_factory=set)
-    """The prints of the short values that are all of a field: a name or an id, not a sentence that mentions one."""
-    outside_prose: set[int] = field(default_factory=set)
-    """The prints that occur only in such values."""
-    short: set[int] = field(default_factory=set)
-    """The indices of such values among the texts."""
+    whole: set[str] = field(default_factory=set)
+    """The normal forms of the short texts that are all of a field."""
+    numbers: set[str] = field(default_factory=set)
+    """Those of the numbers in fields that the catalog does not describe."""
+    repeated: set[int] = field(default_factory=set)
+    """The prints that several different texts have."""
     triples: dict[int, array[int]] = field(default_factory=dict)
     nodes: int = 0
     cut: bool = False
@@ -173,7 +178,7 @@ class _Reader:
         else:
             written = number(value)
             if written and place.free:
-                self.whole.add(whole_print([written]))
+                self.numbers.add(written)
             if written:
                 self._value(written, place, item, name)
 
@@ -232,8 +237,7 @@ class _Reader:
         if len(folded) <= _MAX_SCALAR and len(self.whole) < MAX_VALUES:
             tokens = folding.tokens(folded)
             if 0 < len(tokens) <= _MAX_SCALAR_TOKENS:
-                self.short.add(len(self.texts))
-                self.whole.add(whole_print(tokens))
+                self.whole.add(" ".join(tokens))
         self.texts.append((folded, item))
 
     def _value(self, norm: str, place: Place, item: int, name: str, written: str = "") -> None:
@@ -246,10 +250,10 @@ class _Reader:
     def prints(self) -> dict[int, set[int]]:
         """Return the prints of each item's free text, up to the limit, and store its triples."""
         found: dict[int, set[int]] = {}
-        prose: set[int] = set()
+        once: dict[int, str] = {}
         kept = noted = 0
         cheap = cheap_prints([text for text, _ in self.texts])
-        for at, (folded, item) in enumerate(self.texts):
+        for folded, item in self.texts:
             most = max(MAX_PRINTS - kept, 0) // 2
             read = next(cheap)
             if read is not None and read[1] <= most:
@@ -262,10 +266,9 @@ class _Reader:
             known = found.setdefault(item, set())
             before = len(known)
             known |= more
-            (self.outside_prose if at in self.short else prose).update(more)
+            self.repeated.update(one for one in more if once.setdefault(one, folded) != folded)
             kept += len(known) - before
             if noted + len(threes) <= MAX_TRIPLES:
                 self.triples.setdefault(item, array("I")).extend(threes)
                 noted += len(threes)
-        self.outside_prose -= prose
         return found

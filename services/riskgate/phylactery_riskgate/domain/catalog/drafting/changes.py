@@ -40,6 +40,7 @@ _ELSEWHERE = re.compile(
     r"|(?:lösch|send|überweis|erstell|änder|kauf)(?:e|t|et|en)"
 )
 """Changing verbs in Spanish, and the most common in French, Portuguese, Italian and German."""
+_OF_MESSAGES: Final = frozenset({"sent", "received"})
 _RUNNING: Final = word_set("sql statement command cmd script mutation javascript shell")
 _REQUEST: Final = word_set("method body payload data headers")
 _IN_NAMES: Final = frozenset({"set", "update", "change", "run"})
@@ -60,8 +61,9 @@ def sign_of_change(words: tuple[str, ...], verb: int, description: str, schema: 
 def _of_name(words: tuple[str, ...], verb: int) -> Iterator[str]:
     if words[verb + 1 : verb + 2] and words[verb + 1] in _PARTICLES:
         yield f"its name says {words[verb]} {words[verb + 1]}"
-    # Of several things, messages_sent says which; of one, message_sent may be what happens to it.
-    if len(words) > verb + 2 and _form(words[-1]) == "participle" and singular(words[-2]) == words[-2]:
+    # messages_sent says which messages; message_sent or orders_cancelled may be what happens to them.
+    which = words[-1] in _OF_MESSAGES and singular(words[-2]) != words[-2]
+    if len(words) > verb + 2 and _form(words[-1]) == "participle" and not which:
         yield f"its name says that something is {words[-1]}"
     for place, word in enumerate(words):
         joined = place > 0 and words[place - 1] in _JOINING and singular(word) in OFTEN_NOUNS

@@ -27,14 +27,13 @@ MAX_DESCRIPTION: Final = 1_000
 MAX_NOTES: Final = 10
 """The number of notes per schema; further ones are only counted."""
 _TIMEOUT_SECONDS: Final = 30
-_EFFECTLESS: Final = frozenset(
-    [
-        *("think", "noop", "no_op", "finish", "sequentialthinking", "sequential_thinking"),
-        *("divide", "multiply", "square_root", "sqrt", "logarithm", "factorial", "absolute_value", "percentage"),
-        *("mean", "median", "average", "variance", "standard_deviation", "sum_values", "min_value", "max_value"),
-    ]
+_EFFECTLESS: Final = frozenset({"think", "noop", "no_op", "finish", "sequentialthinking", "sequential_thinking"})
+"""Exact names of tools that have no effect at all."""
+_ARITHMETIC: Final = frozenset(
+    "divide multiply square_root sqrt logarithm factorial absolute_value percentage mean median average variance"  # noqa: SIM905
+    " standard_deviation sum_values min_value max_value".split()
 )
-"""Exact names of tools that have no effect at all: those that only think, and arithmetic."""
+"""Names of tools that have none either if all their arguments are numbers."""
 _DIRECTORIES: Final = frozenset({"contact", "contacts", "directory", "members", "users", "employees", "customers"})
 
 
@@ -155,11 +154,13 @@ def _of_words(
 def _without_effect(source: Source, schema: dict[str, Any], made: Draft) -> bool:
     """Finish the entry of a tool without effect, which is on a closed list of names and shows no sign of a change."""
     words, hints = tool_words(source.name), source.hints
-    if source.known.effect or "_".join(words) not in _EFFECTLESS or hints.read_only is False or hints.destructive:
+    name = "_".join(words)
+    listed = name in _EFFECTLESS or name in _ARITHMETIC
+    if source.known.effect or not listed or hints.read_only is False or hints.destructive:
         return False
     guesses = guess_arguments(schema, words, "read")
-    acting = any(one.control and not _is_numeric(one.schema) for one in guesses)
-    if acting or sign_of_change(words, 0, source.description, schema):
+    texts = [one for one in guesses if not _is_numeric(one.schema)]
+    if any(one.control or name in _ARITHMETIC for one in texts) or sign_of_change(words, 0, source.description, schema):
         return False
     made.checks["effect"] = ["of a name that does nothing; is that so? effect: write where it is not"]
     made.fields.update({"risk": "low", "effect": "none"})

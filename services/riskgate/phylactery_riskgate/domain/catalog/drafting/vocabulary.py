@@ -59,7 +59,7 @@ get fetch retrieve | get, fetch, give me, tell me, what is, what are
 list enumerate | list, show me, which | lista, listar, enumera, muestra, muéstrame, qué
 search find query lookup locate browse | search, find, look for, look up
     | busca, buscar, búscame, encuentra, encontrar, localiza
-read view see show display preview | read, show me, open, look at | lee, leer, léeme, muestra, muéstrame, enséñame, abre
+read view see show preview | read, show me, open, look at | lee, leer, léeme, muestra, muéstrame, enséñame, abre
 check inspect | check, inspect, look whether | comprueba, comprobar, revisa, revisar, mira, verifica
 count | count, how many | cuenta, contar, cuántos, cuántas
 describe explain summarize summarise | describe, explain, summarize | describe, explica, resume, resúmeme

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -38,17 +39,28 @@ _OTHER_SPELLING: Final = "the user's words, spelled otherwise"
 _DOUBTED: Final = "words that may be somebody else's"
 _REACHED: Final = frozenset({"principal", "url"})
 """Roles of the recipient or target of a call."""
+_NEVER_DATA: Final = frozenset(
+    "command cmd sql script code query statement expression webhook callback iban account cuenta amount sum total"  # noqa: SIM905
+    " importe cantidad".split()
+)
+"""Parts of the names of arguments whose value acts by itself, or is money or where it goes."""
+_ACTING: Final = re.compile(r"[@/\\|;&$`<>~*?{}\[\]=\n]|://")
+_ACCOUNT: Final = re.compile(r"[a-z]{2}[0-9]{2}[a-z0-9]{10,30}|[0-9]{10,}")
 _GROUPING: Final = frozenset({"", " ", "-", "."})
 """Separators allowed between the groups of an account number."""
 _BESIDE_NUMBERS: Final = frozenset(" #€$£¥%\"'.,:")
 _BESIDE_IDS: Final = _BESIDE_NUMBERS - {"%"}
 BY_ASK: Final = "what the user asked for"
+_CHOICE: Final = "a choice the tool offers"
+IDLE: Final = frozenset({"", NOTHING, _DEFAULT, _CHOICE})
+"""Places of values that state nothing."""
 TEXT_OF: Final = "text of"
 OTHER_TEXT: Final = "other text of"
 NOWHERE: Final = "nowhere"
 FIELD_OF: Final = "a field of"
 _WILD: Final = "a sign for more, or for elsewhere, than the user wrote"
-UNSEEN: Final = frozenset({NOWHERE, _WILD, "more values than are looked at"})
+_FOLDER: Final = "the folder itself, or the one above"
+UNSEEN: Final = frozenset({NOWHERE, _FOLDER, "more values than are looked at"})
 """Places of values that no text contains: nothing indicates that they are another person's."""
 
 
@@ -78,7 +90,7 @@ def origin(index: TaskIndex, argument: Argument) -> Found:
     if argument.default:
         return NAMED, _DEFAULT
     if isinstance(value, bool) or value is None:
-        return LISTED, "a choice the tool offers"
+        return LISTED, _CHOICE
     if not isinstance(value, str):
         return _settled(index, argument, [number(value)], _of_number(index, argument, number(value)))
     if argument.role in spelling.STRICT:
@@ -99,7 +111,7 @@ def _of_strict(index: TaskIndex, argument: Argument, value: str) -> Found:
     tokens = ways[-1].tokens
     said = spelling.said(index.words, value, argument.role)
     if not tokens or (said != NAMED and any(way.wild for way in ways)):
-        return FOREIGN, _WILD
+        return FOREIGN, _FOLDER if value.strip().rstrip("/") in {".", ".."} else _WILD
     if said is None and argument.role in spelling.EXACT and any(way.disguised for way in ways):
         return FOREIGN, "a value in disguise"
     if argument.role == "object":
@@ -132,13 +144,24 @@ def _settled(index: TaskIndex, argument: Argument, tokens: Sequence[str], found:
 def _field_of(index: TaskIndex, argument: Argument, tokens: Sequence[str]) -> str:
     """Return the tool in whose result a value is all of a field, or an empty string.
 
-    An id or a name that a tool returned as data does not say what to do with it, so the user may be asked about it. For
-    a recipient or an address, only what the user's own calls returned counts: a list of people is no reason to write
-    to one of them.
+    An id or a name that a tool returned as data does not say what to do with it, so the user may be asked about it. An
+    address, an account, a command or a sum of money is never data. For a recipient, only what the user's own calls
+    returned counts: a list of people is no reason to write to one of them.
     """
-    if argument.role == "url" or any("@" in token for token in tokens):
+    written = str(argument.value)
+    named = frozenset(folding.atoms_of(folding.fold(argument.name)))
+    if argument.role == "url" or not _NEVER_DATA.isdisjoint(named) or _ACTING.search(written):
         return ""
-    found = index.field_of(tokens, made=argument.role in _REACHED)
+    if argument.role != "amount" and _ACCOUNT.fullmatch("".join(tokens)):
+        return ""
+    parts = [atom for token in tokens for atom in folding.atoms(token)]
+    forms = [prints(tokens), prints(parts)]
+    if len(tokens) == 1:
+        numbers = numbers_in(tokens[0])
+        forms += [prints(folding.tokens(form)) for one in numbers for form in written_forms(one)]
+        forms += [[day_print(day)] for day in dates_in_token(tokens[0])]
+    others = [form for form in forms[1:] if form and form != forms[0]]
+    found = index.field_of(tokens, [forms[0], *others], made=argument.role in _REACHED)
     return "" if found is None else found.tool
 
 
@@ -152,7 +175,7 @@ def _is_doubted(index: TaskIndex, tokens: Sequence[str]) -> bool:
 
 def _from_nowhere(argument: Argument) -> Found:
     if argument.limited:
-        return LISTED, "a choice the tool offers"
+        return LISTED, _CHOICE
     if argument.role in spelling.STRICT:
         return FOREIGN, NOWHERE
     return LISTED, "written for the call"
