@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DISTRIBUTIONS := protos services/chassis services/understanding services/riskgate services/memory services/agent clients/python clients/cli
+DISTRIBUTIONS := protos services/chassis services/understanding services/forms services/riskgate services/memory services/agent clients/python services/gateway clients/cli
 MANIFESTS := pyproject.toml $(addsuffix /pyproject.toml,$(DISTRIBUTIONS))
 STAMP := $(VENV)/.installed
 # AgentDojo needs libraries that do not go with the agent's, so it has an environment of its own, without the agent
@@ -96,7 +96,7 @@ compose-secrets: $(STAMP) ## make the tokens docker-compose.yml needs, once, in 
 constraints: $(STAMP) ## pin the newest versions that work together
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev \
 		--no-emit-index-url --no-emit-find-links --no-annotate --no-header \
-		$(addprefix --no-emit-package phylactery-,protos chassis understanding riskgate memory agent client cli) \
+		$(addprefix --no-emit-package phylactery-,protos chassis understanding forms riskgate memory agent client gateway cli) \
 		--output-file constraints.txt $(MANIFESTS)
 
 clean: ## remove the environment, caches and the local data folder

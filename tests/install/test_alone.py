@@ -21,20 +21,29 @@ SOURCES = {
     "phylactery-protos": ROOT / "protos" / "gen",
     "phylactery-chassis": ROOT / "services" / "chassis",
     "phylactery-understanding": ROOT / "services" / "understanding",
+    "phylactery-forms": ROOT / "services" / "forms",
     "phylactery-riskgate": ROOT / "services" / "riskgate",
     "phylactery-memory": ROOT / "services" / "memory",
     "phylactery-agent": ROOT / "services" / "agent",
     "phylactery-client": ROOT / "clients" / "python",
+    "phylactery-gateway": ROOT / "services" / "gateway",
     "phylactery-cli": ROOT / "clients" / "cli",
 }
 NEEDS = {
     "phylactery-protos": set(),
     "phylactery-chassis": set(),
     "phylactery-understanding": set(),
+    "phylactery-forms": {"phylactery-understanding"},
     "phylactery-riskgate": {"phylactery-protos", "phylactery-chassis", "phylactery-understanding"},
     "phylactery-memory": {"phylactery-protos", "phylactery-chassis"},
-    "phylactery-agent": {"phylactery-protos", "phylactery-chassis", "phylactery-understanding"},
+    "phylactery-agent": {"phylactery-protos", "phylactery-chassis", "phylactery-understanding", "phylactery-forms"},
     "phylactery-client": {"phylactery-protos"},
+    "phylactery-gateway": {
+        "phylactery-protos",
+        "phylactery-chassis",
+        "phylactery-understanding",
+        "phylactery-client",
+    },
 }
 GRAPH = ("langgraph", "langchain_core")
 IMPORT_EVERYTHING = """

@@ -16,10 +16,12 @@ FOLDERS = (
     "protos",
     "services/chassis",
     "services/understanding",
+    "services/forms",
     "services/riskgate",
     "services/memory",
     "services/agent",
     "clients/python",
+    "services/gateway",
     "clients/cli",
 )
 

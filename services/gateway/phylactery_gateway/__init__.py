@@ -1,0 +1,1 @@
+"""The gateway: messages of WhatsApp and other channels in and out of the agent."""
