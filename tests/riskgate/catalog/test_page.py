@@ -26,6 +26,13 @@ ENTRY = """tools:
     description_es: Envía un recordatorio.
     schema: {type: object, properties: {to: {type: string}, invoice: {type: string}, text: {type: string}}}
 """
+FORMS = """  - name: write_file
+    risk: medium
+    effect: write
+    description: Writes a file.
+    description_es: Escribe un archivo.
+    schema: {type: object, properties: {path: {type: string}, content: {type: string}}}
+"""
 
 
 def test_the_page_leads_from_a_list_of_tools_to_a_catalog_that_lacks_nothing(tmp_path: Path) -> None:
@@ -48,9 +55,10 @@ def test_the_page_leads_from_a_list_of_tools_to_a_catalog_that_lacks_nothing(tmp
 
 @pytest.mark.parametrize("piece", PIECES, ids=range(len(PIECES)))
 def test_a_piece_of_the_page_stands_in_an_entry_as_it_is(piece: str) -> None:
-    assert list(read_catalog(read_document("tools.yaml", ENTRY + piece), ("user",))) == ["send_reminder"]
+    entry = ENTRY + FORMS if piece.startswith("submissions:") else ENTRY
+    assert "send_reminder" in read_catalog(read_document("tools.yaml", entry + piece), ("user",))
 
 
 def test_the_page_names_every_gap_and_shows_every_part() -> None:
     assert set(re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", PAGE)) == {str(gap) for gap in Gap}
-    assert len(PIECES) == 4
+    assert len(PIECES) == 5

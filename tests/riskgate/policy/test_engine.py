@@ -224,7 +224,8 @@ def test_another_schema_than_the_catalog_s_is_a_schema_mismatch(default: Bundle,
 def test_the_facts_hold_no_argument_value(engine: DecisionEngine) -> None:
     verdict = decide(engine, "write_file", {"path": "a-secret-name.pem", "content": "a secret text"})
     assert verdict.facts["context"] == {
-        "derived": {"path": {"hidden": "boolean", "key_material": "boolean", "outside": "boolean"}}
+        "derived": {"path": {"hidden": "boolean", "key_material": "boolean", "outside": "boolean"}},
+        "submission": {"registered": "boolean", "peer": "boolean"},
     }
     assert "secret" not in repr(verdict.facts)
 

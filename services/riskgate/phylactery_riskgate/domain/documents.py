@@ -123,9 +123,9 @@ class Document:
         """Return the error for a place."""
         return BundleError(self.file, self.line(place), message)
 
-    def only(self, key: str) -> Document:
-        """Return the document reduced to one of its top-level keys."""
-        return Document(self.file, {key: self.data[key]}, self.lines)
+    def only(self, *keys: str) -> Document:
+        """Return the document reduced to those of the given top-level keys that it has."""
+        return Document(self.file, {key: self.data[key] for key in keys if key in self.data}, self.lines)
 
     def parse(self, model: type[ModelT]) -> ModelT:
         """Validate the content as a model.

@@ -244,6 +244,15 @@ class Asks:
 
 
 @dataclass(frozen=True, slots=True)
+class Submission:
+    """The arguments a form submits to a tool, with {field} in their texts, and the class that has to approve them."""
+
+    form: str
+    args: Mapping[str, Any]
+    approval_class: Literal["self", "peer"]
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogTool:
     """One tool of the catalog.
 
@@ -258,6 +267,7 @@ class CatalogTool:
     content. ``outputs`` pairs pointers into the tool's result, in which * is any item or property and "" the whole,
     with the kind of the values at and below it; the longest pointer that fits a place counts, and a place that none
     fits is free. ``registry`` points at outputs whose whole values may be trusted even if the user did not name them.
+    ``submissions`` are the calls that forms may make of it.
     ``effectless`` is a read that does not read anything either, such as thinking aloud: the catalog's ``effect: none``.
     """
 
@@ -286,3 +296,4 @@ class CatalogTool:
     outputs: tuple[tuple[str, OutputKind], ...] = ()
     registry: tuple[str, ...] = ()
     effectless: bool = False
+    submissions: tuple[Submission, ...] = ()

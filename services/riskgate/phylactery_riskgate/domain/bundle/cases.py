@@ -139,9 +139,10 @@ class BundleCase(_Strict):
 
 
 class CasesFile(_Strict):
-    """One file in tests/. ``tools`` are added to the catalog for the cases only."""
+    """One file in tests/. ``tools``, with their ``submissions``, are added to the catalog for the cases only."""
 
     tools: list[Any] = []
+    submissions: list[Any] = []
     cases: Annotated[list[BundleCase], Field(max_length=10_000)]
 
 
@@ -173,7 +174,8 @@ def read_cases(
                     raise document.error(("cases", index, "approvals", name), f"unknown class {name!r}")
             names.add(case.name)
             cases.append(case)
-        for name, tool in read_catalog(document.only("tools"), levels).items() if parsed.tools else ():
+        own = read_catalog(document.only("tools", "submissions"), levels) if parsed.tools else {}
+        for name, tool in own.items():
             if name in catalog or name in tools:
                 raise document.error(("tools",), f"repeats the tool {name!r}")
             tools[name] = tool

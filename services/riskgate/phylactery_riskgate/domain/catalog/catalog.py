@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import jsonschema_rs
@@ -10,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.canonical import hash_json
+from phylactery_riskgate.domain.catalog.submissions import MAX_SUBMISSIONS, SubmissionEntry, submission_of
+from phylactery_riskgate.domain.catalog.submissions import faults as submission_faults
 from phylactery_riskgate.domain.documents import Document, Faults, Place
 from phylactery_riskgate.domain.facts.argument_types import one_form
 from phylactery_riskgate.domain.facts.catalog_facts import FactsEntry, asks_of, faults
@@ -57,6 +60,7 @@ class ToolsFile(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     tools: Annotated[list[ToolEntry], Field(max_length=MAX_TOOLS)]
+    submissions: Annotated[list[SubmissionEntry], Field(max_length=MAX_SUBMISSIONS)] = []
 
 
 def compile_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
@@ -82,7 +86,8 @@ def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, Catal
         BundleError: an entry cannot be used; gives its line.
     """
     tools: dict[str, CatalogTool] = {}
-    for index, entry in enumerate(document.parse(ToolsFile).tools):
+    parsed = document.parse(ToolsFile)
+    for index, entry in enumerate(parsed.tools):
         where = ("tools", index)
         if entry.name in tools:
             raise document.error((*where, "name"), f"repeats the tool {entry.name!r}")
@@ -93,7 +98,21 @@ def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, Catal
         _check_facts(document, where, entry)
         _check_effect(document, where, entry)
         tools[entry.name] = _tool(entry, levels[0])
+    _add_submissions(document, parsed.submissions, tools)
     return tools
+
+
+def _add_submissions(document: Document, entries: list[SubmissionEntry], tools: dict[str, CatalogTool]) -> None:
+    """Give each tool the submissions that forms make of it."""
+    found = Faults()
+    for index, entry in enumerate(entries):
+        tool = tools.get(entry.tool)
+        wrong = [document.error(("submissions", index, *place), text) for place, text in submission_faults(entry, tool)]
+        for fault in wrong:
+            found.add(fault)
+        if tool is not None and not wrong:
+            tools[entry.tool] = replace(tool, submissions=(*tool.submissions, submission_of(entry)))
+    found.check()
 
 
 def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:

@@ -134,6 +134,7 @@ _SOURCES = {
     "nulls": "the arguments that are null",
     "usage": "counted by RiskGate",
     "targets": "the addresses the arguments lead to",
+    "submission": "the templates of forms in the catalog",
     "inspection": "found in the arguments by inspection",
     "pathway": "how the message is served",
     **dict.fromkeys(TASK_FAMILIES, "what RiskGate was shown of the task"),
