@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from phylactery.agent.v1 import (
     chat_pb2,
     chat_pb2_grpc,
+    escalation_pb2,
+    escalation_pb2_grpc,
     graph_pb2,
     graph_pb2_grpc,
     privacy_pb2,
@@ -34,6 +36,7 @@ from sqlalchemy.engine import make_url
 
 from phylactery_agent.adapters.connections import GrpcServices
 from phylactery_agent.api.chat import ChatEdge, ChatServicer
+from phylactery_agent.api.escalations import EscalationEdge, EscalationServicer
 from phylactery_agent.api.graphs import GraphEdge, GraphServicer
 from phylactery_agent.api.mapping import BudgetLimits
 from phylactery_agent.api.privacy import PrivacyServicer
@@ -57,6 +60,9 @@ from phylactery_agent.runtime.dispatch.process_registry import FolderLock, Folde
 from phylactery_agent.runtime.dispatch.replicas import LOOK_SECONDS, Replicas
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.outbox import OutboxStore
+from phylactery_agent.runtime.handoff.expiry import HandoffExpiry
+from phylactery_agent.runtime.handoff.lists import EscalationLists
+from phylactery_agent.runtime.handoff.store import EscalationStore
 from phylactery_agent.runtime.intake.changes import ThreadChanges
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.redaction import Sanitizing
@@ -110,6 +116,8 @@ class Agent:
     tools: ToolRegistry
     models: Models | None
     firing: ReminderScheduler
+    escalations: EscalationEdge
+    handoff_expiry: HandoffExpiry
 
 
 async def build(settings: AgentSettings) -> Service:
@@ -192,6 +200,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         reminding=Reminding(database, clock, settings.time_zone, settings.reminders_per_user, firing.wake),
         changes=ThreadChanges(database, clock, tools, seconds=settings.change_seconds),
         interpreter_seconds=settings.interpreter_seconds if settings.interpreter == "on" else 0.0,
+        handoff=settings.handoff == "on",
     )
     runner = Dispatcher(
         inbox,
@@ -260,6 +269,17 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         wake=runner.wake,
         limits=_limits(settings, models),
     )
+    escalation_store = EscalationStore(
+        database, clock, news, claim_seconds=settings.handoff_claim_seconds, wake=delivery.wake
+    )
+    escalation_edge = EscalationEdge(
+        store=escalation_store,
+        lists=EscalationLists(database),
+        services=services,
+        delivery=delivery,
+        news=news,
+        on_duty=settings.handoff == "on",
+    )
     service = Service(
         "agent",
         [
@@ -285,6 +305,12 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
                 PrivacyServicer(privacy),
             ),
             registration(
+                escalation_pb2.DESCRIPTOR,
+                "EscalationService",
+                escalation_pb2_grpc.add_EscalationServiceServicer_to_server,
+                EscalationServicer(escalation_edge),
+            ),
+            registration(
                 tool_pb2.DESCRIPTOR,
                 "ToolService",
                 tool_pb2_grpc.add_ToolServiceServicer_to_server,
@@ -300,7 +326,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
             catalog.first_look,
             runner.start,
         ],
-        on_drain=[thread_edge.end],
+        on_drain=[thread_edge.end, escalation_edge.end],
     )
     return Agent(
         service=service,
@@ -317,12 +343,19 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         tools=tools,
         models=models,
         firing=firing,
+        escalations=escalation_edge,
+        handoff_expiry=HandoffExpiry(
+            escalation_store,
+            claim_seconds=settings.handoff_claim_seconds,
+            wait_seconds=settings.handoff_wait_seconds,
+        ),
     )
 
 
 async def _start_background(agent: Agent, settings: AgentSettings, closing: AsyncExitStack) -> None:
     """Start the background jobs, the approval watcher only if enabled; on close they are cancelled first."""
     jobs = [agent.delivery.run(), agent.privacy.run(), agent.retention.run(), agent.catalog.run(), agent.firing.run()]
+    jobs.append(agent.handoff_expiry.run())
     if settings.approval_poll_seconds:
         jobs.append(agent.watcher.run())
     for job in jobs:

@@ -191,6 +191,15 @@ class AgentSettings(OutsideSettings, ModelSettings):
         le=3_600,
         description="how long after an answer a message may correct, repeat or take back its request; 0 never",
     )
+    handoff: Literal["on", "off"] = Field(
+        "off", description="whether people work the queue of escalations; off tells who asks that nobody is on duty"
+    )
+    handoff_claim_seconds: float = Field(
+        300.0, ge=1, le=86_400, description="how long a person's claim lasts without a renewal or a reply"
+    )
+    handoff_wait_seconds: float = Field(
+        86_400.0, ge=0, description="how long an escalation waits before it is closed and its person told; 0 for ever"
+    )
     lease_seconds: float = Field(
         30.0, ge=2, le=600, description="how long an agent that stands still keeps its turns from other replicas"
     )

@@ -32,7 +32,13 @@ from tests.support.clock import FakeClock
 
 ANA = Owner("acme", "ana")
 BEN = Owner("acme", "ben")
-_TIMED = (("agent_runs", "lease_until_us"), ("agent_runs", "due_us"), ("agent_duties", "until_us"))
+_TIMED = (
+    ("agent_runs", "lease_until_us"),
+    ("agent_runs", "due_us"),
+    ("agent_duties", "until_us"),
+    ("agent_escalations", "claim_until_us"),
+    ("agent_escalations", "queued_us"),
+)
 """Columns compared only with the database's clock, because several processes share it."""
 T1 = ANA.thread_key("t1")
 """The thread used by most tests."""

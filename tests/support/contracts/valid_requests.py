@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from google.protobuf.message import Message
-from phylactery.agent.v1 import chat_pb2, graph_pb2, run_pb2, tool_pb2
+from phylactery.agent.v1 import chat_pb2, escalation_pb2, graph_pb2, run_pb2, tool_pb2
 from phylactery.agent.v1 import privacy_pb2 as agent_privacy_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2, privacy_pb2, profile_pb2, user_memory_pb2
 from phylactery.riskgate.v1 import (
@@ -60,6 +60,35 @@ def valid_requests() -> dict[str, list[Message]]:
         "ChatService/ListThreads": [chat_pb2.ListThreadsRequest(page_size=5, page_token="WzFd")],
         "ChatService/DeleteThread": [chat_pb2.DeleteThreadRequest(thread_id="t9")],
         "ChatService/ListMessages": [chat_pb2.ListMessagesRequest(thread_id="t9", page_size=5, page_token="WzFd")],
+        "EscalationService/ListEscalations": [
+            escalation_pb2.ListEscalationsRequest(
+                states=[escalation_pb2.ESCALATION_STATE_OPEN],
+                mine_only=True,
+                policy=escalation_pb2.ESCALATION_POLICY_KEYWORD,
+                page_size=5,
+                page_token="WzEsImUiXQ",
+            )
+        ],
+        "EscalationService/GetEscalation": [escalation_pb2.GetEscalationRequest(escalation_id="esc_none")],
+        "EscalationService/ClaimEscalation": [
+            escalation_pb2.ClaimEscalationRequest(escalation_id="esc_none", display_name="Marta")
+        ],
+        "EscalationService/RenewClaim": [escalation_pb2.RenewClaimRequest(escalation_id="esc_none")],
+        "EscalationService/ReplyAsHuman": [
+            escalation_pb2.ReplyAsHumanRequest(request_id="request-1", escalation_id="esc_none", text="hola")
+        ],
+        "EscalationService/AddNote": [
+            escalation_pb2.AddNoteRequest(request_id="request-1", escalation_id="esc_none", text="hola")
+        ],
+        "EscalationService/ReleaseEscalation": [
+            escalation_pb2.ReleaseEscalationRequest(
+                escalation_id="esc_none", to=escalation_pb2.RELEASE_TO_QUEUE, summary="listo"
+            )
+        ],
+        "EscalationService/WatchEscalations": [escalation_pb2.WatchEscalationsRequest(after_sequence=1)],
+        "EscalationService/OpenEscalation": [
+            escalation_pb2.OpenEscalationRequest(request_id="request-1", thread_id="t9", reason="help")
+        ],
         "ToolService/ListTools": [tool_pb2.ListToolsRequest(enabled_only=True, source="builtin")],
         "GraphService/ListGraphs": [graph_pb2.ListGraphsRequest()],
         "GraphService/GetGraph": [graph_pb2.GetGraphRequest(name="secured")],

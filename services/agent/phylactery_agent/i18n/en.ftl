@@ -345,3 +345,13 @@ mcp_result = Result of { $name }, from an external server:
 
 graph_secured = Plans, proposes one call at a time and passes every effect through RiskGate
 graph_react = Reasons and acts step by step: with a model, or by fixed rules without; every effect passes RiskGate
+
+## Handing a conversation to a person
+
+handoff_asked = I have asked a person of our team to join. They will write to you here; meanwhile I am still here for you.
+handoff_nobody = No person is on duty here, so I cannot put you through to anybody. Tell me what you need and I will try to help.
+handoff_timeout = I am sorry: nobody of our team could join you this time. Ask again if you still need a person.
+human_said = [{ $name }, a person of our team] { $text }
+human_somebody = Somebody
+human_summary = [The conversation with { $name }, a person of our team, has ended. Their summary: { $text }]
+human_left = [The conversation with { $name }, a person of our team, has ended.]

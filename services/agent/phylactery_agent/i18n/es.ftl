@@ -343,3 +343,13 @@ mcp_result = Resultado de { $name }, de un servidor externo:
 
 graph_secured = Planifica, propone una llamada cada vez y pasa cada efecto por RiskGate
 graph_react = Razona y actúa paso a paso: con un modelo, o sin él por reglas fijas; cada efecto pasa por RiskGate
+
+## Pasar la conversación a una persona
+
+handoff_asked = He pedido a una persona de nuestro equipo que te atienda. Te escribirá aquí; mientras tanto, sigo contigo.
+handoff_nobody = Aquí no hay ninguna persona de guardia, así que no puedo pasarte con nadie. Dime qué necesitas e intentaré ayudarte.
+handoff_timeout = Lo siento: esta vez nadie de nuestro equipo ha podido atenderte. Vuelve a pedírmelo si aún necesitas a una persona.
+human_said = [{ $name }, una persona de nuestro equipo] { $text }
+human_somebody = Alguien
+human_summary = [La conversación con { $name }, una persona de nuestro equipo, ha terminado. Su resumen: { $text }]
+human_left = [La conversación con { $name }, una persona de nuestro equipo, ha terminado.]

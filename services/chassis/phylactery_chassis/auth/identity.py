@@ -37,6 +37,8 @@ _log = get_logger("identity")
 class Role(StrEnum):
     """What an identity may do. policy_admin does not include approver; delegate acts for an end user it names.
 
+    A handler answers people in conversations that were handed to a person, and reads those conversations.
+
     Every role except installation_operator is limited to the identity's tenant. An installation_operator is responsible
     for the whole installation and decides which policies serve every tenant.
     """
@@ -47,6 +49,7 @@ class Role(StrEnum):
     POLICY_ADMIN = "policy_admin"
     AUDITOR = "auditor"
     OPERATOR = "operator"
+    HANDLER = "handler"
     INSTALLATION_OPERATOR = "installation_operator"
 
 

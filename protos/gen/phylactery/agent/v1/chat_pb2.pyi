@@ -181,7 +181,9 @@ class SendMessageResponse(_message.Message):
 
     @_builtins.property
     def reply(self) -> Global___Message:
-        """reply is the agent's message."""
+        """reply is the agent's message. Its text is empty if run.reason is HANDED_OFF: a person has the thread and will
+        answer in it.
+        """
 
     @_builtins.property
     def pending_approval(self) -> _event_pb2.ApprovalRequired:

@@ -119,6 +119,30 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """NOT_FOUND: no graph has this name; ListGraphs lists the graphs:
     {"reason":"ERROR_REASON_GRAPH_NOT_FOUND","domain":"agent.phylactery","metadata":{"graph":"…"}}
     """
+    ERROR_REASON_HANDOFF_OFF: _ErrorReason.ValueType  # 40
+    """FAILED_PRECONDITION: nobody is on duty, because AGENT_HANDOFF is off:
+    {"reason":"ERROR_REASON_HANDOFF_OFF","domain":"agent.phylactery"}
+    """
+    ERROR_REASON_ESCALATION_NOT_FOUND: _ErrorReason.ValueType  # 41
+    """NOT_FOUND: no such escalation in the caller's tenant:
+    {"reason":"ERROR_REASON_ESCALATION_NOT_FOUND","domain":"agent.phylactery","metadata":{"escalation_id":"…"}}
+    """
+    ERROR_REASON_CLAIM_TAKEN: _ErrorReason.ValueType  # 42
+    """FAILED_PRECONDITION: another handler holds the claim:
+    {"reason":"ERROR_REASON_CLAIM_TAKEN","domain":"agent.phylactery","metadata":{"handler":"marta"}}
+    """
+    ERROR_REASON_CLAIM_REQUIRED: _ErrorReason.ValueType  # 43
+    """FAILED_PRECONDITION: the caller holds no claim on the escalation; claim it first:
+    {"reason":"ERROR_REASON_CLAIM_REQUIRED","domain":"agent.phylactery","metadata":{"state":"open"}}
+    """
+    ERROR_REASON_CLAIM_EXPIRED: _ErrorReason.ValueType  # 44
+    """FAILED_PRECONDITION: the caller's claim has expired, and nothing was sent; claim it again:
+    {"reason":"ERROR_REASON_CLAIM_EXPIRED","domain":"agent.phylactery"}
+    """
+    ERROR_REASON_ESCALATION_ENDED: _ErrorReason.ValueType  # 45
+    """FAILED_PRECONDITION: the escalation was released or closed:
+    {"reason":"ERROR_REASON_ESCALATION_ENDED","domain":"agent.phylactery","metadata":{"state":"released"}}
+    """
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 60
     """RESOURCE_EXHAUSTED: the limit of concurrent calls, or of streams of this kind, is reached for the caller, the host
     or the service; end one or retry later:
@@ -224,6 +248,30 @@ EFFECTS. EFFECTS lists up to ten calls that changed or may have changed somethin
 ERROR_REASON_GRAPH_NOT_FOUND: ErrorReason.ValueType  # 25
 """NOT_FOUND: no graph has this name; ListGraphs lists the graphs:
 {"reason":"ERROR_REASON_GRAPH_NOT_FOUND","domain":"agent.phylactery","metadata":{"graph":"…"}}
+"""
+ERROR_REASON_HANDOFF_OFF: ErrorReason.ValueType  # 40
+"""FAILED_PRECONDITION: nobody is on duty, because AGENT_HANDOFF is off:
+{"reason":"ERROR_REASON_HANDOFF_OFF","domain":"agent.phylactery"}
+"""
+ERROR_REASON_ESCALATION_NOT_FOUND: ErrorReason.ValueType  # 41
+"""NOT_FOUND: no such escalation in the caller's tenant:
+{"reason":"ERROR_REASON_ESCALATION_NOT_FOUND","domain":"agent.phylactery","metadata":{"escalation_id":"…"}}
+"""
+ERROR_REASON_CLAIM_TAKEN: ErrorReason.ValueType  # 42
+"""FAILED_PRECONDITION: another handler holds the claim:
+{"reason":"ERROR_REASON_CLAIM_TAKEN","domain":"agent.phylactery","metadata":{"handler":"marta"}}
+"""
+ERROR_REASON_CLAIM_REQUIRED: ErrorReason.ValueType  # 43
+"""FAILED_PRECONDITION: the caller holds no claim on the escalation; claim it first:
+{"reason":"ERROR_REASON_CLAIM_REQUIRED","domain":"agent.phylactery","metadata":{"state":"open"}}
+"""
+ERROR_REASON_CLAIM_EXPIRED: ErrorReason.ValueType  # 44
+"""FAILED_PRECONDITION: the caller's claim has expired, and nothing was sent; claim it again:
+{"reason":"ERROR_REASON_CLAIM_EXPIRED","domain":"agent.phylactery"}
+"""
+ERROR_REASON_ESCALATION_ENDED: ErrorReason.ValueType  # 45
+"""FAILED_PRECONDITION: the escalation was released or closed:
+{"reason":"ERROR_REASON_ESCALATION_ENDED","domain":"agent.phylactery","metadata":{"state":"released"}}
 """
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 60
 """RESOURCE_EXHAUSTED: the limit of concurrent calls, or of streams of this kind, is reached for the caller, the host

@@ -86,10 +86,12 @@ class Event(_message.Message):
     RUN_FINISHED_FIELD_NUMBER: _builtins.int
     MEMORY_DEGRADED_FIELD_NUMBER: _builtins.int
     NOTICE_FIELD_NUMBER: _builtins.int
+    HANDOFF_FIELD_NUMBER: _builtins.int
+    HUMAN_MESSAGE_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id is the conversation."""
     run_id: _builtins.str
-    """run_id is the run it belongs to. Empty for a due reminder, which does not belong to a run."""
+    """run_id is the run it belongs to. Empty for what belongs to no run: a due reminder, a message of a human handler."""
     sequence: _builtins.int
     """sequence is its position in the thread, from 1 and without gaps."""
     @_builtins.property
@@ -144,6 +146,14 @@ class Event(_message.Message):
     def notice(self) -> Global___Notice:
         """notice is an unusual condition of the turn: redacted data, an unavailable model, a loop."""
 
+    @_builtins.property
+    def handoff(self) -> Global___Handoff:
+        """handoff means that the thread waits for a person, is with one, or is with the agent again."""
+
+    @_builtins.property
+    def human_message(self) -> Global___HumanMessage:
+        """human_message is a message of a person who handles the thread in place of the agent."""
+
     def __init__(
         self,
         *,
@@ -163,12 +173,14 @@ class Event(_message.Message):
         run_finished: Global___RunFinished | None = ...,
         memory_degraded: Global___MemoryDegraded | None = ...,
         notice: Global___Notice | None = ...,
+        handoff: Global___Handoff | None = ...,
+        human_message: Global___HumanMessage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "notice", b"notice", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_started", b"run_started", "step", b"step", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "handoff", b"handoff", "human_message", b"human_message", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "notice", b"notice", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_started", b"run_started", "step", b"step", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "notice", b"notice", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_id", b"run_id", "run_started", b"run_started", "sequence", b"sequence", "step", b"step", "thread_id", b"thread_id", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "handoff", b"handoff", "human_message", b"human_message", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "notice", b"notice", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_id", b"run_id", "run_started", b"run_started", "sequence", b"sequence", "step", b"step", "thread_id", b"thread_id", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["run_started", "route_decided", "step", "tool_proposed", "risk_decision", "approval_required", "tool_result", "message_delta", "message", "run_finished", "memory_degraded", "notice"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["run_started", "route_decided", "step", "tool_proposed", "risk_decision", "approval_required", "tool_result", "message_delta", "message", "run_finished", "memory_degraded", "notice", "handoff", "human_message"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -638,6 +650,72 @@ class AssistantMessage(_message.Message):
 Global___AssistantMessage: _TypeAlias = AssistantMessage  # noqa: Y015
 
 @_typing.final
+class Handoff(_message.Message):
+    """Handoff is a change of who answers in the thread, or the reason why a message got no reply of the agent."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: _builtins.int
+    ESCALATION_ID_FIELD_NUMBER: _builtins.int
+    DISPLAY_NAME_FIELD_NUMBER: _builtins.int
+    state: _builtins.str
+    """state is OPEN (a person was called; the agent still answers), CLAIMED (a person answers; the agent says nothing),
+    RELEASED (the agent answers again) or CLOSED (nobody took it; the agent answers).
+    """
+    escalation_id: _builtins.str
+    """escalation_id is the escalation."""
+    display_name: _builtins.str
+    """display_name is the name of the person who answers. Empty if there is none."""
+    def __init__(
+        self,
+        *,
+        state: _builtins.str = ...,
+        escalation_id: _builtins.str = ...,
+        display_name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["display_name", b"display_name", "escalation_id", b"escalation_id", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Handoff: _TypeAlias = Handoff  # noqa: Y015
+
+@_typing.final
+class HumanMessage(_message.Message):
+    """HumanMessage is a complete message of a person to the user. It is not the agent's."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    DISPLAY_NAME_FIELD_NUMBER: _builtins.int
+    ESCALATION_ID_FIELD_NUMBER: _builtins.int
+    message_id: _builtins.str
+    """message_id is its id in the transcript."""
+    text: _builtins.str
+    """text is the content."""
+    display_name: _builtins.str
+    """display_name is the name of that person, as they want it shown. It may be empty."""
+    escalation_id: _builtins.str
+    """escalation_id is the escalation."""
+    def __init__(
+        self,
+        *,
+        message_id: _builtins.str = ...,
+        text: _builtins.str = ...,
+        display_name: _builtins.str = ...,
+        escalation_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["display_name", b"display_name", "escalation_id", b"escalation_id", "message_id", b"message_id", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HumanMessage: _TypeAlias = HumanMessage  # noqa: Y015
+
+@_typing.final
 class RunFinished(_message.Message):
     """RunFinished closes a turn."""
 
@@ -649,7 +727,8 @@ class RunFinished(_message.Message):
     """status is the status of the run, as in Run."""
     reason: _builtins.str
     """reason is a stable code for why it stopped, for example ANSWERED, AWAITING_APPROVAL, AWAITING_USER_INPUT,
-    GATE_UNAVAILABLE, MEMORY_UNAVAILABLE, EFFECT_IN_DOUBT, STEP_LIMIT.
+    GATE_UNAVAILABLE, MEMORY_UNAVAILABLE, EFFECT_IN_DOUBT, STEP_LIMIT. HANDED_OFF means that a person has the thread: the
+    message was kept and shown to them, and the agent does not reply.
     """
     def __init__(
         self,

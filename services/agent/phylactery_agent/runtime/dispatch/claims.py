@@ -44,7 +44,9 @@ _SET_ASIDE = 100
 """Maximum number of turns that one claim sets aside because they no longer need to be served."""
 
 _THREAD = Query(
-    sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == sa.bindparam("of_thread")).with_for_update()
+    sa.select(THREADS.c.thread_key, THREADS.c.handed_off)
+    .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
+    .with_for_update()
 )
 _IN_THREAD = (INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting")
 _first = sa.select(INBOX.c.turn_id).where(*_IN_THREAD).order_by(INBOX.c.position).limit(1)
@@ -248,7 +250,8 @@ class ClaimStore:
             _log.warning("remains of a deleted thread removed", thread=turn.thread_key)
             remove_threads(connection, [turn.thread_key])
             return None
-        active = run_for(turn, runs)
+        silent = bool(thread.handed_off)
+        active = run_for(turn, runs, handed_off=silent)
         if turn.kind == "approval_decided" and not _still_awaits(turn, active):
             _set_aside(connection, turn.turn_id, now)
             return None
@@ -262,7 +265,8 @@ class ClaimStore:
         if active.wait_us > 0 and not waited:
             raise HeldError(f"run {active.run_id} is not due yet", active.wait_us / MICROSECONDS)
         beside = tuple(run_of(run) for run in runs if run.run_id != active.run_id and run.approval_id)
-        return self._take(connection, turn, active, holder, now, beside=beside)
+        claim = self._take(connection, turn, active, holder, now, beside=beside)
+        return replace(claim, silent=silent)
 
     def _take(
         self,

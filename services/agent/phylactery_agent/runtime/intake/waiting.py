@@ -37,11 +37,12 @@ _BESIDE: Final = Query(
 )
 
 
-def run_for(turn: StoredTurn, runs: Sequence[Any]) -> Any | None:
+def run_for(turn: StoredTurn, runs: Sequence[Any], *, handed_off: bool = False) -> Any | None:
     """Return the active run of its thread in which a turn is served, or None if it opens a new run.
 
     An answer is for the run it names, and one that names none is for the run that spoke last. Other words are for a run
-    that asked the person something, otherwise for a new run, unless too many wait already.
+    that asked the person something, otherwise for a new run, unless too many wait already. While a person has the
+    thread, only an answer that names its approval is for a run that waits: everything else is said to that person.
     """
     served = next((run for run in runs if run.status in SERVED), None)
     if served is not None:
@@ -51,8 +52,10 @@ def run_for(turn: StoredTurn, runs: Sequence[Any]) -> Any | None:
     spoke = sorted(runs, key=lambda run: run.spoke_at or 0, reverse=True)
     waiting = [run for run in spoke if run.approval_id]
     reply = parse_reply(turn.text) if waiting else None
-    if reply is not None:
+    if reply is not None and not handed_off:
         return next((run for run in waiting if reply.approval_id in _ids(run)), waiting[0])
+    if handed_off:
+        return next((run for run in waiting if reply and reply.approval_id in _ids(run)), None)
     if waiting and read_answer(turn.text) != "unclear":
         return spoke[0]
     takes = [run for run in spoke if not run.approval_id] or (waiting if len(waiting) >= MAX_WAITING else [])

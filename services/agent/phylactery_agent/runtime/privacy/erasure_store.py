@@ -24,6 +24,8 @@ from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Lease, Owner
 from phylactery_agent.runtime.storage.schema import (
     ERASURES,
+    ESCALATION_ENTRIES,
+    ESCALATIONS,
     EVENTS,
     INBOX,
     MODEL_CALLS,
@@ -209,6 +211,9 @@ def of_threads(keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.Column
     yield "", WRITES, WRITES.c.thread_id.in_(runs)
     yield "checkpoints", CHECKPOINTS, CHECKPOINTS.c.thread_id.in_(runs)
     yield "", SCHEDULES, SCHEDULES.c.thread_key.in_(keys)
+    escalations = sa.select(ESCALATIONS.c.escalation_id).where(ESCALATIONS.c.thread_key.in_(keys))
+    yield "", ESCALATION_ENTRIES, ESCALATION_ENTRIES.c.escalation_id.in_(escalations)
+    yield "", ESCALATIONS, ESCALATIONS.c.thread_key.in_(keys)
     yield "parcels", OUTBOX, OUTBOX.c.thread_key.in_(keys)
     yield "events", EVENTS, EVENTS.c.thread_key.in_(keys)
     yield "turns", INBOX, INBOX.c.thread_key.in_(keys)

@@ -16,7 +16,7 @@ from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.runs.status import ACTIVE
-from phylactery_agent.runtime.storage.schema import EVENTS, OUTBOX, RUNS, THREADS
+from phylactery_agent.runtime.storage.schema import ESCALATION_ENTRIES, ESCALATIONS, EVENTS, OUTBOX, RUNS, THREADS
 
 SWEEP_SECONDS: Final = 3_600.0
 _THREADS_AT_ONCE: Final = 200
@@ -30,7 +30,7 @@ _log = get_logger("retention")
 
 
 class Retention:
-    """Removal of old events and delivered messages; several processes may run it at once."""
+    """Removal of old events, ended escalations and delivered messages; several processes may run it at once."""
 
     def __init__(self, database: Database, clock: Clock, *, days: int) -> None:
         """Take the number of days that events are kept; 0 keeps them forever."""
@@ -79,7 +79,7 @@ class Retention:
             for key in keys:
                 removed += await self._sweep_thread(key, before_us)
             after = keys[-1]
-        return removed
+        return removed + await self._database.write(lambda connection: _remove_escalations(connection, before_us))
 
     async def _old_threads(self, before_us: int, after: str) -> list[str]:
         """Return the next threads whose first event is too old."""
@@ -111,6 +111,16 @@ def _prune(connection: Connection, *, first: int, last: int, before_us: int) -> 
     )
     keys = list(connection.scalars(over.with_for_update(skip_locked=True)))
     return connection.execute(sa.delete(OUTBOX).where(OUTBOX.c.outbox_id.in_(keys))).rowcount if keys else 0
+
+
+def _remove_escalations(connection: Connection, before_us: int) -> int:
+    """Remove some escalations that ended before a time, with their entries, and return how many rows went."""
+    ended = sa.select(ESCALATIONS.c.escalation_id).where(ESCALATIONS.c.ended_us > 0, ESCALATIONS.c.ended_us < before_us)
+    found = list(connection.scalars(ended.limit(_THREADS_AT_ONCE)))
+    removed = 0
+    for table in (ESCALATION_ENTRIES, ESCALATIONS) if found else ():
+        removed += connection.execute(sa.delete(table).where(table.c.escalation_id.in_(found))).rowcount
+    return removed
 
 
 def _remove_some(connection: Connection, key: str, before_us: int) -> int:

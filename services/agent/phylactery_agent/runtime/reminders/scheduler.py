@@ -144,7 +144,8 @@ class ReminderScheduler:
 
 
 def _due(connection: Connection, now: int) -> Sequence[str]:
-    query = sa.select(SCHEDULES.c.schedule_id).where(SCHEDULES.c.state == "active", SCHEDULES.c.due_us <= now)
+    silent = sa.exists().where(THREADS.c.thread_key == SCHEDULES.c.thread_key, THREADS.c.handed_off)
+    query = sa.select(SCHEDULES.c.schedule_id).where(SCHEDULES.c.state == "active", SCHEDULES.c.due_us <= now, ~silent)
     return list(connection.execute(query.order_by(SCHEDULES.c.due_us).limit(_PAGE)).scalars())
 
 
@@ -158,6 +159,8 @@ def _tell(connection: Connection, schedule_id: str, now: int) -> str | None:
     """Advance a schedule and queue its message in this transaction; return its thread, or None if no longer due."""
     row = connection.execute(sa.select(SCHEDULES).where(SCHEDULES.c.schedule_id == schedule_id)).one_or_none()
     if row is None or row.state != "active" or row.due_us > now:
+        return None
+    if _is_handed_off(connection, row.thread_key):
         return None
     then = next_after(row.repeat, row.start_us, row.time_zone, due_us=row.due_us, after_us=now)
     moved = {"state": "done"} if then.due_us is None else {"due_us": then.due_us}
@@ -181,6 +184,12 @@ def _tell(connection: Connection, schedule_id: str, now: int) -> str | None:
     told = {"id": message_id, "role": "assistant", "text": text, "create_us": now}
     queue_transcript(connection, firing, [told], now_us=now)
     return firing.thread_key
+
+
+def _is_handed_off(connection: Connection, thread_key: str) -> bool:
+    """Return True if a person has the thread, which cannot change before the commit: the reminder waits until then."""
+    query = sa.select(THREADS.c.handed_off).where(THREADS.c.thread_key == thread_key).with_for_update()
+    return bool(connection.execute(query).scalar())
 
 
 def _text(row: Row[Any], then: Next, now: int) -> str:

@@ -13,11 +13,13 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.checkpoints import rows as checkpoints
 from phylactery_agent.i18n.texts import waiting_line
+from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
+from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, open_in, pass_on, shown
 from phylactery_agent.runtime.intake.waiting import asked_beside, card_json
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
-from phylactery_agent.runtime.storage.events import append_event
+from phylactery_agent.runtime.storage.events import SILENT, append_event
 from phylactery_agent.runtime.storage.records import Ending, Lease, StoredTurn
 from phylactery_agent.runtime.storage.schema import INBOX, RUNS, to_bytes
 from phylactery_agent.runtime.turn.canned_replies import CANCELLED
@@ -62,7 +64,13 @@ def end(
         _close(connection, lease, ending, now, keep_seconds=0 if private else keep_seconds)
     if ending.tells_others:
         ending = replace(ending, reply_text=_with_asked(connection, lease, ending.reply_text, tools))
-    sequence = _tell(connection, lease, ending, now, served=turn is not None)
+    if ending.escalation is not None:
+        _call_person(connection, lease, ending.escalation, now)
+    if turn is not None and turn.kind == "message" and ending.reason in (HANDED_OFF, STOPPED_FOR_PERSON):
+        pass_on(connection, lease, "" if private else turn.text, now=now)
+    sequence, heard = _tell(connection, lease, ending, now, served=turn is not None)
+    if not heard:
+        ending = replace(ending, reply_text="")
     values = {
         "status": ending.status,
         "reason": ending.reason,
@@ -120,14 +128,27 @@ def _close_steps(connection: Connection, lease: Lease, now: int) -> None:
             append_event(connection, lease, "step", after, once=f"step_closed:{after['step_id']}", now_us=now)
 
 
-def _tell(connection: Connection, lease: Lease, ending: Ending, now: int, *, served: bool) -> int:
-    """Tell the thread the reply, where there is one, and how the run ended; return the place of the latter."""
+def _call_person(connection: Connection, lease: Lease, wanted: EscalationRequest, now: int) -> None:
+    """Open the escalation that a turn ends with, and tell the thread."""
+    row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
+    language = "en" if row is not None and row.language == "en" else "es"
+    once = f"turn:{lease.turn_id}"
+    opened, _ = open_in(connection, lease, wanted, run_id=lease.run_id, once=once, language=language, now=now)
+    append_event(connection, lease, "handoff", shown(opened), once="handoff", now_us=now)
+
+
+def _tell(connection: Connection, lease: Lease, ending: Ending, now: int, *, served: bool) -> tuple[int, bool]:
+    """Tell the thread the reply, where there is one, and how the run ended; return the place of the latter.
+
+    The second value is False if the reply was withheld, because a person has the thread.
+    """
     told, over = ("message", "run_finished") if served else ("message_cancelled", "run_cancelled")
+    said = True
     if ending.reply_text:
         message = {"message_id": ending.reply_id, "text": ending.reply_text}
-        append_event(connection, lease, "message", message, once=told, now_us=now)
+        said = append_event(connection, lease, "message", message, once=told, now_us=now) != SILENT
     finished = {"status": f"RUN_STATUS_{ending.status.upper()}", "reason": ending.reason}
-    return append_event(connection, lease, "run_finished", finished, once=over, now_us=now)
+    return append_event(connection, lease, "run_finished", finished, once=over, now_us=now), said
 
 
 def _handle(

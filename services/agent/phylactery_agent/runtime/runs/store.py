@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.checkpoints.rows import Place
 from phylactery_agent.ports import EffectState
+from phylactery_agent.runtime.handoff.queue import STOPPED_FOR_PERSON, lock_thread
 from phylactery_agent.runtime.intake.waiting import SPOKE_AT, card_of
 from phylactery_agent.runtime.runs.lifecycle import end
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
@@ -65,18 +66,22 @@ class RunStore:
         """change_seconds is how long what was asked may still be changed after its run has ended."""
         self._database, self._clock, self._tools, self._change_seconds = database, clock, tools, change_seconds
 
-    async def end_turn(self, writes: TurnWrites, turn: StoredTurn, ending: Ending, *, active_us: int) -> Ending:
+    async def end_turn(
+        self, writes: TurnWrites, turn: StoredTurn, ending: Ending, *, active_us: int, silent: bool = False
+    ) -> Ending:
         """End a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
 
         The sealed code goes with it, and of a run that ended its state: the next one begins with every field reset.
-        active_us is how long the run was served until now. Return how it ended: a run that suspends itself may have
-        been cancelled. Raise LeaseLostError.
+        active_us is how long the run was served until now; silent is the claim's. Return how it ended: a run that
+        suspends itself may have been cancelled. Raise LeaseLostError.
         """
         if ending.status not in ACTIVE:
             writes.drop(lambda slot: isinstance(slot, Place))  # where the run stood goes with its end
 
         def work(connection: Connection, now: int) -> Ending:
-            told = _apply_cancellation(ending) if writes.cancelled else ending
+            # a run that is served unheard cannot ask anything: nobody would see the question
+            unheard = silent and ending.status == RunStatus.SUSPENDED
+            told = _apply_cancellation(ending) if writes.cancelled or unheard else ending
             if told.status == RunStatus.CANCELLED:
                 told = _with_reason(connection, writes.lease, told)
             keep = self._change_seconds if told.status in {RunStatus.DONE, RunStatus.FAILED} else 0
@@ -188,8 +193,10 @@ def _apply_cancellation(ending: Ending) -> Ending:
 
 
 def _with_reason(connection: Connection, lease: Lease, ending: Ending) -> Ending:
-    """Return the ending of a cancelled run with who ended it: the person, or another message of the thread."""
+    """Return the ending of a cancelled run with who ended it: the person, another message, or a handler's claim."""
     reason = CANCELLED if _INTERRUPTING.one(connection, {"of_run": lease.run_id}) is None else INTERRUPTED
+    if (thread := lock_thread(connection, lease.thread_key)) is not None and thread.handed_off:
+        return replace(ending, reason=STOPPED_FOR_PERSON, reply_text="")
     row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
     sorry = apology(reason, "en" if row is not None and row.language == "en" else "es")
     return replace(ending, reason=reason, reply_text=sorry)

@@ -23,6 +23,10 @@ _PAGE_CHARACTERS = 64 * 1024
 """Maximum size of one page in characters, unless one event is longer: a slow reader keeps it in memory."""
 _NEVER_STORED = frozenset({"code", "arguments"})
 """Fields of approval_required that are fetched when the event is sent and never stored."""
+SPOKEN = frozenset({"message", "message_delta", "approval_required"})
+"""Events by which the agent says something. None is stored while a person has the thread."""
+SILENT = 0
+"""What append_event returns for an event that was not stored for that reason."""
 
 
 _EVENT = Columns(StoredEvent, EVENTS, forms={"payload": Form(json.loads)})
@@ -38,6 +42,15 @@ _COUNT = Change(
     .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
     .values(last_sequence=THREADS.c.last_sequence + 1, updated_us=sa.bindparam("now_us"))
     .returning(THREADS.c.last_sequence)
+)
+_COUNT_SPOKEN = Change(
+    sa.update(THREADS)
+    .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
+    .values(
+        last_sequence=THREADS.c.last_sequence + sa.case((THREADS.c.handed_off, 0), else_=1),
+        updated_us=sa.bindparam("now_us"),
+    )
+    .returning(THREADS.c.last_sequence, THREADS.c.handed_off)
 )
 _IN_ORDER = sa.select(EVENTS).where(EVENTS.c.sequence > sa.bindparam("after")).order_by(EVENTS.c.sequence).limit(_PAGE)
 _OF_TURN = Query(_IN_ORDER.where(EVENTS.c.turn_id == sa.bindparam("of_turn")))
@@ -64,13 +77,21 @@ _ADD = RowInsert(
 def append_event(
     connection: Connection, lease: Lease, kind: str, payload: Mapping[str, Any], *, once: str, now_us: int
 ) -> int:
-    """Store an event and return its sequence; one already stored under (run, turn, once) keeps its sequence."""
+    """Store an event and return its sequence; one already stored under (run, turn, once) keeps its sequence.
+
+    Return SILENT, and store nothing, for words of the agent in a thread that a person has at this moment. This is read
+    in the row that a claim of the thread writes, so no word follows a claim.
+    """
     there = _TOLD.one(connection, {"run_id": lease.run_id, "turn_id": lease.turn_id, "once": once})
     if there is not None:
         return int(there[0])
-    counted = _COUNT.one(connection, {"of_thread": lease.thread_key, "now_us": now_us})
+    spoken = kind in SPOKEN
+    count = _COUNT_SPOKEN if spoken else _COUNT
+    counted = count.one(connection, {"of_thread": lease.thread_key, "now_us": now_us})
     if counted is None:
         raise LeaseLostError(f"the thread of run {lease.run_id} was erased")
+    if spoken and counted.handed_off:
+        return SILENT
     sequence = int(counted.last_sequence)
     kept = {name: value for name, value in payload.items() if name not in _NEVER_STORED}
     shown = json.dumps(kept if kind == "approval_required" else dict(payload))

@@ -19,10 +19,11 @@ from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import EffectState
+from phylactery_agent.ports.handoff import EscalationPolicy
 from phylactery_agent.runtime.effects.outbox import OutboxKind
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Claim
-from phylactery_agent.runtime.storage.schema import INBOX, OUTBOX, RUNS, TOOL_CALLS
+from phylactery_agent.runtime.storage.schema import ESCALATIONS, INBOX, OUTBOX, RUNS, TOOL_CALLS
 from phylactery_agent.tools.registry import ToolRegistry
 
 SLO_MS: Final = {"text_fast_path": 2_000.0}
@@ -57,6 +58,15 @@ _end_ms = meter().create_histogram(
 )
 _violations = meter().create_counter(
     semconv.SLA_VIOLATIONS, unit="{turn}", description="turns that took longer than their pathway may"
+)
+_escalations = meter().create_counter(
+    semconv.AGENT_ESCALATIONS, unit="{escalation}", description="conversations for which a person was called"
+)
+_claim_seconds = meter().create_histogram(
+    semconv.AGENT_ESCALATION_CLAIM_TIME,
+    unit="s",
+    description="from calling a person to the first claim",
+    explicit_bucket_boundaries_advisory=_SECONDS,
 )
 _failures = Ratio()
 meter().create_observable_gauge(
@@ -127,6 +137,16 @@ def run_cancelled(graph: str, seconds: float) -> None:
     _run_seconds.record(max(0.0, seconds), about)
 
 
+def escalation_opened(policy: str) -> None:
+    """Count a conversation for which a person was called."""
+    _escalations.add(1, {semconv.ESCALATION_POLICY: policy})
+
+
+def escalation_claimed(policy: str, seconds: float) -> None:
+    """Record the first claim of an escalation, after that is durable."""
+    _claim_seconds.record(max(0.0, seconds), {semconv.ESCALATION_POLICY: policy})
+
+
 def run_retried(graph: str) -> None:
     """Count a retried run."""
     _run_retries.add(1, {semconv.GEN_AI_AGENT: graph})
@@ -178,6 +198,25 @@ def _outbox(connection: Connection) -> Iterable[Observation]:
     return [Observation(waiting.get(kind, 0), {semconv.OUTBOX_KIND: kind}) for kind in kinds]
 
 
+def _open_escalations(connection: Connection) -> Iterable[Observation]:
+    """Return the number of escalations that have not ended, per policy and state."""
+    unended = ESCALATIONS.c.status.in_(("open", "claimed"))
+    counted = sa.select(ESCALATIONS.c.policy, ESCALATIONS.c.status, sa.func.count().label("number"))
+    rows = connection.execute(counted.where(unended).group_by(ESCALATIONS.c.policy, ESCALATIONS.c.status))
+    found = {(row.policy, row.status): row.number for row in rows}
+    every = [(policy, status) for policy in get_args(EscalationPolicy) for status in ("open", "claimed")]
+    return [
+        Observation(found.get(one, 0), {semconv.ESCALATION_POLICY: one[0], semconv.ESCALATION_STATE: one[1]})
+        for one in every
+    ]
+
+
+_gauge(
+    semconv.AGENT_ESCALATIONS_OPEN,
+    "{escalation}",
+    "conversations that wait for a person (open) or are with one (claimed), by policy",
+    _open_escalations,
+)
 _gauge(
     semconv.AGENT_QUEUE_DEPTH,
     "{turn}",

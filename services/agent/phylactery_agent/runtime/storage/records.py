@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
 from phylactery_agent.ports import ApprovalRequest, EffectState
+from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.runtime.runs.status import RunStatus
 
 T = TypeVar("T")
@@ -257,6 +258,8 @@ class Claim:
     attempt: int
     beside: tuple[StoredRun, ...] = ()
     """The thread's other runs that wait for an approval: none can be added while this one is served."""
+    silent: bool = False
+    """A person has the thread: a message is passed on to them, and an answer to an approval card is served unheard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,3 +281,5 @@ class Ending:
     """Send memory nothing of the turn, and drop what the person said in it."""
     worth_remembering: bool = False
     """Submit what the person said in this turn to memory's write policy."""
+    escalation: EscalationRequest | None = None
+    """Call a person to the thread, in the same transaction."""

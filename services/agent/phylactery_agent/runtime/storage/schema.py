@@ -31,6 +31,7 @@ THREADS = sa.Table(
     sa.Column("updated_us", sa.BigInteger, nullable=False),
     sa.Column("graph", _WORD, nullable=False, server_default="secured"),
     sa.Column("first_sequence", sa.BigInteger, nullable=False, server_default="1"),
+    sa.Column("handed_off", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 sa.Index("agent_threads_by_user", THREADS.c.tenant, THREADS.c.user_id, THREADS.c.created_us, THREADS.c.thread_key)
 
@@ -251,6 +252,73 @@ _due = SCHEDULES.c.state == "active"
 sa.Index("agent_schedules_due", SCHEDULES.c.due_us, sqlite_where=_due, postgresql_where=_due)
 sa.Index("agent_schedules_by_user", SCHEDULES.c.tenant, SCHEDULES.c.user_id, SCHEDULES.c.state)
 sa.Index("agent_schedules_by_thread", SCHEDULES.c.thread_key)
+
+ESCALATIONS = sa.Table(
+    "agent_escalations",
+    METADATA,
+    sa.Column("escalation_id", _NAME, primary_key=True),
+    sa.Column("once", sa.String(256), nullable=False),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("thread_key", _KEY, nullable=False),
+    sa.Column("thread_id", _NAME, nullable=False),
+    sa.Column("run_id", _NAME, nullable=False),
+    sa.Column("status", _WORD, nullable=False),
+    sa.Column("policy", _WORD, nullable=False),
+    sa.Column("reason", sa.LargeBinary, nullable=False),
+    sa.Column("form_id", _NAME, nullable=False),
+    sa.Column("form_state", sa.LargeBinary, nullable=False),
+    sa.Column("language", sa.String(2), nullable=False),
+    sa.Column("handler", _NAME, nullable=False),
+    sa.Column("display_name", _NAME, nullable=False),
+    sa.Column("claim_until_us", sa.BigInteger, nullable=False),
+    sa.Column("opened_us", sa.BigInteger, nullable=False),
+    sa.Column("queued_us", sa.BigInteger, nullable=False),
+    sa.Column("claimed_us", sa.BigInteger, nullable=False),
+    sa.Column("ended_us", sa.BigInteger, nullable=False),
+    sa.Column("end_reason", _WORD, nullable=False),
+    sa.Column("summary", sa.LargeBinary, nullable=False),
+    sa.UniqueConstraint("tenant", "user_id", "once", name="agent_escalations_once"),
+)
+_unended = ESCALATIONS.c.status.in_(("open", "claimed"))
+sa.Index(
+    "agent_escalations_one_active",
+    ESCALATIONS.c.thread_key,
+    unique=True,
+    sqlite_where=_unended,
+    postgresql_where=_unended,
+)
+sa.Index("agent_escalations_by_thread", ESCALATIONS.c.thread_key)
+sa.Index(
+    "agent_escalations_by_queue",
+    ESCALATIONS.c.tenant,
+    ESCALATIONS.c.status,
+    ESCALATIONS.c.opened_us,
+    ESCALATIONS.c.escalation_id,
+)
+
+ESCALATION_ENTRIES = sa.Table(
+    "agent_escalation_entries",
+    METADATA,
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("escalation_id", _NAME, nullable=False),
+    sa.Column("once", sa.String(300), nullable=False),
+    sa.Column("kind", _WORD, nullable=False),
+    sa.Column("status", _WORD, nullable=False),
+    sa.Column("actor", _NAME, nullable=False),
+    sa.Column("text", sa.LargeBinary, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("tenant", "once", name="agent_escalation_entries_once"),
+)
+sa.Index("agent_escalation_entries_of", ESCALATION_ENTRIES.c.escalation_id, ESCALATION_ENTRIES.c.sequence)
+
+ESCALATION_QUEUES = sa.Table(
+    "agent_escalation_queues",
+    METADATA,
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("last_sequence", sa.BigInteger, nullable=False),
+)
 
 ERASURES = sa.Table(
     "agent_erasures",

@@ -24,6 +24,8 @@ from phylactery_agent.graph.core.events import card_of_state
 from phylactery_agent.graph.core.registry import Graphs, UnknownGraphError
 from phylactery_agent.graph.core.spec import GraphSpec
 from phylactery_agent.graph.core.state import TurnState
+from phylactery_agent.i18n.messages import message
+from phylactery_agent.i18n.texts import shortened
 from phylactery_agent.ports import (
     GateUnavailableError,
     Hydration,
@@ -33,12 +35,15 @@ from phylactery_agent.ports import (
     Turn,
     TurnContext,
 )
+from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.ports.services import Services
 from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply
+from phylactery_agent.rules.persons import asks_for_person
 from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.ledger import SqlLedger
+from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, queue_key
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
 from phylactery_agent.runtime.intake.classification import Classification, asked_in
 from phylactery_agent.runtime.intake.inbox import InboxStore
@@ -48,7 +53,7 @@ from phylactery_agent.runtime.reminders.store import Reminding, TurnReminders
 from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.storage.events import ThreadEvents
-from phylactery_agent.runtime.storage.metrics import TurnTimes
+from phylactery_agent.runtime.storage.metrics import TurnTimes, escalation_opened
 from phylactery_agent.runtime.storage.records import Claim, Ending, Lease
 from phylactery_agent.runtime.storage.sealing import SealError
 from phylactery_agent.runtime.turn import canned_replies
@@ -91,6 +96,10 @@ class ActiveTime:
 T = TypeVar("T")
 _READ_AT_THE_END: Final = [*TurnState.__annotations__, "approval_state", "asked_ahead"]
 """State keys read after the turn: LangGraph collects every output key it is given after each superstep."""
+_READ_IF_THERE: Final = ("escalation",)
+"""Keys of the same kind that only some graphs have."""
+_FORM: Final = "form"
+"""The graph that decides by itself whether words in the middle of a form ask for a person."""
 
 MAX_ATTEMPTS = 10
 """Claims of one turn before it is given up: a message that kills the process must not do so forever."""
@@ -133,6 +142,8 @@ class TurnServer:
     """None interprets every message without reference to earlier requests."""
     interpreter_seconds: float = 0.0
     """Maximum wait for the model's interpretation of the turn's words, in seconds; 0 disables it."""
+    handoff: bool = False
+    """Whether people work the queue of escalations; without them the agent says that nobody is on duty."""
     heartbeat_seconds: float | None = None
     """Interval, in seconds, of the renewal of a turn's lease; None takes the leases' own."""
 
@@ -164,7 +175,9 @@ class TurnServer:
             try:
                 ending = await self._under_lease(claim.lease, active, self._execute(claim, writes, times, active))
                 ending = replace(ending, tells_others=_tells_others(claim, ending))
-                ending = await self.runs.end_turn(writes, claim.turn, ending, active_us=active.now_us())
+                ending = await self.runs.end_turn(
+                    writes, claim.turn, ending, active_us=active.now_us(), silent=claim.silent
+                )
             except LeaseLostError:
                 times.lease_lost()
                 raise
@@ -172,6 +185,10 @@ class TurnServer:
                 await writes.close()
             span.set_attribute(semconv.FINISH_REASON, ending.reason)
             times.ended(ending.status, ending.reason)
+        if ending.escalation is not None:
+            escalation_opened(ending.escalation.policy)
+        if ending.escalation is not None or ending.reason in (HANDED_OFF, STOPPED_FOR_PERSON):
+            self.news.tell(queue_key(claim.lease.owner.tenant))
         self.tell(claim)
 
     def tell(self, claim: Claim) -> None:
@@ -218,6 +235,8 @@ class TurnServer:
         self.runs.begin_turn(writes, trace_id=trace_id, language=heard.language, pathway=heard.pathway)
         if claim.attempt > MAX_ATTEMPTS:
             return replace(_sorry(claim, canned_replies.TOO_MANY_ATTEMPTS, heard.language), status=RunStatus.DEAD)
+        if (without_graph := self._without_graph(claim, heard)) is not None:
+            return without_graph
         try:
             return _ending(claim, await self._invoke(claim, heard, writes, times, active))
         except (LeaseLostError, *STORE_FAILED) as error:
@@ -242,6 +261,25 @@ class TurnServer:
             _log.error("turn failed", run_id=claim.lease.run_id, error=type(error).__name__, error_id=new_id("err"))
             ending = _sorry(claim, canned_replies.INTERNAL_ERROR, heard.language)
         return ending
+
+    def _without_graph(self, claim: Claim, heard: Classification) -> Ending | None:
+        """Return the ending of a message that no graph is run for, None for any other.
+
+        While a person has the thread they answer it, and words that only ask for a person are answered here. In a form
+        those words may be an answer, so the form decides.
+        """
+        turn, reply_id = claim.turn, f"{claim.lease.turn_id}.reply"
+        if turn.kind != "message" or turn.resumed:
+            return None
+        if claim.silent:
+            return Ending(RunStatus.DONE, HANDED_OFF, reply_id, "")
+        if claim.run.graph == _FORM or not asks_for_person(asked_in(claim)):
+            return None
+        if not self.handoff:
+            return Ending(RunStatus.DONE, "ANSWERED", reply_id, message("handoff_nobody", heard.language))
+        wanted = EscalationRequest("keyword", shortened(turn.text) if not turn.do_not_store else "")
+        asked = message("handoff_asked", heard.language)
+        return Ending(RunStatus.DONE, "ESCALATED", reply_id, asked, escalation=wanted)
 
     async def _invoke(
         self, claim: Claim, heard: Classification, writes: TurnWrites, times: TurnTimes, active: ActiveTime
@@ -277,8 +315,9 @@ class TurnServer:
             context = self._context(claim, heard, writes, trail, gate, before=snapshot.values)
             # LANGSMITH_TRACING in the environment would send every argument to a third party
             with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):
+                keys = [*_READ_AT_THE_END, *(key for key in _READ_IF_THERE if key in graph.compiled.channels)]
                 ended = await graph.compiled.ainvoke(
-                    given, config, context=context, durability="sync", output_keys=_READ_AT_THE_END
+                    given, config, context=context, durability="sync", output_keys=keys
                 )
         return cast("TurnState", ended)
 
@@ -446,6 +485,7 @@ def _ending(claim: Claim, state: TurnState) -> Ending:
         ),
         do_not_store=state["do_not_store"],
         worth_remembering=_worth_remembering(claim, state),
+        escalation=EscalationRequest.of(cast("dict[str, Any]", state).get("escalation")),
     )
 
 

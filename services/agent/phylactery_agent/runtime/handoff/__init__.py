@@ -1,0 +1,1 @@
+"""Handing a conversation to a person: the queue, its claims, the silence of the agent meanwhile, and their expiry."""
