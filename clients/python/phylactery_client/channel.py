@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import math
 import secrets
@@ -96,6 +97,17 @@ class ServiceClient:
             if credentials is None
             else aio.secure_channel(target, credentials, options=options)
         )
+
+    def acting_for(self, subject: str, tenant: str = "") -> Self:
+        """Return a client that acts for another subject over the same connection, which closes with this one.
+
+        The token's identity needs the role delegate.
+        """
+        other = copy.copy(self)
+        kept = [(key, value) for key, value in self._identity if key not in (_SUBJECT, _TENANT)]
+        named = ((_SUBJECT, subject), (_TENANT, tenant))
+        other._identity = [*kept, *((key, value) for key, value in named if value)]  # noqa: SLF001 - one of us
+        return other
 
     async def __aenter__(self) -> Self:
         """Return the client."""
