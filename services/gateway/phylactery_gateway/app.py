@@ -1,0 +1,208 @@
+"""Composition of the gateway: channels, stores, background work, and the public port."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import httpx
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import StartError
+from phylactery_chassis.rpc.workers import write_ready
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import Clock, SystemClock
+from phylactery_chassis.util.ids import new_id
+from phylactery_client import PhylacteryClient
+
+from phylactery_gateway.channels.port import SECOND_US, Channel
+from phylactery_gateway.delivery.agent import Agent
+from phylactery_gateway.delivery.followers import Followers
+from phylactery_gateway.delivery.housekeeping import Housekeeping
+from phylactery_gateway.delivery.sender import Sender
+from phylactery_gateway.delivery.turns import TurnWorker
+from phylactery_gateway.http.server import HttpServer
+from phylactery_gateway.http.webhooks import Webhooks
+from phylactery_gateway.metrics import Metrics
+from phylactery_gateway.settings import GatewaySettings
+from phylactery_gateway.store.inbox import Inbox, InboxRules
+from phylactery_gateway.store.outbox import Outbox
+from phylactery_gateway.store.turns import Threads, Turns
+from phylactery_gateway.telegram.bot_api import BotApi
+from phylactery_gateway.telegram.channel import Telegram
+from phylactery_gateway.whatsapp.channel import LIMITS, Template, WhatsApp
+from phylactery_gateway.whatsapp.graph_api import GraphApi
+
+PACKAGE = "phylactery_gateway"
+
+_log = get_logger("gateway")
+
+
+@dataclass(slots=True)
+class Gateway:
+    """The parts of a running gateway."""
+
+    database: Database
+    channels: Sequence[Channel]
+    agent: Agent
+    turns: TurnWorker
+    followers: Followers
+    sender: Sender
+    housekeeping: Housekeeping
+    http: HttpServer
+
+    @property
+    def port(self) -> int:
+        """The public port."""
+        return self.http.port
+
+    async def start(self) -> None:
+        """Begin the background work, then accept webhooks."""
+        for loop in (self.sender.loop, self.followers.loop, self.turns.loop, self.housekeeping.loop):
+            loop.start()
+        await self.http.start()
+
+    async def stop(self) -> None:
+        """Take no more webhooks, finish what is being sent, and close everything."""
+        await self.http.stop()
+        await self.turns.stop()
+        await self.followers.stop()
+        await self.sender.stop()
+        await self.housekeeping.loop.stop()
+        for channel in self.channels:
+            await channel.close()
+        await self.agent.close()
+        await asyncio.to_thread(self.database.close)
+
+
+async def build(settings: GatewaySettings, *, clock: Clock | None = None) -> Gateway:
+    """Open the database, migrate it on SQLite, and return the gateway, not started yet. Raise StartError."""
+    clock = clock or SystemClock()
+    settings.prepare()
+    try:
+        channels = channels_of(settings)
+        token = settings.agent_token()
+    except ValueError as error:
+        raise StartError(str(error)) from None
+    database = Database(settings.url)
+    try:
+        await asyncio.to_thread(database.migrate_at_start, PACKAGE)
+        return assemble(database, settings, channels, Agent(_connector(settings), token), clock)
+    except StartError:
+        await asyncio.to_thread(database.close)
+        raise
+
+
+def assemble(
+    database: Database, settings: GatewaySettings, channels: Sequence[Channel], agent: Agent, clock: Clock
+) -> Gateway:
+    """Return the gateway over a migrated database. Raise StartError if the port is taken."""
+    metrics, by_name = Metrics(), {channel.name: channel for channel in channels}
+    outbox = Outbox(database)
+    sender = Sender(outbox, database, by_name, clock, metrics)
+    followers = Followers(
+        Threads(database),
+        agent,
+        by_name,
+        clock,
+        added=sender.loop.wake,
+        most=settings.max_watches,
+        watch_seconds=settings.watch_seconds,
+        look_seconds=settings.look_seconds,
+    )
+    worker = TurnWorker(
+        Turns(database, new_id("gw")),
+        agent,
+        by_name,
+        clock,
+        metrics,
+        accepted=followers.follow,
+        added=sender.loop.wake,
+    )
+
+    def stored() -> None:
+        sender.loop.wake()
+        worker.wake_in(settings.debounce_seconds)
+
+    rules = InboxRules(settings.debounce_us, int(settings.human_seconds * SECOND_US), settings.language)
+    webhooks = Webhooks(
+        by_name,
+        Inbox(database, rules),
+        clock,
+        metrics,
+        max_bytes=settings.max_body_bytes,
+        stored=stored,
+        healthy=database.probe,
+    )
+    http = HttpServer(
+        webhooks.application(),
+        settings.host,
+        settings.port,
+        grace=settings.drain_seconds,
+        variable="GATEWAY_PORT or GATEWAY_HOST",
+    )
+    housekeeping = Housekeeping(database, clock, settings.retention_days)
+    return Gateway(database, channels, agent, worker, followers, sender, housekeeping, http)
+
+
+def channels_of(settings: GatewaySettings) -> Sequence[Channel]:
+    """Return the configured channels. Raise ValueError if a secret cannot be read."""
+    channels: list[Channel] = []
+    if settings.whatsapp_on:
+        client = httpx.AsyncClient(follow_redirects=False)
+        graph = GraphApi(
+            settings.whatsapp_api_url,
+            settings.secret("whatsapp_token_file"),
+            timeout=settings.api_seconds,
+            media_hosts=settings.whatsapp_media_hosts,
+            client=client,
+        )
+        limits = replace(
+            LIMITS,
+            pair_us=int(settings.whatsapp_pair_seconds * SECOND_US),
+            pair_burst=settings.whatsapp_pair_burst,
+            account_us=int(SECOND_US / settings.whatsapp_number_rate),
+        )
+        named = settings.whatsapp_template
+        channels.append(
+            WhatsApp(
+                graph,
+                app_secret=settings.secret("whatsapp_app_secret_file"),
+                verify_token=settings.secret("whatsapp_verify_token_file"),
+                numbers=settings.whatsapp_numbers,
+                template=Template(named, settings.whatsapp_template_languages) if named else None,
+                limits=limits,
+                close=client.aclose,
+            )
+        )
+    if settings.telegram_on:
+        client = httpx.AsyncClient(follow_redirects=False)
+        token = settings.secret("telegram_token_file")
+        bot = BotApi(settings.telegram_api_url, token, timeout=settings.api_seconds, client=client)
+        channels.append(Telegram(bot, secret=settings.secret("telegram_secret_file"), token=token, close=client.aclose))
+    return channels
+
+
+async def serve(settings: GatewaySettings) -> None:
+    """Serve until SIGINT or SIGTERM. Raise StartError."""
+    gateway = await build(settings)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        await gateway.start()
+        if settings.ready_file is not None:
+            write_ready(settings.ready_file, {"service": settings.service, "pid": os.getpid(), "port": gateway.port})
+        names = [channel.name for channel in gateway.channels]
+        _log.info("serving", host=settings.host, port=gateway.port, channels=names)
+        await stop.wait()
+        _log.info("stopping")
+    finally:
+        await gateway.stop()
+
+
+def _connector(settings: GatewaySettings) -> Callable[[str], PhylacteryClient]:
+    return lambda token: PhylacteryClient(settings.agent_target, token=token)

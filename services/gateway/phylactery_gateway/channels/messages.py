@@ -1,0 +1,171 @@
+"""Messages of every channel, without a channel's own notation: what comes in, and what goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Any, NamedTuple, TypeAlias
+
+
+class Identity(NamedTuple):
+    """One of the names a channel has for a person, for example ("bsuid", "US.134…") or ("phone", "34600…")."""
+
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A person as the channel names them, with the identity that counts most first."""
+
+    identities: tuple[Identity, ...]
+    language: str = ""
+    """The language of the person's application, "es" or "en"; empty if the channel does not say it."""
+
+
+class Kind(StrEnum):
+    """What a received message is."""
+
+    TEXT = "text"
+    CHOICE = "choice"
+    EDIT = "edit"
+    REVOKE = "revoke"
+    STICKER = "sticker"
+    MEDIA = "media"
+    UNREADABLE = "unreadable"
+
+
+class Media(NamedTuple):
+    """A file a person sent, which the channel keeps until it is fetched."""
+
+    reference: str
+    kind: str
+    """image, audio, video or document."""
+    mime: str
+    sha256: str = ""
+    """As the channel writes it; empty if it says none."""
+    name: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message of a person."""
+
+    sender: Sender
+    kind: Kind
+    text: str
+    sent_us: int
+    external_id: str
+    """The channel's id of the message, which replies, reactions and edits refer to."""
+    option: str = ""
+    """For a choice, the id of the option that was pressed."""
+    refers_to: str = ""
+    """For an edit or a deletion, the external id of the message it is about."""
+    media: Media | None = None
+
+
+class Delivery(IntEnum):
+    """How far a sent message has come. It only ever grows."""
+
+    UNKNOWN = 0
+    SENT = 1
+    DELIVERED = 2
+    READ = 3
+    PLAYED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the channel says of a message that was sent."""
+
+    external_id: str
+    delivery: Delivery
+    error_code: str = ""
+    """Not empty if it could not be delivered."""
+    outbox_id: str = ""
+    """Our own id of the message, if the channel returns it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A person has other identities from now on: their number or their id changed."""
+
+    previous: tuple[Identity, ...]
+    current: tuple[Identity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Echoed:
+    """Somebody of the business answered a person by hand, from the business's own phone."""
+
+    receiver: Sender
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Something nobody replies to. It is stored, and that is all."""
+
+    reason: str
+
+
+Content: TypeAlias = Received | Status | Renamed | Echoed | Kept
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of a webhook: a message, a status, or whatever else the channel sends."""
+
+    account: str
+    """The business's own address in the channel, for example the id of its phone number."""
+    element_id: str
+    """Unique in the account: the same element comes again with the same id."""
+    content: Content
+    body: bytes
+    """The element as it came, in JSON."""
+
+
+class Option(NamedTuple):
+    """One thing a person may choose."""
+
+    title: str
+    does: Mapping[str, Any]
+    """What choosing it means: {"say": text}, or {"approval": id, "args_hash": hash, "approve": true or false}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to a person, with at most a few options to choose from."""
+
+    text: str
+    options: tuple[Option, ...] = ()
+    list_title: str = ""
+    """What opens the options where they are a list instead of buttons."""
+
+    def stored(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "text": self.text,
+            "list_title": self.list_title,
+            "options": [{"title": option.title, "does": dict(option.does)} for option in self.options],
+        }
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Outgoing:
+        """Return what stored() wrote."""
+        options: Sequence[Mapping[str, Any]] = stored.get("options", ())
+        return cls(
+            stored["text"], tuple(Option(one["title"], one["does"]) for one in options), stored.get("list_title", "")
+        )
+
+
+def option_id(outbox_id: str, number: int) -> str:
+    """Return the id an option has in the channel: the message it belongs to, and its number there."""
+    return f"{outbox_id}.{number}"
+
+
+def option_of(identifier: str) -> tuple[str, int] | None:
+    """Return the message and the number of an option id, None if it is not one of ours."""
+    outbox_id, dot, number = identifier.rpartition(".")
+    return (outbox_id, int(number)) if dot and number.isascii() and number.isdigit() and len(number) < 3 else None  # noqa: PLR2004

@@ -1,0 +1,105 @@
+"""The agent as the gateway asks it: always for one person, as a delegate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Final
+
+from phylactery_client import PhylacteryClient
+from phylactery_client.errors import AlreadyExistsError, NotFoundError
+from phylactery_client.results import Event, PendingApproval, Thread
+
+from phylactery_gateway.store.turns import Conversation, Turn
+
+_CALL_SECONDS: Final = 20.0
+
+
+class NotWaitingError(Exception):
+    """The approval whose button was pressed no longer waits, or its arguments are others."""
+
+
+class Agent:
+    """The agent, with a connection shared by everybody."""
+
+    def __init__(self, connect: Callable[[str], PhylacteryClient], token: Callable[[], str]) -> None:
+        """``connect`` opens a client with a token; ``token`` returns the present one."""
+        self._connect, self._token = connect, token
+        self._used = token()
+        self._client = connect(self._used)
+
+    def of(self, conversation: Conversation) -> PhylacteryClient:
+        """Return the client for the person of a conversation."""
+        if (token := self._token()) != self._used:  # running calls keep the connection they have
+            self._used, self._client = token, self._connect(token)
+        return self._client.acting_for(conversation.subject)
+
+    async def give(self, conversation: Conversation, turn: Turn) -> None:
+        """Give a turn to the agent and return as soon as it has it. The same turn again is the same run.
+
+        Raise NotWaitingError if a pressed button's approval no longer waits, PhylacteryError as the call does.
+        """
+        client = self.of(conversation)
+        text, shown = turn.text, _card(turn)
+        if turn.approval_id:
+            text = await self._answer(client, conversation, turn)
+            if not text:
+                return
+        stream = client.stream_message(text, thread_id=conversation.thread_id, shown=shown, request_id=turn.turn_id)
+        try:
+            async with aclosing(stream) as events:
+                async for _ in events:
+                    return
+        except AlreadyExistsError:
+            return  # it has this turn, with a code that is not ours to remember
+
+    async def _answer(self, client: PhylacteryClient, conversation: Conversation, turn: Turn) -> str:
+        """Return the text that answers exactly one approval, '' if an earlier try has answered it.
+
+        The button is bound to the approval's id and to the hash of its arguments; the code that approves it is asked
+        for now and kept nowhere.
+        """
+        waiting = _find(await client.get_thread(conversation.thread_id, timeout=_CALL_SECONDS), turn.approval_id)
+        if waiting is None or waiting.args_hash != turn.args_hash or not (waiting.code or not turn.approve):
+            if waiting is None and turn.tries:
+                return ""
+            raise NotWaitingError
+        return f"{turn.text} {waiting.code}" if turn.approve else turn.text
+
+    async def thread(self, conversation: Conversation) -> Thread | None:
+        """Return the state of a conversation's thread, None if the agent has none. Raise PhylacteryError."""
+        try:
+            return await self.of(conversation).get_thread(conversation.thread_id, timeout=_CALL_SECONDS)
+        except NotFoundError:
+            return None
+
+    async def watch(self, conversation: Conversation, after: int, idle_seconds: float) -> AsyncGenerator[Event]:
+        """Yield a thread's events after a sequence until none comes for a while. Raise PhylacteryError."""
+        stream = self.of(conversation).watch_thread(conversation.thread_id, after_sequence=after, reconnect=False)
+        async with aclosing(stream) as events:
+            while True:
+                try:
+                    async with asyncio.timeout(idle_seconds):
+                        event = await anext(events)
+                except (TimeoutError, StopAsyncIteration):
+                    return
+                yield event
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._client.close()
+
+
+def _card(turn: Turn) -> PendingApproval | None:
+    """Return the shown approvals as one card: a plain yes answers these and no others."""
+    cards = [PendingApproval(one, "", "", "self", (), None, "", args_hash) for one, args_hash in turn.shown]
+    if not cards:
+        return None
+    first, *others = cards
+    return PendingApproval(first.approval_id, "", "", "self", (), None, "", first.args_hash, tuple(others))
+
+
+def _find(thread: Thread, approval_id: str) -> PendingApproval | None:
+    cards = thread.pending_approvals or ((thread.pending_approval,) if thread.pending_approval else ())
+    return next((one for card in cards for one in (card, *card.also) if one.approval_id == approval_id), None)

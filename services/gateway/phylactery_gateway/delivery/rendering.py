@@ -1,0 +1,114 @@
+"""What a thread's events say to a person on a phone.
+
+An approval is said together with the message that follows it in its turn: the agent asks there in its own words, and
+the buttons belong under them. Until that message the reader's position does not advance, so a reader that dies in
+between reads the approval again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from phylactery_client.decode import decode
+from phylactery_client.results import Event, PendingApproval
+
+from phylactery_gateway.channels.messages import Option, Outgoing
+from phylactery_gateway.channels.port import Limits
+from phylactery_gateway.channels.presentation import parts
+from phylactery_gateway.i18n.texts import say
+
+_KNOWN: Final = frozenset(
+    {
+        "run_started",
+        "route_decided",
+        "step",
+        "tool_proposed",
+        "risk_decision",
+        "tool_result",
+        "message_delta",
+        "memory_degraded",
+        "notice",
+    }
+)
+"""Events that are nothing to read on a phone. One of a newer agent is read if it has a text for the person."""
+_MAX_SHOWN_ARGUMENT: Final = 300
+_HIGH: Final = frozenset({"high", "critical"})
+_SAYS: Final = ("text", "message", "reply")
+
+Said = tuple[str, Sequence[Outgoing]]
+
+
+class Renderer:
+    """Turns the events of one thread, in order, into messages."""
+
+    def __init__(self, limits: Limits, language: str) -> None:
+        self._limits, self._language = limits, language
+        self._cards: dict[str, tuple[int, PendingApproval]] = {}
+
+    @property
+    def holds(self) -> bool:
+        """True while an approval waits for the message that belongs to it."""
+        return bool(self._cards)
+
+    def read(self, event: Event) -> Said | None:
+        """Return what an event says and the reason under which it is said once, None if it says nothing yet."""
+        match event.kind:
+            case "approval_required":
+                self._cards[event.run_id] = (event.sequence, decode(PendingApproval, event.detail))
+                return None
+            case "message":
+                card = self._cards.pop(event.run_id, None)
+                return self._said(event, self._card(event.detail.text, card[1]) if card else [_message(event.detail)])
+            case "run_finished":
+                card = self._cards.pop(event.run_id, None)
+                return self._said(event, self._card("", card[1])) if card else None
+            case kind if kind in _KNOWN or not kind:
+                return None
+            case _:
+                text = next((value for value in (getattr(event.detail, name, "") for name in _SAYS) if value), "")
+                return self._said(event, [Outgoing(text)]) if isinstance(text, str) and text else None
+
+    def _said(self, event: Event, messages: Sequence[Outgoing]) -> Said:
+        said = [part for message in messages for part in parts(self._titled(message), self._limits)]
+        return f"event:{event.sequence}", said
+
+    def _titled(self, message: Outgoing) -> Outgoing:
+        return replace(message, list_title=say("choose", self._language)) if message.options else message
+
+    def _card(self, text: str, card: PendingApproval) -> Sequence[Outgoing]:
+        """Return the messages of a card: one for each call, with two buttons that answer that call alone."""
+        calls = (card, *card.also)
+        if len(calls) == 1:
+            return [self._call(text or self._question(card), card)]
+        told = [Outgoing(text)] if text else []
+        return [*told, *(self._call(self._question(one), one) for one in calls)]
+
+    def _call(self, text: str, one: PendingApproval) -> Outgoing:
+        lines = [text]
+        if one.risk in _HIGH:
+            lines.append(say("high_risk", self._language))
+        for argument in one.arguments:
+            shown = argument.display
+            shown = shown if len(shown) <= _MAX_SHOWN_ARGUMENT else f"{shown[:_MAX_SHOWN_ARGUMENT]}…"
+            lines.append(f"{argument.path.removeprefix('/')}: {shown}")
+        if one.approval_class != "self" or not one.args_hash:
+            return Outgoing("\n".join(lines))
+        bound = {"approval": one.approval_id, "args_hash": one.args_hash}
+        options = (
+            Option(say("yes", self._language), {**bound, "approve": True}),
+            Option(say("no", self._language), {**bound, "approve": False}),
+        )
+        return Outgoing("\n".join(lines), options)
+
+    def _question(self, one: PendingApproval) -> str:
+        key = "may_i" if one.approval_class == "self" else "other_person"
+        return say(key, self._language, action=one.action or one.tool)
+
+
+def _message(detail: Any) -> Outgoing:
+    """Return a message of the agent, with the answers it offers if it offers any."""
+    offered = getattr(detail, "choices", None) or getattr(detail, "options", None) or ()
+    titles = [one if isinstance(one, str) else getattr(one, "label", "") or getattr(one, "text", "") for one in offered]
+    return Outgoing(detail.text, tuple(Option(title, {"say": title}) for title in titles if title))

@@ -1,0 +1,91 @@
+"""Sends what is in the outbox: in each conversation in order, no faster than the channel allows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import DomainError
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.telemetry.telemetry import span
+from phylactery_chassis.util.clock import Clock
+from phylactery_chassis.util.crashpoints import reach
+
+from phylactery_gateway.channels.port import SECOND_US, Action, Channel, SendError
+from phylactery_gateway.delivery.loops import Loop
+from phylactery_gateway.metrics import Metrics
+from phylactery_gateway.store import accounts
+from phylactery_gateway.store.outbox import Outbox, Parcel
+
+_POLL_SECONDS: Final = 0.5
+_AT_ONCE: Final = 32
+
+_log = get_logger("sender")
+
+
+class Sender:
+    """Sends messages, each at least once."""
+
+    def __init__(
+        self, outbox: Outbox, database: Database, channels: Mapping[str, Channel], clock: Clock, metrics: Metrics
+    ) -> None:
+        self._outbox, self._database, self._channels, self._clock = outbox, database, channels, clock
+        self._metrics = metrics
+        self._sending: dict[str, asyncio.Task[None]] = {}
+        self.loop = Loop("sender", self._look, _POLL_SECONDS)
+
+    async def stop(self) -> None:
+        """End; what is being sent is finished first, because nobody would know afterwards."""
+        await self.loop.stop()
+        await asyncio.gather(*self._sending.values(), return_exceptions=True)
+
+    async def _look(self) -> None:
+        room = _AT_ONCE - len(self._sending)
+        if room <= 0:
+            return
+        for outbox_id in await self._outbox.due(self._clock.now_us(), room):
+            if outbox_id not in self._sending:
+                task = asyncio.create_task(self._one(outbox_id))
+                self._sending[outbox_id] = task
+                task.add_done_callback(lambda _, one=outbox_id: self._sending.pop(one, None))  # type: ignore[misc]
+
+    async def _one(self, outbox_id: str) -> None:
+        try:
+            parcel = await self._outbox.claim(outbox_id, self._channels, self._clock.now_us())
+            if parcel is not None:
+                reach("gateway.claimed")
+                await self._send(parcel)
+                self.loop.wake()
+        except DomainError as error:
+            _log.warning("message could not be recorded; it may be sent again", reason=error.reason)
+
+    async def _send(self, parcel: Parcel) -> None:
+        channel = self._channels[parcel.channel]
+        with span("gateway.send", attributes={"phylactery.channel": parcel.channel}):
+            try:
+                if parcel.template:
+                    external_id = await channel.send_template(parcel.address, parcel.language, parcel.outbox_id) or ""
+                    _log.info(
+                        "message waits until the person writes", outbox_id=parcel.outbox_id, template=bool(external_id)
+                    )
+                else:
+                    external_id = await channel.send(parcel.address, parcel.message, parcel.outbox_id)
+                reach("gateway.sent")
+            except SendError as error:
+                await self._failed(parcel, error)
+                return
+        await self._outbox.sent(parcel, external_id, self._clock.now_us())
+        reach("gateway.done")
+        self._metrics.sent(parcel.channel)
+
+    async def _failed(self, parcel: Parcel, error: SendError) -> None:
+        now_us = self._clock.now_us()
+        self._metrics.send_failed(parcel.channel, error.code, error.action)
+        tell = _log.error if error.action in (Action.PAUSE, Action.FAIL) else _log.warning
+        tell("message was not sent", outbox_id=parcel.outbox_id, error_code=error.code, action=error.action)
+        if error.action is Action.PAUSE:
+            until_us = now_us + int(max(error.retry_after, 1.0) * SECOND_US)
+            await accounts.pause(self._database, parcel.channel, parcel.address.account, error.code, until_us)
+        await self._outbox.failed(parcel, error, now_us)

@@ -1,0 +1,1 @@
+"""The only public port: webhooks in, and whether the process is healthy."""

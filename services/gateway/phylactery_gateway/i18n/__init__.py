@@ -1,0 +1,1 @@
+"""What the gateway itself says to people: one file of messages per language."""

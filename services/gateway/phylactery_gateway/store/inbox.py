@@ -1,0 +1,237 @@
+"""Elements of webhooks: each is stored once, with everything that follows from it, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.ids import new_id
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.engine import Connection
+
+from phylactery_gateway.channels.messages import (
+    Echoed,
+    Element,
+    Kept,
+    Kind,
+    Outgoing,
+    Received,
+    Renamed,
+    Sender,
+    Status,
+)
+from phylactery_gateway.channels.port import SECOND_US, Channel
+from phylactery_gateway.i18n.texts import say
+from phylactery_gateway.store import outbox, people
+from phylactery_gateway.store.accounts import count_inbound
+from phylactery_gateway.tables import conversations, inbox, media, messages
+
+STALE_US: Final = 8 * 24 * 3_600 * SECOND_US
+"""A message older than this is not served: Meta tries for seven days, so it is a replay. Rows are kept longer."""
+_LONGEST_WAITS: Final = 3
+"""A person who goes on writing is answered after so many debounce times at the latest."""
+
+_log = get_logger("inbox")
+
+
+class MessageState(StrEnum):
+    """Where a received message is."""
+
+    WAITING = "waiting"
+    GIVEN = "given"
+    """It is part of a turn."""
+    WITHDRAWN = "withdrawn"
+    """The person deleted it before anybody read it."""
+    HUMAN = "human"
+    """A person of the business has the conversation, so the agent does not get it."""
+    NOTED = "noted"
+    """The gateway itself answered it, or there was nothing to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRules:
+    """How received messages are treated."""
+
+    debounce_us: int
+    human_us: int
+    """How long the agent is silent after somebody of the business answered by hand."""
+    language: str
+    """The language of what the gateway itself says, where the channel does not tell the person's."""
+
+
+class Inbox:
+    """The store of what comes in."""
+
+    def __init__(self, database: Database, rules: InboxRules) -> None:
+        self._database, self._rules = database, rules
+
+    async def receive(self, channel: Channel, elements: Sequence[Element], now_us: int) -> int:
+        """Store elements, each whole or not at all, and return how many were new, once they are durable.
+
+        An element that cannot be applied is kept as it came. Raise Unavailable if the database failed for any: the
+        channel then delivers the webhook again, and those that were stored change nothing a second time.
+        """
+        works = [self._work(channel, element, now_us) for element in elements]
+        results = await self._database.write_all(works)
+        new = 0
+        for element, result in zip(elements, results, strict=True):
+            if isinstance(result, Unavailable):
+                raise result
+            if isinstance(result, BaseException):
+                _log.error("element could not be applied; it is kept", error=type(result).__name__)
+                kept = Element(element.account, element.element_id, Kept("not_applied"), element.body)
+                new += await self._database.write(self._work(channel, kept, now_us))
+            else:
+                new += result
+        return new
+
+    def _work(self, channel: Channel, element: Element, now_us: int) -> Callable[[Connection], int]:
+        def work(connection: Connection) -> int:
+            if not _add(connection, channel.name, element, now_us):
+                return 0
+            self._apply(connection, channel, element, now_us)
+            return 1
+
+        return work
+
+    def _apply(self, connection: Connection, channel: Channel, element: Element, now_us: int) -> None:
+        match element.content:
+            case Received() as received:
+                if received.sent_us > now_us - STALE_US:
+                    self._received(connection, channel, element.account, received, now_us)
+                count_inbound(connection, channel, element.account, now_us)  # last: others wait for its lock
+            case Status() as status:
+                outbox.apply_status(connection, channel, status, now_us)
+            case Renamed(previous=previous, current=current):
+                people.rename(connection, channel.name, previous, current, now_us)
+            case Echoed(receiver=receiver):
+                self._echoed(connection, channel, element.account, receiver, now_us)
+            case Kept():
+                pass
+
+    def _received(
+        self, connection: Connection, channel: Channel, account: str, received: Received, now_us: int
+    ) -> None:
+        row = self._conversation(connection, channel, account, received.sender, now_us)
+        outbox.open_window(connection, row.conversation_id, now_us)
+        state, text = MessageState.WAITING, received.text
+        if received.kind in (Kind.EDIT, Kind.REVOKE):
+            if _amend(connection, row.conversation_id, received):
+                return
+            state = MessageState.NOTED if received.kind is Kind.REVOKE else state
+            text = say("correction", row.language, text=text) if received.kind is Kind.EDIT else text
+        notice = _NOTICES.get(received.kind)
+        if notice and not (received.kind is Kind.MEDIA and text):
+            state = MessageState.NOTED
+        silent = row.human_until_us > now_us
+        if silent and state is MessageState.WAITING:
+            state = MessageState.HUMAN
+        position = row.last_position + 1
+        message_id = new_id("msg")
+        connection.execute(
+            sa.insert(messages).values(
+                message_id=message_id,
+                conversation_id=row.conversation_id,
+                position=position,
+                external_id=received.external_id,
+                kind=received.kind,
+                text=text.encode("utf-8", "replace"),
+                option=received.option,
+                sent_us=received.sent_us,
+                receive_us=now_us,
+                state=state,
+            )
+        )
+        if received.media is not None:
+            file = received.media
+            connection.execute(
+                sa.insert(media).values(
+                    media_id=new_id("med"),
+                    message_id=message_id,
+                    reference=file.reference,
+                    kind=file.kind,
+                    mime=file.mime,
+                    sha256=file.sha256,
+                    name=file.name,
+                    create_us=now_us,
+                )
+            )
+        values: dict[str, Any] = {"last_position": position, "last_inbound_us": now_us}
+        if state is MessageState.WAITING:
+            values["work_us"] = self._work_us(connection, row, now_us)
+        connection.execute(
+            sa.update(conversations).where(conversations.c.conversation_id == row.conversation_id).values(**values)
+        )
+        if notice and not silent:
+            told = Outgoing(say(notice, row.language))
+            outbox.add(connection, row.conversation_id, f"notice:{message_id}", [told], now_us)
+
+    def _work_us(self, connection: Connection, row: sa.Row[Any], now_us: int) -> int:
+        """Return when the conversation's messages are given to the agent: after a pause in them, but not too late."""
+        query = sa.select(sa.func.min(messages.c.receive_us)).where(
+            messages.c.conversation_id == row.conversation_id, messages.c.state == MessageState.WAITING
+        )
+        first = connection.execute(query).scalar() or now_us
+        return min(now_us + self._rules.debounce_us, first + _LONGEST_WAITS * self._rules.debounce_us)
+
+    def _conversation(
+        self, connection: Connection, channel: Channel, account: str, sender: Sender, now_us: int
+    ) -> sa.Row[Any]:
+        user_id = people.user_of(connection, channel.name, sender, now_us)
+        language = sender.language or self._rules.language
+        return people.conversation_of(connection, channel.name, user_id, account, language)
+
+    def _echoed(self, connection: Connection, channel: Channel, account: str, receiver: Sender, now_us: int) -> None:
+        """Leave the conversation to the person who answered, with everything that was still to be said in it."""
+        row = self._conversation(connection, channel, account, receiver, now_us)
+        of_it = conversations.c.conversation_id == row.conversation_id
+        until = now_us + self._rules.human_us
+        connection.execute(sa.update(conversations).where(of_it).values(human_until_us=until))
+        waiting = (messages.c.conversation_id == row.conversation_id, messages.c.state == MessageState.WAITING)
+        connection.execute(sa.update(messages).where(*waiting).values(state=MessageState.HUMAN))
+        outbox.silence(connection, row.conversation_id)
+
+
+_NOTICES: Final = {
+    Kind.STICKER: "sticker",
+    Kind.MEDIA: "media",
+    Kind.UNREADABLE: "unreadable",
+}
+"""What the gateway itself says to messages that the agent does not get."""
+
+
+def _add(connection: Connection, channel: str, element: Element, now_us: int) -> bool:
+    """Store an element as it came; return False if it is there already."""
+    kind = f"kept:{element.content.reason}" if isinstance(element.content, Kept) else type(element.content).__name__
+    made = insert(inbox).values(
+        channel=channel,
+        account=element.account,
+        element_id=element.element_id,
+        kind=kind.lower()[:64],
+        body=element.body,
+        receive_us=now_us,
+    )
+    return bool(connection.execute(made.on_conflict_do_nothing()).rowcount)
+
+
+def _amend(connection: Connection, conversation_id: str, received: Received) -> bool:
+    """Change or withdraw a message that nobody has read yet; return True if there was one."""
+    values: dict[str, Any] = {"text": received.text.encode("utf-8", "replace")}
+    if received.kind is Kind.REVOKE:
+        values = {"state": MessageState.WITHDRAWN, "text": b""}
+    changed = connection.execute(
+        sa.update(messages)
+        .where(
+            messages.c.conversation_id == conversation_id,
+            messages.c.external_id == received.refers_to,
+            messages.c.state == MessageState.WAITING,
+        )
+        .values(**values)
+    )
+    return bool(changed.rowcount)

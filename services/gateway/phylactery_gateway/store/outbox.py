@@ -1,0 +1,281 @@
+"""Messages to send: added once for each reason, sent at least once, in the order of their conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.ids import new_id
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.engine import Connection
+
+from phylactery_gateway.channels.messages import Delivery, Outgoing, Status
+from phylactery_gateway.channels.port import SECOND_US, Action, Address, Channel, SendError
+from phylactery_gateway.store import people
+from phylactery_gateway.store.accounts import account_burst, account_of, set_rate, wait_us
+from phylactery_gateway.tables import NEVER_US, conversations, outbox
+
+LEASE_US: Final = 60 * SECOND_US
+"""How long one send may take. Then its process is taken for dead, and the message is sent again."""
+SETTLE_US: Final = 20 * SECOND_US
+"""How long the channel's own word is waited for after a send that nobody knows the end of."""
+_LONGEST_PAUSE_US: Final = 3_600 * SECOND_US
+MAX_TRIES: Final = 10
+
+_log = get_logger("outbox")
+
+
+class State(StrEnum):
+    """Where a message to send is."""
+
+    PENDING = "pending"
+    SENDING = "sending"
+    UNCERTAIN = "uncertain"
+    WINDOW = "window"
+    """It waits until the person writes."""
+    SENT = "sent"
+    FAILED = "failed"
+    SILENCED = "silenced"
+    """Somebody of the business has the conversation."""
+
+
+_OPEN: Final = (State.PENDING, State.SENDING, State.UNCERTAIN, State.WINDOW)
+_DUE: Final = (State.PENDING, State.SENDING, State.UNCERTAIN)
+
+
+class Parcel(NamedTuple):
+    """A message that this process is to send now."""
+
+    outbox_id: str
+    conversation_id: str
+    channel: str
+    address: Address
+    language: str
+    message: Outgoing
+    tries: int
+    template: bool
+    """Whether the template goes instead, because the window is closed."""
+
+
+def add(
+    connection: Connection,
+    conversation_id: str,
+    source: str,
+    messages: Sequence[Outgoing],
+    now_us: int,
+    *,
+    state: State = State.PENDING,
+) -> int:
+    """Add messages for a reason, once: the same reason again adds nothing. Return how many were added."""
+    added = 0
+    for number, message in enumerate(messages):
+        position = connection.execute(
+            sa.update(conversations)
+            .where(conversations.c.conversation_id == conversation_id)
+            .values(last_position=conversations.c.last_position + 1)
+            .returning(conversations.c.last_position)
+        ).scalar_one()
+        made = insert(outbox).values(
+            outbox_id=new_id("out"),
+            conversation_id=conversation_id,
+            position=position,
+            source=f"{source}:{number}",
+            body=json.dumps(message.stored()).encode(),
+            state=state,
+            tries=0,
+            next_us=now_us,
+            external_id="",
+            delivery=int(Delivery.UNKNOWN),
+            error_code="",
+            create_us=now_us,
+        )
+        added += connection.execute(made.on_conflict_do_nothing()).rowcount
+    return added
+
+
+def open_window(connection: Connection, conversation_id: str, now_us: int) -> None:
+    """Let go what waited for the person to write."""
+    of_it = (outbox.c.conversation_id == conversation_id, outbox.c.state == State.WINDOW)
+    connection.execute(sa.update(outbox).where(*of_it).values(state=State.PENDING, next_us=now_us))
+
+
+def silence(connection: Connection, conversation_id: str) -> None:
+    """Give up everything that is still to be sent in a conversation, except what may be on its way."""
+    of_it = (outbox.c.conversation_id == conversation_id, outbox.c.state.in_((State.PENDING, State.WINDOW)))
+    connection.execute(sa.update(outbox).where(*of_it).values(state=State.SILENCED))
+
+
+def apply_status(connection: Connection, channel: Channel, status: Status, now_us: int) -> None:
+    """Apply what a channel says of a message. A delivery only grows; a message once delivered has not failed."""
+    row = _of_status(connection, status)
+    if row is None:
+        return
+    if status.error_code:
+        if row.delivery < Delivery.DELIVERED:
+            failed = _failed_later(row, status, channel, now_us)
+            connection.execute(sa.update(outbox).where(outbox.c.outbox_id == row.outbox_id).values(**failed))
+        return
+    values: dict[str, Any] = {"delivery": max(row.delivery, int(status.delivery)), "external_id": status.external_id}
+    if row.state in _DUE and row.tries:  # it was sent by a process that did not live to say so
+        values["state"] = State.SENT
+    connection.execute(sa.update(outbox).where(outbox.c.outbox_id == row.outbox_id).values(**values))
+
+
+def _of_status(connection: Connection, status: Status) -> sa.Row[Any] | None:
+    """Return the message a status is about: by our own id, which is known before the channel's."""
+    for column, value in ((outbox.c.outbox_id, status.outbox_id), (outbox.c.external_id, status.external_id)):
+        if value:
+            row = connection.execute(sa.select(outbox).where(column == value).with_for_update()).first()
+            if row is not None:
+                return row
+    return None
+
+
+def _failed_later(row: sa.Row[Any], status: Status, channel: Channel, now_us: int) -> dict[str, Any]:
+    """Return what becomes of a message whose failure arrived in a status."""
+    error = channel.error_of(status.error_code)
+    _log.warning("message was not delivered", outbox_id=row.outbox_id, error_code=error.code, action=error.action)
+    return _after(error, row.tries, now_us) | {"external_id": ""}
+
+
+def _after(error: SendError, tries: int, now_us: int) -> dict[str, Any]:
+    """Return the columns of a message after an error."""
+    common: dict[str, Any] = {"error_code": error.code[:64]}
+    pause = max(int(error.retry_after * SECOND_US), min(SECOND_US << min(tries, 20), _LONGEST_PAUSE_US))
+    match error.action:
+        case Action.WINDOW:
+            return common | {"state": State.WINDOW, "next_us": NEVER_US}
+        case Action.FAIL | Action.OPTED_OUT:
+            return common | {"state": State.FAILED}
+        case _ if tries >= MAX_TRIES and error.action is not Action.PAUSE:
+            return common | {"state": State.FAILED}
+        case Action.UNCERTAIN:
+            return common | {"state": State.UNCERTAIN, "next_us": now_us + max(pause, SETTLE_US)}
+        case _:
+            return common | {"state": State.PENDING, "next_us": now_us + pause}
+
+
+class Outbox:
+    """The store of what is to be sent."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def due(self, now_us: int, most: int) -> Sequence[str]:
+        """Return the ids of messages to send now: of each conversation at most the first that is not sent yet."""
+        earlier = outbox.alias("earlier")
+        blocked = sa.exists().where(
+            earlier.c.conversation_id == outbox.c.conversation_id,
+            earlier.c.position < outbox.c.position,
+            earlier.c.state.in_(_OPEN),
+        )
+        query = (
+            sa.select(outbox.c.outbox_id)
+            .where(outbox.c.state.in_(_DUE), outbox.c.next_us <= now_us, ~blocked)
+            .order_by(outbox.c.next_us)
+            .limit(most)
+        )
+        return await self._database.read(lambda connection: connection.execute(query).scalars().all())
+
+    async def claim(self, outbox_id: str, channels: Mapping[str, Channel], now_us: int) -> Parcel | None:
+        """Take a message to send it, None if it is not to be sent now: another process has it, or a rate is used up."""
+        return await self._database.write(lambda connection: _claim(connection, outbox_id, channels, now_us))
+
+    async def sent(self, parcel: Parcel, external_id: str, now_us: int) -> None:
+        """Record that a message was sent. After a template the message itself waits for the person."""
+
+        def work(connection: Connection) -> None:
+            if parcel.template:
+                values: dict[str, Any] = {"state": State.WINDOW, "next_us": NEVER_US, "tries": 0}
+                of_it = conversations.c.conversation_id == parcel.conversation_id
+                connection.execute(sa.update(conversations).where(of_it).values(template_us=now_us))
+            else:
+                values = {"state": State.SENT, "external_id": external_id}
+            where = [outbox.c.outbox_id == parcel.outbox_id, outbox.c.state.in_(_DUE)]
+            connection.execute(sa.update(outbox).where(*where).values(**values))
+
+        await self._database.write(work)
+
+    async def failed(self, parcel: Parcel, error: SendError, now_us: int) -> None:
+        """Record that a message was not sent, or that nobody knows, and what follows from it."""
+
+        def work(connection: Connection) -> None:
+            values = _after(error, parcel.tries, now_us)
+            if parcel.template and values["state"] is State.FAILED:
+                values = {"state": State.WINDOW, "next_us": NEVER_US, "error_code": error.code[:64]}
+            of_it = conversations.c.conversation_id == parcel.conversation_id
+            if error.action is Action.OPTED_OUT:
+                connection.execute(sa.update(conversations).where(of_it).values(opted_out=True))
+            if error.action is Action.WINDOW:  # the channel knows better than our clock
+                connection.execute(sa.update(conversations).where(of_it).values(last_inbound_us=0))
+                values = {"state": State.PENDING, "next_us": now_us, "error_code": error.code[:64]}
+            if error.action is Action.WITHOUT_OPTIONS:
+                values = _without_options(connection, parcel, values)
+            where = [outbox.c.outbox_id == parcel.outbox_id, outbox.c.state.in_(_DUE)]
+            connection.execute(sa.update(outbox).where(*where).values(**values))
+
+        await self._database.write(work)
+
+
+def _without_options(connection: Connection, parcel: Parcel, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of a message that goes on as plain text; one that was plain text already has failed."""
+    body = json.loads(
+        connection.execute(sa.select(outbox.c.body).where(outbox.c.outbox_id == parcel.outbox_id)).scalar_one()
+    )
+    if body.get("plain") or not body["options"]:
+        return values | {"state": State.FAILED}
+    return values | {"state": State.PENDING, "body": json.dumps(body | {"plain": True}).encode()}
+
+
+def _claim(connection: Connection, outbox_id: str, channels: Mapping[str, Channel], now_us: int) -> Parcel | None:
+    # locks are taken in the same order everywhere: conversation, message, account
+    of_message = outbox.c.outbox_id == outbox_id
+    conversation_id = connection.execute(sa.select(outbox.c.conversation_id).where(of_message)).scalar()
+    of_it = conversations.c.conversation_id == conversation_id
+    row = connection.execute(sa.select(conversations).where(of_it).with_for_update()).first()
+    found = connection.execute(sa.select(outbox).where(of_message).with_for_update()).first()
+    if row is None or found is None or found.state not in _DUE or found.next_us > now_us:
+        return None
+    channel = channels.get(row.channel)
+    if channel is None:
+        return None
+    limits = channel.limits
+    account = account_of(connection, row.channel, row.account)
+    wait = max(
+        account.paused_until_us - now_us,
+        wait_us(row.pair_us, limits.pair_us, limits.pair_burst, now_us),
+        wait_us(account.rate_us, limits.account_us, account_burst(limits.account_us), now_us),
+    )
+    if row.human_until_us > now_us:
+        connection.execute(sa.update(outbox).where(of_message).values(state=State.SILENCED))
+        return None
+    closed = limits.window_us is not None and now_us - row.last_inbound_us > limits.window_us
+    asked = limits.window_us is not None and now_us - row.template_us < limits.window_us
+    if closed and (asked or row.opted_out):
+        connection.execute(sa.update(outbox).where(of_message).values(state=State.WINDOW, next_us=NEVER_US))
+        return None
+    if wait > 0:
+        connection.execute(sa.update(outbox).where(of_message).values(next_us=now_us + wait))
+        return None
+    set_rate(connection, row.channel, row.account, max(account.rate_us, now_us) + limits.account_us)
+    pair_us = max(row.pair_us, now_us) + limits.pair_us
+    connection.execute(sa.update(conversations).where(of_it).values(pair_us=pair_us))
+    taken = {"state": State.SENDING, "tries": found.tries + 1, "next_us": now_us + LEASE_US}
+    connection.execute(sa.update(outbox).where(of_message).values(**taken))
+    stored = json.loads(found.body)
+    message = Outgoing.read(stored)
+    return Parcel(
+        outbox_id,
+        row.conversation_id,
+        row.channel,
+        Address(row.account, people.identities_of(connection, row.user_id)),
+        row.language,
+        Outgoing(message.text) if stored.get("plain") else message,
+        found.tries + 1,
+        closed,
+    )

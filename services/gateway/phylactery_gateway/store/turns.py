@@ -1,0 +1,385 @@
+"""Turns: messages of a person that the agent is given together, written down before it is asked.
+
+A turn's id is the request id with which the agent is asked, made of the channel's id of its first message. Whoever asks
+again, in whichever process, asks for the same turn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import sqlalchemy as sa
+from phylactery_chassis.db.database import Database
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.engine import Connection
+
+from phylactery_gateway.channels.messages import Kind, Outgoing, option_of
+from phylactery_gateway.channels.port import SECOND_US, Address
+from phylactery_gateway.store import outbox as outgoing
+from phylactery_gateway.store import people
+from phylactery_gateway.store.inbox import MessageState
+from phylactery_gateway.tables import NEVER_US, conversations, messages, outbox, turns
+
+LEASE_US: Final = 30 * SECOND_US
+"""How long a process may keep a conversation without renewing."""
+_MAX_TOGETHER: Final = 20
+_MAX_TEXT: Final = 20_000
+_LAST_CARDS: Final = 8
+
+
+class TurnState(StrEnum):
+    """Where a turn is."""
+
+    OPEN = "open"
+    GIVEN = "given"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation as the workers need it."""
+
+    conversation_id: str
+    channel: str
+    address: Address
+    subject: str
+    """Whom the agent serves: the person's own id here, which no change of their number alters."""
+    thread_id: str
+    language: str
+    event_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the agent is asked."""
+
+    turn_id: str
+    text: str
+    shown: Sequence[tuple[str, str]]
+    """The approvals whose buttons the person saw last, each with the hash of its arguments."""
+    approval_id: str = ""
+    """Not empty if a button of this approval was pressed."""
+    args_hash: str = ""
+    approve: bool = False
+    external_id: str = ""
+    """The channel's id of the newest message in it."""
+    tries: int = 0
+
+
+class Turns:
+    """The store of turns, and of who works on which conversation."""
+
+    def __init__(self, database: Database, owner: str) -> None:
+        """``owner`` is this process's own name."""
+        self._database, self._owner = database, owner
+
+    async def due(self, now_us: int, most: int) -> Sequence[str]:
+        """Return the ids of conversations with messages for the agent that no process works on."""
+        query = (
+            sa.select(conversations.c.conversation_id)
+            .where(conversations.c.work_us <= now_us, conversations.c.turn_until_us <= now_us)
+            .order_by(conversations.c.work_us)
+            .limit(most)
+        )
+        return await self._database.read(lambda connection: connection.execute(query).scalars().all())
+
+    async def claim(self, conversation_id: str, now_us: int) -> Conversation | None:
+        """Take a conversation for this process, None if another has it."""
+
+        def work(connection: Connection) -> Conversation | None:
+            taken = connection.execute(
+                sa.update(conversations)
+                .where(
+                    conversations.c.conversation_id == conversation_id,
+                    conversations.c.work_us <= now_us,
+                    conversations.c.turn_until_us <= now_us,
+                )
+                .values(turn_owner=self._owner, turn_until_us=now_us + LEASE_US)
+            )
+            return _conversation(connection, conversation_id) if taken.rowcount else None
+
+        return await self._database.write(work)
+
+    async def renew(self, conversation_id: str, now_us: int) -> None:
+        """Keep a conversation for another while."""
+        values = {"turn_until_us": now_us + LEASE_US}
+        await self._database.write(
+            lambda connection: connection.execute(
+                sa.update(conversations).where(*self._own(conversation_id)).values(values)
+            ).close()
+        )
+
+    async def release(self, conversation_id: str, next_us: int = 0) -> None:
+        """Give a conversation back; its open turn is tried again at ``next_us``."""
+
+        def work(connection: Connection) -> None:
+            connection.execute(
+                sa.update(conversations)
+                .where(*self._own(conversation_id))
+                .values(turn_owner="", turn_until_us=0, **({"work_us": next_us} if next_us else {}))
+            )
+
+        await self._database.write(work)
+
+    async def next(self, conversation_id: str, now_us: int) -> Turn | None:
+        """Return the turn to give to the agent now: an open one, or one made of the waiting messages.
+
+        None if there is nothing to do now, and then the conversation is released.
+        """
+
+        def work(connection: Connection) -> Turn | None:
+            locked = sa.select(conversations).where(*self._own(conversation_id)).with_for_update()
+            row = connection.execute(locked).first()
+            if row is None:  # another process took it for dead
+                return None
+            turn = _open(connection, conversation_id) or self._make(connection, conversation_id, now_us)
+            if turn is None:
+                left = _waiting(connection, conversation_id)
+                values = {"turn_owner": "", "turn_until_us": 0, "work_us": row.work_us if left else NEVER_US}
+                connection.execute(sa.update(conversations).where(*self._own(conversation_id)).values(values))
+            return turn
+
+        return await self._database.write(work)
+
+    async def given(self, conversation_id: str, turn: Turn, state: TurnState, now_us: int, notice: str = "") -> None:
+        """Record that the agent has a turn, or refused it; ``notice`` is what the person is told in that case."""
+
+        def work(connection: Connection) -> None:
+            of_it = conversations.c.conversation_id == conversation_id
+            connection.execute(sa.update(conversations).where(of_it).values(check_us=now_us))
+            if notice:
+                outgoing.add(connection, conversation_id, f"refused:{turn.turn_id}", [Outgoing(notice)], now_us)
+            connection.execute(
+                sa.update(turns)
+                .where(turns.c.turn_id == turn.turn_id, turns.c.state == TurnState.OPEN)
+                .values(state=state)
+            )
+
+        await self._database.write(work)
+
+    async def tried(self, turn: Turn) -> None:
+        """Count a try, before the agent is asked: a later one knows that the agent may have the turn already."""
+
+        def work(connection: Connection) -> None:
+            of_it = turns.c.turn_id == turn.turn_id
+            connection.execute(sa.update(turns).where(of_it).values(tries=turns.c.tries + 1))
+
+        await self._database.write(work)
+
+    def _own(self, conversation_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+        return conversations.c.conversation_id == conversation_id, conversations.c.turn_owner == self._owner
+
+    def _make(self, connection: Connection, conversation_id: str, now_us: int) -> Turn | None:
+        rows = _batch(_waiting(connection, conversation_id))
+        if not rows:
+            return None
+        chosen = rows[0].option or _typed_option(connection, conversation_id, rows)
+        turn = _of_option(connection, conversation_id, rows[0], chosen) if chosen else None
+        if turn is None:
+            text = "\n".join(bytes(row.text).decode() for row in rows)[:_MAX_TEXT]
+            turn = Turn(
+                turn_id_of(rows[0]), text, _shown(connection, conversation_id), external_id=rows[-1].external_id
+            )
+        body = {name: value for name, value in asdict(turn).items() if name not in ("turn_id", "tries")}
+        connection.execute(
+            insert(turns)
+            .values(
+                turn_id=turn.turn_id,
+                conversation_id=conversation_id,
+                body=json.dumps(body).encode(),
+                state=TurnState.OPEN,
+                tries=0,
+                create_us=now_us,
+            )
+            .on_conflict_do_nothing()
+        )
+        ids = [row.message_id for row in rows]
+        connection.execute(
+            sa.update(messages)
+            .where(messages.c.message_id.in_(ids))
+            .values(state=MessageState.GIVEN, turn_id=turn.turn_id)
+        )
+        return turn
+
+
+class Threads:
+    """The store of how far the events of each conversation's thread have been read."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def take_due(self, now_us: int, next_us: int, most: int) -> Sequence[Conversation]:
+        """Return conversations whose thread is to be looked at, and put off the next look so that no other does."""
+
+        def work(connection: Connection) -> Sequence[Conversation]:
+            query = (
+                sa.select(conversations.c.conversation_id)
+                .where(conversations.c.check_us <= now_us)
+                .order_by(conversations.c.check_us)
+                .limit(most)
+                .with_for_update(skip_locked=True)
+            )
+            ids = connection.execute(query).scalars().all()
+            if ids:
+                of_them = conversations.c.conversation_id.in_(ids)
+                connection.execute(sa.update(conversations).where(of_them).values(check_us=next_us))
+            return [_conversation(connection, one) for one in ids]
+
+        return await self._database.write(work)
+
+    async def look_again(self, conversation_ids: Sequence[str], next_us: int) -> None:
+        """Look at these threads again at that time."""
+        of_them = conversations.c.conversation_id.in_(conversation_ids)
+        change = sa.update(conversations).where(of_them).values(check_us=next_us)
+        await self._database.write(lambda connection: connection.execute(change).close())
+
+    async def told(
+        self, conversation_id: str, sequence: int, said: Sequence[tuple[str, Sequence[Outgoing]]], now_us: int
+    ) -> int:
+        """Add what a thread's events say, up to a sequence, to the outbox; return how many messages were added.
+
+        While somebody of the business has the conversation, nothing the agent says is sent.
+        """
+
+        def work(connection: Connection) -> int:
+            of_it = conversations.c.conversation_id == conversation_id
+            row = connection.execute(sa.select(conversations).where(of_it).with_for_update()).one()
+            state = outgoing.State.SILENCED if row.human_until_us > now_us else outgoing.State.PENDING
+            added = 0
+            for source, parts in said:
+                added += outgoing.add(connection, conversation_id, source, parts, now_us, state=state)
+            if row.event_after < sequence:
+                connection.execute(sa.update(conversations).where(of_it).values(event_after=sequence))
+            return added
+
+        return await self._database.write(work)
+
+    async def restart(self, conversation_id: str, sequence: int) -> None:
+        """Go on from another sequence: events were removed, or the agent's database is an older one."""
+        of_it = conversations.c.conversation_id == conversation_id
+        change = sa.update(conversations).where(of_it).values(event_after=sequence)
+        await self._database.write(lambda connection: connection.execute(change).close())
+
+
+def turn_id_of(row: Any) -> str:
+    """Return the request id of the turn that a message begins. The agent's ids are short and of few characters."""
+    named = f"{row.conversation_id} {row.external_id}"
+    return f"gw-{hashlib.sha256(named.encode()).hexdigest()}"
+
+
+def _conversation(connection: Connection, conversation_id: str) -> Conversation:
+    query = sa.select(conversations).where(conversations.c.conversation_id == conversation_id)
+    row = connection.execute(query).one()
+    prefix = _SUBJECTS.get(row.channel, row.channel)
+    return Conversation(
+        conversation_id,
+        row.channel,
+        Address(row.account, people.identities_of(connection, row.user_id)),
+        f"{prefix}:{row.user_id}",
+        conversation_id,
+        row.language,
+        row.event_after,
+    )
+
+
+_SUBJECTS: Final[Mapping[str, str]] = {"whatsapp": "wa", "telegram": "tg"}
+
+
+def _open(connection: Connection, conversation_id: str) -> Turn | None:
+    query = (
+        sa.select(turns)
+        .where(turns.c.conversation_id == conversation_id, turns.c.state == TurnState.OPEN)
+        .order_by(turns.c.create_us)
+        .limit(1)
+    )
+    row = connection.execute(query).first()
+    if row is None:
+        return None
+    body = json.loads(row.body)
+    body["shown"] = [(one[0], one[1]) for one in body["shown"]]
+    return Turn(row.turn_id, tries=row.tries, **body)
+
+
+def _waiting(connection: Connection, conversation_id: str) -> Sequence[sa.Row[Any]]:
+    query = (
+        sa.select(messages)
+        .where(messages.c.conversation_id == conversation_id, messages.c.state == MessageState.WAITING)
+        .order_by(messages.c.sent_us, messages.c.position)
+        .limit(_MAX_TOGETHER)
+    )
+    return connection.execute(query).all()
+
+
+def _batch(rows: Sequence[sa.Row[Any]]) -> Sequence[sa.Row[Any]]:
+    """Return the messages of one turn: those a person wrote in a row. A pressed button is a turn of its own."""
+    if rows and rows[0].kind == Kind.CHOICE:
+        return rows[:1]
+    end = next((place for place, row in enumerate(rows) if row.kind == Kind.CHOICE), len(rows))
+    return rows[:end]
+
+
+def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[sa.Row[Any]]) -> str:
+    """Return the option a person chose by typing its number, '' if they did not; only the newest message counts."""
+    text = bytes(rows[0].text).decode().strip().rstrip(".")
+    if len(rows) > 1 or not (text.isascii() and text.isdigit()) or len(text) > 2:  # noqa: PLR2004 - no list is longer
+        return ""
+    query = (
+        sa.select(outbox)
+        .where(outbox.c.conversation_id == conversation_id, outbox.c.position < rows[0].position)
+        .order_by(outbox.c.position.desc())
+        .limit(1)
+    )
+    newest = connection.execute(query).first()
+    if newest is None or not 0 < int(text) <= len(json.loads(newest.body)["options"]):
+        return ""
+    return f"{newest.outbox_id}.{int(text) - 1}"
+
+
+def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], chosen: str) -> Turn | None:
+    """Return the turn of an option; None if it is none of this conversation's, whose title is an ordinary message."""
+    place = option_of(chosen)
+    if place is None:
+        return None
+    outbox_id, number = place
+    query = sa.select(outbox.c.body).where(outbox.c.outbox_id == outbox_id, outbox.c.conversation_id == conversation_id)
+    body = connection.execute(query).scalar()
+    options = Outgoing.read(json.loads(body)).options if body else ()
+    if number >= len(options):
+        return None
+    does = options[number].does
+    turn_id, external_id = turn_id_of(row), row.external_id
+    if approval_id := str(does.get("approval", "")):
+        verb = "APPROVE" if does["approve"] else "REJECT"
+        return Turn(
+            turn_id,
+            f"{verb} {approval_id}",
+            (),
+            approval_id,
+            str(does["args_hash"]),
+            bool(does["approve"]),
+            external_id,
+        )
+    return Turn(turn_id, str(does["say"]), (), external_id=external_id)
+
+
+def _shown(connection: Connection, conversation_id: str) -> Sequence[tuple[str, str]]:
+    """Return the approvals on the newest messages, as far as these are approvals: what a plain yes may answer."""
+    query = (
+        sa.select(outbox.c.body)
+        .where(outbox.c.conversation_id == conversation_id, outbox.c.state == outgoing.State.SENT)
+        .order_by(outbox.c.position.desc())
+        .limit(_LAST_CARDS)
+    )
+    found: list[tuple[str, str]] = []
+    for body in connection.execute(query).scalars():
+        options = Outgoing.read(json.loads(body)).options
+        first = options[0].does if options else {}
+        if "approval" not in first:
+            break
+        found.append((str(first["approval"]), str(first["args_hash"])))
+    return found

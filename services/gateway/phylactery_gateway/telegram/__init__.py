@@ -1,0 +1,1 @@
+"""The Telegram Bot API: updates by webhook in, methods out."""

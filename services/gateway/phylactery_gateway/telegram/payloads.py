@@ -1,0 +1,98 @@
+"""Updates of the Bot API as elements. Only private chats are served: a group has no one person to act for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from phylactery_gateway.channels.messages import Content, Element, Identity, Kept, Kind, Media, Received, Sender
+from phylactery_gateway.channels.port import SECOND_US
+
+CHAT: Final = "chat"
+_MAX_TEXT: Final = 20_000
+_MAX_ID: Final = 512
+_FILES: Final = {"photo": "image", "voice": "audio", "audio": "audio", "video": "video", "document": "document"}
+_UNREADABLE: Final = ("location", "contact", "venue", "poll", "dice", "video_note")
+
+_Json = Mapping[str, Any]
+
+
+def parse(account: str, body: bytes) -> Sequence[Element]:
+    """Return the element of an update: Telegram sends one at a time."""
+    try:
+        update = json.loads(body)
+        update_id = int(update["update_id"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return [Element(account, f"kept:{hashlib.sha256(body).hexdigest()}", Kept("unknown_body"), body)]
+    try:
+        content = _content(update)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        content = Kept("unreadable")
+    return [Element(account, f"update:{update_id}", content, body)]
+
+
+def _content(update: _Json) -> Content:
+    if "callback_query" in update:
+        return _pressed(update["callback_query"])
+    for name, kind in (("message", Kind.TEXT), ("edited_message", Kind.EDIT)):
+        if name in update:
+            return _message(update[name], kind)
+    return Kept("update")
+
+
+def _pressed(query: _Json) -> Content:
+    message = query["message"]
+    if message["chat"]["type"] != "private":
+        return Kept("group")
+    sent_us = int(message["date"]) * SECOND_US  # the press itself has no time; it is never older than its message
+    identifier = _bounded(str(query["id"]), _MAX_ID)
+    data = _bounded(query["data"], _MAX_ID)
+    return Received(_sender(query["from"], message["chat"]), Kind.CHOICE, data, sent_us, f"callback:{identifier}", data)
+
+
+def _message(message: _Json, kind: Kind) -> Content:  # noqa: PLR0911 - one for each kind of message
+    chat = message["chat"]
+    if chat["type"] != "private":
+        return Kept("group")
+    sender, sent_us = _sender(message["from"], chat), int(message["date"]) * SECOND_US
+    external_id = str(int(message["message_id"]))
+    if kind is Kind.EDIT:
+        text = _bounded(message.get("text") or message["caption"])
+        edit_us = int(message.get("edit_date", message["date"])) * SECOND_US
+        edited = f"{external_id}:edit:{edit_us}"
+        return Received(sender, kind, text, edit_us, edited, refers_to=external_id)
+    if "text" in message:
+        return Received(sender, kind, _bounded(message["text"]), sent_us, external_id)
+    if "sticker" in message:
+        return Received(sender, Kind.STICKER, "", sent_us, external_id)
+    for name, file_kind in _FILES.items():
+        if name in message:
+            file = message[name][-1] if name == "photo" else message[name]
+            media = Media(
+                _bounded(file["file_id"], _MAX_ID),
+                file_kind,
+                str(file.get("mime_type", "image/jpeg" if name == "photo" else ""))[:128],
+                name=str(file.get("file_name", ""))[:_MAX_ID],
+                size=int(file.get("file_size", 0)),
+            )
+            caption = str(message.get("caption", ""))[:_MAX_TEXT]
+            return Received(sender, Kind.MEDIA, caption, sent_us, external_id, media=media)
+    if any(name in message for name in _UNREADABLE):
+        return Received(sender, Kind.UNREADABLE, "", sent_us, external_id)
+    return Kept("message")
+
+
+def _sender(person: _Json, chat: _Json) -> Sender:
+    """Return who wrote: in a private chat the chat's id is the person's."""
+    if person.get("is_bot"):
+        raise ValueError("a bot")
+    code = str(person.get("language_code", "")).partition("-")[0]
+    return Sender((Identity(CHAT, str(int(chat["id"]))),), code if code in ("es", "en") else "")
+
+
+def _bounded(value: Any, most: int = _MAX_TEXT) -> str:
+    if not isinstance(value, str) or not value or len(value) > most:
+        raise ValueError("a text that is missing or too long")
+    return value

@@ -1,0 +1,1 @@
+"""The WhatsApp Cloud API: webhooks in, Graph API out."""

@@ -1,0 +1,179 @@
+"""WhatsApp as a channel."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from phylactery_gateway.channels.messages import Element, Kept, Media, Outgoing, option_id
+from phylactery_gateway.channels.port import SECOND_US, Action, Address, Limits, SendError
+from phylactery_gateway.channels.presentation import form_of, row_titles
+from phylactery_gateway.whatsapp.errors import error_of_code
+from phylactery_gateway.whatsapp.graph_api import GraphApi
+from phylactery_gateway.whatsapp.payloads import BSUID, PHONE, parse
+
+_DAY_US: Final = 24 * 3_600 * SECOND_US
+_WINDOW_MARGIN_US: Final = 60 * SECOND_US
+_PREFIX: Final = "sha256="
+LIMITS: Final = Limits(
+    text=4_096,
+    body=1_024,
+    buttons=3,
+    button_title=20,
+    rows=10,
+    row_title=24,
+    row_description=72,
+    pair_us=6 * SECOND_US,
+    pair_burst=10,
+    account_us=SECOND_US // 80,
+    window_us=_DAY_US - _WINDOW_MARGIN_US,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The approved template that asks a person to write, by name; its body has no parameters."""
+
+    name: str
+    languages: Sequence[str]
+    """Its languages as Meta writes them, for example es or en_US; the first is the one for everybody else."""
+
+    def language(self, wanted: str) -> str:
+        """Return the template's language for a conversation's."""
+        return next((one for one in self.languages if wanted and one.startswith(wanted)), self.languages[0])
+
+
+class WhatsApp:
+    """The WhatsApp Cloud API with one application's secret and token."""
+
+    name = "whatsapp"
+
+    def __init__(
+        self,
+        graph: GraphApi,
+        *,
+        app_secret: Callable[[], str],
+        verify_token: Callable[[], str],
+        numbers: Sequence[str],
+        template: Template | None,
+        limits: Limits = LIMITS,
+        close: Callable[[], Any],
+    ) -> None:
+        """``numbers`` are the ids of the business's own phone numbers; messages to any other are kept unanswered."""
+        self.limits = limits
+        self._graph, self._template, self._numbers, self._close = graph, template, frozenset(numbers), close
+        self._app_secret, self._verify_token = app_secret, verify_token
+
+    def verify(self, headers: Mapping[str, str], body: bytes) -> bool:
+        """Return True if the application's secret signed exactly these bytes."""
+        given = headers.get("x-hub-signature-256", "")
+        own = _PREFIX + hmac.digest(self._app_secret().encode(), body, hashlib.sha256).hex()
+        return hmac.compare_digest(own.encode(), given.encode())
+
+    def challenge(self, query: Mapping[str, str]) -> str | None:
+        """Return hub.challenge if hub.verify_token is ours."""
+        own, given = self._verify_token(), query.get("hub.verify_token", "")
+        same = hmac.compare_digest(hashlib.sha256(own.encode()).digest(), hashlib.sha256(given.encode()).digest())
+        challenge = query.get("hub.challenge", "")
+        usable = query.get("hub.mode") == "subscribe" and challenge.isascii() and challenge.isalnum()
+        return challenge if same and own and usable else None
+
+    def parse(self, body: bytes) -> Sequence[Element]:
+        """Return the elements of a webhook; those of other numbers than ours are kept."""
+        return [
+            element
+            if element.account in self._numbers or isinstance(element.content, Kept)
+            else Element(element.account, element.element_id, Kept("other_number"), element.body)
+            for element in parse(body)
+        ]
+
+    async def send(self, address: Address, message: Outgoing, outbox_id: str) -> str:
+        """Send a message and return its wamid. Raise SendError."""
+        match form_of(message, self.limits):
+            case "text":
+                content = {"type": "text", "text": {"body": message.text, "preview_url": False}}
+            case "buttons":
+                content = {"type": "interactive", "interactive": _buttons(message, outbox_id)}
+            case "list":
+                content = {"type": "interactive", "interactive": _rows(message, outbox_id, self.limits)}
+        return await self._send(address, content, outbox_id)
+
+    async def send_template(self, address: Address, language: str, outbox_id: str) -> str | None:
+        """Send the template that asks a person to write, None if none is configured. Raise SendError."""
+        if self._template is None:
+            return None
+        chosen = {"name": self._template.name, "language": {"code": self._template.language(language)}}
+        return await self._send(address, {"type": "template", "template": chosen}, outbox_id)
+
+    def error_of(self, code: str) -> SendError:
+        """Return what is done about an error whose code arrives in a status."""
+        return error_of_code(code)
+
+    async def typing(self, address: Address, external_id: str) -> None:
+        """Mark a message as read and show that a reply is being written."""
+        body = {
+            "messaging_product": "whatsapp",
+            "status": "read",
+            "message_id": external_id,
+            "typing_indicator": {"type": "text"},
+        }
+        with contextlib.suppress(SendError):
+            await self._graph.post(f"{address.account}/messages", body)
+
+    async def fetch(self, media: Media, limit: int) -> bytes:
+        """Return a file. Raise MediaError."""
+        return await self._graph.fetch(media, limit)
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._close()
+
+    async def _send(self, address: Address, content: Mapping[str, Any], outbox_id: str) -> str:
+        body = {
+            "messaging_product": "whatsapp",
+            "recipient_type": "individual",
+            **_receiver(address),
+            **content,
+            # comes back in every status of this message, also if we died before its id was stored
+            "biz_opaque_callback_data": outbox_id,
+        }
+        response = await self._graph.post(f"{address.account}/messages", body)
+        try:
+            return str(response["messages"][0]["id"])
+        except (KeyError, IndexError, TypeError):
+            raise SendError(Action.UNCERTAIN, "response") from None
+
+
+def _receiver(address: Address) -> Mapping[str, str]:
+    """Return to whom a message goes: the business-scoped id in ``recipient``, or else the phone number in ``to``."""
+    if bsuid := address.identities.get(BSUID):
+        return {"recipient": bsuid}
+    if phone := address.identities.get(PHONE):
+        return {"to": phone}
+    raise SendError(Action.FAIL, "no_address")
+
+
+def _buttons(message: Outgoing, outbox_id: str) -> Mapping[str, Any]:
+    buttons = [
+        {"type": "reply", "reply": {"id": option_id(outbox_id, number), "title": option.title}}
+        for number, option in enumerate(message.options)
+    ]
+    return {"type": "button", "body": {"text": message.text}, "action": {"buttons": buttons}}
+
+
+def _rows(message: Outgoing, outbox_id: str, limits: Limits) -> Mapping[str, Any]:
+    titles = row_titles(message.options, limits.row_title)
+    rows = [
+        {
+            "id": option_id(outbox_id, number),
+            "title": title,
+            **({"description": option.title[: limits.row_description]} if title != option.title else {}),
+        }
+        for number, (option, title) in enumerate(zip(message.options, titles, strict=True))
+    ]
+    action = {"button": message.list_title[: limits.button_title], "sections": [{"rows": rows}]}
+    return {"type": "list", "body": {"text": message.text}, "action": action}

@@ -1,0 +1,158 @@
+"""Whole conversations: a phone, the gateway, and the real agent, RiskGate and memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.agent.system import System, open_system
+from tests.support.gateway.running import Desk, open_gateway
+
+
+@dataclass
+class Whole:
+    system: System
+    desk: Desk
+
+    @property
+    def sandbox(self) -> Path:
+        return self.system.sandbox_of("local")
+
+
+@pytest.fixture
+async def whole(tmp_path: Path) -> AsyncIterator[Whole]:
+    async with open_system(tmp_path, asks=True) as system, open_gateway(tmp_path, system.target("agent")) as desk:
+        yield Whole(system, desk)
+
+
+async def test_a_message_is_answered(whole: Whole) -> None:
+    (whole.sandbox / "notes.txt").write_text("Buy bread.")
+    phone = whole.desk.phone()
+    await phone.say("read notes.txt")
+    await whole.desk.until(lambda: phone.inbox, "a reply")
+    assert "Buy bread." in phone.inbox[0].text
+    assert phone.inbox[0].receiver == phone.bsuid
+    assert whole.desk.graph.typed, "typing was shown"
+
+
+async def test_the_same_message_three_times_is_one_turn(whole: Whole) -> None:
+    phone = whole.desk.phone()
+    await phone.say('append "once" to log.txt', times=3)
+    asked = await whole.desk.until(lambda: phone.inbox, "a question")
+    await phone.press(asked[0], "Sí")
+    await whole.desk.until(lambda: len(phone.inbox) == 2, "a reply")
+    assert (whole.sandbox / "log.txt").read_text().splitlines() == ["once"]
+    assert len(await whole.desk.rows("SELECT * FROM turns")) == 2
+
+
+async def test_a_button_answers_exactly_its_approval(whole: Whole) -> None:
+    phone = whole.desk.phone()
+    await phone.say('write "uno" to a.txt')
+    first = (await whole.desk.until(lambda: phone.inbox, "a question"))[0]
+    assert "a.txt" in first.text
+    assert list(first.choices) == ["Sí", "No"]
+    await phone.say('write "dos" to b.txt')
+    await whole.desk.until(lambda: any("b.txt" in one.text for one in phone.inbox), "another question")
+    await phone.press(first, "Sí")
+    await whole.desk.until((whole.sandbox / "a.txt").exists, "the write")
+    assert not (whole.sandbox / "b.txt").exists()
+
+
+async def test_a_button_pressed_again_changes_nothing(whole: Whole) -> None:
+    phone = whole.desk.phone()
+    await phone.say('append "x" to log.txt')
+    asked = (await whole.desk.until(lambda: phone.inbox, "a question"))[0]
+    await phone.press(asked, "Sí")
+    await whole.desk.until(lambda: len(phone.inbox) == 2, "a reply")
+    await phone.press(asked, "Sí")
+    await whole.desk.until(lambda: len(phone.inbox) == 3, "another reply")
+    assert phone.inbox[2].text == "Eso ya no espera respuesta, así que no he cambiado nada."
+    assert (whole.sandbox / "log.txt").read_text().splitlines() == ["x"]
+
+
+async def test_a_typed_yes_and_a_typed_number_answer_the_buttons(whole: Whole) -> None:
+    phone = whole.desk.phone()
+    for place, word in enumerate(("sí", "1")):
+        await phone.say(f'write "x" to file{place}.txt')
+        await whole.desk.until(lambda place=place: len(phone.inbox) == 2 * place + 1, "a question")
+        await whole.desk.until_rows("SELECT * FROM outbox WHERE state = 'sent'", 2 * place + 1)
+        await phone.say(word)
+        await whole.desk.until(lambda place=place: (whole.sandbox / f"file{place}.txt").exists(), "the write")
+        await whole.desk.until(lambda place=place: len(phone.inbox) == 2 * place + 2, "a reply")
+
+
+async def test_a_button_of_another_conversation_is_an_ordinary_message(whole: Whole) -> None:
+    ana, bob = whole.desk.phone("ES.1", "341"), whole.desk.phone("ES.2", "342")
+    await ana.say('write "x" to a.txt')
+    asked = (await whole.desk.until(lambda: ana.inbox, "a question"))[0]
+    await bob.press(asked, "Sí")
+    await whole.desk.until(lambda: bob.inbox, "a reply")
+    assert not (whole.sandbox / "a.txt").exists()
+
+
+async def test_two_people_never_see_each_other(whole: Whole) -> None:
+    ana, bob = whole.desk.phone("ES.1", "341"), whole.desk.phone("ES.2", "342")
+    await ana.say("remember that my dog is called Rex")
+    asked = await whole.desk.until(lambda: ana.inbox, "a reply")
+    await bob.say("what do you remember about me?")
+    told = await whole.desk.until(lambda: bob.inbox, "a reply")
+    assert asked
+    assert "Rex" not in told[0].text
+
+
+async def test_messages_wait_while_the_agent_is_away_and_are_answered_in_order(tmp_path: Path) -> None:
+    async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
+        phone = desk.phone()
+        await phone.say("hola")
+        await desk.until(lambda: phone.inbox, "a reply")
+        port = int(system.target("agent").rpartition(":")[2])
+        await system.stop("agent")
+        for place in range(3):
+            await phone.say(f'append "{place}" to log.txt')
+            await asyncio.sleep(0)
+        await desk.until_rows("SELECT * FROM turns WHERE state = 'open'", 1)
+        await system.start_agent(port=port)
+        log = system.sandbox_of("local") / "log.txt"
+        await desk.until(lambda: log.exists() and len(log.read_text().splitlines()) == 3, "all three")
+        assert log.read_text().splitlines() == ["0", "1", "2"]
+
+
+async def test_a_reminder_reaches_the_phone(tmp_path: Path) -> None:
+    async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
+        phone = desk.phone()
+        await phone.say("recuérdame en 10 minutos llamar a mamá")
+        await desk.until(lambda: phone.inbox, "a reply")
+        system.clock.advance(700)
+        await desk.until(lambda: any("mamá" in one.text for one in phone.inbox[1:]), "the reminder")
+
+
+async def test_after_somebody_answered_by_hand_the_agent_is_silent(whole: Whole) -> None:
+    phone = whole.desk.phone()
+    await phone.say("hola")
+    await whole.desk.until(lambda: phone.inbox, "a reply")
+    echo = {"id": "wamid.echo", "timestamp": "1790000000", "type": "text", "to_user_id": phone.bsuid, "to": phone.phone}
+    assert (
+        await whole.desk.graph.post(whole.desk.graph.change({"message_echoes": [echo]}, name="smb_message_echoes"))
+        == 200
+    )
+    await phone.say('write "x" to a.txt')
+    await whole.desk.until_rows("SELECT * FROM messages WHERE state = 'human'", 1)
+    assert len(phone.inbox) == 1
+    whole.desk.clock.advance(3_700)
+    await phone.say("hola otra vez")
+    await whole.desk.until(lambda: len(phone.inbox) == 2, "a reply after the pause")
+
+
+async def test_telegram_has_buttons_too(whole: Whole) -> None:
+    bot = whole.desk.bot
+    assert await bot.say('escribe "hola" en a.txt') == 200
+    asked = (await whole.desk.until(lambda: bot.sent, "a question"))[0]
+    assert "a.txt" in asked["text"]
+    await bot.press(asked, "Sí")
+    await whole.desk.until((whole.sandbox / "a.txt").exists, "the write")
+    await whole.desk.until(lambda: len(bot.sent) == 2, "a reply")
+    assert "answerCallbackQuery" in bot.calls
