@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import intent, labelled_claims, labelled_secrets, memory, riskgate, runtime
+from benchmarks import dialog, intent, labelled_claims, labelled_secrets, memory, riskgate, runtime
 
 SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "intent": intent.run,
@@ -16,6 +16,7 @@ SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "runtime": runtime.run,
     "secrets": labelled_secrets.run,
     "claims": labelled_claims.run,
+    "dialog": dialog.run,
 }
 
 

@@ -58,7 +58,7 @@ def _unspelled(words: str) -> str:
 def check_email(_: Options, value: str, __: Context) -> str | Problem:
     """Return an address in its normal form; whether it takes mail is not asked of the network."""
     try:
-        return validate_email(value, check_deliverability=False).normalized
+        return validate_email(value, check_deliverability=False, allow_quoted_local=True, strict=True).normalized
     except EmailNotValidError:
         return Problem("not_an_email")
 
@@ -68,7 +68,7 @@ def check_email(_: Options, value: str, __: Context) -> str | Problem:
 _DIGITS: Final = re.compile(r"(?:\+|00|\()?\d(?:[\s().\-/]*\d){5,19}(?:\s*(?:ext|x|int|extension)\.?\s*\d{1,6})?(?!\d)")
 _NO_PHONE: Final = re.compile(
     r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2}))(?:[ t]\d{1,2}[:.]\d{2}(?:[:.]\d{2})?)?"
-    r"|\d{1,2}/\d{4}/\d{1,2}|(?:19|20)\d{2}\s*[-–]\s*(?:19|20)\d{2}|\d{1,3}(?:\.\d{1,3}){3}"
+    r"|\d{1,2}/\d{4}/\d{1,2}|(?:19|20)\d{2}\s*[-–]\s*(?:19|20)\d{2}|\d{1,3}(?:\.\d{1,3}){3}|\d+[.,]\d+"
 )
 _ALONE: Final = re.compile(rf"(?<![\d.\-/+])(?:{_NO_PHONE.pattern})(?![\d]|[.\-/]\d)")
 _EXTENSION: Final = re.compile(r"\s*(?:ext|x|int|extension)\.?\s*\d{1,6}$")
@@ -85,7 +85,7 @@ def find_phone(options: Options, message: Message, context: Context) -> list[Fou
     for match in list(_DIGITS.finditer(plain))[:_MOST]:
         start, end = match.span()
         around = message.plain[start - 1 : start], message.plain[end : end + 1]
-        if any(one.isalnum() or one in "@€$£%#_" for one in around if one):
+        if any(one.isalnum() or one in "@€$£%#_*=" for one in around if one):
             continue
         if around[0] in {".", ",", ":", "-", "/", "="} and message.plain[start - 2 : start - 1].isdigit():
             continue

@@ -81,7 +81,7 @@ def _plain(one: str) -> str:
         return _DASHES[one]
     if one in _QUOTES:
         return _QUOTES[one]
-    if one in "½¼¾ºª°":
+    if one in "ºª°" or unicodedata.category(one) == "No":  # ½, ², ①: no digits of a number
         return one
     folded = unicodedata.normalize("NFKD", one).lower()
     return folded[:1] if folded else one

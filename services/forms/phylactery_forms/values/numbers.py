@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Context as DecimalContext
 from decimal import Decimal
+from functools import cache
 from typing import Final
 
 from phylactery_forms.values.message import Message, filler, groups, known, words
@@ -32,9 +34,13 @@ _MINUS: Final = words("minus_words")
 _ARTICLES: Final = words("number_articles")
 _ENGLISH_ONLY: Final = words("not_numbers_in_english")
 _BENT: Final = words("bent_before")
+_WITH: Final = words("decimal_joints")
+_OVER: Final = words("over_words")
+_STRANGE_SCALES: Final = words("strange_scales")
+_PART_NAMES: Final = {word: int(below) for below, some in groups("part_names").items() for word in some}
 _UNIT_LETTERS: Final = words("unit_letters")
 
-_LITERAL: Final = r"\d+(?:[.,'\u00b7]\d+)*(?:e[+-]?\d{1,2}(?![a-z0-9]))?"
+_LITERAL: Final = r"(?:(?<![^\s(=:-])[.,])?\d+(?:[.,'\u00b7]\d+)*(?:e[+-]?\d{1,2}(?![a-z0-9]))?"
 _TOKEN: Final = re.compile(rf"(?P<figure>{_LITERAL})|(?P<word>[a-z]+)|(?P<part>[½¼¾])|(?P<mark>[^\sa-z0-9])")
 _GROUPED_BY_SPACES: Final = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d]|[.,]\d{3}(?!\d))(?:[.,]\d+)?")
 _GROUP: Final = 3
@@ -43,7 +49,7 @@ _MOST: Final = 40
 _PARTS: Final = {"½": Decimal("0.5"), "¼": Decimal("0.25"), "¾": Decimal("0.75")}
 _HUNDRED, _THOUSAND = 100, 1_000
 _AFTER_ARTICLES: Final = frozenset({"hundred", "thousand", "million", "billion", "dozen"})
-_FRACTION_LIMIT: Final = 1_000
+_FRACTIONS: Final = DecimalContext(prec=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,7 @@ def tokens_of(plain: str) -> list[Token]:
 def literal(text: str, language: Language, *, decimals: int | None = None) -> Decimal | str | None:
     """Return the value of a figure, "ambiguous_number" if it has two readings, or None if it is no number."""
     text = text.replace(" ", "").replace("\u00b7", ".")
+    text = f"0{text}" if text[:1] in {".", ","} else text
     mantissa, _, exponent = text.partition("e")
     if len(mantissa) > _MOST_DIGITS:
         return None
@@ -160,6 +167,11 @@ class _Sum:
         """What "and a half" is half of."""
         self._total = self._thousands = Decimal(0)
         self._last = 10**60
+
+    @property
+    def takes_figure(self) -> bool:
+        """Return True if a figure may follow: 4 thousand 321, but not five 5."""
+        return not self.empty and self.step >= _HUNDRED
 
     @property
     def value(self) -> Decimal:
@@ -238,6 +250,10 @@ class _Reader:
             return None, self._first + 1
         if value is not None:
             value = self._fraction(value)
+        if value is not None and (_part_named(self._word()) or self._word() in _HALF | _STRANGE_SCALES):
+            value, self._code, self._at = None, "unclear_number", self._at + 1
+        if value is None and not self._code:
+            self._code = "unclear_number"
         while self._continues():  # digits one by one, or two numbers side by side: not one number
             value, self._code = None, "unclear_number"
             if self._number() is None and not self._code:
@@ -248,7 +264,9 @@ class _Reader:
             return None, self._at
         if value is not None and start == tokens[self._first].start and self._is_bound():
             value, self._code = None, "inexact_number"
-        weak = self._at == self._first + 1 and tokens[self._first].text in words("weak_numbers")
+        alone = self._at == self._first + 1 and start == tokens[self._first].start
+        unit = self._at < len(tokens) and tokens[self._at].start == end and tokens[self._at].kind == "word"
+        weak = unit or (alone and tokens[self._first].text in words("weak_numbers"))
         return Reading(value, start, end, self._code, weak), self._at
 
     def _is_bound(self) -> bool:
@@ -273,6 +291,9 @@ class _Reader:
         one = self._word()
         if self._kind() == "figure":
             return self._tokens[self._at - 1].kind in {"figure", "word"}
+        if one == "-" and self._beside() and self._beside(1) and self._word(1) in _UNITS:
+            self._at += 1
+            return True
         return (one in _UNITS or one in _SCALES) and one not in _ARTICLES and self._tokens[self._at - 1].kind != "mark"
 
     def _number(self) -> Decimal | None:
@@ -305,11 +326,11 @@ class _Reader:
         self._at += 1
         read = literal(text, self._language, decimals=self._decimals)
         if read == "ambiguous_number" and self._word() in _SCALES:  # of thousands or millions: a decimal mark
-            read = Decimal(re.sub("[.,]", ".", text))
+            read = Decimal(text.replace(",", "."))
         if not isinstance(read, Decimal):
             self._code = read or "not_a_number"
             return None
-        if self._word() == "k" and self._beside():
+        if self._word() == "k":
             self._at += 1
             return read * _THOUSAND
         if self._kind() == "part":
@@ -323,8 +344,12 @@ class _Reader:
         touching = one == "-" and self._beside() and self._beside(1)
         skip = int(not made.empty and (one in _JOINTS or touching))
         word = self._word(skip)
-        if skip and (word not in _UNITS or word in _ARTICLES):
+        if skip and (word not in _UNITS and self._kind(skip) != "figure"):
             return False
+        figure = self._kind(skip) == "figure" and word.isdigit() and made.takes_figure
+        if figure and len(word) <= _GROUP and made.unit(int(word)):
+            self._at += skip + 1
+            return True
         if word == "hundred":
             added = made.hundred()
         elif word in _COUNTS:
@@ -387,31 +412,53 @@ class _Reader:
         return found or None
 
     def _fraction(self, value: Decimal) -> Decimal | None:
-        """Read 3/4 and 1 1/2."""
+        """Read what makes a fraction of a number: 3/4, 1 1/2, tres cuartos, dos con un tercio, one over three."""
         if self._word() == "/" and self._beside() and self._kind(1) == "figure" and self._beside(1):
             below = self._word(1)
             self._at += 2
-            if self._word() == "/":
-                self._code = "not_a_number"
-                return None
-            return self._divided(value, below)
-        mixed = self._kind() == "figure" and self._word(1) == "/" and self._kind(2) == "figure"
-        if mixed and self._beside(1) and self._beside(2) and self._word(3) != "/":
-            above, below = self._word(), self._word(2)
-            part = self._divided(Decimal(above), below) if above.isdigit() else None
-            self._at += 3
-            return None if part is None else value + part
+            return None if self._word() == "/" or not below.isdigit() else self._divided(value, int(below))
+        if self._kind() == "figure" and self._word(1) == "/" and self._beside(1) and self._beside(2):
+            whole, self._at = value, self._at + 1
+            above = self._tokens[self._at - 1].text
+            part = self._fraction(Decimal(above)) if above.isdigit() else None
+            return None if part is None else whole + part
+        parts = self._named_share(value)
+        if parts is not None:
+            return parts
+        if self._word() in _OVER and self._starts_number(1):
+            self._at += 1
+            below = self._number()
+            return None if below is None or below != int(below) else self._divided(value, int(below))
+        if self._word() in _JOINTS | _WITH and (self._starts_number(1) or self._word(1) in _HALF):
+            begin, joint = self._at, self._word()
+            self._at += 1
+            above = self._number()
+            share = None if above is None else self._named_share(above)
+            if share is not None and share < 1 and value == int(value):
+                return value + share
+            if joint in _WITH and above is not None and above == int(above) and above > 0 and value == int(value):
+                return Decimal(f"{int(value)}.{int(above)}")  # siete con cincuenta
+            self._at = begin
+            return None if joint in _WITH else value
         return value
 
-    def _divided(self, value: Decimal, below: str) -> Decimal | None:
-        if not below.isdigit() or not 0 < int(below) <= _FRACTION_LIMIT:
+    def _starts_number(self, ahead: int) -> bool:
+        return self._word(ahead) in _UNITS or self._word(ahead) in _SCALES or self._kind(ahead) == "figure"
+
+    def _named_share(self, value: Decimal) -> Decimal | None:
+        """Return a number of named parts: tres cuartos, two fifths, cien treintaicincoavos; None if none are named."""
+        at = 1 if self._word() == "-" else 0
+        below = _part_named(self._word(at))
+        if below is None or value != int(value) or value <= 0 or (value > 1) != self._word(at).endswith("s"):
+            return None
+        self._at += at + 1
+        return self._divided(value, below)
+
+    def _divided(self, value: Decimal, below: int) -> Decimal | None:
+        if not below > 0:
             self._code = "not_a_number"
             return None
-        found = value / Decimal(int(below))
-        if len(found.as_tuple().digits) > _MOST_DIGITS // 2:
-            self._code = "unclear_number"
-            return None
-        return found
+        return _FRACTIONS.divide(value, Decimal(below))
 
     def _signed(self, start: int, value: Decimal | None) -> tuple[int, Decimal | None]:
         """Return the start and the value with a sign before it."""
@@ -432,7 +479,7 @@ class _Reader:
         tokens = self._tokens
         before = next((one for one in tokens[max(self._first - 2, 0) : self._first] if one.end == start), None)
         after = tokens[self._at] if self._at < len(tokens) and tokens[self._at].start == end else None
-        if before is not None and (before.kind in {"word", "figure"} or before.text in "#@_/:.\\"):
+        if before is not None and (before.kind in {"word", "figure"} or before.text in "#@_/:.\\^"):
             return tokens[self._first].kind == "figure"
         if after is None or tokens[self._at - 1].kind != "figure":
             return False
@@ -440,7 +487,38 @@ class _Reader:
             return after.text not in _UNIT_LETTERS
         behind = tokens[self._at + 1] if self._at + 1 < len(tokens) else None
         touching = behind is not None and behind.start == after.end and behind.kind in {"figure", "word"}
-        return after.text in "/:_@\\-" and touching
+        return (after.text in "/:_@\\-" and touching) or after.text == "^"
+
+
+@cache
+def _part_named(word: str) -> int | None:
+    """Return how many of a part make a whole: 4 for cuartos, 21 for veintiunavos, 2000 for dosmilésimas."""
+    for name in (word, word.removesuffix("s")):
+        if name in _PART_NAMES:
+            return _PART_NAMES[name]
+    name = word.removesuffix("s")
+    for ending, scale in (("millonesim", 10**6), ("billonesim", 10**12), ("milesim", _THOUSAND), ("av", 1)):
+        if name.endswith((ending + "o", ending + "a")):
+            before = _run_together(name[: -len(ending) - 1])
+            return None if before is None else before * scale
+    return None
+
+
+def _run_together(text: str) -> int | None:
+    """Return the number of words written as one: treintaicinco, dosmil."""
+    made, place = _Sum(), 0
+    while place < len(text):
+        sizes = range(min(len(text) - place, 14), 0, -1)
+        size = next((size for size in sizes if text[place : place + size] in {**_UNITS, **_SCALES}), 0)
+        if not size and text[place] in "iy":
+            place += 1
+            continue
+        word = text[place : place + size]
+        added = made.unit(_UNITS[word]) if word in _UNITS else word in _SCALES and made.scale(_SCALES[word])
+        if not added:
+            return None
+        place += size
+    return int(made.value) or 1
 
 
 # ---- the type ----------------------------------------------------------------
