@@ -1,4 +1,4 @@
-"""The phylactery command: run, up, chat, demo, erase, approvals, graphs, memory, runs, threads, tokens, tools."""
+"""The phylactery command: run, up, chat, demo, erase, and a group of commands for each thing that the services keep."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rich.console import Console
 from phylactery_cli.commands import approvals as approvals_command
 from phylactery_cli.commands import erase as erase_command
 from phylactery_cli.commands import graphs as graphs_command
+from phylactery_cli.commands import handoff as handoff_command
 from phylactery_cli.commands import memory as memory_command
 from phylactery_cli.commands import runs as runs_command
 from phylactery_cli.commands import threads as threads_command
@@ -41,6 +42,7 @@ def _unusable(message: str) -> typer.Exit:
 
 app.add_typer(approvals_command.app, name="approvals")
 app.add_typer(graphs_command.app, name="graphs")
+app.add_typer(handoff_command.app, name="handoff")
 app.add_typer(memory_command.app, name="memory")
 app.add_typer(runs_command.app, name="runs")
 app.add_typer(threads_command.app, name="threads")

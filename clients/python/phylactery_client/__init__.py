@@ -1,9 +1,13 @@
-"""Python client of Phylactery: PhylacteryClient (the agent), RiskGateClient and AuditClient, MemoryClient."""
+"""Python client of Phylactery.
+
+PhylacteryClient and EscalationClient are the agent's, RiskGateClient and AuditClient RiskGate's, MemoryClient memory's.
+"""
 
 from phylactery_client.access import AccessAnswer, AccessQuestion
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.chat import PhylacteryClient
 from phylactery_client.errors import FieldViolation, PhylacteryError
+from phylactery_client.escalations import EscalationClient
 from phylactery_client.memory import MemoryClient, NewMessage
 from phylactery_client.receipts import Receipt, ReceiptError, keys_of_jwk_set, verify_receipt
 from phylactery_client.results import Event, Keys, PendingApproval, Thread, Turn
@@ -14,6 +18,7 @@ __all__ = [
     "AccessAnswer",
     "AccessQuestion",
     "AuditClient",
+    "EscalationClient",
     "Event",
     "FieldViolation",
     "Keys",

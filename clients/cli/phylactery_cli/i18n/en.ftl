@@ -334,3 +334,52 @@ event_found_us_ssn = social security number
 event_found_email = e-mail address
 event_found_phone = phone number
 event_found_ip_address = IP address
+
+## phylactery handoff
+
+human = a person
+handoff_now_OPEN = A person was asked to join.
+handoff_now_CLAIMED = { $name } has the conversation and answers here.
+handoff_now_RELEASED = The agent answers again.
+handoff_now_CLOSED = Nobody joined; the agent goes on.
+handoff_word_OPEN = waiting
+handoff_word_CLAIMED = taken
+handoff_word_RELEASED = given back
+handoff_word_CLOSED = closed
+handoff_word_KEYWORD = asked for it
+handoff_word_TIMEOUT = took too long
+handoff_word_SENTIMENT = is upset
+handoff_word_LLM_INTENT = needs a person
+handoff_word_COMPLETION = form done
+handoff_word_REQUEST = requested
+handoff_word_OPENED = called a person
+handoff_word_REQUEUED = back in the queue
+handoff_word_EXPIRED = claim expired
+handoff_word_NOTE = note
+handoff_word_REPLY = reply
+handoff_word_MESSAGE = message
+handoff_columns = id,state,why,person,reason,since,with
+handoff_none = Nobody waits for a person.
+handoff_claimed = You have { $id } until { $until }. What you type now goes to { $person }.
+handoff_replied = Sent.
+handoff_noted = Noted.
+handoff_released = { $id } is with the agent again.
+handoff_requeued = { $id } waits in the queue again.
+handoff_before = What was said before:
+handoff_unread = (The earlier conversation cannot be read right now.)
+handoff_unkept = (a message that is not to be kept)
+handoff_form = Form { $form }: { $state }
+handoff_prompt = queue
+handoff_hint = /list · /claim 1 · /show · /note TEXT · /release SUMMARY · /queue SUMMARY · /help · /quit
+handoff_help =
+    /list shows who waits. /show 1 shows a conversation, /claim 1 takes it.
+    Once you have one, what you type is sent to the person, and the agent says nothing.
+    /note TEXT is for your colleagues alone.
+    /release SUMMARY gives the conversation back to the agent; the person can read the summary.
+    /queue SUMMARY puts it back for a colleague. /quit leaves; a claim you keep expires by itself.
+handoff_no_such = There is no such conversation here: { $name }. /list shows who waits.
+handoff_have_none = You have no conversation. /list shows who waits, /claim 1 takes the first.
+handoff_have_one = You have { $id } already: /release or /queue gives it back first.
+handoff_lost = Your claim on { $id } is over; nothing more is sent there. /claim takes it again.
+handoff_not_sent = Not sent: { $text }
+handoff_left = { $id } is still yours until its claim expires.

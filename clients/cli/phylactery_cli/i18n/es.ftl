@@ -333,3 +333,52 @@ event_found_us_ssn = número de la seguridad social
 event_found_email = dirección de correo
 event_found_phone = número de teléfono
 event_found_ip_address = dirección IP
+
+## phylactery handoff
+
+human = una persona
+handoff_now_OPEN = Se ha pedido que se una una persona.
+handoff_now_CLAIMED = { $name } tiene la conversación y responde aquí.
+handoff_now_RELEASED = El agente vuelve a responder.
+handoff_now_CLOSED = Nadie se ha unido; sigue el agente.
+handoff_word_OPEN = espera
+handoff_word_CLAIMED = atendida
+handoff_word_RELEASED = devuelta
+handoff_word_CLOSED = cerrada
+handoff_word_KEYWORD = lo ha pedido
+handoff_word_TIMEOUT = tardaba demasiado
+handoff_word_SENTIMENT = está molesta
+handoff_word_LLM_INTENT = necesita una persona
+handoff_word_COMPLETION = formulario terminado
+handoff_word_REQUEST = solicitada
+handoff_word_OPENED = ha pedido una persona
+handoff_word_REQUEUED = de vuelta en la cola
+handoff_word_EXPIRED = turno caducado
+handoff_word_NOTE = nota
+handoff_word_REPLY = respuesta
+handoff_word_MESSAGE = mensaje
+handoff_columns = id,estado,motivo,persona,razón,desde,con
+handoff_none = Nadie espera a una persona.
+handoff_claimed = Tienes { $id } hasta las { $until }. Lo que escribas ahora le llega a { $person }.
+handoff_replied = Enviado.
+handoff_noted = Anotado.
+handoff_released = { $id } vuelve a estar con el agente.
+handoff_requeued = { $id } vuelve a esperar en la cola.
+handoff_before = Lo que se dijo antes:
+handoff_unread = (Ahora mismo no se puede leer la conversación anterior.)
+handoff_unkept = (un mensaje que no debe guardarse)
+handoff_form = Formulario { $form }: { $state }
+handoff_prompt = cola
+handoff_hint = /list · /claim 1 · /show · /note TEXTO · /release RESUMEN · /queue RESUMEN · /help · /quit
+handoff_help =
+    /list muestra quién espera. /show 1 muestra una conversación, /claim 1 la toma.
+    Cuando tienes una, lo que escribes le llega a la persona, y el agente no dice nada.
+    /note TEXTO es solo para tus compañeros.
+    /release RESUMEN devuelve la conversación al agente; la persona puede leer el resumen.
+    /queue RESUMEN la deja para otro compañero. /quit sale; lo que no devuelvas caduca solo.
+handoff_no_such = Aquí no hay esa conversación: { $name }. /list muestra quién espera.
+handoff_have_none = No tienes ninguna conversación. /list muestra quién espera, /claim 1 toma la primera.
+handoff_have_one = Ya tienes { $id }: devuélvela antes con /release o /queue.
+handoff_lost = Tu turno con { $id } ha terminado; ya no se envía nada ahí. /claim la toma de nuevo.
+handoff_not_sent = No se ha enviado: { $text }
+handoff_left = { $id } sigue siendo tuya hasta que caduque.

@@ -9,6 +9,7 @@ from phylactery_chassis.util.messages import read_messages
 
 Language: TypeAlias = Literal["es", "en"]
 
+_HANDOFFS = frozenset(f"handoff_now_{state}" for state in ("OPEN", "CLAIMED", "RELEASED", "CLOSED"))
 _PACKAGE = __name__.rpartition(".")[0]
 
 
@@ -48,6 +49,14 @@ class Texts:
     def run_word(self, word: str) -> str:
         """Return the display text of a state of a run, a tool call or a step, or of what became of an effect."""
         return self._messages.get(f"runs_word_{word}", word)
+
+    def handoff(self, state: str, name: str) -> str:
+        """Return who answers in a thread, as its user is told; '' for an unknown state."""
+        return self(f"handoff_now_{state}", name=name) if f"handoff_now_{state}" in _HANDOFFS else ""
+
+    def handoff_word(self, word: str) -> str:
+        """Return the display text of a state, a policy or a kind of entry of the queue."""
+        return self._messages.get(f"handoff_word_{word}", word)
 
     def event_label(self, word: str) -> str:
         """Return the label before an event."""

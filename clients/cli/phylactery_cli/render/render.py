@@ -153,6 +153,8 @@ class EventPrinter:
                 return self._approval(asked)
             case "message":
                 return Text.assemble(self._speaker(), printable(event.message.text), overflow="fold")
+            case "human_message" | "handoff":
+                return self._human(event)
             case "run_finished" if event.run_finished.reason not in _STILL_WAITS:
                 self._cards.pop(event.run_id, None)
                 self._cards.pop("", None)  # an older agent does not name the card's run and has one card at a time
@@ -162,6 +164,15 @@ class EventPrinter:
             return None
         note: Callable[[event_pb2.Event], Text] | None = getattr(self._notes, kind, None)
         return note(event) if note else None
+
+    def _human(self, event: event_pb2.Event) -> Text | None:
+        """Return what a person said in place of the agent, or who answers from now on."""
+        said, now = event.human_message, event.handoff
+        name = one_line(said.display_name or now.display_name) or self._texts("human")
+        if event.HasField("human_message"):
+            return Text.assemble((f"{name} › ", "bold green"), printable(said.text), overflow="fold")
+        told = self._texts.handoff(now.state, name)
+        return Text(f"  · {told}", style="dim") if told else None
 
     def ask(self, asked: PendingApproval) -> None:
         """Print an approval that is already waiting."""
@@ -228,6 +239,11 @@ def detail(event: event_pb2.Event, texts: Texts) -> str:
     kind = event.WhichOneof("kind") or ""
     if kind == "message":
         return event.message.text
+    if kind == "human_message":
+        name = event.human_message.display_name or texts("human")
+        return f"{name}: {event.human_message.text}"
+    if kind == "handoff":
+        return texts.handoff(event.handoff.state, event.handoff.display_name or texts("human"))
     if kind == "approval_required":
         return f"{event.approval_required.tool} ({event.approval_required.approval_id})"
     note: Callable[[event_pb2.Event], Text] | None = getattr(_Notes(texts), kind, None)

@@ -1,0 +1,1 @@
+"""`phylactery handoff`: the terminal of a person who works the queue of escalations."""
