@@ -100,7 +100,8 @@ def assemble(
 ) -> Gateway:
     """Return the gateway over a migrated database. Raise StartError if the port is taken."""
     metrics, by_name = Metrics(), {channel.name: channel for channel in channels}
-    outbox = Outbox(database)
+    lease_us = int(settings.lease_seconds * SECOND_US)
+    outbox = Outbox(database, lease_us)
     sender = Sender(outbox, database, by_name, clock, metrics)
     followers = Followers(
         Threads(database),
@@ -113,7 +114,7 @@ def assemble(
         look_seconds=settings.look_seconds,
     )
     worker = TurnWorker(
-        Turns(database, new_id("gw")),
+        Turns(database, new_id("gw"), lease_us),
         agent,
         by_name,
         clock,

@@ -84,6 +84,9 @@ class GatewaySettings(ServiceSettings):
     telegram_api_url: str = Field(
         "https://api.telegram.org", pattern=r"^https?://[^\s@]+$", description="address of the Bot API"
     )
+    lease_seconds: float = Field(
+        60.0, gt=0, le=600, description="after this time a process that was at work on a message is taken for dead"
+    )
     api_seconds: float = Field(20.0, gt=0, le=50, description="bound of one call to a channel")
 
     @model_validator(mode="after")
@@ -94,6 +97,13 @@ class GatewaySettings(ServiceSettings):
                 f"GATEWAY_HOST {self.host} would carry messages in plain text: put TLS before it and listen on "
                 "127.0.0.1, or set GATEWAY_ALLOW_PLAINTEXT where the network is private"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _leases_outlast_calls(self) -> Self:
+        """Check that no message is taken for lost while it is being sent: a call has phases, each with its timeout."""
+        if self.lease_seconds < 2 * self.api_seconds:
+            raise ValueError("GATEWAY_LEASE_SECONDS must be at least twice GATEWAY_API_SECONDS")
         return self
 
     @model_validator(mode="after")

@@ -30,7 +30,7 @@ from phylactery_gateway.delivery.agent import Agent, NotWaitingError
 from phylactery_gateway.delivery.loops import Loop
 from phylactery_gateway.i18n.texts import say
 from phylactery_gateway.metrics import Metrics
-from phylactery_gateway.store.turns import LEASE_US, Conversation, Turn, Turns, TurnState
+from phylactery_gateway.store.turns import Conversation, Turn, Turns, TurnState
 
 _POLL_SECONDS: Final = 1.0
 _AT_ONCE: Final = 64
@@ -161,7 +161,7 @@ class TurnWorker:
 
         async def renew() -> None:
             while True:
-                await asyncio.sleep(LEASE_US / SECOND_US / 3)
+                await asyncio.sleep(self._turns.lease_us / SECOND_US / 3)
                 with contextlib.suppress(DomainError):
                     await self._turns.renew(conversation_id, self._clock.now_us())
 

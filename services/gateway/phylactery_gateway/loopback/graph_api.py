@@ -25,6 +25,7 @@ from starlette.routing import Route
 from phylactery_gateway.http.server import HttpServer
 
 NUMBER: Final = "1122334455667"
+_OK, _TRIES, _AGAIN_SECONDS = 200, 200, 0.2
 _BODY, _TITLE, _ROW, _BUTTONS, _ROWS, _TEXT = 1_024, 20, 24, 3, 10, 4_096
 
 
@@ -175,10 +176,13 @@ class GraphServer:
 
     async def _deliver(self, sent: Sent) -> None:
         for status in ("sent", "delivered", "read"):
-            try:
-                await self.post(self.status(sent, status))
-            except httpx.HTTPError:
-                return
+            for _ in range(_TRIES):  # as Meta does, for a shorter time
+                try:
+                    if await self.post(self.status(sent, status)) == _OK:
+                        break
+                except httpx.HTTPError:
+                    pass
+                await asyncio.sleep(_AGAIN_SECONDS)
 
     def status(self, sent: Sent, status: str, code: int = 0) -> dict[str, Any]:
         """Return the webhook of a status of a message."""

@@ -217,7 +217,9 @@ def _add(connection: Connection, channel: str, element: Element, now_us: int) ->
         body=element.body,
         receive_us=now_us,
     )
-    return bool(connection.execute(made.on_conflict_do_nothing()).rowcount)
+    # an INSERT has no reliable rowcount on PostgreSQL
+    added = connection.execute(made.on_conflict_do_nothing().returning(inbox.c.element_id))
+    return added.first() is not None
 
 
 def _amend(connection: Connection, conversation_id: str, received: Received) -> bool:

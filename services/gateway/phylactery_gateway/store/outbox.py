@@ -20,8 +20,6 @@ from phylactery_gateway.store import people
 from phylactery_gateway.store.accounts import account_burst, account_of, set_rate, wait_us
 from phylactery_gateway.tables import NEVER_US, conversations, outbox
 
-LEASE_US: Final = 60 * SECOND_US
-"""How long one send may take. Then its process is taken for dead, and the message is sent again."""
 SETTLE_US: Final = 20 * SECOND_US
 """How long the channel's own word is waited for after a send that nobody knows the end of."""
 _LONGEST_PAUSE_US: Final = 3_600 * SECOND_US
@@ -94,7 +92,8 @@ def add(
             error_code="",
             create_us=now_us,
         )
-        added += connection.execute(made.on_conflict_do_nothing()).rowcount
+        row = connection.execute(made.on_conflict_do_nothing().returning(outbox.c.outbox_id)).first()
+        added += row is not None
     return added
 
 
@@ -163,8 +162,9 @@ def _after(error: SendError, tries: int, now_us: int) -> dict[str, Any]:
 class Outbox:
     """The store of what is to be sent."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, lease_us: int) -> None:
+        """Take a process for dead that needs longer than ``lease_us`` for one message, which is then sent again."""
+        self._database, self._lease_us = database, lease_us
 
     async def due(self, now_us: int, most: int) -> Sequence[str]:
         """Return the ids of messages to send now: of each conversation at most the first that is not sent yet."""
@@ -184,7 +184,9 @@ class Outbox:
 
     async def claim(self, outbox_id: str, channels: Mapping[str, Channel], now_us: int) -> Parcel | None:
         """Take a message to send it, None if it is not to be sent now: another process has it, or a rate is used up."""
-        return await self._database.write(lambda connection: _claim(connection, outbox_id, channels, now_us))
+        return await self._database.write(
+            lambda connection: _claim(connection, outbox_id, channels, now_us, self._lease_us)
+        )
 
     async def sent(self, parcel: Parcel, external_id: str, now_us: int) -> None:
         """Record that a message was sent. After a template the message itself waits for the person."""
@@ -232,7 +234,9 @@ def _without_options(connection: Connection, parcel: Parcel, values: dict[str, A
     return values | {"state": State.PENDING, "body": json.dumps(body | {"plain": True}).encode()}
 
 
-def _claim(connection: Connection, outbox_id: str, channels: Mapping[str, Channel], now_us: int) -> Parcel | None:
+def _claim(
+    connection: Connection, outbox_id: str, channels: Mapping[str, Channel], now_us: int, lease_us: int
+) -> Parcel | None:
     # locks are taken in the same order everywhere: conversation, message, account
     of_message = outbox.c.outbox_id == outbox_id
     conversation_id = connection.execute(sa.select(outbox.c.conversation_id).where(of_message)).scalar()
@@ -265,7 +269,7 @@ def _claim(connection: Connection, outbox_id: str, channels: Mapping[str, Channe
     set_rate(connection, row.channel, row.account, max(account.rate_us, now_us) + limits.account_us)
     pair_us = max(row.pair_us, now_us) + limits.pair_us
     connection.execute(sa.update(conversations).where(of_it).values(pair_us=pair_us))
-    taken = {"state": State.SENDING, "tries": found.tries + 1, "next_us": now_us + LEASE_US}
+    taken = {"state": State.SENDING, "tries": found.tries + 1, "next_us": now_us + lease_us}
     connection.execute(sa.update(outbox).where(of_message).values(**taken))
     stored = json.loads(found.body)
     message = Outgoing.read(stored)

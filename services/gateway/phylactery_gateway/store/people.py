@@ -123,7 +123,7 @@ def _claim(connection: Connection, channel: str, identity: Identity, user_id: st
     made = insert(identities).values(
         channel=channel, kind=identity.kind, value=identity.value, user_id=user_id, current=True
     )
-    if connection.execute(made.on_conflict_do_nothing()).rowcount:
+    if connection.execute(made.on_conflict_do_nothing().returning(identities.c.user_id)).first() is not None:
         return user_id
     found = _find(connection, channel, identity)
     assert found is not None, "the row that conflicted is committed"

@@ -19,14 +19,12 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import Kind, Outgoing, option_of
-from phylactery_gateway.channels.port import SECOND_US, Address
+from phylactery_gateway.channels.port import Address
 from phylactery_gateway.store import outbox as outgoing
 from phylactery_gateway.store import people
 from phylactery_gateway.store.inbox import MessageState
 from phylactery_gateway.tables import NEVER_US, conversations, messages, outbox, turns
 
-LEASE_US: Final = 30 * SECOND_US
-"""How long a process may keep a conversation without renewing."""
 _MAX_TOGETHER: Final = 20
 _MAX_TEXT: Final = 20_000
 _LAST_CARDS: Final = 8
@@ -74,9 +72,9 @@ class Turn:
 class Turns:
     """The store of turns, and of who works on which conversation."""
 
-    def __init__(self, database: Database, owner: str) -> None:
-        """``owner`` is this process's own name."""
-        self._database, self._owner = database, owner
+    def __init__(self, database: Database, owner: str, lease_us: int) -> None:
+        """``owner`` is this process's own name; it keeps a conversation for ``lease_us`` without renewing."""
+        self._database, self._owner, self.lease_us = database, owner, lease_us
 
     async def due(self, now_us: int, most: int) -> Sequence[str]:
         """Return the ids of conversations with messages for the agent that no process works on."""
@@ -99,7 +97,7 @@ class Turns:
                     conversations.c.work_us <= now_us,
                     conversations.c.turn_until_us <= now_us,
                 )
-                .values(turn_owner=self._owner, turn_until_us=now_us + LEASE_US)
+                .values(turn_owner=self._owner, turn_until_us=now_us + self.lease_us)
             )
             return _conversation(connection, conversation_id) if taken.rowcount else None
 
@@ -107,7 +105,7 @@ class Turns:
 
     async def renew(self, conversation_id: str, now_us: int) -> None:
         """Keep a conversation for another while."""
-        values = {"turn_until_us": now_us + LEASE_US}
+        values = {"turn_until_us": now_us + self.lease_us}
         await self._database.write(
             lambda connection: connection.execute(
                 sa.update(conversations).where(*self._own(conversation_id)).values(values)

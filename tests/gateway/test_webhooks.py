@@ -1,0 +1,326 @@
+"""The public port: what is taken, what is refused, and what is stored of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from phylactery_chassis.errors import StartError
+from phylactery_chassis.settings import load
+from phylactery_gateway.app import build
+from phylactery_gateway.settings import GatewaySettings
+
+from tests.support.gateway.running import Desk, open_gateway, open_servers, settings_of
+from tests.support.servers import postgres
+
+STICKER = {"type": "sticker", "sticker": {"id": "1", "mime_type": "image/webp"}}
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with open_gateway(tmp_path) as opened:
+        yield opened
+
+
+def changed(desk: Desk, **value: Any) -> dict[str, Any]:
+    return desk.graph.change(value)
+
+
+def text(wamid: str, body: str, *, sender: str = "34600000001", bsuid: str = "ES.100", **more: Any) -> dict[str, Any]:
+    whole = {"id": wamid, "timestamp": str(int(time.time())), "type": "text", "text": {"body": body}, **more}
+    return whole | ({"from": sender} if sender else {}) | ({"from_user_id": bsuid} if bsuid else {})
+
+
+async def states(desk: Desk) -> list[tuple[str, str]]:
+    rows = await desk.rows("SELECT text, state FROM messages ORDER BY position")
+    return [(bytes(row.text).decode(), row.state) for row in rows]
+
+
+async def kinds(desk: Desk) -> list[str]:
+    return sorted(row.kind for row in await desk.rows("SELECT kind FROM inbox"))
+
+
+@pytest.mark.parametrize("signature", ["", "sha256=", "sha256=" + 64 * "0", "sha1=abc", "sha256=" + 64 * "é"])
+async def test_a_body_without_a_valid_signature_is_refused_and_leaves_nothing(desk: Desk, signature: str) -> None:
+    body = json.dumps(changed(desk, messages=[text("wamid.1", "hola")])).encode()
+    async with httpx.AsyncClient() as client:
+        headers = {"x-hub-signature-256": signature.encode("latin-1")}
+        assert (await client.post(desk.graph.webhook, content=body, headers=headers)).status_code == 401
+        assert (await client.post(desk.graph.webhook, content=body)).status_code == 401
+    assert await desk.rows("SELECT * FROM inbox") == []
+
+
+async def test_the_signature_is_of_the_raw_body(desk: Desk) -> None:
+    payload = changed(desk, messages=[text("wamid.1", "ñandú")])
+    raw = json.dumps(payload, ensure_ascii=False, indent=3).encode()
+    assert await desk.graph.post(raw) == 200
+    assert await desk.graph.post(json.dumps(payload).encode(), signature=desk.graph.sign(raw)) == 401
+    assert len(await desk.rows("SELECT * FROM messages")) == 1
+
+
+async def test_a_replayed_body_changes_nothing(desk: Desk) -> None:
+    payload = changed(desk, messages=[text("wamid.1", "hola")])
+    assert [await desk.graph.post(payload) for _ in range(3)] == [200, 200, 200]
+    assert await desk.rows("SELECT count(*) FROM messages") == [(1,)]
+
+
+async def test_a_replay_after_its_row_was_removed_is_not_served(desk: Desk) -> None:
+    old = text("wamid.1", "hola") | {"timestamp": str(int(time.time()) - 9 * 86_400)}
+    assert await desk.graph.post(changed(desk, messages=[old])) == 200
+    assert await desk.rows("SELECT * FROM messages") == []
+    assert await kinds(desk) == ["received"]
+
+
+async def test_a_body_that_is_too_large_is_refused_before_it_is_held(tmp_path: Path) -> None:
+    async with open_gateway(tmp_path, max_body_bytes=2_000) as desk:
+        assert await desk.graph.post(b"x" * 2_001) == 413
+
+        async def chunks() -> AsyncIterator[bytes]:
+            for _ in range(100):
+                yield b"x" * 1_000
+
+        async with httpx.AsyncClient() as client:
+            assert (await client.post(desk.graph.webhook, content=chunks())).status_code == 413
+
+
+async def test_one_broken_element_loses_none_beside_it(desk: Desk) -> None:
+    broken = [None, 7, {}, {"id": "wamid.x"}, {"id": 5, "type": "text"}, text("wamid.y", "", text=None), [[]]]
+    payload = changed(desk, messages=[text("wamid.1", "uno"), *broken, text("wamid.2", "dos")])
+    payload["entry"].insert(0, "no entry")
+    payload["entry"][1]["changes"].insert(0, {"field": "messages", "value": None})
+    assert await desk.graph.post(payload) == 200
+    assert [one for one, _ in await states(desk)] == ["uno", "dos"]
+    assert len(await desk.rows("SELECT * FROM inbox WHERE kind LIKE 'kept:%'")) == len(broken) + 2
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"null", b"[]", b"{", b'{"entry": 5}', b"\xff\xfe", b'{"entry": [' + b"[" * 20_000]
+)
+async def test_a_signed_body_of_an_unknown_shape_is_acknowledged_and_kept(desk: Desk, body: bytes) -> None:
+    assert await desk.graph.post(body) == 200
+    [row] = await desk.rows("SELECT body FROM inbox")
+    assert bytes(row.body) == body
+
+
+async def test_unknown_types_and_fields_are_acknowledged_and_kept(desk: Desk) -> None:
+    unknown = text("wamid.1", "x", type="hologram", hologram={"depth": 3})
+    assert await desk.graph.post(changed(desk, messages=[unknown])) == 200
+    assert await desk.graph.post(changed(desk, holograms=[{"id": 1}])) == 200
+    assert await kinds(desk) == ["kept:type:hologram", "kept:unknown_field"]
+
+
+async def test_what_is_not_a_message_gets_no_reply(desk: Desk) -> None:
+    reaction = text("wamid.1", "", type="reaction", reaction={"message_id": "wamid.0", "emoji": "👍"})
+    identity = text("wamid.2", "", type="system", system={"type": "customer_identity_changed"})
+    group = text("wamid.3", "hola a todos", group_id="g1")
+    assert await desk.graph.post(changed(desk, messages=[reaction, identity, group])) == 200
+    assert await desk.graph.post(desk.graph.change({"standby": [text("wamid.4", "hola")]}, name="standby")) == 200
+    assert await kinds(desk) == ["kept:group", "kept:standby", "kept:system", "kept:type:reaction"]
+    assert await desk.rows("SELECT * FROM messages") == await desk.rows("SELECT * FROM outbox") == []
+
+
+async def test_messages_to_another_number_are_only_kept(desk: Desk) -> None:
+    payload = changed(desk, messages=[text("wamid.1", "hola")])
+    payload["entry"][0]["changes"][0]["value"]["metadata"]["phone_number_id"] = "999"
+    assert await desk.graph.post(payload) == 200
+    assert await kinds(desk) == ["kept:other_number"]
+
+
+async def test_a_sticker_gets_an_honest_reply(desk: Desk) -> None:
+    phone = desk.phone()
+    await phone.send(STICKER)
+    await desk.until(lambda: phone.inbox, "a reply")
+    assert phone.inbox[0].text == "No puedo ver stickers; escríbemelo con palabras."
+    assert (await states(desk)) == [("", "noted")]
+
+
+async def test_a_filled_flow_is_read(desk: Desk) -> None:
+    answers = {"flow_token": "secret", "full_name": "Ana", "rating": 4, "comment": "bien"}
+    reply = {"type": "nfm_reply", "nfm_reply": {"name": "flow", "body": "Sent", "response_json": json.dumps(answers)}}
+    await desk.phone().send({"type": "interactive", "interactive": reply})
+    assert [one for one, _ in await states(desk)] == ["full name: Ana\nrating: 4\ncomment: bien"]
+
+
+async def test_an_edit_changes_a_message_that_nobody_has_read_yet(tmp_path: Path) -> None:
+    async with open_gateway(tmp_path, debounce_seconds=30) as desk:
+        phone = desk.phone()
+        wamid = await phone.say("mañana a las 5")
+        edit = {"original_message_id": wamid, "message": {"type": "text", "text": {"body": "mañana a las 6"}}}
+        await phone.send({"type": "edit", "edit": edit})
+        assert await states(desk) == [("mañana a las 6", "waiting")]
+        await phone.send({"type": "revoke", "revoke": {"original_message_id": wamid}})
+        assert await states(desk) == [("", "withdrawn")]
+
+
+async def test_an_edit_of_a_message_that_was_read_is_a_correction(desk: Desk) -> None:
+    phone = desk.phone()
+    wamid = await phone.say("mañana a las 5")
+    await desk.until_rows("SELECT * FROM messages WHERE state = 'given'", 1)
+    edit = {"original_message_id": wamid, "message": {"type": "text", "text": {"body": "a las 6"}}}
+    await phone.send({"type": "edit", "edit": edit})
+    assert (await states(desk))[1][0] == "Corrección: a las 6"
+    await phone.send({"type": "revoke", "revoke": {"original_message_id": wamid}})
+    assert (await states(desk))[2][1] == "noted"
+
+
+async def test_messages_that_arrive_out_of_order_are_one_turn_in_order(tmp_path: Path) -> None:
+    async with open_gateway(tmp_path, debounce_seconds=0.5) as desk:
+        phone, now = desk.phone(), time.time()
+        await phone.say("tres", at=now)
+        await phone.say("uno", at=now - 2)
+        await phone.say("dos", at=now - 1)
+        [turn] = await desk.until_rows("SELECT body FROM turns", 1)
+        assert json.loads(turn.body)["text"] == "uno\ndos\ntres"
+
+
+async def test_a_person_is_known_by_the_business_scoped_id_first(desk: Desk) -> None:
+    first = [text("wamid.1", "a", bsuid=""), text("wamid.2", "b"), text("wamid.3", "c", sender="")]
+    other = [text("wamid.4", "d", bsuid="ES.200")]  # the number belongs to somebody else now
+    assert await desk.graph.post(changed(desk, messages=[*first, *other])) == 200
+    rows = await desk.rows("SELECT external_id, conversation_id FROM messages ORDER BY external_id")
+    assert len({row.conversation_id for row in rows[:3]}) == 1
+    assert rows[3].conversation_id != rows[0].conversation_id
+
+
+@pytest.mark.parametrize("kind", ["user_changed_number", "user_changed_user_id"])
+async def test_a_changed_id_keeps_the_conversation(desk: Desk, kind: str) -> None:
+    assert await desk.graph.post(changed(desk, messages=[text("wamid.1", "antes")])) == 200
+    system = {"type": kind, "previous_user_id": "ES.100", "user_id": "ES.900", "wa_id": "34999"}
+    told = text("wamid.2", "", bsuid="", type="system", system=system)
+    assert await desk.graph.post(changed(desk, messages=[told])) == 200
+    late = text("wamid.3", "tarde", sender="")
+    new = text("wamid.4", "nuevo", sender="34999", bsuid="ES.900")
+    stranger = text("wamid.5", "otra persona", bsuid="ES.300")
+    assert await desk.graph.post(changed(desk, messages=[late, new, stranger])) == 200
+    rows = await desk.rows("SELECT external_id, conversation_id FROM messages ORDER BY external_id")
+    assert [row.external_id for row in rows] == ["wamid.1", "wamid.3", "wamid.4", "wamid.5"]
+    assert len({row.conversation_id for row in rows[:3]}) == 1
+    assert rows[3].conversation_id != rows[0].conversation_id
+    current = await desk.rows(
+        "SELECT value FROM identities WHERE current AND user_id = (SELECT user_id FROM "
+        "identities WHERE value = 'ES.900') ORDER BY value"
+    )
+    assert [row.value for row in current] == ["34999", "ES.900"]
+
+
+async def test_a_status_only_ever_goes_forward(desk: Desk) -> None:
+    phone = desk.phone()
+    desk.graph.statuses = False
+    await phone.send(STICKER)
+    await desk.until_rows("SELECT * FROM outbox WHERE state = 'sent'", 1)
+    [sent] = phone.inbox
+    for status, code in (("read", 0), ("delivered", 0), ("failed", 131026), ("sent", 0)):
+        assert await desk.graph.post(desk.graph.status(sent, status, code)) == 200
+    [row] = await desk.rows("SELECT state, delivery FROM outbox")
+    assert (row.state, row.delivery) == ("sent", 3)
+
+
+async def test_the_challenge_is_answered_for_our_token_only(desk: Desk) -> None:
+    async with httpx.AsyncClient() as client:
+        asked = {"hub.mode": "subscribe", "hub.challenge": "1158201444"}
+        told = await client.get(desk.graph.webhook, params={**asked, "hub.verify_token": "verify-me"})
+        assert (told.status_code, told.text) == (200, "1158201444")
+        for token in ("", "verify-m", "ñ"):
+            assert (
+                await client.get(desk.graph.webhook, params={**asked, "hub.verify_token": token})
+            ).status_code == 403
+        page = {**asked, "hub.challenge": "<script>", "hub.verify_token": "verify-me"}
+        assert (await client.get(desk.graph.webhook, params=page)).status_code == 403
+        assert (await client.post(desk.graph.webhook.replace("whatsapp", "pigeon"))).status_code == 404
+        assert (await client.get(desk.bot.webhook)).status_code == 403
+
+
+async def test_telegram_updates_need_the_secret(desk: Desk) -> None:
+    update = {"update_id": 1, "message": desk.bot.message({"text": "hola"})}
+    assert await desk.bot.post(update, secret="wrong") == 401
+    assert await desk.bot.post(update) == await desk.bot.post(update) == 200
+    group = desk.bot.message({"text": "hola"}) | {"chat": {"id": -5, "type": "group"}}
+    assert await desk.bot.post({"update_id": 2, "message": group}) == 200
+    assert await desk.bot.post({"update_id": 3, "poll": {}}) == 200
+    assert await kinds(desk) == ["kept:group", "kept:update", "received"]
+
+
+async def test_the_database_is_written_before_the_acknowledgement(desk: Desk) -> None:
+    await asyncio.to_thread(desk.gateway.database.close)
+    assert await desk.graph.post(changed(desk, messages=[text("wamid.1", "hola")])) == 503
+    async with httpx.AsyncClient() as client:
+        health = desk.graph.webhook.replace("/webhooks/whatsapp", "/healthz")
+        assert (await client.get(health)).status_code == 503
+
+
+async def test_two_gateways_at_once_store_a_message_once(tmp_path: Path, postgres_url: str) -> None:
+    url = postgres.create_database(postgres_url, "two_gateways")
+    async with open_servers() as (graph, bot):
+        settings = [
+            GatewaySettings(
+                **settings_of(tmp_path / name, graph, bot, "127.0.0.1:1", database_url=url, debounce_seconds=0.3)
+            )
+            for name in ("a", "b")
+        ]
+        await asyncio.to_thread(_migrate, settings[0])
+        gateways = [await build(one) for one in settings]
+        for gateway in gateways:
+            await gateway.start()
+        try:
+            payload = graph.change({"messages": [text(f"wamid.{place}", str(place)) for place in range(20)]})
+            hooks = [f"http://127.0.0.1:{gateway.port}/webhooks/whatsapp" for gateway in gateways]
+            body = json.dumps(payload).encode()
+            async with httpx.AsyncClient(timeout=60) as client:
+                posts = [
+                    client.post(hook, content=body, headers={"x-hub-signature-256": graph.sign(body)})
+                    for hook in hooks * 3
+                ]
+                assert {one.status_code for one in await asyncio.gather(*posts)} == {200}
+            desk = Desk(gateways[0], graph, bot, None, tmp_path)  # type: ignore[arg-type]
+            for table, count in (("messages", 20), ("inbox", 20), ("users", 1), ("conversations", 1), ("turns", 1)):
+                await desk.until_rows(f"SELECT * FROM {table}", count)
+        finally:
+            for gateway in gateways:
+                await gateway.stop()
+
+
+def _migrate(settings: GatewaySettings) -> None:
+    from phylactery_chassis.db.database import Database
+
+    database = Database(settings.url)
+    database.migrate("phylactery_gateway")
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"GATEWAY_WHATSAPP_APP_SECRET_FILE": None}, "GATEWAY_WHATSAPP_APP_SECRET_FILE"),
+        ({"GATEWAY_WHATSAPP_NUMBERS": "[]"}, "GATEWAY_WHATSAPP_NUMBERS"),
+        ({"GATEWAY_TELEGRAM_SECRET_FILE": None}, "GATEWAY_TELEGRAM_SECRET_FILE"),
+        ({"GATEWAY_HOST": "0.0.0.0"}, "plain text"),
+    ],
+)
+async def test_the_gateway_does_not_start_without_what_makes_it_safe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str | None], said: str
+) -> None:
+    from tests.support.gateway.running import environment_of
+
+    async with open_servers() as (graph, bot):
+        environment: dict[str, str | None] = dict(environment_of(settings_of(tmp_path, graph, bot, "127.0.0.1:1")))
+    for name, value in (environment | changes).items():
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    with pytest.raises(StartError, match=said):
+        load(GatewaySettings)
+
+
+async def test_an_empty_secret_and_no_channel_at_all_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match="no channel is configured"):
+        load(GatewaySettings)
+    async with open_servers() as (graph, bot):
+        settings = GatewaySettings(**settings_of(tmp_path, graph, bot, "127.0.0.1:1"))
+        (tmp_path / "secrets" / "app_secret").write_text("\n")
+        with pytest.raises(StartError, match="GATEWAY_WHATSAPP_APP_SECRET_FILE: the file is empty"):
+            await build(settings)
