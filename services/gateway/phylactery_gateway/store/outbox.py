@@ -248,24 +248,11 @@ def _claim(
     channel = channels.get(row.channel)
     if channel is None:
         return None
-    limits = channel.limits
     account = account_of(connection, row.channel, row.account)
-    wait = max(
-        account.paused_until_us - now_us,
-        wait_us(row.pair_us, limits.pair_us, limits.pair_burst, now_us),
-        wait_us(account.rate_us, limits.account_us, account_burst(limits.account_us), now_us),
-    )
-    if row.human_until_us > now_us:
-        connection.execute(sa.update(outbox).where(of_message).values(state=State.SILENCED))
+    if postponed := _postponed(found, row, account, channel, now_us=now_us, lease_us=lease_us):
+        connection.execute(sa.update(outbox).where(of_message).values(**postponed))
         return None
-    closed = limits.window_us is not None and now_us - row.last_inbound_us > limits.window_us
-    asked = limits.window_us is not None and now_us - row.template_us < limits.window_us
-    if closed and (asked or row.opted_out):
-        connection.execute(sa.update(outbox).where(of_message).values(state=State.WINDOW, next_us=NEVER_US))
-        return None
-    if wait > 0:
-        connection.execute(sa.update(outbox).where(of_message).values(next_us=now_us + wait))
-        return None
+    limits = channel.limits
     set_rate(connection, row.channel, row.account, max(account.rate_us, now_us) + limits.account_us)
     pair_us = max(row.pair_us, now_us) + limits.pair_us
     connection.execute(sa.update(conversations).where(of_it).values(pair_us=pair_us))
@@ -281,5 +268,31 @@ def _claim(
         row.language,
         Outgoing(message.text) if stored.get("plain") else message,
         found.tries + 1,
-        closed,
+        _closed(row, channel, now_us),
     )
+
+
+def _closed(row: sa.Row[Any], channel: Channel, now_us: int) -> bool:
+    """Return True if the person may not be written to freely now."""
+    window_us = channel.limits.window_us
+    return window_us is not None and now_us - row.last_inbound_us > window_us
+
+
+def _postponed(
+    found: sa.Row[Any], row: sa.Row[Any], account: sa.Row[Any], channel: Channel, *, now_us: int, lease_us: int
+) -> dict[str, Any]:
+    """Return the columns of a message that is not sent now, nothing if it is."""
+    limits = channel.limits
+    if found.state == State.SENDING:  # its process died, perhaps after it was sent: its status may say so
+        return {"state": State.UNCERTAIN, "next_us": now_us + lease_us // 2}
+    if row.human_until_us > now_us:
+        return {"state": State.SILENCED}
+    asked = limits.window_us is not None and now_us - row.template_us < limits.window_us
+    if _closed(row, channel, now_us) and (asked or row.opted_out):
+        return {"state": State.WINDOW, "next_us": NEVER_US}
+    wait = max(
+        account.paused_until_us - now_us,
+        wait_us(row.pair_us, limits.pair_us, limits.pair_burst, now_us),
+        wait_us(account.rate_us, limits.account_us, account_burst(limits.account_us), now_us),
+    )
+    return {"next_us": now_us + wait} if wait > 0 else {}

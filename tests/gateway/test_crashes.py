@@ -1,0 +1,143 @@
+"""A gateway killed between any two writes: nothing is lost, no effect happens twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+from phylactery_gateway.loopback.graph_api import GraphServer, Phone
+
+from tests.support.agent.system import open_system
+from tests.support.gateway.running import environment_of, open_servers, settings_of, until
+from tests.support.processes.forks import Forked
+from tests.support.processes.ports import lasting_port
+from tests.support.servers import postgres
+
+pytestmark = pytest.mark.slow
+POINTS = ("received", "turn", "tried", "accepted", "recorded", "said", "claimed", "sent", "done")
+TYPES = {"type": "text", "text": {"body": 'append "once" to log.txt'}}
+
+
+class Process:
+    """A gateway in a process of its own."""
+
+    def __init__(self, folder: Path, environment: dict[str, str], name: str = "gateway") -> None:
+        self._folder, self._environment, self._name = folder, environment, name
+        self.process: Forked | None = None
+
+    async def start(self, point: str = "none") -> None:
+        ready, log = self._folder / f"{self._name}.json", self._folder / f"{self._name}.log"
+        ready.unlink(missing_ok=True)
+        environment = {
+            **os.environ,
+            **self._environment,
+            "GATEWAY_READY_FILE": str(ready),
+            "CRASH_SERVICE": "gateway",
+            "CRASH_AT": point,
+        }
+        self.process = Forked("tests.support.processes.crashing", [], environment, out=log, err=log)
+
+        def serves() -> bool:
+            assert self.process is not None
+            assert self.process.poll() is None, log.read_text()
+            return ready.exists()
+
+        await until(serves, "a gateway")
+        self.port = json.loads(ready.read_text())["port"]
+
+    async def died(self) -> None:
+        assert self.process is not None
+        assert await asyncio.to_thread(self.process.wait, 60) == -9
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(60)
+
+
+async def deliver(phone: Phone, graph: GraphServer) -> None:
+    """Deliver a message as Meta does: until it is acknowledged."""
+    payload = phone.webhook(TYPES, wamid="wamid.once")
+    for _ in range(300):
+        with suppress(httpx.HTTPError):
+            if await graph.post(payload) == 200:
+                return
+        await asyncio.sleep(0.1)
+    raise AssertionError("the webhook was never acknowledged")
+
+
+@asynccontextmanager
+async def one_gateway(folder: Path, agent: str, database_url: str = "") -> AsyncIterator[tuple[Process, GraphServer]]:
+    async with open_servers() as (graph, bot):
+        port = lasting_port()
+        settings = settings_of(folder, graph, bot, agent, port=port, api_seconds=1, lease_seconds=4)
+        graph.webhook = f"http://127.0.0.1:{port}/webhooks/whatsapp"
+        process = Process(folder, environment_of(settings | ({"database_url": database_url} if database_url else {})))
+        try:
+            yield process, graph
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_gateway_killed_between_two_writes_loses_nothing_and_repeats_no_effect(
+    tmp_path: Path, point: str
+) -> None:
+    async with open_system(tmp_path) as system, one_gateway(tmp_path, system.target("agent")) as (process, graph):
+        await process.start(f"gateway.{point}")
+        phone = Phone(graph)
+        delivery = asyncio.create_task(deliver(phone, graph))
+        await process.died()
+        await process.start()
+        await delivery
+        log = system.sandbox_of("local") / "log.txt"
+        await until(lambda: phone.inbox, "a reply")
+        assert log.read_text().splitlines() == ["once"]
+        await phone.say("read log.txt")
+        await until(lambda: any("once" in one.text for one in phone.inbox[1:]), "the next reply")
+        assert log.read_text().splitlines() == ["once"]
+        # a message whose response was lost is known by its status, so not even that is sent twice
+        assert len(phone.inbox) == 2
+
+
+async def test_two_gateway_processes_share_one_database_and_one_conversation(tmp_path: Path, postgres_url: str) -> None:
+    url = postgres.create_database(postgres_url, "gateway_processes")
+    async with open_system(tmp_path) as system, one_gateway(tmp_path, system.target("agent"), url) as (first, graph):
+        from phylactery_chassis.db.database import Database
+
+        database = Database(url)
+        await asyncio.to_thread(database.migrate, "phylactery_gateway")
+        await asyncio.to_thread(database.close)
+        await first.start()
+        environment = {**first._environment, "GATEWAY_PORT": "0", "GATEWAY_DATA_DIR": str(tmp_path / "second")}
+        second = Process(tmp_path, environment, "second")
+        await second.start()
+        try:
+            phones = [Phone(graph, f"ES.{place}", f"34{place}") for place in range(5)]
+            hooks = [f"http://127.0.0.1:{port}/webhooks/whatsapp" for port in (first.port, second.port)]
+            async with httpx.AsyncClient(timeout=60) as client:
+                posts = []
+                for place, phone in enumerate(phones):
+                    said = {"type": "text", "text": {"body": f'append "{place}" to log{place}.txt'}}
+                    body = json.dumps(phone.webhook(said, wamid=f"wamid.{place}")).encode()
+                    headers = {"x-hub-signature-256": graph.sign(body)}
+                    posts += [client.post(hook, content=body, headers=headers) for hook in hooks * 2]
+                assert {one.status_code for one in await asyncio.gather(*posts)} == {200}
+            await until(lambda: all(phone.inbox for phone in phones), "five replies")
+            await asyncio.to_thread(first.kill)
+            for phone in phones:
+                body = json.dumps(phone.webhook({"type": "text", "text": {"body": "hola"}}, wamid=f"w2.{phone.bsuid}"))
+                graph.webhook = hooks[1]
+                assert await graph.post(body.encode()) == 200
+            await until(lambda: all(len(phone.inbox) == 2 for phone in phones), "five more")
+            for place in range(5):
+                path = system.sandbox_of("local") / f"log{place}.txt"
+                assert path.read_text().splitlines() == [str(place)]
+        finally:
+            second.kill()
