@@ -1,0 +1,99 @@
+"""The model of a form: fields, escalation policies and the submission, as they are in its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from phylactery_forms.values.model import Language, ValueType
+
+Texts = Mapping[Language, str]
+"""A text in each language."""
+Phrases = Mapping[Language, tuple[str, ...]]
+Condition = Mapping[str, tuple[str, ...]]
+"""Canonical values by field; it holds if each of the fields has one of its values."""
+
+DISTINCTIVE: Final = frozenset({"email", "phone", "url", "date", "time", "money", "national_id"})
+"""Types whose values are recognised wherever they stand; any other is read only where it is asked for or named."""
+FREE: Final = frozenset({"text", "address"})
+"""Types that accept almost any words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Validator:
+    """A further rule for a value; ``message`` says what is expected."""
+
+    message: Texts
+    pattern: str = ""
+    min_length: int = 0
+    max_length: int = 0
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a form."""
+
+    id: str
+    type: ValueType
+    label: Texts
+    ask: Texts
+    aliases: Phrases = field(default_factory=dict)
+    help: Texts | None = None
+    example: Texts | None = None
+    validators: tuple[Validator, ...] = ()
+    attempts: int = 3
+    sensitive: bool = False
+    confirm: bool = False
+    optional: bool = False
+    depends_on: Condition = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """Which policies hand a conversation to a person; a policy that is None or empty is off, but for explicit wishes.
+
+    Somebody who asks for a person is always heard, whatever a form says.
+    """
+
+    phrases: Phrases = field(default_factory=dict)
+    timeout_minutes: int | None = None
+    sentiment: int | None = 3
+    llm_intent: bool = False
+    completion: Condition | None = None
+    """The condition on the values under which a completed form goes to a person; empty is always."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """The call that submits a form: arguments with ``{field}`` placeholders."""
+
+    tool: str
+    args: Mapping[str, Any]
+    approval_class: Literal["self", "peer"] = "self"
+    confirm: Texts | None = None
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form; ``hash`` identifies the exact file it was read from."""
+
+    id: str
+    version: int
+    hash: str
+    title: Texts
+    description: Texts
+    triggers: Phrases
+    fields: tuple[Field, ...]
+    prompts: Mapping[str, Texts] = field(default_factory=dict)
+    digressions: int = 5
+    """How often a person may do something else before they are asked whether to go on."""
+    escalation: Escalation = field(default_factory=Escalation)
+    submit: Submission | None = None
+    source: str = ""
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Field]:
+        """Return the fields by their ids."""
+        return {one.id: one for one in self.fields}

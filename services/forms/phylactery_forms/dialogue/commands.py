@@ -1,0 +1,51 @@
+"""Commands to the form itself: undo, skip, what have I said so far, same as before, cancel, go on, explain."""
+
+from __future__ import annotations
+
+from phylactery_forms.definitions.model import Form
+from phylactery_forms.dialogue.reading import accepted
+from phylactery_forms.dialogue.state import ConversationState, first_open, skip, undone
+from phylactery_forms.dialogue.words import Command, command_in, words_of
+from phylactery_forms.values.model import Context
+
+
+def command_of(form: Form, conversation: ConversationState, text: str, context: Context) -> Command | None:
+    """Return the command a message consists of; what the asked choice or question takes as its answer is none."""
+    command = command_in(words_of(text))
+    asked = form.by_id.get(conversation["asked"] or "")
+    if command in {"undo", "skip", "same", "resume", "explain"} and asked is not None:
+        takes = asked.type.name in {"choice", "yes_no", "pattern"} and accepted(asked, text, context) is not None
+        if takes and conversation["status"] == "collecting":
+            return None
+    return command
+
+
+def apply_command(
+    command: Command, form: Form, conversation: ConversationState, turn_id: str
+) -> tuple[ConversationState, dict[str, str]]:
+    """Return the state after a command, and what a reply about it needs to know."""
+    if command == "undo":
+        left, fields = undone(conversation)
+        if not fields:
+            return conversation, {"command": "nothing_to_undo"}
+        again: ConversationState = {**left, "status": "collecting", "asked": first_open(form, left)}
+        return again, {"command": "undone", "fields": " ".join(fields)}
+    if command == "cancel":
+        return {**conversation, "status": "cancelled", "asked": None, "confirming": None, "choosing": []}, {
+            "command": "cancelled"
+        }
+    if command == "skip":
+        return _skip(form, conversation, turn_id)
+    return conversation, {"command": command}
+
+
+def _skip(form: Form, conversation: ConversationState, turn_id: str) -> tuple[ConversationState, dict[str, str]]:
+    asked = form.by_id.get(conversation["asked"] or "")
+    if asked is None:
+        return conversation, {"command": "told"}
+    if asked.id in conversation["values"]:  # a correction not made after all
+        return {**conversation, "asked": first_open(form, conversation)}, {"command": "told"}
+    if not asked.optional:
+        return conversation, {"command": "not_skippable"}
+    left = skip(conversation, asked.id, turn_id)
+    return {**left, "asked": first_open(form, left)}, {"command": "skipped"}

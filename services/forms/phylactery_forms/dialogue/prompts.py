@@ -1,0 +1,182 @@
+"""The replies of the dialogue: what happened to the message, then what is asked next."""
+
+from __future__ import annotations
+
+from phylactery_understanding.replies.talk import read_talk
+
+from phylactery_forms.definitions.model import Field, Form
+from phylactery_forms.dialogue.messages import (
+    ask_text,
+    choice_list,
+    choices_of,
+    example_text,
+    help_text,
+    own_text,
+    problem_text,
+    say,
+    summary,
+    value_text,
+    with_values,
+)
+from phylactery_forms.dialogue.state import ConversationState, FormTurn
+from phylactery_forms.dialogue.words import words_of
+from phylactery_forms.values.model import Problem
+
+
+def opening(form: Form, conversation: ConversationState) -> str:
+    """Return the first words of a form: its own, and the first question."""
+    start = own_text("start", form, conversation)
+    asked = question(form, conversation)
+    return f"{start} {asked}".strip() if start else asked
+
+
+def question(form: Form, conversation: ConversationState) -> str:
+    """Return what is asked now: a field, a confirmation, or whether to send everything."""
+    language = conversation["language"]
+    confirming = form.by_id.get(conversation["confirming"] or "")
+    if confirming is not None:
+        value = value_text(confirming, conversation["values"][confirming.id]["value"], language)
+        return say("confirm_value", language, label=_capital(confirming.label[language]), value=value)
+    if conversation["choosing"]:
+        return say("which", language, labels=_labels(form, conversation["choosing"], conversation, numbered=True))
+    asked = form.by_id.get(conversation["asked"] or "")
+    if asked is not None:
+        return ask_text(asked, language)
+    return say("review_waiting", language) if conversation["status"] == "review" else ""
+
+
+def reply(turn: FormTurn, form: Form) -> str:
+    """Return the reply to a message that did not complete the form."""
+    conversation, metadata = turn["conversation"], turn["metadata"]
+    language = conversation["language"]
+    asking = question(form, conversation)
+    if conversation["status"] == "cancelled":
+        return own_text("cancelled", form, conversation) or say("cancelled", language, title=form.title[language])
+    if metadata.get("resumed") and (turn["is_off_topic"] or turn["next_action"] in {"resume", "told"}):
+        return _welcome(form, conversation, asking)
+    if turn["next_action"]:
+        return _after_command(turn, form, asking)
+    if turn["is_off_topic"]:
+        if conversation["digressions"] >= form.digressions:
+            return say("off_topic_bounded", language, title=form.title[language], ask=asking)
+        talk = read_talk(turn["user_message"])
+        return say("greeting" if talk is not None and talk.kind == "greeting" else "off_topic", language, ask=asking)
+    if conversation["choosing"]:
+        return asking
+    if not turn["is_valid"]:
+        return _refusal(turn, form, asking)
+    corrected = form.by_id.get(str(metadata.get("corrected", "")))
+    if corrected is not None and corrected.id in conversation["values"] and not conversation["confirming"]:
+        return _corrected(corrected, conversation, asking)
+    return asking
+
+
+def completed(turn: FormTurn, form: Form, conversation: ConversationState, *, answer: str, first: bool) -> str:
+    """Return the review, what follows from its answer, or the thanks of a form that submits nothing."""
+    language, title = conversation["language"], form.title[conversation["language"]]
+    if conversation["status"] == "submitted":
+        done = own_text("done", form, conversation)
+        return done or say("review_without_submit", language, title=title, summary=summary(form, conversation))
+    if conversation["status"] == "submitting":
+        return say("sending", language)
+    if answer == "no":
+        return say("what_to_change", language)
+    if not first and not turn["next_action"] and not turn["is_valid"]:
+        return say("review_waiting", language)
+    return review(form, conversation)
+
+
+def review(form: Form, conversation: ConversationState) -> str:
+    """Return everything that is sent, and the question whether to send it."""
+    language = conversation["language"]
+    if form.submit is not None and form.submit.confirm is not None:
+        return with_values(form.submit.confirm[language], form, conversation)
+    own = own_text("review", form, conversation)
+    return own or say("review", language, title=form.title[language], summary=summary(form, conversation))
+
+
+def finished(form: Form, conversation: ConversationState) -> str:
+    """Return the thanks after a submission."""
+    own = own_text("done", form, conversation)
+    return own or say("done", conversation["language"], title=form.title[conversation["language"]])
+
+
+def escalated(form: Form, conversation: ConversationState) -> str:
+    """Return what is said when a person takes over."""
+    return own_text("escalated", form, conversation) or say("escalated", conversation["language"])
+
+
+def _welcome(form: Form, conversation: ConversationState, asking: str) -> str:
+    language, told = conversation["language"], summary(form, conversation)
+    key = "welcome_back" if told else "welcome_back_empty"
+    return say(key, language, title=form.title[language], summary=told, ask=asking)
+
+
+def _after_command(turn: FormTurn, form: Form, asking: str) -> str:
+    conversation, command = turn["conversation"], turn["next_action"]
+    language = conversation["language"]
+    asked = form.by_id.get(conversation["asked"] or "")
+    if command == "undone":
+        fields = str(turn["metadata"].get("fields", "")).split()
+        return say("undone", language, labels=_labels(form, fields, conversation, numbered=False), ask=asking)
+    if command == "told":
+        told = summary(form, conversation)
+        return say("told" if told else "told_nothing", language, summary=told, ask=asking)
+    if command == "explain" and asked is not None:
+        return say("exampled", language, problem=help_text(asked, language), example=example_text(asked, language),
+                   ask=asking)  # fmt: skip
+    if command == "same":
+        return say("no_same", language, ask=asking)
+    if command in {"nothing_to_undo", "skipped", "not_skippable"}:
+        return say(command, language, ask=asking)
+    return asking
+
+
+def _refusal(turn: FormTurn, form: Form, asking: str) -> str:
+    """Return why an answer was not used: the more often, the more help."""
+    conversation, metadata = turn["conversation"], turn["metadata"]
+    language = conversation["language"]
+    raw = metadata.get("problem")
+    problem = None if raw is None else Problem(raw["code"], raw["details"])
+    one = form.by_id.get(turn["current_field"] or "")
+    if one is None or metadata.get("more"):
+        return say("noted", language, ask=asking) if metadata.get("more") else asking
+    told = problem_text(one, problem, language)
+    if turn["is_correction"]:
+        if raw is None and not str(metadata.get("about", "")).strip():
+            return say("correct_what", language, label=one.label[language])
+        return say("correction_failed", language, problem=told, label=one.label[language])
+    tries = conversation["attempts"].get(one.id, 1)
+    if not words_of(turn["user_message"]).tokens:
+        told = problem_text(one, None, language)
+    return _rung(one, tries, told, asking, conversation)
+
+
+def _rung(one: Field, tries: int, told: str, asking: str, conversation: ConversationState) -> str:
+    """Return the reply of one rung of the ladder: explain, example, then choices, leaving it out, or a person."""
+    language = conversation["language"]
+    if tries <= 1 and one.attempts > 1:
+        return say("explained", language, problem=told, help=help_text(one, language), ask=asking)
+    if tries < one.attempts:
+        return say("exampled", language, problem=told, example=example_text(one, language), ask=asking)
+    if choices_of(one) and tries == one.attempts:
+        return say("last_choices", language, problem=told, choices=choice_list(one, language))
+    return say("last_optional" if one.optional else "last_person", language, problem=told, ask=asking)
+
+
+def _corrected(one: Field, conversation: ConversationState, asking: str) -> str:
+    language = conversation["language"]
+    value = value_text(one, conversation["values"][one.id]["value"], language)
+    return say("corrected", language, label=one.label[language], value=value, ask=asking)
+
+
+def _labels(form: Form, fields: list[str], conversation: ConversationState, *, numbered: bool) -> str:
+    language = conversation["language"]
+    labels = [form.by_id[name].label[language] for name in fields if name in form.by_id]
+    if not numbered:
+        return ", ".join(labels)
+    return ", ".join(say("number_choice", language, number=str(n), label=one) for n, one in enumerate(labels, 1))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,182 @@
+"""Phrases that people use about a form: lists per language, matched on folded words with their places in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from phylactery_understanding.language.lexicon import lexicons
+from phylactery_understanding.language.text import STOPS, Kind, Token, tokenize
+from phylactery_understanding.language.word_files import LexiconError, lists
+
+from phylactery_forms.definitions.model import Field
+from phylactery_forms.dialogue.state import MAX_CHARACTERS
+from phylactery_forms.values.model import Language
+
+ListName = Literal[
+    "undo", "skip", "told", "same", "cancel", "resume", "explain", "beside",
+    "marker", "denial", "wrong", "changes", "instead", "links",
+    "topic_change", "question",
+    "person", "person_word", "not_person", "mild", "strong",
+]  # fmt: skip
+Command = Literal["undo", "skip", "told", "same", "cancel", "resume", "explain"]
+COMMANDS: Final[tuple[Command, ...]] = get_args(Command)
+LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
+SWITCH_TOKENS: Final = 3
+"""The least number of words that may change the language of a conversation."""
+_FEWEST: Final = 2
+"""The least number of words of the other language alone that change it."""
+
+_Phrase = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a message in order, without punctuation."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    @property
+    def folded(self) -> _Phrase:
+        """Return the words folded."""
+        return tuple(token.text for token in self.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A phrase in a message: the range of its words."""
+
+    start: int
+    stop: int
+
+
+def words_of(text: str) -> Words:
+    """Return the words of a message's first 4,000 characters; a quotation counts word by word."""
+    kept = text[:MAX_CHARACTERS].replace("\0", " ")
+    for mark in '"“”«»„`':
+        kept = kept.replace(mark, " ")
+    return Words(kept, tuple(token for token in tokenize(kept) if token.kind not in STOPS))
+
+
+@cache
+def _list(name: ListName) -> Mapping[str, tuple[_Phrase, ...]]:
+    """Return the phrases of a list in every language by their first word, the longest first."""
+    found: dict[str, set[_Phrase]] = {}
+    for language in LANGUAGES:
+        for phrase in _content(language).get(name, ()):
+            words = tuple(token.text for token in tokenize(phrase) if token.kind not in STOPS)
+            if words:
+                found.setdefault(words[0], set()).add(words)
+    return {first: tuple(sorted(some, key=len, reverse=True)) for first, some in found.items()}
+
+
+@cache
+def _content(language: Language) -> Mapping[str, Sequence[str]]:
+    file = Path(str(files("phylactery_forms") / "words" / language / "dialogue.yaml"))
+    found = dict(lists(file))
+    if missing := set(get_args(ListName)) ^ set(found):
+        raise LexiconError(f"{file}:1: the lists differ from those that are read: {', '.join(sorted(missing))}")
+    return found
+
+
+def size_at(name: ListName, words: _Phrase, place: int) -> int:
+    """Return how many words from a place on are the longest phrase of a list, 0 if none."""
+    for phrase in _list(name).get(words[place], ()) if place < len(words) else ():
+        if words[place : place + len(phrase)] == phrase:
+            return len(phrase)
+    return 0
+
+
+def find(name: ListName, words: _Phrase, start: int = 0) -> Span | None:
+    """Return the first phrase of a list in a message, or None."""
+    for place in range(start, len(words)):
+        if size := size_at(name, words, place):
+            return Span(place, place + size)
+    return None
+
+
+def count(name: ListName, words: _Phrase) -> int:
+    """Return how many phrases of a list a message has."""
+    place = found = 0
+    while place < len(words):
+        size = size_at(name, words, place)
+        found += bool(size)
+        place += size or 1
+    return found
+
+
+def consists_of(name: ListName, words: _Phrase, *more: ListName) -> bool:
+    """Return True if phrases of a list, at least one, and of further lists hold every word of a message."""
+    place, seen = 0, False
+    while place < len(words):
+        size = size_at(name, words, place)
+        other = max((size_at(one, words, place) for one in more), default=0)
+        if not size and not other:
+            return False
+        seen = seen or size >= max(other, 1)
+        place += max(size, other)
+    return seen
+
+
+def command_in(words: Words) -> Command | None:
+    """Return the command that a message consists of, or None if it says anything else."""
+    folded = words.folded
+    if not 0 < len(folded) <= 12:  # noqa: PLR2004
+        return None
+    exact = next((name for name in COMMANDS if size_at(name, folded, 0) == len(folded)), None)
+    return exact or next((name for name in COMMANDS if consists_of(name, folded, "beside")), None)
+
+
+def naming(one: Field) -> tuple[_Phrase, ...]:
+    """Return the phrases by which people name a field, in every language, the longest first."""
+    names = (*one.label.values(), *(alias for some in one.aliases.values() for alias in some), *_KINDS[one.type.name])
+    made = {tuple(token.text for token in tokenize(name) if token.kind not in STOPS) for name in names}
+    return tuple(sorted((phrase for phrase in made if phrase), key=len, reverse=True))
+
+
+_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "email": ("email", "e-mail", "mail", "correo", "correo electrónico"),
+    "phone": ("phone", "phone number", "telephone", "mobile", "teléfono", "móvil", "celular", "número de teléfono"),
+    "url": ("url", "link", "website", "enlace", "web", "página"),
+    "number": (),
+    "money": ("amount", "price", "importe", "precio", "cantidad", "monto"),
+    "text": (),
+    "date": ("date", "day", "fecha", "día"),
+    "time": ("time", "hour", "hora"),
+    "choice": (),
+    "yes_no": (),
+    "person_name": ("name", "nombre"),
+    "address": ("address", "dirección", "domicilio"),
+    "national_id": ("id", "dni", "nie", "documento", "cédula"),
+    "file": ("file", "attachment", "archivo", "fichero", "adjunto"),
+    "pattern": (),
+}
+"""What people call a field of a type, whatever its label is."""
+
+
+def named_at(one: Field, words: _Phrase) -> Span | None:
+    """Return the place at which a message names a field, or None."""
+    for phrase in naming(one):
+        for place in range(len(words) - len(phrase) + 1):
+            if words[place : place + len(phrase)] == phrase:
+                return Span(place, place + len(phrase))
+    return None
+
+
+def language_of(words: Words, current: Language) -> Language:
+    """Return the language a conversation goes on in: another only for three words or more that say so clearly."""
+    said = [token.text for token in words.tokens if token.kind is Kind.WORD]
+    if len(said) < SWITCH_TOKENS:
+        return current
+    known = lexicons().known
+    spanish = sum(word in known["es"] and word not in known["en"] for word in said)
+    english = sum(word in known["en"] and word not in known["es"] for word in said)
+    own, other = (spanish, english) if current == "es" else (english, spanish)
+    if other >= _FEWEST and other > own * 2:
+        return "en" if current == "es" else "es"
+    return current

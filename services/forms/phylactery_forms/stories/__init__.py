@@ -1,0 +1,1 @@
+"""Stories: conversations about a form with what is expected of each reply."""
