@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from phylactery_agent.ports.forms import FormContext
 from phylactery_agent.ports.gate import Gate, GateDecision, Inspector, Language
 from phylactery_agent.ports.ledger import Ledger
 from phylactery_agent.ports.memory import Hydration, Memories, Outputs
@@ -152,3 +153,5 @@ class TurnContext:
     """The record of executed nodes, written by the wrapper of every node."""
     allowed: dict[str, GateDecision] = field(default_factory=dict, repr=False)
     """ALLOW decisions of this turn by tool_call_id, with their permits: from RiskGate to Tools, once, never stored."""
+    forms: FormContext | None = None
+    """The forms of this deployment and the turn's time, for the form nodes; None where the turn has none."""

@@ -237,6 +237,18 @@ def complete(turn: FormTurn, form: Form, context: Context) -> dict[str, Any]:
     return {"conversation": left, "response": prompts.completed(turn, form, left, answer=answer, first=first)}
 
 
+def is_ambiguous(turn: FormTurn, form: Form, context: Context) -> bool:
+    """Return True if the rules know nothing of a message: no command, no correction, no answer, no digression."""
+    if turn["next_action"] or turn["is_correction"] or turn["is_off_topic"] or "same" in turn["metadata"]:
+        return False
+    conversation = turn["conversation"]
+    one = form.by_id.get(_target(conversation) or "")
+    if one is None:
+        return read_answer(turn["user_message"]) == "unclear"
+    read = found_in(one, turn["user_message"], _in_language(conversation, context))
+    return isinstance(read, Problem) or not read
+
+
 def _in_language(conversation: ConversationState, context: Context) -> Context:
     return replace(context, language=conversation["language"], region=conversation["region"])
 

@@ -1,0 +1,1 @@
+"""The form graph: a form filled in conversation, in the nodes of seed 004."""
