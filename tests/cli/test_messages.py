@@ -6,7 +6,7 @@ import re
 from typing import get_args, get_type_hints
 
 import pytest
-from phylactery.agent.v1 import event_pb2, run_pb2
+from phylactery.agent.v1 import escalation_pb2, event_pb2, run_pb2
 from phylactery.memory.v1 import user_memory_pb2
 from phylactery.riskgate.v1 import types_pb2
 from phylactery_chassis.util.messages import LANGUAGES, read_messages
@@ -17,8 +17,16 @@ from phylactery_cli.supervisor import Fate
 from tests.support.packages.messages import MessageSet, words_in
 
 PACKAGE = "phylactery_cli.i18n"
-CONTRACTS = (event_pb2, run_pb2, user_memory_pb2, types_pb2)
-WORDS = ("approval_word_", "memory_word_", "runs_word_", "event_label_", "event_state_", "event_found_")
+CONTRACTS = (escalation_pb2, event_pb2, run_pb2, user_memory_pb2, types_pb2)
+WORDS = (
+    "approval_word_",
+    "memory_word_",
+    "runs_word_",
+    "event_label_",
+    "event_state_",
+    "event_found_",
+    "handoff_word_",
+)
 """Words of the contracts and of events; a word that has no message is shown unchanged."""
 TOPICS = re.compile(r"(?<=/help )[a-z]+").findall(read_messages(PACKAGE, "en")("help"))
 TABLES = [key for key in read_messages(PACKAGE, "en") if key.endswith(("columns", "fields", "budgets"))]
@@ -41,6 +49,7 @@ def test_every_language_has_the_same_messages_with_the_same_values_and_the_code_
             "runs_retry_": _WHY_NOT,
             "origin_": ("USER", "REGISTRY", "POINTED", "FOREIGN"),
             "pin_": ("new", "changed", "gone"),
+            "handoff_now_": ("OPEN", "CLAIMED", "RELEASED", "CLOSED"),
         },
         frozenset({"style"}),
     ).check()

@@ -50,6 +50,7 @@ class StandInGraph:
         self.work, self.calls = work, 0
         self.contexts: list[Any] = []
         self.kept: dict[str, Any] = {"turn_id": "an earlier one"}
+        self.channels: dict[str, Any] = {}
 
     async def aget_state(self, _config: Any) -> Any:
         return SimpleNamespace(values=self.kept, next=())
