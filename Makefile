@@ -14,7 +14,7 @@ export UV_SYSTEM_CERTS ?= true
 OUT ?= dist
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test check format protos protos-release docs bench chaos wheels riskgate-secrets compose-secrets constraints clean
+.PHONY: help install run demo demo-whatsapp test check format protos protos-release docs bench chaos wheels riskgate-secrets compose-secrets constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ run: $(STAMP) ## start the three services and chat with the agent
 
 demo: $(STAMP) ## play a scripted conversation against the real services and show every step
 	@$(BIN)/phylactery demo
+
+demo-whatsapp: $(STAMP) ## play a conversation on a phone, through the gateway, against the real services
+	@$(BIN)/phylactery demo --whatsapp
 
 test: $(STAMP) ## run every test
 	@$(BIN)/pytest -n 4 --dist loadgroup

@@ -22,6 +22,7 @@ from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.rpc.healthcheck import serving
 from phylactery_chassis.settings import ServiceSettings
 from phylactery_cli.supervisor import Stack
+from phylactery_gateway.settings import GatewaySettings
 from phylactery_memory.settings import MemorySettings
 from phylactery_riskgate.settings import RiskGateSettings
 
@@ -67,8 +68,19 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_compose_file_has_the_three_services():
-    assert compose()["services"].keys() == SETTINGS.keys()
+def test_the_compose_file_has_the_three_services_and_the_gateway_if_asked_for():
+    services = compose()["services"]
+    assert services.keys() == {*SETTINGS, "gateway"}
+    assert [name for name, one in services.items() if "profiles" in one] == ["gateway"]
+
+
+def test_the_gateway_is_built_from_its_target_and_published_on_loopback_alone():
+    one = described("gateway")
+    assert json.loads(image(one["build"]["target"]).every("ENTRYPOINT")[-1]) == ["python", "-m", "phylactery_gateway"]
+    assert image("gateway").env["GATEWAY_PORT"] == str(GatewaySettings.model_fields["port"].default)
+    assert one["ports"] == ["127.0.0.1:8080:8080"]
+    known = {f"GATEWAY_{name.upper()}" for name in GatewaySettings.model_fields}
+    assert one["environment"].keys() <= known
 
 
 @each_service

@@ -195,8 +195,16 @@ def chat(
 @shared(asks=False)
 def demo(
     keep: Annotated[Path | None, typer.Option(help="Keep the demo's files in this new folder.")] = None,
+    *,
+    whatsapp: Annotated[bool, typer.Option("--whatsapp", help="Play it on a phone, through the gateway.")] = False,
 ) -> None:
     """Play a scripted conversation against the real services and show what happened at every step."""
+    if whatsapp:
+        from phylactery_cli.demo.whatsapp import play as play_on_phone  # late, as the chat
+
+        if keep is not None:
+            raise typer.BadParameter("--keep is for the demo in the terminal")
+        raise typer.Exit(play_on_phone(plain_console()))
     from phylactery_cli.demo.play import play  # late, as the chat: the other commands need neither
 
     raise typer.Exit(play(plain_console(), keep))

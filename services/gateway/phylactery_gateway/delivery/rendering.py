@@ -45,7 +45,7 @@ class Renderer:
 
     def __init__(self, limits: Limits, language: str) -> None:
         self._limits, self._language = limits, language
-        self._cards: dict[str, tuple[int, PendingApproval]] = {}
+        self._cards: dict[str, PendingApproval] = {}
 
     @property
     def holds(self) -> bool:
@@ -56,22 +56,26 @@ class Renderer:
         """Return what an event says and the reason under which it is said once, None if it says nothing yet."""
         match event.kind:
             case "approval_required":
-                self._cards[event.run_id] = (event.sequence, decode(PendingApproval, event.detail))
+                self._cards[event.run_id] = decode(PendingApproval, event.detail)
                 return None
             case "message":
                 card = self._cards.pop(event.run_id, None)
-                return self._said(event, self._card(event.detail.text, card[1]) if card else [_message(event.detail)])
+                said = self._card(event.detail.text, card) if card else [_message(event.detail)]
+                return self._said(event, said)
             case "run_finished":
                 card = self._cards.pop(event.run_id, None)
-                return self._said(event, self._card("", card[1])) if card else None
+                return self._said(event, self._card("", card)) if card else None
             case kind if kind in _KNOWN or not kind:
                 return None
             case _:
                 text = next((value for value in (getattr(event.detail, name, "") for name in _SAYS) if value), "")
-                return self._said(event, [Outgoing(text)]) if isinstance(text, str) and text else None
+                if not isinstance(text, str) or not text:
+                    return None
+                name = getattr(event.detail, "display_name", "")  # a person who handles the conversation
+                return self._said(event, [Outgoing(f"{name}: {text}" if name else text)])
 
     def _said(self, event: Event, messages: Sequence[Outgoing]) -> Said:
-        said = [part for message in messages for part in parts(self._titled(message), self._limits)]
+        said = [part for message in messages if message.text for part in parts(self._titled(message), self._limits)]
         return f"event:{event.sequence}", said
 
     def _titled(self, message: Outgoing) -> Outgoing:

@@ -1,0 +1,82 @@
+"""What the events of a thread say on a phone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phylactery.agent.v1 import event_pb2
+from phylactery_client.chat import event_of
+from phylactery_gateway.channels.messages import Outgoing
+from phylactery_gateway.delivery.rendering import Renderer
+from phylactery_gateway.whatsapp.channel import LIMITS
+
+from tests.support.packages.messages import MessageSet
+
+HASH = "sha256:" + 64 * "a"
+
+
+def read(*events: dict[str, Any], language: str = "en") -> list[tuple[str, list[Outgoing]]]:
+    renderer = Renderer(LIMITS, language)
+    said = []
+    for sequence, event in enumerate(events, 1):
+        raw = event_pb2.Event(thread_id="t", run_id="run_1", sequence=sequence, **event)
+        told = renderer.read(event_of(raw))
+        if told is not None:
+            said.append((told[0], list(told[1])))
+    return said
+
+
+def card(approval_id: str = "ap_1", **more: Any) -> event_pb2.ApprovalRequired:
+    fields = {"tool": "write_file", "action": "write a file", "approval_class": "self", "args_hash": HASH, **more}
+    arguments = [event_pb2.ApprovalArgument(path="/path", display='"a.txt"', control=True)]
+    return event_pb2.ApprovalRequired(approval_id=approval_id, arguments=arguments, code="SECRET1", **fields)
+
+
+def test_an_approval_is_said_with_the_agents_own_question_and_bound_to_its_hash():
+    message = event_pb2.AssistantMessage(message_id="m", text="May I write it?")
+    [(source, [said])] = read({"approval_required": card()}, {"message": message})
+    assert source == "event:2"
+    assert said.text == 'May I write it?\npath: "a.txt"'
+    assert [dict(option.does) for option in said.options] == [
+        {"approval": "ap_1", "args_hash": HASH, "approve": approve} for approve in (True, False)
+    ]
+    assert "SECRET1" not in str(said.stored())
+
+
+def test_an_approval_without_a_message_asks_by_itself():
+    finished = event_pb2.RunFinished(reason="AWAITING_APPROVAL")
+    [(_, [said])] = read({"approval_required": card(risk="high")}, {"run_finished": finished}, language="es")
+    assert said.text.startswith("¿Puedo write a file?\nCuidado:")
+    assert [option.title for option in said.options] == ["Sí", "No"]
+
+
+def test_several_calls_of_one_card_have_buttons_of_their_own():
+    both = card(also=[card("ap_2")])
+    [(_, said)] = read(
+        {"approval_required": both}, {"message": event_pb2.AssistantMessage(text="May I do two things?")}
+    )
+    assert [one.options[0].does["approval"] for one in said if one.options] == ["ap_1", "ap_2"]
+    assert said[0] == Outgoing("May I do two things?")
+
+
+def test_an_approval_of_somebody_else_is_told_and_has_no_buttons():
+    finished = event_pb2.RunFinished(reason="AWAITING_APPROVAL")
+    [(_, [said])] = read({"approval_required": card(approval_class="peer")}, {"run_finished": finished})
+    assert said.text.startswith("Before I write a file, somebody else has to approve it")
+    assert said.options == ()
+
+
+def test_what_is_not_for_the_person_is_not_said():
+    assert read({"tool_proposed": event_pb2.ToolProposed(tool="x")}, {"run_started": event_pb2.RunStarted()}) == []
+    assert read({"message": event_pb2.AssistantMessage(text="")}) in ([], [("event:1", [])])
+    assert read({}) == []
+
+
+def test_a_person_who_handles_the_thread_is_named():
+    message = event_pb2.HumanMessage(text="I'm on it.", display_name="Marta")
+    assert read({"human_message": message}) == [("event:1", [Outgoing("Marta: I'm on it.")])]
+    assert read({"handoff": event_pb2.Handoff(state="CLAIMED", display_name="Marta")}) == []
+
+
+def test_the_messages_are_the_same_in_both_languages_and_all_are_used():
+    MessageSet("phylactery_gateway.i18n", {"say": ""}, {}, frozenset({"language"})).check()
