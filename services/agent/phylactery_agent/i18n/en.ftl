@@ -12,9 +12,11 @@ farewell = Goodbye!
 empty = Your message is empty.
 fine = Fine.
 dropped = All right, I leave it at that.
-cannot_files = I can't delete, empty, copy, move or rename files, or take lines out of them, and I have done nothing. I can read and write them, add lines to them, and undo my last change.
+cannot_files = I can't delete, empty, copy, move or rename files, or change or take out lines in them, and I have done nothing. I can read and write them, add lines to them, and undo my last change.
 told_of_oneself = Thanks for telling me. To make sure that I remember it, say: remember that { $clause }
 program = I'm a program: I read and write files, remind you of things and remember what you ask me to.
+you_asked = You asked me: “{ $request }”
+you_asked_nothing = You have not asked me for anything yet, or it was too long ago.
 time = It is { $weekday }, { $date }, { $clock } ({ $zone }).
 help =
     I can do this:

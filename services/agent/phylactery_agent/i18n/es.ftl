@@ -10,9 +10,11 @@ farewell = ¡Hasta luego!
 empty = Tu mensaje está vacío.
 fine = Muy bien.
 dropped = De acuerdo, lo dejo así.
-cannot_files = No sé borrar, vaciar, copiar, mover ni cambiar de nombre los archivos, ni quitarles líneas, y no he hecho nada. Sí puedo leerlos, escribirlos, añadirles líneas y deshacer mi último cambio.
+cannot_files = No sé borrar, vaciar, copiar, mover ni cambiar de nombre los archivos, ni cambiar o quitar sus líneas, y no he hecho nada. Sí puedo leerlos, escribirlos, añadirles líneas y deshacer mi último cambio.
 told_of_oneself = Gracias por contármelo. Para asegurarte de que lo recuerde, di: recuerda que { $clause }
 program = Soy un programa: leo y escribo archivos, te aviso a la hora que digas y recuerdo lo que me pides.
+you_asked = Me has pedido: «{ $request }»
+you_asked_nothing = Todavía no me has pedido nada, o fue hace demasiado tiempo.
 time = Es { $weekday }, { $date }, y son las { $clock } ({ $zone }).
 help =
     Puedo hacer esto:

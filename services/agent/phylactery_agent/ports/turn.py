@@ -116,6 +116,8 @@ class Turn:
     """The request that the text turns the previous one into: no, I meant b.txt. Empty if the text is self-contained."""
     stays: tuple[str, str] | None = None
     """What was done for the previous request and stays although the text corrects it: a tool, and what it changed."""
+    said_before: str = ""
+    """The user's last request, if the text asks for it: what did I just ask you?"""
 
 
 @dataclass(frozen=True, slots=True)

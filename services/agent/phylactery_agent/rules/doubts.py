@@ -21,6 +21,7 @@ WHICH_FILE: Final = "which_file"
 WHAT_CONTENT: Final = "what_content"
 COPY: Final = "copy"
 BESIDE: Final = "beside"
+PAST: Final = "past"
 WHICH_TIME: Final = "which_time"
 _OPERATORS: Final = frozenset(
     {"negation", "exclusion", "condition", "hypothetical", "report", "permission", "past", "future", "irony",
@@ -48,9 +49,29 @@ _CONTENTS: Final = expression(
     r"|what(?:['’]?s|\s+is|\s+stands)\s+in\s"
     r"|(?:todo\s+)?(?:el\s+)?(?:contenido|texto)\s+(?:del?|en)\s|(?:todo\s+)?lo\s+que\s+(?:hay|pone|dice)\s+(?:en\s)?)"
 )
-_OTHER: Final = expression(
-    r"(?is)^.*\b(?:the\s+other(?:\s+(?:one|file))?|(?:el|al|del)\s+otro(?:\s+(?:fichero|archivo))?)[\s.!?]*$"
+_DESCRIBED: Final = expression(
+    r"(?is)^(?:(?:the|my|el|la|los|las|mi|mis)\s+(?:names?|numbers?|address(?:es)?|dates?|list|titles?|nombres?|n[uú]meros?"
+    r"|direcci[oó]n|direcciones|fechas?|lista|t[ií]tulos?)\s+(?:of|del?)\s"
+    r"|(?:an?|some|un|una|unos|unas)\s+(?:\w+\s+){0,2}(?:poems?|story|stories|summary|list|jokes?|songs?|recipes?|letter|draft"
+    r"|report|essay|speech|text|table|poemas?|cuentos?|historias?|resumen|lista|chistes?|canci[oó]n|recetas?|carta|borrador"
+    r"|informe|ensayo|discurso|texto|tabla)\b|(?:the\s+same\s+as|lo\s+mismo\s+que)\s).*$"
 )
+"""Words that describe a text instead of dictating it: the name of the cat."""
+_OTHER: Final = expression(
+    r"(?is)^.*\b(?:the\s+other(?:\s+(?:one|file))?|(?:el|al|del)\s+otro(?:\s+(?:fichero|archivo))?"
+    r"|(?:read|show|open|see)\s.*\bthe\s+(?:first|second|third|last)(?:\s+(?:one|file))?(?:\s+again)?"
+    r"|(?:le[ae]\w*|lee\w*|muestra\w*|ens[eé][nñ]a\w*|[aá]bre\w*)\s.*\b(?:el|al|del)\s+(?:primero|segundo|tercero|[uú]ltimo)"
+    r"(?:\s+(?:fichero|archivo))?(?:\s+otra\s+vez)?)[\s.!?]*$"
+)
+
+
+_TELLS_PAST: Final = expression(
+    r"(?is)^\s*(?:(?:(?:today|yesterday|earlier|this\s+morning|last\s+night),?\s+)?(?:i|we)\s+(?:already\s+|just\s+)?"
+    r"(?:\w+ed|wrote|read|sent|made|saw|did|had|put|found|lost|took|kept)"
+    r"|(?:(?:hoy|ayer|anoche|anteayer|antes|ya|esta\s+ma[nñ]ana),?\s+)+(?:yo\s+)?(?:\w+(?:[éíó]|aste|iste|aron|ieron|amos|imos)"
+    r"|(?:he|hemos|has)\s+\w+)|(?:yo\s+)?(?:he|hemos)\s+\w+(?:ado|ido|to|cho))\s.*\w\.\w{1,8}\b.*$"
+)
+"""A report of what was done with a file: I deleted trip.txt yesterday."""
 
 
 def doubt_of_clause(clause: str) -> str:
@@ -68,6 +89,8 @@ def doubt_of_talk(text: str, clause: str) -> str:
     """Return the doubt to ask about words that no pattern matches, empty if nothing was understood."""
     if _OTHER.match(clause):
         return WHICH_FILE
+    if _TELLS_PAST.match(clause) or _TELLS_PAST.match(text):
+        return PAST
     request = parse(text)
     if found := _first((ask.fault for ask in request.asks), _OPERATORS - _NOT_OF_TALK):
         return found
@@ -81,7 +104,8 @@ def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
     """Return the doubt about a clause's text that refers to another text or contains more than was dictated."""
     found = {name: args[name] for name in (*_DICTATED, "text") if isinstance(args.get(name), str)}
     said = {name: value for name, value in found.items() if not _is_quoted(value, clause)}
-    if any(value.strip().lower() in _SAME for value in said.values()):
+    described = any(_DESCRIBED.match(said[name]) for name in _DICTATED if name in said)
+    if described or any(value.strip().lower() in _SAME for value in said.values()):
         return WHAT_CONTENT
     if "when" in args:
         return _doubt_of_time(str(args["when"]), said.get("text", ""))

@@ -11,8 +11,10 @@ from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.retraction import read_retraction
 from phylactery_understanding.requests.parser import parse
 
+from phylactery_agent.rules import doubts
 from phylactery_agent.rules.expressions import expression
 from phylactery_agent.rules.spelling import chat_expression, unaccented
+from phylactery_agent.rules.wording import without_lead
 
 CANNOT: Final = "cannot_files"
 """The text about file operations that no tool supports."""
@@ -21,10 +23,12 @@ _PAUSES: Final = frozenset(",.;!¡…")
 _FILE: Final = r"(?:\beverything\b|\btodo\b|\bfiles?\b|\bficheros?\b|\barchivos?\b|[\w-]+\.\w{1,8}\b)"
 _CANNOT: Final = chat_expression(
     r"(?i)^[¿¡\s]*(?:please\s+|por\s+favor,?\s+|(?:can|could)\s+you\s+|(?:me\s+)?(?:puedes|podr[ií]as)\s+|(?:and|y)\s+)*"
+    r"(?:(?:merge|join|combine|junta|une|combina|fusiona)(?:r|lo|los|me)?\s+(?:the\s+two|both|them|los|las|estos|todos)\b.*$|"
     r"(?:(?:now|ahora)\s+)?"
     r"(?:delete|remove|erase|rename|move|copy|duplicate|make\s+a\s+copy|empty|clear|take"
+    r"|change|replace|substitute|edit|cambia|cambiar|reemplaza|reemplazar|sustituye|sustituir"
     r"|(?:elimina|borra|renombra|copia|duplica|vacia|saca|quita)(?:r|me|lo|la)?|mueve(?:lo|la|me)?|mover|haz(?:me)?\s+una\s+copia"
-    r"|hacer\s+una\s+copia|(?:cambia(?:r|le|rle)?|ponle)\s+(?:el\s+|otro\s+)?nombre)\b.*" + _FILE
+    r"|hacer\s+una\s+copia|(?:cambia(?:r|le|rle)?|ponle)\s+(?:el\s+|otro\s+)?nombre)\b.*" + _FILE + ")"
 )
 _TOLD: Final = expression(
     r"(?i)^[¡\s]*(?:my\s+(?:\w+\s+)?(?:(?:name|birthday|dog|cat|job)(?:\s+is|['’]?s)|names)\s|i['’]?m\s+called\s|call\s+me\s"
@@ -32,20 +36,31 @@ _TOLD: Final = expression(
     r"|me\s+llamo\s|mi\s+nombre\s+es\s|ll[aá]mame\s|vivo\s+en\s|trabajo\s+(?:en|de|para)\s|prefiero\s"
     r"|(?:no\s+)?me\s+(?:gusta|gustan|encanta|encantan)\s)[^?]+$"
 )
+_INTERJECTION: Final = expression(
+    r"(?i)^(?:(?:cool|nice|great|ok|okay|hi|hello|hey|well|so|oh|and|btw|by\s+the\s+way|hola|vale|bueno|genial|pues|y|por\s+cierto)"
+    r"[\s,.!]+)+"
+)
+_BY_THE_WAY: Final = expression(r"(?i)[\s,]+(?:by\s+the\s+way|btw|por\s+cierto)$")
 _FORGET: Final = chat_expression(
-    r"(?i)^[¡\s]*(?:please\s+|por\s+favor,?\s+)?(?:forget\s+(?:my|about\s+my|everything|all|what\s+you\s+know)"
-    r"|(?:olvida(?:te)?|borra)\s+(?:de\s+)?(?:mi\s|mis\s|todo\s+lo\s+que|lo\s+que\s+sabes|que\s+me\s|que\s+vivo))"
+    r"(?i)^[¡\s]*(?:please\s+|por\s+favor,?\s+)?(?:forget\s+(?:my|about\s+my|everything|all|wh(?:at|ere|en|o)\s|how\s+old|that\s+I\s)"
+    r"|(?:olvida(?:te)?|borra)\s+(?:de\s+)?(?:mi\s|mis\s|todo\s+lo\s+que|lo\s+que\s|que\s+(?:me|vivo|soy|tengo|trabajo|naci)|(?:a\s+)?(?:donde|quien|cuando|como)\s))"
 )
 _BEYOND: Final = chat_expression(
     r"(?i)^(?:.*\s)?[¿¡]*(?:weather|forecast|rain(?:ing)?|snow(?:ing)?|joke|jokes|news|song|recipe|translate|play\s+music"
     r"|(?:el\s+)?tiempo\s+(?:en|hace|hara|va)|tiempo\s+hace|clima|pronostico|llueve|llover|llovera|chistes?|noticias"
+    r"|pizza|flight|flights|taxi|uber|hotel|restaurant|whatsapp|telegram|sms|vuelos?|hoteles|restaurante"
+    r"|(?:order|buy|book|reserve)\s+(?:me|us|a|an|some|the|two|tickets?)"
+    r"|(?:pide|pideme|pedir|pedirme|compra|comprame|comprar|comprarme|reserva|reservame|reservar|encarga|encargame)\s+(?:un|una|unos|unas|el|la|mesa|dos)"
+    r"|(?:call|phone|ring|text)\s+(?:me|my|a|the|him|her)|(?:llama|llamame|llamar)\s+(?:a|al|un)"
+    r"|turn\s+(?:on|off)|(?:enciende|encender|apaga|apagar)|(?:pon|ponme|reproduce)\s+musica"
     r"|canta(?:me)?|cancion|receta|traduce(?:me)?|traducir"
     r"|(?:cuanto\s+(?:es|son)|what(?:['’]?s|\s+is)|how\s+much\s+is)\s+[0-9].*|(?:cuanto|cuantos\s+dias)\s+(?:falta|queda)n?\s.*)"
     r"(?:[\s?!.,].*)?$"
 )
 """What people ask every assistant for and no tool here does."""
 _PROGRAM: Final = expression(
-    r"(?i)^[¿¡\s]*(?:are\s+you\s+(?:an?\s+)?(?:real|robot|bot|human|person|machine|program|ai)(?:\s+person)?"
+    r"(?i)^[¿¡\s]*(?:(?:and|y)\s+)?(?:what(?:['’]?s|\s+is)\s+your\s+name|(?:t[uú]\s+|vos\s+)?c[oó]mo\s+te\s+llam(?:as|[aá]s)(?:\s+(?:t[uú]|vos))?"
+    r"|cu[aá]l\s+es\s+tu\s+nombre|are\s+you\s+(?:an?\s+)?(?:real|robot|bot|human|person|machine|program|ai)(?:\s+person)?"
     r"|(?:t[uú]\s+|vos\s+)?(?:eres|sos)\s+(?:una?\s+)?(?:persona|robot|bot|humano|humana|m[aá]quina|programa|ia|real)"
     r"(?:\s+(?:real|de\s+verdad))?)[\s.!?]*$"
 )
@@ -68,11 +83,16 @@ def plain_reply(text: str) -> str:
         ("dropped", answer == "no" or _DROPPED.match(text) or _takes_all_back(text)),
         ("nothing_waits_at_all", answer == "yes" or _ANSWER_COMMAND.match(text)),
         ("program", _PROGRAM.match(text)),
-        (CANNOT, _CANNOT.match(unaccented(text))),
+        (CANNOT, _CANNOT.match(unaccented(without_lead(text)))),
         ("rejected", _only_forbids(text)),
-        ("told_of_oneself", _TOLD.match(text) and read_retraction(text) is None and not parse(text).asks),
+        ("told_of_oneself", _TOLD.match(told_of(text)) and read_retraction(text) is None and not parse(text).asks),
     )
     return next((key for key, is_it in found if is_it), "")
+
+
+def told_of(text: str) -> str:
+    """Return what a text tells, without what people say before and after it: cool. my name is Laura by the way."""
+    return _BY_THE_WAY.sub("", _INTERJECTION.sub("", text.strip(" .!¡")))
 
 
 def is_beyond(text: str) -> bool:
@@ -91,9 +111,27 @@ def _only_forbids(text: str) -> bool:
 def _takes_all_back(text: str) -> bool:
     """Return True if a text only takes back what came before, and changes nothing of it: no, wait, not that."""
     taken, said = read_retraction(text), parse(text)
+    if any(one.text in doubts.OTHER for one in said.tokens):
+        return False  # "no, the other file" wants another thing instead
     if taken is None or not taken.everything or taken.forbidden or said.asks or corrects(said):
         return False
     return not times_of(text).features and all(one.kind is Kind.WORD or one.raw in _PAUSES for one in said.tokens)
+
+
+_ASKED: Final = chat_expression(
+    r"(?i)^[¿¡\s]*(?:(?:wait|espera|and|y|so|sorry|perd[oó]n),?\s+)*"
+    r"(?:what\s+(?:did|was\s+it)\s+I\s+(?:just\s+|last\s+)?(?:ask|say|tell|said|asked|told|request)(?:ed)?"
+    r"|what\s+was\s+the\s+last\s+thing\s+(?:that\s+)?I\s+(?:asked|said|told|requested)|qu[eé]\s+(?:fue|es|era)\s+lo\s+[uú]ltimo\s+que\s+te\s+(?:ped[ií]|dije|pregunt[eé]|he\s+\pL+)"
+    r"|what\s+(?:have|had)\s+I\s+(?:just\s+)?(?:asked|said|told)|what\s+was\s+my\s+last\s+(?:request|message|question)"
+    r"|qu[eé]\s+(?:es\s+lo\s+que\s+)?(?:te\s+)?(?:acab[oó]\s+de|he|hab[ií]a)\s+(?:ped|dec|dich|preguntad|pregunt)\pL*"
+    r"|qu[eé]\s+(?:es\s+lo\s+que\s+)?te\s+(?:ped[ií]|dije|pregunt[eé])|cu[aá]l\s+(?:fue|era)\s+mi\s+[uú]ltim[oa]\s+\pL+)"
+    r"(?:\s+(?:you|for|to|do|just|now|before|last|ti|antes|ahora|mismo|reci[eé]n|hace|un|momento|lo|[uú]ltimo))*[\s.!?]*$"
+)
+
+
+def asks_last_request(text: str) -> bool:
+    """Return True if a text asks what the person asked for last: what did I just ask you."""
+    return _ASKED.match(unaccented(text)) is not None
 
 
 _TIME: Final = chat_expression(

@@ -17,27 +17,33 @@ from pydantic import ValidationError
 
 from phylactery_agent.rules import doubts
 from phylactery_agent.rules.expressions import Expression, detect_language, expression
-from phylactery_agent.rules.spelling import chat_expression, named_groups, unaccented
-from phylactery_agent.rules.wording import rewordings, without_tail
+from phylactery_agent.rules.spelling import chat_expression, corrected, named_groups, spoken_names, unaccented
+from phylactery_agent.rules.wording import rewordings, without_lead, without_tail
 from phylactery_agent.tools.contract import Pattern, ToolSpec
 from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import READ_FILE, UNDO_WRITE
 
 MAX_REQUEST_CHARS: Final = 20_000
+SHORT_CHARACTERS: Final = 1_000
+"""Maximum length read inline: even adversarial text of this length takes less than a tenth of a second."""
 _QUOTES: Final = {'"': '"', "'": "'", "«": "»", "“": "”", "`": "`"}
 _STRONG = expression(
     r"(?i)\s*(?:;|\n|,?\s+(?:y\s+)?(?:luego|despu[eé]s|a\s+continuaci[oó]n)\s|,?\s+(?:and\s+)?(?:then|afterwards)\s)\s*"
 )
 _WEAK = expression(r"(?i)\s*(?:,\s+|,?\s+(?:y|and)\s+(?:tambi[eé]n\s+|also\s+)?)")
-_LEADING = expression(
-    r"(?i)^(?:[¿¡\s]+|(?:por\s+favor|please|hola|hello|hi|hey|y|and|ok|okay|vale|bueno|oye|now|ahora),?\s+|(?:me\s+)?(?:puedes|podr[ií]as)\s+"
-    r"|(?:can|could|would)\s+(?:you|u)\s+|(?:quiero|quisiera|necesito)\s+(?:que|q)\s+(?:me\s+)?|primero,?\s+|first,?\s+)+"
-)
 _END = ".!?,;:"
 _MOST_CUTS: Final = 100
 """Maximum number of places in a clause at which its verb may be repeated implicitly."""
 _READ_STANDING: Final = r"(?:l[eé]e|mu[eé]stra|mostr[aá]|[aá]bre|abr[ií]|ens[eé][nñ][aá])(?:me)?lo"
 _REGRET: Final = expression(r"(?i)^\s*(?:(?:oops|ups|uy|perd[oó]n|sorry|wait|espera|no)[,.!]*\s+)+")
+_ASKS_POLITELY: Final = expression(
+    r"(?i)^[¿\s]*(?:\pL+,?\s+){0,4}(?:(?:can|could|would)\s+(?:you|u)|puedes|podrias)\s.*\?[\s]*$"
+)
+_SPARED: Final = chat_expression(
+    r"(?i)^[\s¡]*(?:(?:please|por\s+favor),?\s+)?(?:(?:do\s+not|don['’]?t)\s+(?:touch|change|do|write|delete|modify|edit)\s+anything(?:\s+else)?"
+    r"|no\s+(?:toques|cambies|hagas|borres|escribas|modifiques|muevas)\s+nada(?:\s+mas)?)[\s]*[,.;:]\s*(?:(?:just|only|but|solo|solamente|pero)\s+)*"
+)
+"""A ban of every change before a request."""
 _TELLING: Final = frozenset({"when", "to", "reminder"})
 """Arguments that sufficiently identify a clause's purpose."""
 _STANDING = chat_expression(r"(?i)^" + _READ_STANDING + r"[\s.!?]*$")
@@ -69,13 +75,23 @@ def read_request(text: str, tools: ToolRegistry) -> Reading:
 
     A clause with an effect is never planned from words that are not a request or that refer to something unknown.
     """
-    text = text[:MAX_REQUEST_CHARS]
+    text = spoken_names(text[:MAX_REQUEST_CHARS])
+    spared = _SPARED.match(unaccented(text))
+    if spared is not None:  # "don't touch anything, just list my files": what only reads spares everything
+        reading = _reading_of(text[spared.end() :], tools)
+        if reading.clauses and not any(_has_effect(found[0], tools) for found in reading.clauses):
+            return reading
     meant = _REGRET.sub("", text)
     if meant != text:  # "oops, undo that": an expression of regret retracts the request
         reading = _reading_of(meant, tools)
         if reading.clauses and all(found[0].tool == UNDO_WRITE.name for found in reading.clauses):
             return reading
-    return _reading_of(text, tools)
+    reading = _reading_of(text, tools)
+    if reading.clauses or reading.doubt or len(text) > SHORT_CHARACTERS:
+        return reading
+    spelled = corrected(text)
+    again = _reading_of(spelled, tools) if spelled != text else reading
+    return again if again.clauses or again.doubt else reading
 
 
 def _reading_of(text: str, tools: ToolRegistry) -> Reading:
@@ -146,7 +162,7 @@ def _has_effect(call: PlannedCall, tools: ToolRegistry) -> bool:
 
 def _without_opening(piece: str, tools: ToolRegistry) -> str:
     """Return a clause without its opening words, if these are a tool's own and contain a negation: no olvides."""
-    clause = _LEADING.sub("", piece)
+    clause = without_lead(piece)
     opening = _verbs(_offered(tools)).match(unaccented(clause))
     return clause[opening.end() :] if opening is not None and doubts.forbids(clause[: opening.end()]) else piece
 
@@ -216,7 +232,11 @@ def off_tool(clause: str, tools: ToolRegistry) -> str | None:
 
 
 def _clean(text: str) -> str:
-    return without_tail(_LEADING.sub("", text.strip())).strip()
+    said = text.strip()
+    rest = without_lead(said)
+    if _ASKS_POLITELY.match(unaccented(said)):
+        rest = rest.rstrip("? ")  # the mark belongs to "can you", not to what is dictated
+    return without_tail(rest).strip()
 
 
 def _cut(text: str, tools: ToolRegistry, *, weak: bool) -> list[str]:
@@ -228,7 +248,7 @@ def _cut(text: str, tools: ToolRegistry, *, weak: bool) -> list[str]:
     pieces: list[str] = []
     begin = 0
     for start, end in spans:
-        if start <= begin or not verbs.match(unaccented(_LEADING.sub("", text[end:]))):
+        if start <= begin or not verbs.match(unaccented(without_lead(text[end:]))):
             continue
         pieces.append(text[begin:start])
         begin = end
@@ -320,9 +340,6 @@ def _unquote(raw: str) -> str:
         return text[1:-1]
     return text
 
-
-SHORT_CHARACTERS: Final = 1_000
-"""Maximum length read inline: even adversarial text of this length takes less than a tenth of a second."""
 
 _threads: Final = Lanes(1, "reading")
 """One thread for the process, however many graphs it runs: it bounds the processor time that long texts can take."""

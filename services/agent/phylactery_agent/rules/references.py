@@ -15,9 +15,10 @@ from phylactery_understanding.requests.parser import parse
 from phylactery_agent.ports import Language
 from phylactery_agent.rules import doubts
 from phylactery_agent.rules.expressions import detect_language, expression
-from phylactery_agent.rules.plain_replies import asks_time, plain_reply
+from phylactery_agent.rules.plain_replies import asks_last_request, asks_time, plain_reply
 from phylactery_agent.rules.planner import PlannedCall, read_request
 from phylactery_agent.rules.spelling import chat_expression, unaccented
+from phylactery_agent.rules.wording import without_lead
 from phylactery_agent.timeparse.phrases import changed_time, is_time, tidy
 from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import CREATE_REMINDER, WRITE_FILE
@@ -41,16 +42,40 @@ _CANCEL: Final = frozenset({"cancel", "stop"})
 _DELETE: Final = frozenset({"delete", "remove"})
 _WORDS: Final = expression(r"^[\pL\pN' ,-]+$")
 _ANOTHER: Final = chat_expression(
-    r"(?i)^(?:and\s+|y\s+)?(?:also\s+|tambien\s+)?(?:(?:pon|ponme|poneme|crea|set|make|create)\s+)?(?:another(?:\s+one)?|one\s+more|otro(?:\s+mas)?|uno\s+mas)\s+(?:(?:para|for)\s+)?(?P<rest>.+)$"
+    r"(?i)^(?:and\s+|y\s+)?(?:also\s+|tambien\s+)?(?:(?:pon|ponme|poneme|crea|set|make|create)\s+)?(?:another(?:\s+one)?|one\s+more|one|otro(?:\s+mas)?|uno\s+mas)\s+(?:(?:para|for)\s+)?(?P<rest>.+)$"
 )
 _TOO: Final = chat_expression(
-    r"(?i)^(?:(?:and|y|e)\s+(?:(?:also|tambien)\s+)?|(?:also|tambien)\s+)(?P<item>.+?)(?:\s+(?:too|also|tambien))?[\s.!]*$"
+    r"(?i)^(?:(?:oh|ah|uy)[\s,]+)?(?:(?:and|y|e)\s+(?:(?:also|tambien)\s+)?|(?:also|tambien)\s+)(?P<item>.+?)(?:\s+(?:too|also|tambien))?[\s.!]*$"
 )
 _SCRATCH: Final = expression(r"(?i)^(?:scratch|strike|undo|take\s+back|take)\s+(?:that|it|this)(?:\s+back)?[\s.!]*$")
 _CHANGED: Final = chat_expression(
     r"(?i)^(?:(?:no|uy|ups|oops|era|es|perdon|perdona|mejor|digo|sorry|actually|wait|make\s+(?:it|that)|better|que\s+sean?)[\s,.!]+)*(?P<when>.+?)"
     r"(?:[\s,]+(?:mejor|better|instead|sorry|perdon|porfa|please))*$"
 )
+
+
+_SAME: Final = chat_expression(
+    r"(?i)^(?:(?:do|and)\s+)*(?:exactly\s+)?the\s+same\s+(?:thing\s+)?(?:with|for|to|in|on)\s+(?P<file>\S+?)[\s.!]*$"
+)
+_SAME_ES: Final = chat_expression(
+    r"(?i)^(?:(?:haz|hace|y)\s+|hazle\s+)*lo\s+mismo\s+(?:con|para|en|a)\s+(?P<file>\S+?)[\s.!]*$"
+)
+_ONE_MORE_FILE: Final = chat_expression(
+    r"(?i)^(?:(?:and|y)\s+)?(?:another|one\s+more|otro|otra)(?:\s+(?:one|file|archivo|fichero|lista|list))?\s+"
+    r"(?P<rest>(?:called|named|llamad[oa]|que\s+se\s+llame|in|en)\s+\S+\.\w+\s.+)$"
+)
+_WHAT_IT_SAYS: Final = chat_expression(
+    r"(?i)^(?:what(?:['’]?s|\s+is)\s+(?:in|on)\s+(?:it|there)|what\s+does\s+it\s+say|let\s+me\s+see\s+(?:it|that)|how\s+does\s+it\s+look|c[oó]mo\s+(?:ha\s+quedado|qued[oó]|va\s+quedando)|what(?:['’]?s|\s+is)\s+(?:inside|there)"
+    r"|qu[eé]\s+(?:pone|dice|hay|contiene|tiene)(?:\s+(?:ah[ií]|dentro|escrito|en\s+[eé]l))*)(?:\s+(?:now|ahora|por\s+ahora))?[\s?!.]*$"
+)
+
+
+def repeats_with(text: str) -> str:
+    """Return the file with which a message wants the last request again: do the same with b.txt; empty if none."""
+    plain = without_lead(text.strip())
+    found = _SAME.match(unaccented(plain)) or _SAME_ES.match(unaccented(plain))
+    name = "" if found is None else plain[slice(*found.span(1))]
+    return name if doubts.is_file(name) else ""
 
 
 def may_refer(text: str, later: Request) -> bool:
@@ -60,6 +85,9 @@ def may_refer(text: str, later: Request) -> bool:
     plain = unaccented(text).strip()
     return bool(
         _cancels(later)
+        or repeats_with(text)
+        or asks_last_request(text)
+        or _WHAT_IT_SAYS.match(unaccented(without_lead(text)))
         or _ANOTHER.match(plain)
         or _TOO.match(plain)
         or _refers_to_file(later)
@@ -79,6 +107,11 @@ def cancels(later: Request, call: PlannedCall) -> bool:
     return call.tool == CREATE_REMINDER.name or not deletes
 
 
+def is_one_more(text: str) -> bool:
+    """Return True if a message wants one more like the last: and another at five."""
+    return _ANOTHER.match(unaccented(text).strip(" .!")) is not None
+
+
 def is_another_time(text: str) -> bool:
     """Return True if all that a message says is a time, or the number of one."""
     return bool(_time_in(text) or _number_in(text))
@@ -93,6 +126,9 @@ def referred(earlier: Sequence[str], text: str, tools: ToolRegistry) -> str:
         return ""
     if reading.doubt not in {"", doubts.WHICH_FILE, doubts.WHAT_CONTENT} and not is_another_time(text):
         return ""
+    if again := repeats_with(text):
+        meant = _with_another_file(earlier[-1], again)
+        return meant if meant and (read_request(meant, tools).clauses or plain_reply(meant)) else ""
     known = read_request(earlier[-1], tools).clauses
     last = known[-1][0] if known else None
     language = detect_language(text, detect_language(earlier[-1], "es"))
@@ -100,6 +136,12 @@ def referred(earlier: Sequence[str], text: str, tools: ToolRegistry) -> str:
         if read_request(meant, tools).clauses or plain_reply(meant):
             return meant
     return ""
+
+
+def _with_another_file(request: str, name: str) -> str:
+    """Return a request with another file in the place of its first, or an empty string if it names none."""
+    old = next((one for one in parse(request).tokens if one.kind is Kind.LITERAL and is_file_name(one.raw)), None)
+    return "" if old is None else f"{request[: old.start]}{name}{request[old.stop :]}"
 
 
 def reversal(call: PlannedCall, text: str) -> str:
@@ -128,13 +170,15 @@ def _candidates(
 ) -> Iterator[str]:
     if last is not None and last.tool == CREATE_REMINDER.name:
         yield from _reminders(last, text, language)
-    if last is not None and last.tool == WRITE_FILE.name and last.args.get("append"):
+    if last is not None and last.tool == WRITE_FILE.name and (more := _ONE_MORE_FILE.match(unaccented(text))):
+        yield {"es": "crea un archivo ", "en": "create a file "}[language] + text[more.span(1)[0] :]
+    if last is not None and last.tool == WRITE_FILE.name:
         item = _item(text)
         if item:
             yield {"es": f"añade {item} a ", "en": f"add {item} to "}[language] + _quoted(last)
     files = list(_files(earlier, tools))
     if files:
-        yield from _with_file(text, files, language)
+        yield from _with_file(without_lead(text), files, language)
 
 
 def _reminders(last: PlannedCall, text: str, language: Language) -> Iterator[str]:
@@ -209,6 +253,9 @@ def _with_file(text: str, files: Sequence[str], language: Language) -> Iterator[
     """Yield a message with the file in the place of the word that refers to it."""
     later = parse(text)
     words = [one for one in later.tokens if one.kind is not Kind.MARK]
+    if _WHAT_IT_SAYS.match(unaccented(text)):
+        yield {"es": "lee ", "en": "read "}[language] + (f'"{files[0]}"' if " " in files[0] else files[0])
+        return
     other = any(one.text in doubts.OTHER for one in words)
     if other and len(files) != 2:  # noqa: PLR2004 - with three, "the other one" names none
         return

@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from phylactery_understanding.language.lexicon import lexicons
+from phylactery_understanding.language.text import Kind, fold, tokenize
+
 from phylactery_agent.rules.expressions import Expression, expression
 
 _PLAIN: Final = str.maketrans("áéíóúüñÁÉÍÓÚÜÑ", "aeiouunAEIOUUN")
@@ -26,6 +29,56 @@ _SHORT: Final = {
 _WORD: Final = re.compile(
     r"(?<![\w\\<\]])(?:" + "|".join(map(re.escape, sorted(_SHORT, key=len, reverse=True))) + r")(?![\w\[])"
 )
+
+
+_SPOKEN: Final = expression(r"(?i)\b([\w-]+)\s+(?:dot|punto)\s+(txt|md|csv|json|log|html|ya?ml|docx?|pdf)\b")
+_COMMON_WORDS: Final = """
+show read open list create make write append save delete remind search remember file files reminder reminders
+muestra muestrame ensena ensename abre abreme lista crea creame escribe agrega anade guarda borra recuerdame busca
+recuerda archivo archivos fichero ficheros recordatorio recordatorios
+"""
+_COMMON: Final = frozenset(_COMMON_WORDS.split())
+"""Words of requests that a misspelled one may stand for."""
+_SHORTEST_SPELLED: Final = 4
+_TYPED: Final = expression(r"[\pL]+")
+
+
+def spoken_names(text: str) -> str:
+    """Return a text with the file names of a voice message as they are written: trip dot txt."""
+    return _SPOKEN.sub(r"\1.\2", text)
+
+
+def corrected(text: str) -> str:
+    """Return a text with misspelled request words corrected, up to its first file name, quotation or colon.
+
+    A Spanish or English word stays, and so does one that may stand for two. What is dictated comes later and stays.
+    """
+    tokens = tokenize(text)
+    stop = next((one.start for one in tokens if one.kind in {Kind.LITERAL, Kind.QUOTE} or one.raw == ":"), len(text))
+    known = lexicons().known["es"] | lexicons().known["en"]
+    parts, begin = list[str](), 0
+    for one in tokens:
+        word = unaccented(one.raw.lower())
+        if one.stop > stop or one.kind is not Kind.WORD or len(word) < _SHORTEST_SPELLED or fold(word) in known:
+            continue
+        meant = [right for right in sorted(_COMMON) if _is_slip(word, right)]
+        if len(meant) == 1 and word not in _COMMON:
+            parts += [text[begin : one.start], meant[0]]
+            begin = one.stop
+    return "".join((*parts, text[begin:]))
+
+
+def _is_slip(typed: str, right: str) -> bool:
+    """Return True if one letter is missing, added, wrong or in its neighbour's place."""
+    short, long = sorted((typed, right), key=len)
+    at = next((at for at, (one, other) in enumerate(zip(short, long, strict=False)) if one != other), len(short))
+    if len(long) - len(short) == 1:
+        return short[at:] == long[at + 1 :]
+    if len(long) != len(short):
+        return False
+    return short[at + 1 :] == long[at + 1 :] or short[at : at + 2] + short[at + 2 :] == (
+        long[at + 1 : at + 2] + long[at : at + 1] + long[at + 2 :]
+    )
 
 
 def unaccented(text: str) -> str:

@@ -54,7 +54,25 @@ _TAIL: Final = expression(
     r"(?i)(?:[\s,.!;]+(?:" + _PARTICLE + r"|thanks?(?:\s+you)?|thx|ty|(?:muchas\s+)?gracias|asap|cheers))+[\s.!?]*$"
 )
 _PARTICLES: Final = expression(r"(?i)^(?:[\s,.!;]+(?:" + _PARTICLE + r"))+[\s.!?]*$")
+_LEAD: Final = expression(
+    r"(?i)^(?:[¿¡\s]+"
+    r"|(?:por\s+favor|please|hola|hello|hi|hey|y|and|ok|okay|vale|bueno|oye|now|ahora|h+m+|u+m+|uh|er|so|well|right|listen"
+    r"|pues|eh|em|mira|a\s+ver|es\s+que|bien|just|maybe|solo|oh|ah),?\s+"
+    r"|i\s+was\s+(?:just\s+)?(?:thinking|wondering),?\s+(?:if\s+)?"
+    r"|(?:before\s+(?:i\s+(?:go|leave|forget)|anything(?:\s+else)?)|after\s+that|first\s+of\s+all),?\s+"
+    r"|antes\s+de\s+(?:irme|salir|nada|que\s+me\s+vaya|que\s+se\s+me\s+olvide),?\s+"
+    r"|despu[eé]s\s+de\s+(?:eso|esto),?\s+"
+    r"|(?:quer[ií]a|quisiera|me\s+gustar[ií]a)\s+(?:ver|saber)\s+si\s+|(?:me\s+)?(?:puedes|podr[ií]as)\s+"
+    r"|(?:can|could|would)\s+(?:you|u)\s+(?:maybe\s+|perhaps\s+|please\s+)?"
+    r"|(?:quiero|quisiera|necesito)\s+(?:que|q)\s+(?:me\s+)?|primero,?\s+|first,?\s+)+"
+)
+"""What people say before a request and that asks for nothing."""
 _PAUSES: Final = frozenset(",.!;")
+
+
+def without_lead(text: str) -> str:
+    """Return a text without the words that lead up to a request: hmm, a ver, before I go, could you maybe."""
+    return _LEAD.sub("", text)
 
 
 def without_tail(text: str) -> str:

@@ -50,7 +50,8 @@ def _rule(*patterns: str) -> Any:
 
 _BREAK: Final = re2.compile(r"([^.!?¿¡;\n]+[.!?;]*)")
 _ENDS_VALUE: Final = re2.compile(
-    r"(?:[,;.!?()]|\s+(?:and|but|because|since|so|y|e|pero|porque|ya que|aunque|desde|por favor|please)(?:\s|$)).*$"
+    r"(?:[,;.!?()]|\s+(?:and|but|because|since|so|y|e|pero|porque|ya que|aunque|desde|por favor|please|"
+    r"by the way|btw|por cierto)(?:\s|$)).*$"
 )
 
 _REMEMBER: Final = _rule(

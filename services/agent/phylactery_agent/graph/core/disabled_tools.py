@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from phylactery_agent.i18n.texts import say, shortened, tool_title
 from phylactery_agent.ports import Language
-from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply
+from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply, told_of
 from phylactery_agent.rules.planner import Reading, off_tool
 from phylactery_agent.tools.network_policy import SWITCHES
 from phylactery_agent.tools.registry import ToolRegistry
@@ -15,7 +15,7 @@ def plainly_told(reading: Reading, language: Language, text: str) -> str:
     key = plain_reply(text)
     if not key or (key == CANNOT and reading.doubt):
         return ""
-    return say(key, language, clause=shortened(text.strip(" .!¡")))
+    return say(key, language, clause=shortened(told_of(text)))
 
 
 def not_planned(reading: Reading, language: Language, text: str, tools: ToolRegistry) -> str:

@@ -150,13 +150,14 @@ class Incoming(TypedDict):
     """The message that started the turn; the text is empty if an approval was decided elsewhere.
 
     meant is the request that the text turns the previous message into, if it does; stays is what was done for that one
-    and stays.
+    and stays; said_before is the last request, if the text asks for it.
     """
 
     id: str
     text: str
     meant: NotRequired[str]
     stays: NotRequired[StandingEffect]
+    said_before: NotRequired[str]
 
 
 class Reply(TypedDict):
@@ -348,6 +349,8 @@ def _incoming(turn: Turn) -> Incoming:
         incoming["meant"] = turn.meant
     if turn.stays:
         incoming["stays"] = StandingEffect(tool=turn.stays[0], name=turn.stays[1])
+    if turn.said_before:
+        incoming["said_before"] = turn.said_before
     return incoming
 
 

@@ -23,13 +23,22 @@ from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.ports import EffectState
 from phylactery_agent.rules.intents import parse_reply, talk_kind
-from phylactery_agent.rules.plain_replies import plain_reply
+from phylactery_agent.rules.plain_replies import asks_last_request, plain_reply
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
-from phylactery_agent.rules.references import cancels, is_another_time, may_refer, referred, restated, reversal
+from phylactery_agent.rules.references import (
+    cancels,
+    is_another_time,
+    is_one_more,
+    may_refer,
+    referred,
+    repeats_with,
+    restated,
+    reversal,
+)
 from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.storage.schema import INBOX, SCHEDULES, TOOL_CALLS, to_bytes, to_text
 from phylactery_agent.tools.registry import ToolRegistry
-from phylactery_agent.tools.specs import CREATE_REMINDER, WRITE_FILE
+from phylactery_agent.tools.specs import CANCEL_REMINDER, CREATE_REMINDER, UNDO_WRITE, WRITE_FILE
 
 MAX_CHANGE_US: Final = 3_600 * MICROSECONDS
 """The longest time after its answer at which a request can be changed, in microseconds."""
@@ -76,6 +85,8 @@ class ThreadChange:
     run_id: str = ""
     stays: tuple[str, str] | None = None
     """What stays as it is although this message corrects it or takes it back: a tool, and what it was done to."""
+    said_before: str = ""
+    """The user's last request, if this message asks for it."""
 
 
 NO_CHANGE: Final = ThreadChange()
@@ -101,9 +112,7 @@ class ThreadChanges:
     async def of(self, claim: Claim) -> ThreadChange:
         """Return what a claimed message changes. Only a message that may change another costs a database read."""
         turn = claim.turn
-        if not self._window_us or turn.kind != "message" or turn.do_not_store or len(turn.text) > _LONGEST:
-            return NO_CHANGE
-        if parse_reply(turn.text) is not None or talk_kind(turn.text) is not None:
+        if not self._window_us or turn.kind != "message" or turn.do_not_store or not _may_change(turn.text):
             return NO_CHANGE
         later = parse(turn.text)
         takes_back = read_retraction(turn.text) is not None
@@ -112,17 +121,20 @@ class ThreadChanges:
         earlier = await self._earlier(claim)
         if not earlier:
             return NO_CHANGE
+        if asks_last_request(turn.text):
+            return ThreadChange(said_before=earlier[-1].text)
         lane = (turn.owner.tenant, turn.owner.user_id)
         texts = [one.text for one in earlier]
         read = await read_aside(lane, "\n".join(texts), lambda: _read(texts, turn.text, later, self._tools))
         newest = earlier[read.place]
-        done = await self._done(claim, newest.run_id, read.before) if takes_back or read.corrects else None
+        replaces = (takes_back or read.corrects) and not read.adds
+        done = await self._done(claim, newest.run_id, read.before) if replaces else None
         meant, stays = read.meant, None
         if done is not None and read.cancels:
             meant = reversal(done, newest.text)
         elif done is not None and read.after is not None and done.tool == read.after.tool == CREATE_REMINDER.name:
             meant = f"{reversal(done, newest.text)}; {restated(read.after, newest.text)}"
-        elif done is not None:
+        elif done is not None and not read.ends:
             name = str(done.args["text" if done.tool == CREATE_REMINDER.name else "path"])
             replaced = read.after is not None and read.after.args.get("path") == name
             stays = None if replaced else (done.tool, name)
@@ -182,8 +194,16 @@ class _Reading:
     cancels: bool
     before: PlannedCall | None
     after: PlannedCall | None
+    adds: bool
+    """True if the message wants one more of what the request before it made, which therefore stays."""
+    ends: bool
+    """True if the message itself asks to cancel or undo something, so that it takes back nothing else."""
     place: int
     """Which of the earlier messages that is."""
+
+
+def _may_change(text: str) -> bool:
+    return len(text) <= _LONGEST and parse_reply(text) is None and talk_kind(text) is None
 
 
 def _read(texts: Sequence[str], text: str, later: Request, tools: ToolRegistry) -> _Reading:
@@ -191,15 +211,26 @@ def _read(texts: Sequence[str], text: str, later: Request, tools: ToolRegistry) 
     meant, corrects = _meant(parse(known[-1]), later) if may_amend(later) else ("", False)
     if meant and (read_request(meant, tools).clauses or plain_reply(meant)):
         before, after = _only_call(known[-1], tools), _only_call(meant, tools)
-        return _Reading(meant, corrects, cancels=False, before=before, after=after, place=len(known) - 1)
+        place = len(known) - 1
+        return _Reading(meant, corrects, cancels=False, before=before, after=after, adds=False, ends=False, place=place)
     # A message that only refers back skips requests that were not understood: they were answered with a question.
     newest = len(known) - 1
-    place = next((at for at in range(newest, -1, -1) if read_request(known[at], tools).clauses), newest)
+    place = (
+        newest
+        if repeats_with(text)
+        else next((at for at in range(newest, -1, -1) if read_request(known[at], tools).clauses), newest)
+    )
     before = _only_call(known[place], tools)
     meant = referred(known[: place + 1], text, tools)
     taken = before is not None and cancels(later, before)
     after = _only_call(meant, tools) if meant else None
-    return _Reading(meant, bool(meant) and is_another_time(text), taken, before, after, place)
+    corrects, adds = bool(meant) and is_another_time(text), is_one_more(text)
+    return _Reading(meant, corrects, taken, before, after, adds=adds, ends=_ends(text, tools), place=place)
+
+
+def _ends(text: str, tools: ToolRegistry) -> bool:
+    clauses = read_request(text, tools).clauses
+    return bool(clauses) and all(one[0].tool in {CANCEL_REMINDER.name, UNDO_WRITE.name} for one in clauses)
 
 
 def _only_call(text: str, tools: ToolRegistry) -> PlannedCall | None:

@@ -350,6 +350,7 @@ class TurnServer:
             do_not_store=claim.turn.do_not_store,
             meant=change.meant,
             stays=change.stays,
+            said_before=change.said_before,
         )
 
     def _context(

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from phylactery_agent.i18n.messages import in_each_language
+from phylactery_agent.rules.expressions import expression
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import FILE_EN, FILE_ES, PATH, READ_EN, READ_ES, Arguments, object_schema
 from phylactery_agent.tools.specs.shown import file_shown, undone_shown
@@ -21,6 +22,20 @@ _THIS_ES: Final = r"(?:esto\s+|lo\s+siguiente\s+)?"
 _THIS_EN: Final = r"(?:this\s+|the\s+following\s+)?"
 _PATH_BEFORE: Final = r"(?P<path>\"[^\"]+\"|[^\s\"'«»“”:]+):\s+"
 """A file before what is written to it: write in a.txt: hello."""
+_FILE_NAME: Final = r"(?P<path>\"[^\"]+\"|'[^']+'|«[^»]+»|“[^”]+”|[^\s\"'«»“”:,]+\.\w{1,8})"
+"""A name that is a file's by its spelling: what else is made, such as a cake, is no file."""
+_CREATE_ES: Final = r"(?:crea|creame|crear|haz|hazme|hacer|prepara|preparame)"
+_CREATE_EN: Final = r"(?:create|make|start)(?:\s+me)?"
+_A_FILE_ES: Final = (
+    r"(?:(?:un|una|el|la|nuevo|nueva|archivo|fichero|lista|nota|documento|llamado|llamada|de\s+nombre|con\s+el\s+nombre"
+    r"|que\s+se\s+llame|otr[oa]|en|texto|de)[\s,]+)*"
+)
+_A_FILE_EN: Final = r"(?:(?:an?|the|new|text|file|list|note|document|called|named|another|,|in|to)[\s,]+)*"
+_WITH_ES: Final = r"(?:\s*:|,?\s+(?:con|que\s+(?:diga|ponga|contenga)|diciendo|y\s+pon(?:le)?|donde\s+ponga):?)\s+"
+_WITH_EN: Final = r"(?:\s*:|,?\s+(?:with|saying|containing|that\s+(?:says|reads|contains)|and\s+put):?)\s+"
+_DOWN_ES: Final = r"(?:escribe|escribir|apunta|apuntar|anota|anotar|pon)"
+_NOTE_ES: Final = r"(?:ap[uú]ntame|apunta|an[oó]tame|anota|ponme|a[nñ][aá]deme)"
+_DOWN_EN: Final = r"(?:write|note|jot|put)(?:\s+down)?"
 _UNDO_ES: Final = r"(?:deshaz|deshacer)"
 _BACK_ES: Final = r"(?:vuelve\s+a|restaura|recupera)"
 _BACK_EN: Final = r"(?:restore|(?:go\s+back|revert)\s+to)"
@@ -59,6 +74,23 @@ def _a_file(args: Mapping[str, Any]) -> dict[str, Any] | None:
     return None if "://" in args["path"] else dict(args)
 
 
+_ABOUT_TEXT: Final = expression(
+    r"(?i)^(?:the\s+|el\s+|la\s+|las\s+)?(?:text|words?|contents?|line|texto|palabras?|contenido|l[ií]nea|frase)\s+(?P<text>[\"'«“].+)$"
+)
+_OF_SOURCE: Final = expression(
+    r"(?i)^(?:the\s+|el\s+|la\s+|las\s+)?(?:text|words?|contents?|line|texto|palabras?|contenido|l[ií]nea|frase)\b"
+)
+
+
+def _dictated(args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the arguments with the dictated text alone, or None if words about a text stand in its place."""
+    said = str(args["content"])
+    if (found := _ABOUT_TEXT.match(said)) is not None:
+        text = said[slice(*found.span(1))]
+        return {**args, "content": text[1:-1]} if text[-1] in "\"'»”" else None
+    return None if _OF_SOURCE.match(said) is not None else dict(args)
+
+
 READ_FILE: Final = ToolSpec(
     name="read_file",
     descriptions=in_each_language("tool_read_file"),
@@ -68,7 +100,9 @@ READ_FILE: Final = ToolSpec(
     verbs=(READ_ES, READ_EN),
     patterns=(
         Pattern("es", READ_ES + r"\s+(?:el\s+contenido\s+de(?:l)?\s+)?" + FILE_ES + PATH, meant=_a_file),
-        Pattern("en", READ_EN + r"\s+(?:the\s+contents?\s+of\s+)?" + FILE_EN + PATH, meant=_a_file),
+        Pattern(
+            "en", READ_EN + r"\s+(?:the\s+contents?\s+of\s+)?" + FILE_EN + PATH + r"(?:\s+to\s+me)?", meant=_a_file
+        ),
     ),
     examples=(
         Example("es", "lee notas.txt", {"path": "notas.txt"}),
@@ -90,8 +124,17 @@ WRITE_FILE: Final = ToolSpec(
     ),
     args_model=WriteFileArguments,
     contract=Contract(risk="medium", effect="write", idempotency="reconcilable", controls=("/path",)),
-    verbs=(_WRITE_ES, _WRITE_EN, _APPEND_ES, _APPEND_EN),
+    verbs=(_WRITE_ES, _WRITE_EN, _APPEND_ES, _APPEND_EN, _CREATE_ES, _CREATE_EN),
     patterns=(
+        Pattern("es", _CREATE_ES + r"\s+" + _A_FILE_ES + _FILE_NAME + _WITH_ES + _CONTENT, meant=_dictated),
+        Pattern("en", _CREATE_EN + r"\s+" + _A_FILE_EN + _FILE_NAME + _WITH_EN + _CONTENT, meant=_dictated),
+        Pattern("es", _NOTE_ES + r"\s+en\s+" + _A_FILE_ES + _FILE_NAME + r"\s+" + _CONTENT, {"append": True}),
+        Pattern("es", _DOWN_ES + r"\s+en\s+" + _A_FILE_ES + _FILE_NAME + r"\s+que\s+" + _CONTENT, {"append": True}),
+        Pattern(
+            "en",
+            _DOWN_EN + r"\s+(?:in|into|to)\s+" + _A_FILE_EN + _FILE_NAME + r"\s+that\s+" + _CONTENT,
+            {"append": True},
+        ),
         Pattern("es", _WRITE_ES + r"\s+" + _CONTENT + r"\s+en\s+" + FILE_ES + PATH),
         Pattern(
             "es",

@@ -31,6 +31,8 @@ _FOLDER_ES: Final = r"(?:la\s+)?(?:carpeta\s+)?"
 _FOLDER_EN: Final = r"(?:the\s+)?(?:(?:folder|directory)\s+)?"
 _BELOW_ES: Final = r"(?:\s+(?:de|en|que\s+hay\s+en)\s+" + _FOLDER_ES + PATH + ")?"
 _BELOW_EN: Final = r"(?:\s+(?:in|of)\s+" + _FOLDER_EN + PATH + ")?"
+_TOLD_ES: Final = r"(?:dime\s+|decime\s+|ensename\s+)?"
+_TOLD_EN: Final = r"(?:(?:tell|show)\s+me\s+)?"
 _ASK_ES: Final = r"(?:" + _LIST_ES + "|" + READ_ES + ")"
 _ASK_EN: Final = r"(?:" + _LIST_EN + "|" + READ_EN + ")"
 _PATTERN: Final = r"(?P<pattern>.+?)"
@@ -75,16 +77,30 @@ LIST_DIR: Final = ToolSpec(
     contract=Contract(
         risk="low", effect="read", idempotency="read_only", retries=1, controls=("/path",), answers="json"
     ),
-    verbs=(_LIST_ES, _LIST_EN, READ_ES, READ_EN, r"qu[eé]\s+(?:hay|archivos|ficheros)", r"what\s+files"),
+    verbs=(
+        _LIST_ES,
+        _LIST_EN,
+        READ_ES,
+        READ_EN,
+        r"qu[eé]\s+(?:hay|archivos|ficheros)",
+        r"what\s+files",
+        r"dime",
+        r"tell\s+me",
+    ),
     patterns=(
         Pattern("es", _ASK_ES + r"\s+(?:todos\s+)?(?:los\s+|mis\s+)?" + _FILES_ES + _BELOW_ES),
         Pattern("es", _ASK_ES + r"\s+(?:el\s+contenido\s+de\s+)?la\s+carpeta\s+" + PATH),
-        Pattern("es", r"qu[eé]\s+" + _FILES_ES + r"\s+(?:hay|tengo)" + _BELOW_ES),
+        Pattern("es", _TOLD_ES + r"qu[eé]\s+" + _FILES_ES + r"\s+(?:hay|tengo|tienes)" + _BELOW_ES),
         Pattern("es", r"(?:tengo|tienes|tenes|hay)\s+(?:" + ANY_ES + r"\s+)?(?:archivos?|ficheros?)" + _BELOW_ES),
         Pattern("es", r"qu[eé]\s+hay\s+en\s+la\s+carpeta\s+" + PATH),
         Pattern("en", _ASK_EN + r"\s+(?:all\s+)?(?:the\s+|my\s+)?files" + _BELOW_EN),
         Pattern("en", _ASK_EN + r"\s+(?:the\s+contents?\s+of\s+)?(?:the\s+)?(?:folder|directory)\s+" + PATH),
-        Pattern("en", r"what\s+files\s+(?:are\s+there|do\s+I\s+have)" + _BELOW_EN),
+        Pattern(
+            "en",
+            _TOLD_EN
+            + r"(?:what|which)\s+files\s+(?:are\s+there|there\s+are|do\s+(?:I|you)\s+have|I\s+have)"
+            + _BELOW_EN,
+        ),
         Pattern("en", r"(?:do\s+(?:I|you)\s+have|are\s+there)\s+(?:" + ANY_EN + r"\s+)?files?" + _BELOW_EN),
         Pattern("en", r"what(?:['’]s|\s+is)\s+in\s+(?:the\s+)?(?:folder|directory)\s+" + PATH),
     ),

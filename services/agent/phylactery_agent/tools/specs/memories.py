@@ -15,6 +15,12 @@ _ECHO_ES: Final = r"(?:repite|repetir|eco|di)"
 _ECHO_EN: Final = r"(?:echo|repeat|say)"
 _REMEMBER_ES: Final = r"(?:recuerda|recordar|acu[eé]rdate(?:\s+de)?|no\s+(?:te\s+)?olvides(?:\s+de)?|anota|apunta)"
 _REMEMBER_EN: Final = r"(?:remember|keep\s+in\s+mind|don['’]?t\s+forget|note)"
+_REMEMBER_THIS_ES: Final = r"recu[eé]rdalo|ap[uú]ntalo|an[oó]talo|acu[eé]rdate|no\s+(?:lo|te)\s+olvides"
+_REMEMBER_THIS_EN: Final = (
+    r"(?:(?:remember|don['’]?t\s+forget|note)\s+(?:that|this|it)|keep\s+(?:that|this|it)\s+in\s+mind)"
+)
+_AGAIN_ES: Final = r"(?:\s+(?:yo|ahora|ya|otra\s+vez))*"
+_AGAIN_EN: Final = r"(?:\s+(?:now|again|anyway))*"
 _RECALL_ES: Final = r"qu[eé]\s+(?:recuerdas|sabes)"
 _RECALL_EN: Final = r"(?:what\s+do\s+you\s+(?:remember|know)|recall)"
 _MINE_ES: Final = r"(?:cu[aá]l\s+es|c[oó]mo\s+se\s+llama|qui[eé]n\s+es|cu[aá]ndo\s+es)"
@@ -70,6 +76,8 @@ REMEMBER: Final = ToolSpec(
     patterns=(
         Pattern("es", _REMEMBER_ES + r"(?:\s+que|:)\s+(?P<text>.+)"),
         Pattern("en", _REMEMBER_EN + r"(?:\s+that|:)\s+(?P<text>.+)"),
+        Pattern("es", r"(?P<text>[^,;.]+)[,;.]\s*(?:" + _REMEMBER_THIS_ES + ")"),
+        Pattern("en", r"(?P<text>[^,;.]+)[,;.]\s*(?:please\s+)?" + _REMEMBER_THIS_EN),
     ),
     examples=(
         Example("es", "recuerda que prefiero el té", {"text": "prefiero el té"}),
@@ -100,6 +108,7 @@ RECALL: Final = ToolSpec(
         _MINE_EN + r"\s+my",
         r"c[oó]mo\s+me",
         r"d[oó]nde",
+        r"a\s+qu[eé]\s+soy",
         r"where\s+(?:do|did|was)\s+I",
     ),
     patterns=(
@@ -107,13 +116,19 @@ RECALL: Final = ToolSpec(
         Pattern("es", _RECALL_ES + r"\s+(?:de|del|sobre|acerca\s+de(?:l)?)\s+" + _QUERY),
         Pattern("es", r"busca\s+en\s+(?:tu|la)\s+memoria:?\s+" + _QUERY),
         Pattern("es", _MINE_ES + r"\s+mi\s+" + _QUERY),
-        Pattern("es", r"c[oó]mo\s+me\s+llamo", {"query": "me llamo, mi nombre"}),
-        Pattern("es", r"d[oó]nde\s+(?P<query>vivo|trabajo|nac[ií])(?:\s+ahora)?"),
+        Pattern("es", r"c[oó]mo\s+me\s+llamo" + _AGAIN_ES, {"query": "me llamo, mi nombre"}),
+        Pattern("es", r"d[oó]nde\s+(?P<query>vivo|trabajo|estudio|nac[ií])" + _AGAIN_ES),
+        Pattern("es", r"a\s+qu[eé]\s+soy\s+(?P<query>al[eé]rgic[oa])" + _AGAIN_ES),
+        Pattern(
+            "es", r"qu[eé]\s+(?:\pL+\s+)?(?:me\s+)?(?P<query>gusta|encanta|prefiero|odio)(?:\s+m[aá]s)?" + _AGAIN_ES
+        ),
         Pattern("en", _RECALL_EN + r"\s+(?:about|of)\s+me"),
         Pattern("en", _RECALL_EN + r"\s+(?:about|of)\s+" + _QUERY),
         Pattern("en", r"search\s+(?:your\s+)?memory\s+for:?\s+" + _QUERY),
         Pattern("en", _MINE_EN + r"\s+my\s+" + _QUERY),
-        Pattern("en", r"where\s+(?:do|did|was)\s+I\s+(?P<query>live|work|grow\s+up|born)(?:\s+now)?"),
+        Pattern("en", r"where\s+(?:do|did|was)\s+I\s+(?P<query>live|work|study|grow\s+up|born)" + _AGAIN_EN),
+        Pattern("en", r"what\s+am\s+I\s+(?P<query>allergic)\s+to" + _AGAIN_EN),
+        Pattern("en", r"what\s+(?:\pL+\s+)?do\s+I\s+(?P<query>like|love|prefer|hate)(?:\s+(?:best|most))?" + _AGAIN_EN),
     ),
     examples=(
         Example("es", "¿qué recuerdas sobre el té?", {"query": "el té"}),

@@ -94,7 +94,7 @@ CREATE_REMINDER: Final = ToolSpec(
     patterns=(
         # The longest time at the end is tried first; if it is not a time, the shortest.
         _asks("es", _REMIND_ES + r"\s+(?:que\s+|de\s+)?" + _SHORT_TEXT + r",?\s+" + _LATER),
-        _asks("es", _REMIND_ES + r"\s+" + _FIRST + r"(?:que\s+|de\s+)?" + _TEXT),
+        _asks("es", _REMIND_ES + r"\s+" + _FIRST + r"(?:que\s+|de\s+|para\s+)?" + _TEXT),
         _asks("es", _REMIND_ES + r"\s+(?:que\s+|de\s+)?" + _TEXT + r",?\s+" + _LATER),
         _asks("es", _MAKE_ES + r"\s+(?:para\s+)?" + _FIRST + r"(?:para\s+|de\s+|que\s+diga:?\s+)?" + _TEXT),
         _asks("es", _MAKE_ES + r"\s+(?:para|de)\s+" + _SHORT_TEXT + r",?\s+(?:para\s+)?" + _LATER),
@@ -145,7 +145,11 @@ LIST_REMINDERS: Final = ToolSpec(
         Pattern("es", _LIST_ES + r"\s+(?:todos\s+)?(?:mis|los)\s+recordatorios(?:\s+pendientes)?"),
         Pattern("es", r"qu[eé]\s+recordatorios\s+(?:tengo|hay)(?:\s+pendientes)?"),
         Pattern("es", r"(?:(?:tengo|hay)\s+)?(?:" + ANY_ES + r"\s+)?recordatorios?(?:\s+pendientes?)?"),
+        Pattern("es", r"qu[eé]\s+(?:cosas\s+)?tengo\s+(?:pendientes?|programad[oa]s?|apuntad[oa]s?|por\s+hacer)"),
         Pattern("en", _LIST_EN + r"\s+(?:all\s+)?(?:my|the)\s+reminders"),
+        Pattern(
+            "en", r"what(?:['’]?s|\s+is|\s+have\s+I\s+got|\s+do\s+I\s+have)\s+(?:coming\s+up|pending|scheduled|planned)"
+        ),
         Pattern("en", r"(?:what|which)\s+reminders\s+(?:do\s+I\s+have|are\s+there)"),
         Pattern("en", r"(?:(?:do\s+I\s+have|are\s+there)\s+)?(?:" + ANY_EN + r"\s+)?reminders?"),
     ),
@@ -180,6 +184,11 @@ CANCEL_REMINDER: Final = ToolSpec(
             _CANCEL_EN + r"\s+(?:the|my)\s+reminder\s+(?:to\s+|about\s+|for\s+|of\s+|that\s+says\s+)?(?P<reminder>.+?)",
         ),
         Pattern("es", _CANCEL_ES + r"\s+el\s+(?:de(?:\s+la|l)?|sobre)\s+(?P<reminder>.+?)", meant=_one_of_them),
+        Pattern(
+            "en",
+            r"(?:" + _CANCEL_EN + r"|scrap|drop)\s+the\s+(?P<reminder>\pL[^.]*?)\s+(?:one|reminder)",
+            meant=_one_of_them,
+        ),
         Pattern("en", _CANCEL_EN + r"\s+the\s+one\s+(?:about|for|to)\s+(?P<reminder>.+?)", meant=_one_of_them),
     ),
     examples=(

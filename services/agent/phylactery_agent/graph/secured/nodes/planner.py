@@ -16,7 +16,7 @@ from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.llm.planning import plan_by_model, replan_by_model
 from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import TurnContext
-from phylactery_agent.rules.plain_replies import asks_time
+from phylactery_agent.rules.plain_replies import asks_last_request, asks_time
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.timeparse.recurrence import zone
 from phylactery_agent.tools.registry import ToolRegistry
@@ -53,6 +53,10 @@ def _ruled(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
 
 def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
     request = meant_in(state["incoming"])
+    if asks_last_request(request):
+        said = state["incoming"].get("said_before", "")
+        note = say("you_asked" if said else "you_asked_nothing", state["language"], request=shortened(said))
+        return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], note]}
     reading = read_request(request, tools)
     if not reading.clauses:
         if plain := plainly_told(reading, state["language"], request):
