@@ -249,11 +249,23 @@ def _money(home: Path) -> None:
         _print("recognizers_currency", language, outcomes)
 
 
+_FEASTS: Final = re.compile(
+    r"(?i)easter|eid al|earth day|black friday|patricio|trabajadores|workers|new year|independence day|thanksgiving"
+)
+_IN_A_NAME: Final = re.compile(r"[\w/_-]\d{4}-?\d{2}-?\d{2}|\d{4}-?\d{2}-?\d{2}[\w._-]+\w")
+"""Dates inside the names of files and in web addresses."""
+
+
 def _expected(row: Row) -> tuple[str, frozenset[str]] | None:
-    """Return the type and the values of a case that a field can mean: one day or one time of day, resolved."""
-    if len(row["results"]) != 1:
+    """Return the type and the values of a case that a field can mean: one day or one time of day, resolved.
+
+    Movable feasts and dates inside the names of files are left out.
+    """
+    if len(row["results"]) != 1 or _IN_A_NAME.search(row["input"]):
         return None
     result = row["results"][0]
+    if _FEASTS.search(result["Text"]):
+        return None
     if row["model"] == "DateParser":
         sides = [one for name, one in result["Value"].items() if name.endswith("Resolution")]
         values = {one["date"] for one in sides if "date" in one}
@@ -326,15 +338,17 @@ def _reminder(text: str, now: datetime, kind: str) -> str:
     return moment.date().isoformat() if kind == "date" else moment.strftime("%H:%M")
 
 
+def _is_first(value: str) -> Callable[[Sequence[str]], bool]:
+    return lambda read: read[0] == value
+
+
 def _yes_no(home: Path) -> None:
     for language in _LANGUAGES:
         outcomes = list[Outcome]()
         for row in _rows(home, "recognizers_boolean"):
             if row["lang"] == language and len(row["results"]) == 1:
                 value = "yes" if row["results"][0]["Resolution"]["value"] else "no"
-                outcomes.append(
-                    _outcome(value_type("yes_no"), row["input"], _context(language), lambda read, v=value: read[0] == v)
-                )
+                outcomes.append(_outcome(value_type("yes_no"), row["input"], _context(language), _is_first(value)))
         _print("recognizers_boolean", language, outcomes)
 
 

@@ -156,8 +156,9 @@ def show_choice(options: Options, value: str, language: Language) -> str:
 
 # ---- yes or no ---------------------------------------------------------------
 
-_ANSWER_WORDS: Final = {word: key for key, some in groups("yes_no").items() for word in some}
-_LEADING: Final = re.compile(rf"^[\s¡!,.]*(?P<word>{alternatives(_ANSWER_WORDS)})(?=\s*[,.;!]|\s*$)")
+_ANSWERS: Final = {word: str(key) for key, some in groups("yes_no").items() for word in some}
+_ANSWER: Final = re.compile(rf"(?<![^\W_]){alternatives(_ANSWERS)}(?![^\W_])")
+_LEADING: Final = re.compile(rf"^[^\w?¿]*(?P<word>{alternatives(_ANSWERS)})(?=\s*[,.;!]|[^\w?¿]*$)")
 
 
 def find_yes_no(_: Options, message: Message, __: Context) -> list[Found] | Problem:
@@ -167,15 +168,17 @@ def find_yes_no(_: Options, message: Message, __: Context) -> list[Found] | Prob
         return [Found(answer, *message.span(0, len(message.text)), whole=True)]
     if re.search(r"[?¿]", message.plain):
         return []
+    said = [(one.start(), one.end(), _ANSWERS[" ".join(one[0].split())]) for one in _ANSWER.finditer(message.plain)]
+    values = {value for _, _, value in said}
+    rest = _WORD.findall(_ANSWER.sub(" ", message.plain))
+    if len(values) == 1 and all(one in filler("yes_no") for one in rest):
+        return [Found(values.pop(), *message.span(0, len(message.text)), whole=True)]
     match = _LEADING.match(message.plain)
     if match is None:
         return []
-    value = _ANSWER_WORDS[" ".join(match["word"].split())]
-    others = {_ANSWER_WORDS[one] for one in _WORD.findall(message.plain[match.end() :]) if one in _ANSWER_WORDS}
-    if others - {value}:
+    if len(values) > 1:
         return Problem("unclear_answer")
-    start, end = match.span("word")
-    return [message.found("yes" if value == "yes" else "no", start, end, frozenset(_ANSWER_WORDS) | filler("yes_no"))]
+    return [message.found(_ANSWERS[" ".join(match["word"].split())], *match.span("word"), filler("yes_no"))]
 
 
 def check_yes_no(_: Options, value: str, __: Context) -> str | Problem:

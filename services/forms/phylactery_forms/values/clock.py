@@ -28,7 +28,7 @@ _DIGITS: Final = r"\d{1,2}(?!\d)"
 _HOUR: Final = rf"(?P<hour>{_DIGITS}|{alternatives(_HOUR_WORDS)})(?![^\W_])"
 _HOUR_H: Final = rf"(?P<hour>{_DIGITS}|{alternatives(_HOUR_WORDS)})"
 _MINUTE: Final = rf"(?P<minute>{_DIGITS}|{alternatives(_MINUTE_WORDS)})(?:\s+(?:minutos|minutes|min|mins))?"
-_MERIDIEM: Final = r"(?P<meridiem>[ap]\.?\s?m\b\.?)"
+_MERIDIEM: Final = r"\.?(?P<meridiem>[ap]\.?\s?m\b\.?|(?<=\d)[ap]\b)"
 _PART: Final = (
     rf"(?:(?:(?:de|por|en)\s+la|del|in\s+the|at|this|in|tomorrow|esta)\s+)?(?P<part>{alternatives(_PARTS)})(?![^\W_])"
 )
@@ -66,7 +66,9 @@ def _clock(match: re.Match[str], options: TimeOptions, _: Context) -> time | str
 def _part_of(named: Mapping[str, str | None]) -> str:
     meridiem = (named.get("meridiem") or "").replace(".", "").replace(" ", "")
     part = named.get("part")
-    return meridiem or (_PARTS[" ".join(part.split())] if part else "")
+    if meridiem:
+        return f"{meridiem[0]}m"
+    return _PARTS[" ".join(part.split())] if part else ""
 
 
 def _of_day(hour: int, minute: int, part: str, options: TimeOptions, *, exact: bool) -> time | str:
@@ -150,6 +152,13 @@ _NOTATIONS: Final[tuple[tuple[re.Pattern[str], _Reader], ...]] = tuple(
         (rf"{_OPEN}(?:{_LEAD}\s+)?{_MINUTE}\s+(?P<side>past|after|to|till|before)\s+{_HOUR}{_TAIL}", _clock),
         (rf"{_OPEN}{_MINUTE}\s+(?P<to>para|pa)\s+las?\s+{_HOUR}{_TAIL}", _before),
         (rf"{_OPEN}(?:{_LEAD}\s+)?{_HOUR}\s+(?P<side>y|menos|con)\s+{_MINUTE}(?![^\W_]){_TAIL}", _clock),
+        (
+            (
+                rf"{_OPEN}(?:{_LEAD}\s+)?{_HOUR_H}\s*(?:{_MERIDIEM}|{_PART})"
+                rf"\s+(?P<side>y|menos)\s+{_MINUTE}(?![^\W_])"
+            ),
+            _clock,
+        ),
         (rf"{_OPEN}half\s+{_HOUR}{_TAIL}", _half),
         (rf"{_OPEN}{_LEAD}\s+{_HOUR}{_CLOSE}{_SPOKEN_MINUTE}{_TAIL}", _clock),
         (rf"{_OPEN}{_HOUR_H}\s*{_MERIDIEM}", _clock),

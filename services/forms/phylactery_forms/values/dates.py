@@ -63,23 +63,24 @@ def _days_of_month() -> dict[str, int]:
 _DAY_WORDS: Final = _days_of_month()
 _W: Final = alternatives(WEEKDAYS) + r"\.?"
 _M: Final = alternatives(MONTHS) + r"\.?"
-_DAY: Final = rf"(?P<day>\d{{1,2}}(?!\d)(?:st|nd|rd|th|º|°|ª|ro|er|o)?|{alternatives(_DAY_WORDS)})(?![^\W_])"
+_DAY: Final = rf"(?P<day>\d{{1,2}}(?!\d)(?:st|nd|rd|th|\.?[º°ª]|ro|er|o)?|{alternatives(_DAY_WORDS)})(?![^\W_])"
 _NUMBER_WORD: Final = alternatives({*NUMBERS, "and", "y"})
 _YEAR: Final = (
     r"(?P<year>\d{4}(?!\d)|'\d\d(?!\d)|\d\d(?![\d:.,]|\s*(?:h|am|pm|:))"
     rf"|{_NUMBER_WORD}(?:[\s-]+{_NUMBER_WORD}){{1,6}})"
 )
-_ON: Final = rf"(?:{_W}(?:,\s*|\s+)(?:(?:el|the)\s+)?(?:(?:dia|day)\s+)?)?"
-_OPEN: Final = r"(?<![\w/.,:-])"
+_ON: Final = rf"(?:{_W}(?:\s*[,(-]\s*|\s+)(?:(?:el|the)\s+)?(?:(?:dia|day)\s+)?)?"
+_OPEN: Final = r"(?<![\w/.,$€-])(?<!\d:)(?<![$€]\s)"
 _CLOSE: Final = r"(?![\w/]|[.,:-]\d)"
 _COUNT: Final = rf"(?:\d{{1,4}}|{alternatives({*NUMBERS, *words('one_words'), *words('few_words')})})"
-_DISTANCE_UNITS: Final = {word: unit for word, unit in UNITS.items() if unit in {"d", "w", "M", "y"}}
+_DISTANCE_UNITS: Final = {word: unit for word, unit in UNITS.items() if unit in {"d", "w", "f", "M", "y"}}
 _AMOUNT: Final = rf"{_COUNT}\s+(?:of\s+|de\s+)?{alternatives(_DISTANCE_UNITS)}(?![^\W_])"
 _DISTANCE: Final = rf"(?P<amounts>{_AMOUNT}(?:(?:,|\s+and|\s+y)?\s+{_AMOUNT}){{0,3}})"
 _NEXT: Final = alternatives(words("next_words"))
 _LAST: Final = alternatives(words("last_words"))
 _THIS: Final = alternatives(words("this_words"))
-_AFTER_NEXT: Final = r"(?:que\s+viene|que\s+entra|entrante|proxim[oa]|siguiente)"
+_RECENT: Final = r"(?P<recent>(?:(?:este|this)\s+)?(?:pasado|past)(?:\s+el)?)"
+_AFTER_NEXT: Final = r"(?:que\s+viene|que\s+entra|entrante|proxim[oa])"
 _AFTER_LAST: Final = r"(?:pasad[oa]|ultim[oa]|anterior)"
 _OF: Final = r"(?:\s+(?:de|del|of|in|en))?(?:\s+(?:la|el|the))?"
 _NTH: Final = {word: int(nth) for nth, some in groups("option_ordinals").items() for word in some}
@@ -120,7 +121,7 @@ class _Now:
                 found = date(self.today.year + (-away if self.past else away), month, day)
             except ValueError:
                 continue
-            if (found > self.today if self.past else found < self.today) or (away == 0 and found == self.today is None):
+            if found > self.today if self.past else found < self.today:
                 continue
             if weekday is not None and found.weekday() != weekday:
                 return "weekday_differs"
@@ -128,19 +129,23 @@ class _Now:
         return "no_such_day"
 
     def day_of_month(self, day: int, weekday: int | None = None) -> date | str:
-        """Return the nearest day with that number."""
-        step = -1 if self.past else 1
+        """Return the nearest day with that number on the wanted side; with a weekday, the nearest on any side."""
+        if weekday is not None:
+            days = (self._in_month(day, away) for away in range(-_MONTHS_OF_YEAR, _MONTHS_OF_YEAR + 1))
+            some = [one for one in days if one is not None and one.weekday() == weekday]
+            return min(some, key=lambda one: abs(one - self.today)) if some else "weekday_differs"
         for away in range(_MONTHS_OF_YEAR):
-            try:
-                found = moved(self.today.replace(day=1), "M", step * away).replace(day=day)
-            except ValueError:
-                continue
-            if (found > self.today) if self.past else (found < self.today):
-                continue
-            if weekday is not None and found.weekday() != weekday:
-                return "weekday_differs"
-            return found
+            found = self._in_month(day, -away if self.past else away)
+            if found is not None and (found <= self.today if self.past else found >= self.today):
+                return found
         return "no_such_day"
+
+    def _in_month(self, day: int, away: int) -> date | None:
+        """Return a day of a month before or after this one."""
+        try:
+            return moved(self.today.replace(day=1), "M", away).replace(day=day)
+        except ValueError:
+            return None
 
     def full_year(self, text: str) -> int | None:
         """Return a year of two or four digits or in words."""
@@ -171,11 +176,14 @@ def _spoken_year(said: list[str]) -> int | None:
     return total if 1000 <= total <= 2200 else None
 
 
+_DAYS_OF: Final = {"d": 1, "w": _WEEK, "f": 2 * _WEEK}
+
+
 def moved(day: date, unit: str, many: int) -> date:
     """Return a day a number of units later; the last day of a shorter month. Raise ValueError beyond the calendar."""
-    if unit in {"d", "w"}:
+    if unit in _DAYS_OF:
         try:
-            return day + timedelta(many * (_WEEK if unit == "w" else 1))
+            return day + timedelta(many * _DAYS_OF[unit])
         except OverflowError:
             raise ValueError("beyond the calendar") from None
     month = day.year * 12 + day.month - 1 + many * (12 if unit == "y" else 1)
@@ -239,22 +247,25 @@ def _ahead(match: re.Match[str], now: _Now) -> date | str | None:
     return now.today + timedelta(_AHEAD[" ".join(match["near"].split())])
 
 
-def _amounts(match: re.Match[str]) -> Iterator[tuple[str, int]]:
-    for count, unit in re.findall(
-        rf"({_COUNT})\s+(?:of\s+|de\s+)?({alternatives(_DISTANCE_UNITS)})(?![^\W_])", match["amounts"]
-    ):
+_ONE_AMOUNT: Final = re.compile(rf"({_COUNT})\s+(?:of\s+|de\s+)?({alternatives(_DISTANCE_UNITS)})(?![^\W_])")
+
+
+def _amounts(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the units of a distance and how many: "quince días" are counted, though some mean two weeks."""
+    for count, unit in _ONE_AMOUNT.findall(text):
         many = int(count) if count.isdigit() else 3 if count in words("few_words") else NUMBERS.get(count, 1)
-        unit_of = _DISTANCE_UNITS[unit]
-        # "quince días" is two weeks, and "ocho días" one, only in speech: a date is counted
-        yield unit_of, many
+        yield _DISTANCE_UNITS[unit], many
 
 
 def _far(match: re.Match[str], now: _Now) -> date | str | None:
-    groups_of = match.groupdict()
-    back = bool(groups_of.get("back") or groups_of.get("ago"))
-    day = now.today + timedelta(_AHEAD.get(" ".join((groups_of.get("base") or "").split()), 0))
+    named = match.groupdict()
+    return _at_distance(match["amounts"], now.today, back=bool(named.get("back") or named.get("ago")))
+
+
+def _at_distance(amounts: str, day: date, *, back: bool) -> date | str:
+    """Return a day some units before or after another."""
     try:
-        for unit, many in sorted(_amounts(match), key=lambda one: "yMwd".index(one[0])):
+        for unit, many in sorted(_amounts(amounts), key=lambda one: "yMfwd".index(one[0])):
             day = moved(day, unit, -many if back else many)
     except ValueError:
         return "no_such_day"
@@ -273,6 +284,10 @@ def _weekday(match: re.Match[str], now: _Now) -> date | str | None:
             if now.week(weekday, 0) > now.today and named.get("next")
             else _Now(now.today, past=False, month_first=False).weekday(weekday)
         )
+    if named.get("recent"):
+        return _Now(now.today, past=True, month_first=False).weekday(weekday)
+    if named.get("following"):
+        return now.week(weekday, 1)
     if named.get("last") or named.get("gone"):
         return now.week(weekday, -1)
     if named.get("this"):
@@ -302,8 +317,15 @@ def _nth(match: re.Match[str], now: _Now) -> date | str | None:
     return first.replace(day=days[nth - 1 if nth > 0 else -1])
 
 
+_MAY_FOLLOW: Final = words("after_a_day")
+
+
 def _only_day(match: re.Match[str], now: _Now) -> date | str | None:
     day = _day_number(match["day"])
+    behind = re.match(r"\s+([^\W\d_]+)", match.string[match.end() :])
+    ordinal = match["day"][-1].isalpha() and match["day"] not in NUMBERS
+    if ordinal and behind is not None and behind[1] not in _MAY_FOLLOW:  # the second option
+        return None
     if not 1 <= day <= 31:
         return None
     named = match.groupdict()
@@ -345,6 +367,8 @@ _WEEKS: Final = (
 _NOTATIONS: Final[tuple[tuple[re.Pattern[str], _Reader], ...]] = tuple(
     (re.compile(expression), reader)
     for expression, reader in (
+        (rf"{_OPEN}(?P<year>(?:19|20)\d{{2}})(?P<month>0\d|1[0-2])(?P<day>[0-2]\d|3[01])(?![\w-])", _iso),
+        (rf"{_OPEN}(?P<year>(?:19|20)\d{{2}})\s(?P<month>0?\d|1[0-2])\s(?P<day>[0-2]?\d|3[01])(?![\w-]|\s\d)", _iso),
         (
             (
                 rf"{_OPEN}{_ON}(?P<year>\d{{4}})\s?[-/.]\s?(?P<month>\d{{1,2}}|{_M})\s?[-/.]\s?(?P<day>\d{{1,2}})"
@@ -360,7 +384,7 @@ _NOTATIONS: Final[tuple[tuple[re.Pattern[str], _Reader], ...]] = tuple(
         (
             (
                 rf"{_OPEN}{_ON}(?:el\s+)?{_DAY}"
-                rf"\s*(?:de\s+|of\s+|del\s+mes\s+de\s+|[-/]\s?)?(?:the\s+)?(?P<month>{_M})(?![^\W_]){_OF_YEAR}"
+                rf"\s*(?:de\s+|of\s+|day\s+of\s+|del\s+mes\s+de\s+|[-/]\s?)?(?:the\s+)?(?P<month>{_M})(?![^\W_]){_OF_YEAR}"
             ),
             _written,
         ),
@@ -392,22 +416,30 @@ _NOTATIONS: Final[tuple[tuple[re.Pattern[str], _Reader], ...]] = tuple(
             _nth,
         ),
         (rf"{_OPEN}(?P<holiday>{alternatives(_HOLIDAYS)})(?![^\W_]){_OF_YEAR}", _holiday),
+        (rf"{_OPEN}(?P<back>hace(?:\s+ya)?)\s+{_DISTANCE}", _far),
         (
             (
-                rf"{_OPEN}(?:en\s+|in\s+|dentro\s+de\s+|within\s+)?{_DISTANCE}"
-                rf"\s+(?:from|after|despues\s+de|a\s+partir\s+de|desde)\s+(?P<base>{alternatives(_AHEAD)})"
-                r"(?![^\W_])"
+                rf"{_OPEN}(?:in|en|dentro\s+de|de\s+aqui\s+a|within)\s+{_DISTANCE}"
+                r"(?!\s+(?:ago|atras|antes|before|from|after|desde|despues\s+de|a\s+partir))"
             ),
             _far,
         ),
-        (rf"{_OPEN}(?P<back>hace(?:\s+ya)?)\s+{_DISTANCE}", _far),
-        (rf"{_OPEN}(?:in|en|dentro\s+de|de\s+aqui\s+a|within)\s+{_DISTANCE}(?!\s+(?:ago|atras|antes|before))", _far),
-        (rf"{_OPEN}{_DISTANCE}\s+(?P<ago>ago|atras|antes|back|earlier)(?![^\W_])", _far),
-        (rf"{_OPEN}{_DISTANCE}\s+(?:from\s+(?:now|today)|hence|later|despues|mas\s+tarde)(?![^\W_])", _far),
+        (rf"{_OPEN}{_DISTANCE}\s+(?P<ago>ago|atras|antes(?!\s+de)|back|earlier)(?![^\W_])", _far),
+        (
+            (
+                rf"{_OPEN}{_DISTANCE}\s+(?:from\s+(?:now|today)|a\s+partir\s+de\s+(?:ahora|hoy)"
+                r"|hence|later|despues(?!\s+de)|mas\s+tarde)(?![^\W_])"
+            ),
+            _far,
+        ),
         (rf"{_OPEN}(?<!la\s)(?<!por\s)(?P<near>{alternatives(_AHEAD)})(?![^\W_])", _ahead),
         (rf"{_OPEN}(?:on\s+|el\s+)?{_WEEKS}(?:\s+on)?(?:\s+el)?\s+(?P<weekday>{_W})(?![^\W_])", _weekday),
         (rf"{_OPEN}(?:(?P<this>{_THIS})\s+)?(?P<weekday>{_W}),?{_OF}\s+{_WEEKS}", _weekday),
         (rf"{_OPEN}{_ON}(?:el\s+)?(?:dia\s+|the\s+)?{_DAY}{_OF}\s+(?:{_MONTH_SPAN})", _only_day),
+        (rf"{_OPEN}{_RECENT}\s+(?P<weekday>{_W})(?![^\W_])", _weekday),
+        (rf"{_OPEN}(?:(?P<following>following)\s+(?P<weekday>{_W}))(?![^\W_])", _weekday),
+        (rf"{_OPEN}(?P<weekday>{_W})\s+(?P<following>siguiente)(?![^\W_])", _weekday),
+        (rf"{_OPEN}(?P<nth>{alternatives(_NTH)})\s+{_W}(?![^\W_])", _vague),
         (rf"{_OPEN}(?P<weekday>{_W})\s+(?:(?P<coming>{_AFTER_NEXT})|(?P<gone>{_AFTER_LAST}))(?![^\W_])", _weekday),
         (
             (
@@ -451,6 +483,20 @@ _NOTATIONS: Final[tuple[tuple[re.Pattern[str], _Reader], ...]] = tuple(
 )  # fmt: skip
 
 
+_FROM: Final = re.compile(
+    rf"(?:\b(?:en|in|within|dentro\s+de)\s+)?{_DISTANCE}\s+"
+    r"(?:from|after|desde|a\s+partir\s+de[l]?|despues\s+de[l]?|(?P<before>before|antes\s+de[l]?))\s+(?:el\s+|the\s+)?$"
+)
+
+
+def _shifted(plain: str, found: _Day) -> _Day:
+    """Return a day moved by a distance that is said before it: two weeks before Christmas."""
+    match = _FROM.search(plain, max(0, found.start - 80), found.start)
+    if match is None or not isinstance(found.day, date):
+        return found
+    return _Day(_at_distance(match["amounts"], found.day, back=bool(match["before"])), match.start(), found.end)
+
+
 def days_of(message: Message, options: Options, context: Context) -> list[_Day]:
     """Return the days of a message in the order of their places."""
     when = options.when if isinstance(options, DateOptions) else "any"
@@ -467,7 +513,7 @@ def days_of(message: Message, options: Options, context: Context) -> list[_Day]:
             except (ValueError, OverflowError):
                 day = "no_such_day"
             if day is not None:
-                found.append(_Day(day, start, end))
+                found.append(_shifted(message.plain, _Day(day, start, end)))
     return sorted(found, key=lambda one: one.start)
 
 

@@ -49,6 +49,7 @@ _MOST: Final = 40
 _PARTS: Final = {"½": Decimal("0.5"), "¼": Decimal("0.25"), "¾": Decimal("0.75")}
 _HUNDRED, _THOUSAND = 100, 1_000
 _AFTER_ARTICLES: Final = frozenset({"hundred", "thousand", "million", "billion", "dozen"})
+_HUNDREDS: Final = frozenset({"hundred", "cientos", "cientas"})
 _FRACTIONS: Final = DecimalContext(prec=15)
 
 
@@ -178,13 +179,13 @@ class _Sum:
         """Return the sum so far."""
         return self._total + self._thousands + self.part
 
-    def unit(self, value: int) -> bool:
+    def unit(self, value: int, *, joined: bool = False) -> bool:
         """Add a word below a thousand, if it can follow: treinta y uno, but not uno treinta."""
         part = self.part
         if value == 0:
             fits = self.empty
         elif value < 10:
-            fits = part == int(part) and part % 10 == 0 and part % 100 != 10
+            fits = part == int(part) and part % 10 == 0 and (part % 100 != 10 or joined)  # diez y seis
         elif value < _HUNDRED:
             fits = part % _HUNDRED == 0
         else:
@@ -236,6 +237,8 @@ class _Reader:
         one = self._tokens[self._at]
         if one.kind in {"figure", "part"} or one.text in _COUNTS or one.text in _HALF:
             return True
+        if one.text in _POINTS and self._starts_number(1):
+            return True
         if one.text in _ENGLISH_ONLY and self._language == "en":
             return False
         if one.text in _UNITS or one.text in _SCALES:
@@ -250,14 +253,16 @@ class _Reader:
             return None, self._first + 1
         if value is not None:
             value = self._fraction(value)
-        if value is not None and (_part_named(self._word()) or self._word() in _HALF | _STRANGE_SCALES):
+        if value is not None and self._goes_on():
             value, self._code, self._at = None, "unclear_number", self._at + 1
         if value is None and not self._code:
             self._code = "unclear_number"
         while self._continues():  # digits one by one, or two numbers side by side: not one number
-            value, self._code = None, "unclear_number"
-            if self._number() is None and not self._code:
+            value, self._code, place = None, "unclear_number", self._at
+            self._number()
+            if self._at == place:
                 break
+        self._at = min(self._at, len(tokens))
         start, end = tokens[self._first].start, tokens[self._at - 1].end
         start, value = self._signed(start, value)
         if self._is_part_of_something(start, end):
@@ -268,6 +273,16 @@ class _Reader:
         unit = self._at < len(tokens) and tokens[self._at].start == end and tokens[self._at].kind == "word"
         weak = unit or (alone and tokens[self._first].text in words("weak_numbers"))
         return Reading(value, start, end, self._code, weak), self._at
+
+    def _goes_on(self) -> bool:
+        """Return True if the next words change the number in a way that is not read: twenty-first, 13 lakh."""
+        article = int(self._word() in _JOINTS) and 1 + int(self._word(1) in {"a", "an", "un"})
+        ahead = 1 if self._word() == "-" and self._beside() else article
+        named = _part_named(self._word(ahead)) is not None and not (
+            ahead and self._tokens[self._first].kind == "figure"
+        )
+        quarter = self._first > 0 and self._tokens[self._first - 1].text in _QUARTER
+        return named or quarter or self._word() in _HALF | _STRANGE_SCALES
 
     def _is_bound(self) -> bool:
         """Return True if the words before say that the number is a bound: at least 5, más de 5."""
@@ -301,10 +316,12 @@ class _Reader:
         if self._kind() == "part":
             self._at += 1
             return _PARTS[self._tokens[self._at - 1].text]
+        if self._word() in _POINTS:  # punto cinco
+            return self._behind(Decimal(0), Decimal(1))
         made = _Sum()
         if self._kind() == "figure":
             read = self._figure()
-            if read is None or self._word() not in {*_SCALES, *_COUNTS, "hundred"}:
+            if read is None or self._word() not in {*_SCALES, *_COUNTS, *_HUNDREDS}:
                 return read
             made.part, made.empty = read, False
         elif self._word() in _HALF:
@@ -350,12 +367,12 @@ class _Reader:
         if figure and len(word) <= _GROUP and made.unit(int(word)):
             self._at += skip + 1
             return True
-        if word == "hundred":
+        if word in _HUNDREDS:
             added = made.hundred()
         elif word in _COUNTS:
             added = made.count(_COUNTS[word])
         elif word in _UNITS:
-            added = made.unit(_UNITS[word])
+            added = made.unit(_UNITS[word], joined=bool(skip))
         else:
             added = word in _SCALES and made.scale(self._scale(word))
         self._at += (skip + 1) * added
@@ -414,9 +431,9 @@ class _Reader:
     def _fraction(self, value: Decimal) -> Decimal | None:
         """Read what makes a fraction of a number: 3/4, 1 1/2, tres cuartos, dos con un tercio, one over three."""
         if self._word() == "/" and self._beside() and self._kind(1) == "figure" and self._beside(1):
-            below = self._word(1)
+            digits = self._word(1)
             self._at += 2
-            return None if self._word() == "/" or not below.isdigit() else self._divided(value, int(below))
+            return None if self._word() == "/" or not digits.isdigit() else self._divided(value, int(digits))
         if self._kind() == "figure" and self._word(1) == "/" and self._beside(1) and self._beside(2):
             whole, self._at = value, self._at + 1
             above = self._tokens[self._at - 1].text
@@ -425,22 +442,26 @@ class _Reader:
         parts = self._named_share(value)
         if parts is not None:
             return parts
-        if self._word() in _OVER and self._starts_number(1):
+        if self._word() in _OVER and self._starts_number(1) and value <= _HUNDRED:
             self._at += 1
-            below = self._number()
-            return None if below is None or below != int(below) else self._divided(value, int(below))
+            under = self._number()
+            return None if under is None or under != int(under) else self._divided(value, int(under))
         if self._word() in _JOINTS | _WITH and (self._starts_number(1) or self._word(1) in _HALF):
-            begin, joint = self._at, self._word()
-            self._at += 1
-            above = self._number()
-            share = None if above is None else self._named_share(above)
-            if share is not None and share < 1 and value == int(value):
-                return value + share
-            if joint in _WITH and above is not None and above == int(above) and above > 0 and value == int(value):
-                return Decimal(f"{int(value)}.{int(above)}")  # siete con cincuenta
-            self._at = begin
-            return None if joint in _WITH else value
+            return self._and_share(value)
         return value
+
+    def _and_share(self, value: Decimal) -> Decimal | None:
+        """Read what "y" or "con" adds: dos y un tercio, siete con cincuenta."""
+        begin, joint = self._at, self._word()
+        self._at += 1
+        more = self._number()
+        share = None if more is None else self._named_share(more)
+        if share is not None and share < 1 and value == int(value):
+            return value + share
+        if joint in _WITH and more is not None and more == int(more) and more > 0 and value == int(value):
+            return Decimal(f"{int(value)}.{int(more)}")
+        self._at = begin
+        return None if joint in _WITH else value
 
     def _starts_number(self, ahead: int) -> bool:
         return self._word(ahead) in _UNITS or self._word(ahead) in _SCALES or self._kind(ahead) == "figure"
@@ -450,6 +471,8 @@ class _Reader:
         at = 1 if self._word() == "-" else 0
         below = _part_named(self._word(at))
         if below is None or value != int(value) or value <= 0 or (value > 1) != self._word(at).endswith("s"):
+            return None
+        if value > _HUNDRED and self._language == "en":  # one hundred thirty fifths: three readings
             return None
         self._at += at + 1
         return self._divided(value, below)
