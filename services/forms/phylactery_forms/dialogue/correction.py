@@ -12,10 +12,10 @@ from typing import Final
 from phylactery_understanding.replies.answers import read_answer
 
 from phylactery_forms.definitions.model import DISTINCTIVE, FREE, Field, Form
-from phylactery_forms.dialogue.reading import accepted, taken_whole
+from phylactery_forms.dialogue.reading import accepted, found_in, taken_whole
 from phylactery_forms.dialogue.state import ConversationState, applies
-from phylactery_forms.dialogue.words import Span, Words, consists_of, find, named_at, size_at, words_of
-from phylactery_forms.values.model import Context
+from phylactery_forms.dialogue.words import Span, Words, consists_of, find, is_question, named_at, size_at, words_of
+from phylactery_forms.values.model import Context, Found, Problem
 
 _TOLD: Final = DISTINCTIVE | {"number", "choice", "yes_no"}
 """Types of which a value may be meant without its field being named, once everything was read back."""
@@ -86,7 +86,7 @@ def _unnamed(
     if not review and not marked and asked is not None and accepted(asked, text, context) is not None:
         return None
     rest = _after_marker(said)
-    candidates = []
+    read: list[tuple[Field, Found]] = []
     for one in filled:
         name = one.type.name
         telling = name in DISTINCTIVE or ((review or marked) and name in _TOLD and name != "yes_no")
@@ -94,7 +94,8 @@ def _unnamed(
         if found is None or found.value == conversation["values"][one.id]["value"]:
             continue
         if found.whole or review or marked:
-            candidates.append(one)
+            read.append((one, found))
+    candidates = [one for one, found in read if not any(_holds(other, found) for _, other in read)]
     if len(candidates) > 1 and marked and not review:
         last = _last_filled(conversation)
         candidates = [one for one in candidates if one.id == last] or candidates
@@ -109,9 +110,15 @@ def _unnamed(
         if last_field.type.name not in FREE and taken_whole(last_field, rest, context):
             return Correction(last_field.id, rest)
         return None
-    if review and rest.strip():
+    if review and rest.strip() and not is_question(said):
         return _which(filled, rest)
     return None
+
+
+def _holds(wide: Found, narrow: Found) -> bool:
+    """Return True if a value is only a part of another: the 2 of 2 December."""
+    inside = wide.start <= narrow.start and narrow.end <= wide.end
+    return inside and wide.end - wide.start > narrow.end - narrow.start
 
 
 def has_marker(said: Words) -> bool:
@@ -180,6 +187,8 @@ def _value_text(said: Words, one: Field, context: Context) -> str:
         return after
     if one.type.name in FREE or one.type.name == "person_name":
         return after
+    if after and isinstance(found_in(one, after, context), Problem):
+        return after  # somebody tried: it is told what is wrong with it
     return said.text if accepted(one, said.text, context) is not None else ""
 
 

@@ -7,7 +7,7 @@ from phylactery_understanding.replies.talk import read_talk
 from phylactery_forms.definitions.model import DISTINCTIVE, FREE, Field, Form
 from phylactery_forms.dialogue.reading import found_in
 from phylactery_forms.dialogue.state import ConversationState, applies
-from phylactery_forms.dialogue.words import Words, find, size_at, words_of
+from phylactery_forms.dialogue.words import find, is_question, words_of
 from phylactery_forms.values.model import Context, Problem
 
 _SHORT_TALK = 6
@@ -38,13 +38,13 @@ def is_off_topic(
     if isinstance(read, Problem) or any(found.whole for found in read):
         return False
     said = words_of(text)
-    if read and not request and not _asks(said):
+    if read and not request and not is_question(said):
         return False
     if _fills_another(form, conversation, one, text, context) and not request:
         return False
     if _talks(text) or request or find("topic_change", said.folded) is not None:
         return True
-    if _asks(said) and not read:
+    if is_question(said) and not read:
         return True
     return bool(judged) and not read
 
@@ -53,18 +53,6 @@ def _talks(text: str) -> bool:
     """Return True for small talk: it answers no question of a form."""
     talk = read_talk(text)
     return talk is not None and talk.kind in {"greeting", "thanks", "farewell"}
-
-
-def _asks(said: Words) -> bool:
-    """Return True for a question: it begins as one, and ends as one or has its opening mark."""
-    words = said.folded
-    place = 0
-    while place < len(words) and (size := size_at("beside", words, place)):
-        place += size
-    begins = bool(place < len(words) and size_at("question", words, place)) or bool(
-        words and size_at("question", words, 0)
-    )
-    return "?" in said.text and (begins or "¿" in said.text)
 
 
 def _fills_another(form: Form, conversation: ConversationState, one: Field, text: str, context: Context) -> bool:

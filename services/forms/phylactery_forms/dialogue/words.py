@@ -168,6 +168,18 @@ def named_at(one: Field, words: _Phrase) -> Span | None:
     return None
 
 
+def is_question(said: Words) -> bool:
+    """Return True for a question: it begins as one, and ends as one or has its opening mark."""
+    words = said.folded
+    place = 0
+    while place < len(words) and (size := size_at("beside", words, place)):
+        place += size
+    begins = bool(place < len(words) and size_at("question", words, place)) or bool(
+        words and size_at("question", words, 0)
+    )
+    return "?" in said.text and (begins or "¿" in said.text)
+
+
 def language_of(words: Words, current: Language) -> Language:
     """Return the language a conversation goes on in: another only for three words or more that say so clearly."""
     said = [token.text for token in words.tokens if token.kind is Kind.WORD]

@@ -7,8 +7,8 @@ them with ``embedded``: it says where prompt_next, escalate and complete go inst
 - ``TurnContext.forms`` in every turn,
 - for a digression: prompt_next with ``metadata["digression"]`` set, the agent does what the message asks for, and then
   asks the form's question again (``prompts.question``),
-- for a submission: complete with ``conversation["status"]`` ``review`` proposes the call that ``form.submit`` describes;
-  with ``submitting`` the person said yes already.
+- for a submission: complete with ``conversation["status"]`` ``review`` proposes the call of ``form.submit``; with
+  ``submitting`` the person said yes already.
 """
 
 from __future__ import annotations

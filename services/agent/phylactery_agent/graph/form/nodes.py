@@ -1,7 +1,8 @@
-"""The eight nodes of the form graph. Each runs one pure step of the library; a model is asked only where rules are open.
+"""The eight nodes of the form graph. Each runs one pure step of the library; a model is asked where rules are open.
 
 check_escalation, check_correction and check_off_topic decide, extract_field and validate fill the form, and
-prompt_next, escalate and complete write the reply. Where the turn ends, ``reply`` and the run's status are set, as other graphs do.
+prompt_next, escalate and complete write the reply. Where the turn ends, ``reply`` and the run's status are set, as
+other graphs do.
 """
 
 from __future__ import annotations

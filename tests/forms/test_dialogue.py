@@ -1,0 +1,213 @@
+"""The rules of the dialogue, message by message."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import timedelta
+
+import pytest
+from phylactery_forms.definitions.model import Form
+from phylactery_forms.definitions.reading import parse_form, read_forms, sample_folder
+from phylactery_forms.dialogue.filling import adopted, prefilled
+from phylactery_forms.dialogue.messages import is_message
+from phylactery_forms.dialogue.state import new_conversation
+from phylactery_forms.stories.runner import Simulation
+from phylactery_forms.values.model import TYPES, Context, Language
+from phylactery_understanding.language.word_files import entries
+
+from tests.support.agent.forms import NOW
+
+FORMS = read_forms(sample_folder())
+TRIP = """
+id: trip
+version: 1
+title: {es: Viaje, en: Trip}
+description: {es: Un viaje., en: A trip.}
+triggers: {es: [quiero viajar], en: [i want to travel]}
+digressions: 2
+fields:
+  - {id: leaves, type: date, label: {es: salida, en: departure}, ask: {es: "¿Cuándo sales?", en: "When do you leave?"}}
+  - {id: returns, type: date, label: {es: vuelta, en: return}, ask: {es: "¿Cuándo vuelves?", en: "When do you return?"}}
+  - {id: seats, type: number, label: {es: plazas, en: seats}, ask: {es: "¿Cuántas plazas?", en: "How many seats?"}}
+  - {id: job, type: text, label: {es: profesión, en: profession}, ask: {es: "¿Profesión?", en: "Profession?"}}
+"""
+
+
+def trip(language: Language = "es") -> Simulation:
+    return Simulation(parse_form(TRIP.encode(), "trip.yaml"), Context(language, NOW, "ES"))
+
+
+def booked(language: Language = "es") -> Simulation:
+    """Return an appointment that waits for the answer to its review."""
+    said = Simulation(FORMS["appointment"], Context(language, NOW, "ES"))
+    for text in ("Ana García", "ana@ejemplo.com", "612 345 678", "1", "30/11/2026", "10:00"):
+        said.say(text)
+    assert said.conversation["status"] == "review"
+    return said
+
+
+def values(of: Simulation) -> dict[str, str]:
+    return {name: one["value"] for name, one in of.conversation["values"].items()}
+
+
+def test_the_state_is_plain_json() -> None:
+    state = booked().conversation
+    assert json.loads(json.dumps(state)) == state
+
+
+# Written before the word lists were: what people say when they change something they said.
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("No, mi email es luis@ejemplo.com", "email", "luis@ejemplo.com"),
+        ("En realidad, mi correo es luis@ejemplo.com", "email", "luis@ejemplo.com"),
+        ("perdón, quise decir luis@ejemplo.com", "email", "luis@ejemplo.com"),
+        ("me equivoqué de correo, es luis@ejemplo.com", "email", "luis@ejemplo.com"),
+        ("luis@ejemplo.com", "email", "luis@ejemplo.com"),
+        ("cambia el correo a luis@ejemplo.com", "email", "luis@ejemplo.com"),
+        ("mejor a las 12:30", "hour", "12:30"),
+        ("no, a las 12:30", "hour", "12:30"),
+        ("¿puede ser a las 12:30?", "hour", "12:30"),
+        ("prefiero el 2 de diciembre", "day", "2026-12-02"),
+        ("que sea el 02/12/2026", "day", "2026-12-02"),
+        ("la fecha está mal, es el 02/12/2026", "day", "2026-12-02"),
+        ("el teléfono es el 699 111 222", "phone", "+34699111222"),
+        ("no, mi nombre es Luis Pérez", "name", "Luis Pérez"),
+        ("corrige el nombre: Luis Pérez", "name", "Luis Pérez"),
+        ("quiero cambiar el servicio a revisión", "service", "follow_up"),
+        ("mejor una revisión", "service", "follow_up"),
+    ],
+)
+def test_a_spanish_correction_in_a_review_changes_its_field_alone(text: str, field: str, value: str) -> None:
+    said = booked()
+    before = values(said)
+    turn = said.say(text).turn
+    assert (turn["is_correction"], turn["correction_field"]) == (True, field)
+    assert values(said) == {**before, field: value}
+    assert said.conversation["status"] == "review"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Ana García", "no tengo prisa, Ana García", "me llamo Ana", "Ana", "soy Ana García, mucho gusto"],
+)
+def test_a_first_answer_is_no_correction(text: str) -> None:
+    said = Simulation(FORMS["appointment"], Context("es", NOW, "ES"))
+    assert not said.say(text).turn["is_correction"]
+
+
+def test_two_fields_of_a_type_are_filled_in_their_order_and_never_overwrite_each_other() -> None:
+    said = trip()
+    said.say("01/12/2026")
+    said.say("08/12/2026")
+    assert values(said) == {"leaves": "2026-12-01", "returns": "2026-12-08"}
+    said.say("la salida es el 02/12/2026")
+    assert values(said) == {"leaves": "2026-12-02", "returns": "2026-12-08"}
+    assert said.conversation["asked"] == "seats"
+
+
+def test_a_value_of_a_type_that_two_fields_have_asks_which_one_is_meant() -> None:
+    said = trip()
+    for text in ("01/12/2026", "08/12/2026"):
+        said.say(text)
+    turn = said.say("09/12/2026").turn
+    assert turn["is_correction"]
+    assert "salida" in turn["response"]
+    assert "vuelta" in turn["response"]
+    assert values(said) == {"leaves": "2026-12-01", "returns": "2026-12-08"}
+    said.say("vuelta")
+    said.say("09/12/2026")
+    assert values(said)["returns"] == "2026-12-09"
+
+
+def test_digressions_are_bounded() -> None:
+    said = trip()
+    assert "Luego vuelvo" in said.say("¿cuál es el clima?").turn["response"]
+    assert "Di «seguir»" in said.say("¿y quién eres tú?").turn["response"]
+    assert said.conversation["attempts"] == {}
+
+
+def test_a_job_title_is_an_answer_and_no_wish_for_a_person() -> None:
+    said = trip()
+    for text in ("01/12/2026", "08/12/2026", "2"):
+        said.say(text)
+    assert said.conversation["asked"] == "job"
+    said.say("gerente")
+    assert values(said)["job"] == "gerente"
+
+
+@pytest.mark.parametrize("text", ["no quiero hablar con un humano", "no necesito hablar con nadie"])
+def test_who_wants_no_person_gets_none(text: str) -> None:
+    said = trip()
+    said.say(text)
+    assert said.conversation["status"] == "collecting"
+
+
+def test_undo_takes_back_a_correction_to_the_value_before_it() -> None:
+    said = booked()
+    said.say("no, mi correo es luis@ejemplo.com")
+    said.say("deshacer")
+    assert values(said)["email"] == "ana@ejemplo.com"
+
+
+def test_an_invalid_correction_keeps_the_old_value_and_asks_again() -> None:
+    said = booked()
+    turn = said.say("no, la fecha es el 01/01/2020").turn
+    assert values(said)["day"] == "2026-11-30"
+    assert said.conversation["asked"] == "day"
+    assert "queda como estaba" in turn["response"]
+    said.say("02/12/2026")
+    assert values(said)["day"] == "2026-12-02"
+
+
+def test_what_the_first_message_says_already_is_not_asked() -> None:
+    form, context = FORMS["appointment"], Context("es", NOW, "ES")
+    state = new_conversation(form, context)
+    state = prefilled(form, state, "quiero una cita el 30/11/2026, soy ana@ejemplo.com", context, "0")
+    assert {name: one["value"] for name, one in state["values"].items()} == {
+        "email": "ana@ejemplo.com",
+        "day": "2026-11-30",
+    }
+    assert state["asked"] == "name"
+
+
+def test_a_form_that_changed_meanwhile_keeps_what_still_fits() -> None:
+    said = trip()
+    said.say("01/12/2026")
+    changed = parse_form(TRIP.replace("id: returns", "id: back").encode(), "trip.yaml")
+    state = adopted(changed, said.conversation, said.context)
+    assert (state["version"], state["asked"], list(state["values"])) == (changed.hash, "back", ["leaves"])
+
+
+@pytest.mark.parametrize("text", ["🙂", "\0\0", "\u200f", "x" * 100_000, "1 " * 50_000, "no " * 33_333])
+@pytest.mark.parametrize("name", ["appointment", "complaint", "expense"])
+def test_a_hostile_message_fills_nothing_and_takes_no_time(name: str, text: str) -> None:
+    said = Simulation(FORMS[name], Context("es", NOW, "ES"))
+    begun = time.perf_counter()
+    turn = said.say(text).turn
+    assert time.perf_counter() - begun < 5
+    assert values(said) == {}
+    assert len(turn["response"]) < 2_000
+
+
+def test_a_long_pause_is_greeted_with_where_we_are() -> None:
+    said = trip()
+    said.say("01/12/2026")
+    said.wait(timedelta(days=1))
+    assert "Hola de nuevo" in said.say("hola").turn["response"]
+
+
+def test_every_type_has_its_texts_and_both_languages_have_the_same_messages() -> None:
+    for kind in TYPES:
+        assert all(is_message(f"{name}_{kind}") for name in ("type", "help", "example"))
+    folder = sample_folder().parent / "words"
+    names = [[one.name for one in entries(folder / language / "messages.yaml")] for language in ("es", "en")]
+    assert names[0] == names[1]
+
+
+def test_no_reply_of_a_form_names_a_field_by_its_id() -> None:
+    form: Form = FORMS["appointment"]
+    said = Simulation(form, Context("es", NOW, "ES"))
+    replies = [said.say(text).turn["response"] for text in ("", "Ana García", "xyz", "ana@ejemplo.com", "qué llevo")]
+    assert not any("first_visit" in reply or "follow_up" in reply for reply in replies)
