@@ -211,3 +211,62 @@ def test_no_reply_of_a_form_names_a_field_by_its_id() -> None:
     said = Simulation(form, Context("es", NOW, "ES"))
     replies = [said.say(text).turn["response"] for text in ("", "Ana García", "xyz", "ana@ejemplo.com", "qué llevo")]
     assert not any("first_visit" in reply or "follow_up" in reply for reply in replies)
+
+
+def test_the_policies_are_tried_in_their_order() -> None:
+    form = FORMS["complaint"]
+    timed = parse_form(
+        (sample_folder() / "complaint.yaml")
+        .read_bytes()
+        .replace(b"  sentiment:", b"  timeout: {minutes: 1}\n  sentiment:")
+    )
+    for text, policy in (("quiero hablar con un humano, inútil de mierda", "keyword"), ("inútil de mierda", "timeout")):
+        said = Simulation(timed, Context("es", NOW, "ES"))
+        said.wait(timedelta(minutes=5))
+        said.say(text)
+        assert said.conversation["escalation"] is not None
+        assert said.conversation["escalation"]["policy"] == policy
+    said = Simulation(form, Context("es", NOW, "ES"))
+    said.say("inútil de mierda")
+    assert said.conversation["escalation"] == {"policy": "sentiment", "reason": "complaint"}
+
+
+def test_a_complaint_in_the_answer_to_a_question_for_a_text_escalates_nothing() -> None:
+    said = Simulation(FORMS["complaint"], Context("es", NOW, "ES"))
+    for text in ("Juan Pérez", "AB-12345", "llegó roto"):
+        said.say(text)
+    said.say("Es una vergüenza y una estafa, el supervisor fue un inútil")
+    assert said.conversation["status"] == "collecting"
+    assert "description" in values(said)
+
+
+def test_a_confirmed_value_may_be_corrected_instead_of_answered() -> None:
+    said = Simulation(parse_form(README.encode()), Context("en", NOW, "ES"))
+    said.say("ana@example.com")
+    assert said.conversation["confirming"] == "email"
+    turn = said.say("no, it's bea@example.com").turn
+    assert turn["correction_field"] == "email"
+    assert values(said) == {"email": "bea@example.com"}
+    said.say("yes")
+    assert said.conversation["values"]["email"]["confirmed"]
+    assert said.conversation["asked"] == "reason"
+
+
+README = """
+id: visit
+version: 1
+title: {es: Visita, en: Visit}
+description: {es: Reserva una visita., en: Books a visit.}
+triggers: {es: [quiero una visita], en: [i want a visit]}
+fields:
+  - id: email
+    type: email
+    label: {es: correo, en: e-mail}
+    ask: {es: "¿Cuál es tu correo?", en: "What is your e-mail?"}
+    confirm: true
+  - id: reason
+    type: text
+    label: {es: motivo, en: reason}
+    ask: {es: "¿Por qué?", en: "Why?"}
+    optional: true
+"""

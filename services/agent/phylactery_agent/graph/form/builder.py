@@ -53,7 +53,8 @@ def embedded(name: str, targets: Sequence[str], leaving: Leaving) -> NodeFunctio
         return Command(goto=leaving({**state, **(command.update or {})}), update=command.update)
 
     node.__name__ = name
-    node.__annotations__["return"] = Command[Literal[tuple(targets)]]
+    command, literal = cast("Any", Command), cast("Any", Literal)
+    node.__annotations__["return"] = command[literal[tuple(targets)]]
     return cast("NodeFunction", node)
 
 
