@@ -9,6 +9,7 @@ import grpc
 import pytest
 import sqlalchemy as sa
 from google.protobuf.duration_pb2 import Duration
+from phylactery.memory.v1 import output_pb2
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_memory.outputs.chunks import Intake
 from phylactery_memory.outputs.model import OutputSpec
@@ -257,3 +258,39 @@ async def test_an_output_from_before_sealing_is_read_searched_and_checked(memory
         connection.execute("UPDATE output_chunks SET body = ? WHERE first_char = 0", (b"x" + chunks[0].body[1:],))
     connection.close()
     assert (await refused(ana.read("out_old"))).reason == "OUTPUT_CORRUPT"
+
+
+@pytest.mark.parametrize("text", ["", "ñ", LONG, "línea\n" * 300_000])
+async def test_a_kept_output_of_any_length_is_fetched_whole(ana, text):
+    kept = await ana.store(text, keep=True)
+    assert kept.output.pointer
+    assert await fetched(ana, kept.output.pointer) == text
+    assert (await ana.store(text, keep=True)).output.pointer == kept.output.pointer
+
+
+async def test_fetching_refuses_strangers_unstored_texts_and_contradicting_wishes(memory, ana, refused):
+    pointer = (await ana.store(LONG)).output.pointer
+    assert (await refused(fetched(memory.user("bob"), pointer))).reason == "OUTPUT_NOT_FOUND"
+    nowhere = (await ana.store(LONG, tool_call_id="c2", do_not_store=True)).output.pointer
+    assert (await refused(fetched(ana, nowhere))).reason == "OUTPUT_NOT_STORED"
+    assert (await refused(ana.store(LONG, tool_call_id="c3", do_not_store=True, keep=True))).reason == "INVALID_REQUEST"
+
+
+async def test_an_altered_output_is_not_fetched(kept, refused):
+    pointer = (await kept.user().store(LONG * 20)).output.pointer
+
+    def swap(connection):
+        bodies = "SELECT first_char, body FROM output_chunks WHERE pointer = :p ORDER BY first_char"
+        rows = connection.execute(sa.text(bodies), {"p": pointer}).all()
+        update = sa.text("UPDATE output_chunks SET body = :b WHERE pointer = :p AND first_char = :f")
+        connection.execute(update, {"b": rows[0].body, "p": pointer, "f": rows[1].first_char})
+
+    await kept.database.write(swap)
+    assert (await refused(fetched(kept.user(), pointer))).reason == "OUTPUT_CORRUPT"
+
+
+async def fetched(user, pointer):
+    call = user.outputs.FetchOutput(output_pb2.FetchOutputRequest(pointer=pointer), metadata=user.metadata)
+    parts = [answer async for answer in call]
+    assert parts[0].WhichOneof("part") == "output"
+    return "".join(part.text for part in parts[1:])

@@ -182,6 +182,7 @@ def valid_requests() -> dict[str, list[Message]]:
         "OutputService/GetOutput": [output_pb2.GetOutputRequest(pointer="out_none")],
         "OutputService/ReadOutput": [output_pb2.ReadOutputRequest(pointer="out_none", offset=1, limit=1)],
         "OutputService/SearchOutput": [output_pb2.SearchOutputRequest(pointer="out_none", pattern="x")],
+        "OutputService/FetchOutput": [output_pb2.FetchOutputRequest(pointer="out_none")],
         "OutputService/RehydrateOutput": [output_pb2.RehydrateOutputRequest(pointer="out_none")],
         "OutputService/ListOutputs": [output_pb2.ListOutputsRequest(thread_id="t1", run_id="r1", page_size=2)],
         "OutputService/DeleteOutput": [output_pb2.DeleteOutputRequest(pointer="out_none")],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 from grpc import aio
@@ -97,7 +98,7 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
         """Store an output and return its pointer once it is durable."""
         asked = await _spec(request_iterator)
         spec = OutputSpec(asked.thread_id, asked.run_id, asked.tool_call_id, asked.tool_name)
-        keeping = Keeping(asked.ttl.microseconds if asked.ttl else 0, asked.do_not_store)
+        keeping = Keeping(asked.ttl.microseconds if asked.ttl else 0, asked.do_not_store, asked.keep)
         stored = await self._outputs.store(current_principal(), spec, _pieces(request_iterator, context), keeping)
         return output_pb2.StoreOutputResponse(
             output=output_message(stored.record, self._outputs.rules),
@@ -145,6 +146,18 @@ class OutputServicer(output_pb2_grpc.OutputServiceServicer):
             next_offset=found.next_offset,
             total_chars=found.total_chars,
         )
+
+    async def FetchOutput(
+        self, request: output_pb2.FetchOutputRequest, _context: Context
+    ) -> AsyncIterator[output_pb2.FetchOutputResponse]:
+        """Stream a whole output."""
+        asked = from_message(PointerRequest, request)
+        async with aclosing(self._outputs.whole(current_principal(), asked.pointer)) as parts:
+            async for part in parts:
+                if isinstance(part, str):
+                    yield output_pb2.FetchOutputResponse(text=part)
+                else:
+                    yield output_pb2.FetchOutputResponse(output=output_message(part, self._outputs.rules))
 
     async def RehydrateOutput(
         self, request: output_pb2.RehydrateOutputRequest, _context: Context

@@ -66,6 +66,8 @@ class Keeping:
 
     ttl_us: int = 0
     do_not_store: bool = False
+    keep: bool = False
+    """Store the text regardless of its size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,13 @@ class SpecRequest(EdgeModel):
     tool_name: ToolName
     ttl: TtlRequest | None
     do_not_store: bool
+    keep: bool
+
+    @model_validator(mode="after")
+    def _one_wish(self) -> SpecRequest:
+        if self.keep and self.do_not_store:
+            raise ValueError("set keep or do_not_store, not both")
+        return self
 
 
 class ChunkRequest(EdgeModel):

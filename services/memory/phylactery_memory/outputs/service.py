@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -100,7 +100,7 @@ class _Incoming:
     @property
     def stores(self) -> bool:
         """True if the text so far is to be stored."""
-        return not self._keeping.do_not_store and self._rules.evicts(self.intake.size_chars)
+        return not self._keeping.do_not_store and (self._keeping.keep or self._rules.evicts(self.intake.size_chars))
 
     async def feed(self, piece: bytes) -> None:
         """Add the next bytes."""
@@ -136,7 +136,7 @@ class _Incoming:
     def _will_store(self, more_bytes: int) -> bool:
         """Return True if the text will be stored after this many more bytes, whatever characters they are."""
         least_chars = (self.intake.size_bytes + more_bytes) // _MAX_CHAR_BYTES
-        return not self._keeping.do_not_store and self._rules.evicts(least_chars)
+        return not self._keeping.do_not_store and (self._keeping.keep or self._rules.evicts(least_chars))
 
     def _cut_and_seal(self, key: HeldKey, piece: bytes) -> list[SealedChunk]:
         """Process a large piece in one go, in a thread."""
@@ -237,6 +237,30 @@ class Outputs:
         if hashlib.sha256(text.encode("utf-8")).hexdigest() != record.sha256:
             raise corrupt(pointer)
         return record, text
+
+    async def whole(self, owner: Principal, pointer: str) -> AsyncGenerator[OutputRecord | str]:
+        """Yield the record of an output and then its text in parts; the end means that the text was complete.
+
+        Raise as read does.
+        """
+        record = await self.get(owner, pointer)
+        if not record.stored:
+            raise not_stored(record)
+        yield record
+        digest, position = hashlib.sha256(), 0
+        while position < record.size_chars:
+            found = await self._store.chunks_from(pointer, position, _SEARCH_CHUNKS)
+            row = await self._store.get(owner, pointer, self.clock.now_us())  # deleted or erased meanwhile: NOT_FOUND
+            _, opener = self._text_of(owner, row, pointer)
+            if not found or found[0].place.first_char != position:
+                raise corrupt(pointer)
+            for sealed in found:
+                chunk = opener.open(pointer, sealed)
+                digest.update(chunk.body)
+                position += chunk.place.chars
+                yield chunk.text
+        if digest.hexdigest() != record.sha256:
+            raise corrupt(pointer)
 
     async def search(self, owner: Principal, pointer: str, query: grep.Query) -> Found:
         """Return the matches of a pattern from query.offset on, until the answer is full or a second has passed.

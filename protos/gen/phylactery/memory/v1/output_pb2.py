@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!phylactery/memory/v1/output.proto\x12\x14phylactery.memory.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\x01\n\nOutputSpec\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x03 \x01(\t\x12\x11\n\ttool_name\x18\x04 \x01(\t\x12&\n\x03ttl\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x64o_not_store\x18\x06 \x01(\x08\"_\n\x12StoreOutputRequest\x12\x30\n\x04spec\x18\x01 \x01(\x0b\x32 .phylactery.memory.v1.OutputSpecH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"\x84\x01\n\x13StoreOutputResponse\x12,\n\x06output\x18\x01 \x01(\x0b\x32\x1c.phylactery.memory.v1.Output\x12\x13\n\x0bplaceholder\x18\x02 \x01(\t\x12\x14\n\x0cpreview_head\x18\x03 \x01(\t\x12\x14\n\x0cpreview_tail\x18\x04 \x01(\t\"\xd5\x02\n\x06Output\x12\x0f\n\x07pointer\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x04 \x01(\t\x12\x11\n\ttool_name\x18\x05 \x01(\t\x12\x12\n\nsize_chars\x18\x06 \x01(\x03\x12\x12\n\nsize_bytes\x18\x07 \x01(\x03\x12\x0e\n\x06sha256\x18\x08 \x01(\t\x12\x0f\n\x07\x65victed\x18\t \x01(\x08\x12\x1b\n\x13rehydration_allowed\x18\n \x01(\x08\x12/\n\x0b\x63reate_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nsize_lines\x18\x0c \x01(\x03\x12/\n\x0b\x65xpire_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nnot_stored\x18\x0e \x01(\x08\"#\n\x10GetOutputRequest\x12\x0f\n\x07pointer\x18\x01 \x01(\t\"A\n\x11GetOutputResponse\x12,\n\x06output\x18\x01 \x01(\x0b\x32\x1c.phylactery.memory.v1.Output\"s\n\x11ReadOutputRequest\x12\x0f\n\x07pointer\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\r\n\x05limit\x18\x03 \x01(\x05\x12.\n\x05lines\x18\x04 \x01(\x0b\x32\x1f.phylactery.memory.v1.LineRange\"=\n\tLineRange\x12\r\n\x05\x66irst\x18\x01 \x01(\x03\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12\x12\n\nskip_chars\x18\x03 \x01(\x03\"\xb1\x01\n\x12ReadOutputResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x13\n\x0bnext_offset\x18\x03 \x01(\x03\x12\x13\n\x0btotal_chars\x18\x04 \x01(\x03\x12\x12\n\nfirst_line\x18\x05 \x01(\x03\x12\x11\n\tnext_line\x18\x06 \x01(\x03\x12\x17\n\x0fnext_skip_chars\x18\x07 \x01(\x03\x12\x13\n\x0btotal_lines\x18\x08 \x01(\x03\"\x99\x01\n\x13SearchOutputRequest\x12\x0f\n\x07pointer\x18\x01 \x01(\t\x12\x0f\n\x07pattern\x18\x02 \x01(\t\x12\x0f\n\x07literal\x18\x03 \x01(\x08\x12\x13\n\x0bignore_case\x18\x04 \x01(\x08\x12\x15\n\rcontext_lines\x18\x05 \x01(\x05\x12\x0e\n\x06offset\x18\x06 \x01(\x03\x12\x13\n\x0bmax_matches\x18\x07 \x01(\x05\"G\n\nOutputLine\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x0b\n\x03\x63ut\x18\x04 \x01(\x08\"\xc4\x01\n\x0bOutputMatch\x12.\n\x04line\x18\x01 \x01(\x0b\x32 .phylactery.memory.v1.OutputLine\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x12\n\nsize_chars\x18\x03 \x01(\x03\x12\x30\n\x06\x62\x65\x66ore\x18\x04 \x03(\x0b\x32 .phylactery.memory.v1.OutputLine\x12/\n\x05\x61\x66ter\x18\x05 \x03(\x0b\x32 .phylactery.memory.v1.OutputLine\"t\n\x14SearchOutputResponse\x12\x32\n\x07matches\x18\x01 \x03(\x0b\x32!.phylactery.memory.v1.OutputMatch\x12\x13\n\x0bnext_offset\x18\x02 \x01(\x03\x12\x13\n\x0btotal_chars\x18\x03 \x01(\x03\")\n\x16RehydrateOutputRequest\x12\x0f\n\x07pointer\x18\x01 \x01(\t\"U\n\x17RehydrateOutputResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12,\n\x06output\x18\x02 \x01(\x0b\x32\x1c.phylactery.memory.v1.Output\"^\n\x12ListOutputsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"v\n\x13ListOutputsResponse\x12-\n\x07outputs\x18\x01 \x03(\x0b\x32\x1c.phylactery.memory.v1.Output\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x17\n\x0f\x62roken_pointers\x18\x03 \x03(\t\"&\n\x13\x44\x65leteOutputRequest\x12\x0f\n\x07pointer\x18\x01 \x01(\t\"\'\n\x14\x44\x65leteOutputResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x08\x32\xd6\x05\n\rOutputService\x12\x64\n\x0bStoreOutput\x12(.phylactery.memory.v1.StoreOutputRequest\x1a).phylactery.memory.v1.StoreOutputResponse(\x01\x12\\\n\tGetOutput\x12&.phylactery.memory.v1.GetOutputRequest\x1a\'.phylactery.memory.v1.GetOutputResponse\x12_\n\nReadOutput\x12\'.phylactery.memory.v1.ReadOutputRequest\x1a(.phylactery.memory.v1.ReadOutputResponse\x12\x65\n\x0cSearchOutput\x12).phylactery.memory.v1.SearchOutputRequest\x1a*.phylactery.memory.v1.SearchOutputResponse\x12n\n\x0fRehydrateOutput\x12,.phylactery.memory.v1.RehydrateOutputRequest\x1a-.phylactery.memory.v1.RehydrateOutputResponse\x12\x62\n\x0bListOutputs\x12(.phylactery.memory.v1.ListOutputsRequest\x1a).phylactery.memory.v1.ListOutputsResponse\x12\x65\n\x0c\x44\x65leteOutput\x12).phylactery.memory.v1.DeleteOutputRequest\x1a*.phylactery.memory.v1.DeleteOutputResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!phylactery/memory/v1/output.proto\x12\x14phylactery.memory.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa4\x01\n\nOutputSpec\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x03 \x01(\t\x12\x11\n\ttool_name\x18\x04 \x01(\t\x12&\n\x03ttl\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x64o_not_store\x18\x06 \x01(\x08\x12\x0c\n\x04keep\x18\x07 \x01(\x08\"_\n\x12StoreOutputRequest\x12\x30\n\x04spec\x18\x01 \x01(\x0b\x32 .phylactery.memory.v1.OutputSpecH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"\x84\x01\n\x13StoreOutputResponse\x12,\n\x06output\x18\x01 \x01(\x0b\x32\x1c.phylactery.memory.v1.Output\x12\x13\n\x0bplaceholder\x18\x02 \x01(\t\x12\x14\n\x0cpreview_head\x18\x03 \x01(\t\x12\x14\n\x0cpreview_tail\x18\x04 \x01(\t\"\xd5\x02\n\x06Output\x12\x0f\n\x07pointer\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x04 \x01(\t\x12\x11\n\ttool_name\x18\x05 \x01(\t\x12\x12\n\nsize_chars\x18\x06 \x01(\x03\x12\x12\n\nsize_bytes\x18\x07 \x01(\x03\x12\x0e\n\x06sha256\x18\x08 \x01(\t\x12\x0f\n\x07\x65victed\x18\t \x01(\x08\x12\x1b\n\x13rehydration_allowed\x18\n \x01(\x08\x12/\n\x0b\x63reate_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nsize_lines\x18\x0c \x01(\x03\x12/\n\x0b\x65xpire_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nnot_stored\x18\x0e \x01(\x08\"#\n\x10GetOutputRequest\x12\x0f\n\x07pointer\x18\x01 \x01(\t\"A\n\x11GetOutputResponse\x12,\n\x06output\x18\x01 \x01(\x0b\x32\x1c.phylactery.memory.v1.Output\"s\n\x11ReadOutputRequest\x12\x0f\n\x07pointer\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\r\n\x05limit\x18\x03 \x01(\x05\x12.\n\x05lines\x18\x04 \x01(\x0b\x32\x1f.phylactery.memory.v1.LineRange\"=\n\tLineRange\x12\r\n\x05\x66irst\x18\x01 \x01(\x03\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12\x12\n\nskip_chars\x18\x03 \x01(\x03\"\xb1\x01\n\x12ReadOutputResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x13\n\x0bnext_offset\x18\x03 \x01(\x03\x12\x13\n\x0btotal_chars\x18\x04 \x01(\x03\x12\x12\n\nfirst_line\x18\x05 \x01(\x03\x12\x11\n\tnext_line\x18\x06 \x01(\x03\x12\x17\n\x0fnext_skip_chars\x18\x07 \x01(\x03\x12\x13\n\x0btotal_lines\x18\x08 \x01(\x03\"\x99\x01\n\x13SearchOutputRequest\x12\x0f\n\x07pointer\x18\x01 \x01(\t\x12\x0f\n\x07pattern\x18\x02 \x01(\t\x12\x0f\n\x07literal\x18\x03 \x01(\x08\x12\x13\n\x0bignore_case\x18\x04 \x01(\x08\x12\x15\n\rcontext_lines\x18\x05 \x01(\x05\x12\x0e\n\x06offset\x18\x06 \x01(\x03\x12\x13\n\x0bmax_matches\x18\x07 \x01(\x05\"G\n\nOutputLine\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x0b\n\x03\x63ut\x18\x04 \x01(\x08\"\xc4\x01\n\x0bOutputMatch\x12.\n\x04line\x18\x01 \x01(\x0b\x32 .phylactery.memory.v1.OutputLine\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x12\n\nsize_chars\x18\x03 \x01(\x03\x12\x30\n\x06\x62\x65\x66ore\x18\x04 \x03(\x0b\x32 .phylactery.memory.v1.OutputLine\x12/\n\x05\x61\x66ter\x18\x05 \x03(\x0b\x32 .phylactery.memory.v1.OutputLine\"t\n\x14SearchOutputResponse\x12\x32\n\x07matches\x18\x01 \x03(\x0b\x32!.phylactery.memory.v1.OutputMatch\x12\x13\n\x0bnext_offset\x18\x02 \x01(\x03\x12\x13\n\x0btotal_chars\x18\x03 \x01(\x03\"%\n\x12\x46\x65tchOutputRequest\x12\x0f\n\x07pointer\x18\x01 \x01(\t\"]\n\x13\x46\x65tchOutputResponse\x12.\n\x06output\x18\x01 \x01(\x0b\x32\x1c.phylactery.memory.v1.OutputH\x00\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x42\x06\n\x04part\")\n\x16RehydrateOutputRequest\x12\x0f\n\x07pointer\x18\x01 \x01(\t\"U\n\x17RehydrateOutputResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12,\n\x06output\x18\x02 \x01(\x0b\x32\x1c.phylactery.memory.v1.Output\"^\n\x12ListOutputsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"v\n\x13ListOutputsResponse\x12-\n\x07outputs\x18\x01 \x03(\x0b\x32\x1c.phylactery.memory.v1.Output\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x17\n\x0f\x62roken_pointers\x18\x03 \x03(\t\"&\n\x13\x44\x65leteOutputRequest\x12\x0f\n\x07pointer\x18\x01 \x01(\t\"\'\n\x14\x44\x65leteOutputResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x08\x32\xbc\x06\n\rOutputService\x12\x64\n\x0bStoreOutput\x12(.phylactery.memory.v1.StoreOutputRequest\x1a).phylactery.memory.v1.StoreOutputResponse(\x01\x12\\\n\tGetOutput\x12&.phylactery.memory.v1.GetOutputRequest\x1a\'.phylactery.memory.v1.GetOutputResponse\x12_\n\nReadOutput\x12\'.phylactery.memory.v1.ReadOutputRequest\x1a(.phylactery.memory.v1.ReadOutputResponse\x12\x65\n\x0cSearchOutput\x12).phylactery.memory.v1.SearchOutputRequest\x1a*.phylactery.memory.v1.SearchOutputResponse\x12\x64\n\x0b\x46\x65tchOutput\x12(.phylactery.memory.v1.FetchOutputRequest\x1a).phylactery.memory.v1.FetchOutputResponse0\x01\x12n\n\x0fRehydrateOutput\x12,.phylactery.memory.v1.RehydrateOutputRequest\x1a-.phylactery.memory.v1.RehydrateOutputResponse\x12\x62\n\x0bListOutputs\x12(.phylactery.memory.v1.ListOutputsRequest\x1a).phylactery.memory.v1.ListOutputsResponse\x12\x65\n\x0c\x44\x65leteOutput\x12).phylactery.memory.v1.DeleteOutputRequest\x1a*.phylactery.memory.v1.DeleteOutputResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,43 +34,47 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.memory.v1.output
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_OUTPUTSPEC']._serialized_start=125
-  _globals['_OUTPUTSPEC']._serialized_end=275
-  _globals['_STOREOUTPUTREQUEST']._serialized_start=277
-  _globals['_STOREOUTPUTREQUEST']._serialized_end=372
-  _globals['_STOREOUTPUTRESPONSE']._serialized_start=375
-  _globals['_STOREOUTPUTRESPONSE']._serialized_end=507
-  _globals['_OUTPUT']._serialized_start=510
-  _globals['_OUTPUT']._serialized_end=851
-  _globals['_GETOUTPUTREQUEST']._serialized_start=853
-  _globals['_GETOUTPUTREQUEST']._serialized_end=888
-  _globals['_GETOUTPUTRESPONSE']._serialized_start=890
-  _globals['_GETOUTPUTRESPONSE']._serialized_end=955
-  _globals['_READOUTPUTREQUEST']._serialized_start=957
-  _globals['_READOUTPUTREQUEST']._serialized_end=1072
-  _globals['_LINERANGE']._serialized_start=1074
-  _globals['_LINERANGE']._serialized_end=1135
-  _globals['_READOUTPUTRESPONSE']._serialized_start=1138
-  _globals['_READOUTPUTRESPONSE']._serialized_end=1315
-  _globals['_SEARCHOUTPUTREQUEST']._serialized_start=1318
-  _globals['_SEARCHOUTPUTREQUEST']._serialized_end=1471
-  _globals['_OUTPUTLINE']._serialized_start=1473
-  _globals['_OUTPUTLINE']._serialized_end=1544
-  _globals['_OUTPUTMATCH']._serialized_start=1547
-  _globals['_OUTPUTMATCH']._serialized_end=1743
-  _globals['_SEARCHOUTPUTRESPONSE']._serialized_start=1745
-  _globals['_SEARCHOUTPUTRESPONSE']._serialized_end=1861
-  _globals['_REHYDRATEOUTPUTREQUEST']._serialized_start=1863
-  _globals['_REHYDRATEOUTPUTREQUEST']._serialized_end=1904
-  _globals['_REHYDRATEOUTPUTRESPONSE']._serialized_start=1906
-  _globals['_REHYDRATEOUTPUTRESPONSE']._serialized_end=1991
-  _globals['_LISTOUTPUTSREQUEST']._serialized_start=1993
-  _globals['_LISTOUTPUTSREQUEST']._serialized_end=2087
-  _globals['_LISTOUTPUTSRESPONSE']._serialized_start=2089
-  _globals['_LISTOUTPUTSRESPONSE']._serialized_end=2207
-  _globals['_DELETEOUTPUTREQUEST']._serialized_start=2209
-  _globals['_DELETEOUTPUTREQUEST']._serialized_end=2247
-  _globals['_DELETEOUTPUTRESPONSE']._serialized_start=2249
-  _globals['_DELETEOUTPUTRESPONSE']._serialized_end=2288
-  _globals['_OUTPUTSERVICE']._serialized_start=2291
-  _globals['_OUTPUTSERVICE']._serialized_end=3017
+  _globals['_OUTPUTSPEC']._serialized_end=289
+  _globals['_STOREOUTPUTREQUEST']._serialized_start=291
+  _globals['_STOREOUTPUTREQUEST']._serialized_end=386
+  _globals['_STOREOUTPUTRESPONSE']._serialized_start=389
+  _globals['_STOREOUTPUTRESPONSE']._serialized_end=521
+  _globals['_OUTPUT']._serialized_start=524
+  _globals['_OUTPUT']._serialized_end=865
+  _globals['_GETOUTPUTREQUEST']._serialized_start=867
+  _globals['_GETOUTPUTREQUEST']._serialized_end=902
+  _globals['_GETOUTPUTRESPONSE']._serialized_start=904
+  _globals['_GETOUTPUTRESPONSE']._serialized_end=969
+  _globals['_READOUTPUTREQUEST']._serialized_start=971
+  _globals['_READOUTPUTREQUEST']._serialized_end=1086
+  _globals['_LINERANGE']._serialized_start=1088
+  _globals['_LINERANGE']._serialized_end=1149
+  _globals['_READOUTPUTRESPONSE']._serialized_start=1152
+  _globals['_READOUTPUTRESPONSE']._serialized_end=1329
+  _globals['_SEARCHOUTPUTREQUEST']._serialized_start=1332
+  _globals['_SEARCHOUTPUTREQUEST']._serialized_end=1485
+  _globals['_OUTPUTLINE']._serialized_start=1487
+  _globals['_OUTPUTLINE']._serialized_end=1558
+  _globals['_OUTPUTMATCH']._serialized_start=1561
+  _globals['_OUTPUTMATCH']._serialized_end=1757
+  _globals['_SEARCHOUTPUTRESPONSE']._serialized_start=1759
+  _globals['_SEARCHOUTPUTRESPONSE']._serialized_end=1875
+  _globals['_FETCHOUTPUTREQUEST']._serialized_start=1877
+  _globals['_FETCHOUTPUTREQUEST']._serialized_end=1914
+  _globals['_FETCHOUTPUTRESPONSE']._serialized_start=1916
+  _globals['_FETCHOUTPUTRESPONSE']._serialized_end=2009
+  _globals['_REHYDRATEOUTPUTREQUEST']._serialized_start=2011
+  _globals['_REHYDRATEOUTPUTREQUEST']._serialized_end=2052
+  _globals['_REHYDRATEOUTPUTRESPONSE']._serialized_start=2054
+  _globals['_REHYDRATEOUTPUTRESPONSE']._serialized_end=2139
+  _globals['_LISTOUTPUTSREQUEST']._serialized_start=2141
+  _globals['_LISTOUTPUTSREQUEST']._serialized_end=2235
+  _globals['_LISTOUTPUTSRESPONSE']._serialized_start=2237
+  _globals['_LISTOUTPUTSRESPONSE']._serialized_end=2355
+  _globals['_DELETEOUTPUTREQUEST']._serialized_start=2357
+  _globals['_DELETEOUTPUTREQUEST']._serialized_end=2395
+  _globals['_DELETEOUTPUTRESPONSE']._serialized_start=2397
+  _globals['_DELETEOUTPUTRESPONSE']._serialized_end=2436
+  _globals['_OUTPUTSERVICE']._serialized_start=2439
+  _globals['_OUTPUTSERVICE']._serialized_end=3267
 # @@protoc_insertion_point(module_scope)

@@ -32,6 +32,7 @@ class OutputSpec(_message.Message):
     TOOL_NAME_FIELD_NUMBER: _builtins.int
     TTL_FIELD_NUMBER: _builtins.int
     DO_NOT_STORE_FIELD_NUMBER: _builtins.int
+    KEEP_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id is the conversation it belongs to, 1 to 128 characters of [A-Za-z0-9_.:-]. Required."""
     run_id: _builtins.str
@@ -43,6 +44,10 @@ class OutputSpec(_message.Message):
     do_not_store: _builtins.bool
     """do_not_store prevents the text from being stored: only its sizes and hash are stored under a pointer, regardless of
     its size. It is never evicted.
+    """
+    keep: _builtins.bool
+    """keep stores the text regardless of its size, also below the limit at which an output is evicted. Not together with
+    do_not_store.
     """
     @_builtins.property
     def ttl(self) -> _duration_pb2.Duration:
@@ -57,10 +62,11 @@ class OutputSpec(_message.Message):
         tool_name: _builtins.str = ...,
         ttl: _duration_pb2.Duration | None = ...,
         do_not_store: _builtins.bool = ...,
+        keep: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ttl", b"ttl"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["do_not_store", b"do_not_store", "run_id", b"run_id", "thread_id", b"thread_id", "tool_call_id", b"tool_call_id", "tool_name", b"tool_name", "ttl", b"ttl"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["do_not_store", b"do_not_store", "keep", b"keep", "run_id", b"run_id", "thread_id", b"thread_id", "tool_call_id", b"tool_call_id", "tool_name", b"tool_name", "ttl", b"ttl"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -171,7 +177,7 @@ class Output(_message.Message):
     sha256: _builtins.str
     """sha256 is 64 hex digits over the UTF-8 bytes."""
     evicted: _builtins.bool
-    """evicted is true if size_chars is over 10,000 and the text is stored."""
+    """evicted is true if the text is stored: size_chars is over 10,000, or keep was set."""
     rehydration_allowed: _builtins.bool
     """rehydration_allowed is true if size_chars is under 50,000, so it may return to a context whole."""
     size_lines: _builtins.int
@@ -540,6 +546,58 @@ class SearchOutputResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SearchOutputResponse: _TypeAlias = SearchOutputResponse  # noqa: Y015
+
+@_typing.final
+class FetchOutputRequest(_message.Message):
+    """FetchOutputRequest identifies an output."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POINTER_FIELD_NUMBER: _builtins.int
+    pointer: _builtins.str
+    """pointer is the output. Required."""
+    def __init__(
+        self,
+        *,
+        pointer: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pointer", b"pointer"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FetchOutputRequest: _TypeAlias = FetchOutputRequest  # noqa: Y015
+
+@_typing.final
+class FetchOutputResponse(_message.Message):
+    """FetchOutputResponse is the description (first) or the next part of the text."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """text is the next characters."""
+    @_builtins.property
+    def output(self) -> Global___Output:
+        """output is the description, sent once, first."""
+
+    def __init__(
+        self,
+        *,
+        output: Global___Output | None = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "part", b"part", "text", b"text"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "part", b"part", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["output", "text"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___FetchOutputResponse: _TypeAlias = FetchOutputResponse  # noqa: Y015
 
 @_typing.final
 class RehydrateOutputRequest(_message.Message):

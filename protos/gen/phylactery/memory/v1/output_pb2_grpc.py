@@ -57,6 +57,11 @@ class OutputServiceStub:
                 request_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputRequest.SerializeToString,
                 response_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputResponse.FromString,
                 _registered_method=True)
+        self.FetchOutput = channel.unary_stream(
+                '/phylactery.memory.v1.OutputService/FetchOutput',
+                request_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.FetchOutputRequest.SerializeToString,
+                response_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.FetchOutputResponse.FromString,
+                _registered_method=True)
         self.RehydrateOutput = channel.unary_unary(
                 '/phylactery.memory.v1.OutputService/RehydrateOutput',
                 request_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.RehydrateOutputRequest.SerializeToString,
@@ -83,7 +88,7 @@ class OutputServiceServicer:
     def StoreOutput(self, request_iterator, context):
         """StoreOutput stores one output and returns its pointer once it is durable. The first message contains the
         description, the following ones the UTF-8 text in chunks. An output of 10,000 characters or fewer is not evicted:
-        nothing is stored and there is no pointer. Repeating the tool_call_id of a run with the same text returns the same
+        nothing is stored and there is no pointer, unless keep is set. Repeating the tool_call_id of a run with the same text returns the same
         pointer. An output is limited to 64 MiB and counts against the user's quota. An interrupted stream stores nothing,
         and neither does a call that fails with RESOURCE_EXHAUSTED; the caller keeps the original.
         """
@@ -110,6 +115,15 @@ class OutputServiceServicer:
         """SearchOutput finds the lines that match a regular expression, like grep, with context lines. A response holds at
         most 10,000 characters; continue with next_offset. A response may contain few or no matches before the end of the
         output is reached, because a search stops after about a second.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FetchOutput(self, request, context):
+        """FetchOutput streams the whole text of an output in order, for a program that needs all of it, such as the agent that
+        decodes an attachment. The end of the stream means that the text is complete and matches its sha256; a text that
+        does not match fails with DATA_LOSS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -159,6 +173,11 @@ def add_OutputServiceServicer_to_server(servicer, server):
                     servicer.SearchOutput,
                     request_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputRequest.FromString,
                     response_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputResponse.SerializeToString,
+            ),
+            'FetchOutput': grpc.unary_stream_rpc_method_handler(
+                    servicer.FetchOutput,
+                    request_deserializer=phylactery_dot_memory_dot_v1_dot_output__pb2.FetchOutputRequest.FromString,
+                    response_serializer=phylactery_dot_memory_dot_v1_dot_output__pb2.FetchOutputResponse.SerializeToString,
             ),
             'RehydrateOutput': grpc.unary_unary_rpc_method_handler(
                     servicer.RehydrateOutput,
@@ -287,6 +306,33 @@ class OutputService:
             '/phylactery.memory.v1.OutputService/SearchOutput',
             phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputRequest.SerializeToString,
             phylactery_dot_memory_dot_v1_dot_output__pb2.SearchOutputResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FetchOutput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/phylactery.memory.v1.OutputService/FetchOutput',
+            phylactery_dot_memory_dot_v1_dot_output__pb2.FetchOutputRequest.SerializeToString,
+            phylactery_dot_memory_dot_v1_dot_output__pb2.FetchOutputResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,7 +39,7 @@ class OutputServiceStub:
     StoreOutput: _grpc.StreamUnaryMultiCallable[_output_pb2.StoreOutputRequest, _output_pb2.StoreOutputResponse]
     """StoreOutput stores one output and returns its pointer once it is durable. The first message contains the
     description, the following ones the UTF-8 text in chunks. An output of 10,000 characters or fewer is not evicted:
-    nothing is stored and there is no pointer. Repeating the tool_call_id of a run with the same text returns the same
+    nothing is stored and there is no pointer, unless keep is set. Repeating the tool_call_id of a run with the same text returns the same
     pointer. An output is limited to 64 MiB and counts against the user's quota. An interrupted stream stores nothing,
     and neither does a call that fails with RESOURCE_EXHAUSTED; the caller keeps the original.
     """
@@ -53,6 +53,11 @@ class OutputServiceStub:
     """SearchOutput finds the lines that match a regular expression, like grep, with context lines. A response holds at
     most 10,000 characters; continue with next_offset. A response may contain few or no matches before the end of the
     output is reached, because a search stops after about a second.
+    """
+    FetchOutput: _grpc.UnaryStreamMultiCallable[_output_pb2.FetchOutputRequest, _output_pb2.FetchOutputResponse]
+    """FetchOutput streams the whole text of an output in order, for a program that needs all of it, such as the agent that
+    decodes an attachment. The end of the stream means that the text is complete and matches its sha256; a text that
+    does not match fails with DATA_LOSS.
     """
     RehydrateOutput: _grpc.UnaryUnaryMultiCallable[_output_pb2.RehydrateOutputRequest, _output_pb2.RehydrateOutputResponse]
     """RehydrateOutput returns the whole text of an output under 50,000 characters, for use in a context. A longer one is
@@ -74,7 +79,7 @@ class OutputServiceAsyncStub(OutputServiceStub):
     StoreOutput: _aio.StreamUnaryMultiCallable[_output_pb2.StoreOutputRequest, _output_pb2.StoreOutputResponse]  # type: ignore[assignment]
     """StoreOutput stores one output and returns its pointer once it is durable. The first message contains the
     description, the following ones the UTF-8 text in chunks. An output of 10,000 characters or fewer is not evicted:
-    nothing is stored and there is no pointer. Repeating the tool_call_id of a run with the same text returns the same
+    nothing is stored and there is no pointer, unless keep is set. Repeating the tool_call_id of a run with the same text returns the same
     pointer. An output is limited to 64 MiB and counts against the user's quota. An interrupted stream stores nothing,
     and neither does a call that fails with RESOURCE_EXHAUSTED; the caller keeps the original.
     """
@@ -88,6 +93,11 @@ class OutputServiceAsyncStub(OutputServiceStub):
     """SearchOutput finds the lines that match a regular expression, like grep, with context lines. A response holds at
     most 10,000 characters; continue with next_offset. A response may contain few or no matches before the end of the
     output is reached, because a search stops after about a second.
+    """
+    FetchOutput: _aio.UnaryStreamMultiCallable[_output_pb2.FetchOutputRequest, _output_pb2.FetchOutputResponse]  # type: ignore[assignment]
+    """FetchOutput streams the whole text of an output in order, for a program that needs all of it, such as the agent that
+    decodes an attachment. The end of the stream means that the text is complete and matches its sha256; a text that
+    does not match fails with DATA_LOSS.
     """
     RehydrateOutput: _aio.UnaryUnaryMultiCallable[_output_pb2.RehydrateOutputRequest, _output_pb2.RehydrateOutputResponse]  # type: ignore[assignment]
     """RehydrateOutput returns the whole text of an output under 50,000 characters, for use in a context. A longer one is
@@ -112,7 +122,7 @@ class OutputServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_output_pb2.StoreOutputResponse, _abc.Awaitable[_output_pb2.StoreOutputResponse]]:
         """StoreOutput stores one output and returns its pointer once it is durable. The first message contains the
         description, the following ones the UTF-8 text in chunks. An output of 10,000 characters or fewer is not evicted:
-        nothing is stored and there is no pointer. Repeating the tool_call_id of a run with the same text returns the same
+        nothing is stored and there is no pointer, unless keep is set. Repeating the tool_call_id of a run with the same text returns the same
         pointer. An output is limited to 64 MiB and counts against the user's quota. An interrupted stream stores nothing,
         and neither does a call that fails with RESOURCE_EXHAUSTED; the caller keeps the original.
         """
@@ -144,6 +154,17 @@ class OutputServiceServicer(metaclass=_abc_1.ABCMeta):
         """SearchOutput finds the lines that match a regular expression, like grep, with context lines. A response holds at
         most 10,000 characters; continue with next_offset. A response may contain few or no matches before the end of the
         output is reached, because a search stops after about a second.
+        """
+
+    @_abc_1.abstractmethod
+    def FetchOutput(
+        self,
+        request: _output_pb2.FetchOutputRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_output_pb2.FetchOutputResponse], _abc.AsyncIterator[_output_pb2.FetchOutputResponse]]:
+        """FetchOutput streams the whole text of an output in order, for a program that needs all of it, such as the agent that
+        decodes an attachment. The end of the stream means that the text is complete and matches its sha256; a text that
+        does not match fails with DATA_LOSS.
         """
 
     @_abc_1.abstractmethod
