@@ -94,6 +94,9 @@ def _welcome(sandbox: Path) -> None:
         shutil.copyfile(Path(__file__).parent / _WELCOME, sandbox / _WELCOME)
 
 
+Attach = Annotated[
+    list[Path] | None, typer.Option("--attach", help="A file to send with the first message; may be repeated.")
+]
 Details = Annotated[bool, typer.Option("--details", help="Show each step and decision, as /details does.")]
 Thread = Annotated[str, typer.Option(help="The conversation to go on with.")]
 
@@ -170,6 +173,7 @@ def chat(
     graph: Graph = "",
     data_dir: DataDir = Path(".phylactery"),
     details: Details = False,
+    attach: Attach = None,
 ) -> None:
     """Open a chat with an agent that is running already."""
     from phylactery_cli.chat.session import ChatOptions, talk
@@ -183,6 +187,7 @@ def chat(
         data_dir=data_dir,
         json=options.json,
         details=details,
+        attach=tuple(attach or ()),
     )
     well = True
     with contextlib.suppress(KeyboardInterrupt):

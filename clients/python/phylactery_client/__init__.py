@@ -4,6 +4,7 @@ PhylacteryClient and EscalationClient are the agent's, RiskGateClient and AuditC
 """
 
 from phylactery_client.access import AccessAnswer, AccessQuestion
+from phylactery_client.attachments import Attachment, Place
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.chat import PhylacteryClient
 from phylactery_client.errors import FieldViolation, PhylacteryError
@@ -17,6 +18,7 @@ from phylactery_client.run_results import Run
 __all__ = [
     "AccessAnswer",
     "AccessQuestion",
+    "Attachment",
     "AuditClient",
     "EscalationClient",
     "Event",
@@ -27,6 +29,7 @@ __all__ = [
     "PendingApproval",
     "PhylacteryClient",
     "PhylacteryError",
+    "Place",
     "Receipt",
     "ReceiptError",
     "RiskGateClient",

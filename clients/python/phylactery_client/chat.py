@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import UTC
 from typing import Any, cast
@@ -22,6 +22,7 @@ from phylactery.agent.v1 import (
     tool_pb2_grpc,
 )
 
+from phylactery_client.attachments import Attachment, Place, attachment_messages
 from phylactery_client.channel import EFFECT_TIMEOUT, TURN_TIMEOUT, ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
 from phylactery_client.memory_results import AgentErasure
@@ -60,6 +61,7 @@ class PhylacteryClient(ServiceClient):
         on_busy: str = "",
         graph: str = "",
         shown: PendingApproval | None = None,
+        attachments: Sequence[Attachment | Place] = (),
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> Turn:
@@ -68,6 +70,7 @@ class PhylacteryClient(ServiceClient):
         The same request_id with the same body returns the same turn again; without one, each call is a new message.
         on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for ENQUEUE; graph is empty for the thread's own. shown
         is the approval card the person saw: a text that is nothing but a clear yes or no answers exactly that card.
+        attachments are files and places sent with the text, which may then be empty.
         Raise ValueError for an unknown on_busy.
         """
         request = chat_pb2.SendMessageRequest(
@@ -78,6 +81,7 @@ class PhylacteryClient(ServiceClient):
             on_busy=_on_busy(on_busy),
             graph=graph,
             shown_approvals=_shown(shown),
+            attachments=attachment_messages(attachments),
         )
         seconds = self._seconds(timeout, TURN_TIMEOUT)
         return decode(Turn, await self._call(self._chat.SendMessage, request, seconds))
@@ -91,6 +95,7 @@ class PhylacteryClient(ServiceClient):
         on_busy: str = "",
         graph: str = "",
         shown: PendingApproval | None = None,
+        attachments: Sequence[Attachment | Place] = (),
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[Event]:
@@ -108,6 +113,7 @@ class PhylacteryClient(ServiceClient):
             on_busy=_on_busy(on_busy),
             graph=graph,
             shown_approvals=_shown(shown),
+            attachments=attachment_messages(attachments),
         )
         seconds = self._seconds(timeout, TURN_TIMEOUT)
         async with aclosing(self._stream(self._chat.StreamMessage, request, seconds)) as responses:

@@ -49,6 +49,8 @@ from phylactery_agent.graph.core.registry import GRAPH_NAMES, Graphs
 from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.llm_client.config import model_config
 from phylactery_agent.llm_client.settings import ModelSettings
+from phylactery_agent.media.endpoint import EndpointMedia, MediaEndpoint
+from phylactery_agent.media.reading import MediaReader
 from phylactery_agent.ports.services import Services
 from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher
 from phylactery_agent.runtime.dispatch.claims import ClaimStore
@@ -396,6 +398,23 @@ def _limits(settings: AgentSettings, models: Models | None) -> BudgetLimits:
     return replace(limits, model_calls=of_models.calls, tokens=of_models.tokens, cost_micros=of_models.cost_micros)
 
 
+def _media(settings: AgentSettings) -> MediaReader:
+    """Return the reader of attachments, with the model endpoint for images and audio if it has models for them."""
+    config = model_config(settings)
+    if config is None or not (settings.vision_model or settings.transcription_model):
+        return MediaReader(None)
+    first = config.endpoints[0]
+    endpoint = MediaEndpoint(
+        base_url=first.base_url,
+        api_key=first.api_key,
+        vision_model=settings.vision_model,
+        audio_model=settings.transcription_model,
+        seconds=settings.media_seconds,
+        on_loopback=first.on_loopback,
+    )
+    return MediaReader(EndpointMedia(endpoint))
+
+
 def _open_outside(
     settings: AgentSettings, stack: AsyncExitStack
 ) -> tuple[FolderLock, Sealer, GrpcServices, ToolRegistry, Executor]:
@@ -422,6 +441,7 @@ def _open_outside(
                 file_version_bytes=settings.file_version_bytes,
                 web=settings.web(),
                 mail=settings.mail(),
+                media=_media(settings),
                 mcp=McpTools(mcp, load_pins(settings.mcp_pin_file) if mcp.servers else Pins()),
             ),
             tools,

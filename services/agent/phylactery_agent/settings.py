@@ -125,6 +125,9 @@ class AgentSettings(OutsideSettings, ModelSettings):
 
     data_dir: Path = Field(Path(".phylactery/agent"), description="folder for everything this service keeps")
     port: int = Field(50051, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
+    max_message_bytes: int = Field(
+        20 * 1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="largest request message, attachments included"
+    )
     riskgate_target: str = Field("127.0.0.1:50052", description="address of RiskGate")
     memory_target: str = Field("127.0.0.1:50053", description="address of the memory service")
     riskgate_token: SecretStr = Field(

@@ -25,9 +25,11 @@ EXAMPLES = [(spec, example) for spec in BUILTIN_SPECS for example in spec.exampl
 
 def _judged(text: str) -> dict[str, Any]:
     reading = read_request(text, TOOLS)
+    heard = asdict(classify(text, TOOLS))
+    del heard["reasons"]
     return {
         "text": text,
-        **asdict(classify(text, TOOLS)),
+        **heard,
         "clauses": [[[call.tool, call.args] for call in readings] for readings in reading.clauses],
         "unknown": reading.unknown,
     }

@@ -12,7 +12,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from phylactery_client import PhylacteryClient, PhylacteryError, new_request_id
+from phylactery_client import Attachment, PhylacteryClient, PhylacteryError, new_request_id
 from phylactery_client.errors import DeadlineError, FailedPreconditionError, UnavailableError
 from phylactery_client.results import Event, PendingApproval
 from prompt_toolkit import PromptSession
@@ -54,6 +54,8 @@ class ChatOptions:
     details: bool = False
     """Whether to show each step and decision, not only messages and approvals."""
     stack: Stack | None = None
+    attach: tuple[Path, ...] = ()
+    """Files sent with the first message."""
     """The services, if the chat manages them."""
 
 
@@ -64,6 +66,7 @@ class _Message:
     text: str
     request_id: str
     shown: PendingApproval | None
+    attachments: tuple[Attachment, ...] = ()
 
 
 class Chat:
@@ -85,6 +88,8 @@ class Chat:
         self._run_id, self._run_known = "", asyncio.Event()
         """The run of the message being answered."""
         self._unsent: deque[_Message] = deque()
+        self._attached: list[Attachment] = []
+        """Files to be sent with the next message."""
         self._delivering: asyncio.Task[None] | None = None
 
     async def run(self) -> bool:
@@ -93,6 +98,8 @@ class Chat:
         Without a terminal, reading standard input stops at the first failed call. It then returns False, as it does if
         a run ended without an answer.
         """
+        for path in self._options.attach:
+            self._attach(str(path))
         beside = [asyncio.create_task(self._following.run())]
         if self._keeper is not None:
             beside.append(asyncio.create_task(self._keeper.run()))
@@ -244,6 +251,8 @@ class Chat:
                 self._say_so("details_on" if self._printer.details else "details_off")
             case "/undo":
                 await self._say(self._texts("undo"))
+            case _ if line == "/attach" or line.startswith("/attach "):
+                self._attach(line.removeprefix("/attach").strip())
             case "/drop":
                 self._drop()
             case _ if found := _ANSWER.fullmatch(line):
@@ -252,6 +261,16 @@ class Chat:
                 self._console.print(self._texts("unknown", text=one_line(line)))
             case _:
                 await self._say(line)
+
+    def _attach(self, name: str) -> None:
+        """Have a file sent with the next message."""
+        path = Path(name).expanduser()
+        try:
+            self._attached.append(Attachment.from_file(path))
+        except OSError:
+            self._console.print(self._texts("attach_unreadable", path=one_line(str(path))))
+        else:
+            self._console.print(self._texts("attached", name=one_line(path.name), count=len(self._attached)))
 
     async def _answer(self, command: str, number: int, approval_id: str) -> None:
         """Answer the whole waiting card, or one call of any card by its number or id."""
@@ -305,7 +324,8 @@ class Chat:
 
         If the agent is unavailable, messages are kept and sent in order once it is back.
         """
-        message = _Message(text, new_request_id(), self._printer.waiting)
+        message = _Message(text, new_request_id(), self._printer.waiting, tuple(self._attached))
+        self._attached.clear()
         if self._unsent:
             self._keep(message)
             return
@@ -332,6 +352,7 @@ class Chat:
             graph=self._options.graph,
             language=self._options.language or "",
             shown=message.shown,
+            attachments=message.attachments,
             request_id=message.request_id,
         )
 

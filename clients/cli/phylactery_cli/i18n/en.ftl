@@ -42,6 +42,7 @@ help =
     Say what you want in your own words, for example: read welcome.txt
     When I ask first, answer yes or no (or /approve, /reject).
     /undo takes back your last change of a file.
+    /attach FILE sends a file with your next message.
     Esc or Ctrl-C stops an answer; /quit leaves.
     More: /help approvals, /help keys, /help language, /help trace
 help_approvals =
@@ -58,6 +59,8 @@ help_language =
 help_trace =
     /trace draws what happened with your last message, across the three services.
     /details shows each step and decision from now on, and hides them the next time.
+attached = { $name } goes with your next message ({ $count } in all).
+attach_unreadable = { $path } cannot be read.
 details_on = Each step and decision is shown from now on.
 details_off = Only what is said and asked is shown from now on.
 fate_died = { $service } stopped by itself; starting it again in { $seconds } s. Its log: { $log }

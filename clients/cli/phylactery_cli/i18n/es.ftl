@@ -41,6 +41,7 @@ help =
     Di con tus palabras lo que quieres, por ejemplo: lee welcome.txt
     Cuando pregunte antes de hacer algo, responde sí o no (o /approve, /reject).
     /undo deshace tu último cambio en un archivo.
+    /attach ARCHIVO envía un archivo con tu próximo mensaje.
     Esc o Ctrl-C detiene una respuesta; /quit sale.
     Más: /help approvals, /help keys, /help language, /help trace
 help_approvals =
@@ -57,6 +58,8 @@ help_language =
 help_trace =
     /trace dibuja lo que pasó con tu último mensaje, a través de los tres servicios.
     /details muestra desde ahora cada paso y cada decisión, y la próxima vez los oculta.
+attached = { $name } irá con tu próximo mensaje ({ $count } en total).
+attach_unreadable = No se puede leer { $path }.
 details_on = Desde ahora se muestra cada paso y cada decisión.
 details_off = Desde ahora solo se muestra lo que se dice y se pregunta.
 fate_died = { $service } se ha detenido por sí solo; vuelve a arrancar en { $seconds } s. Su registro: { $log }

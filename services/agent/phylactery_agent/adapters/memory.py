@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from google.protobuf.duration_pb2 import Duration
 from grpc import aio
 from phylactery.memory.v1 import (
     memory_pb2,
@@ -36,6 +37,9 @@ from phylactery_agent.runtime.storage.records import Owner
 
 T = TypeVar("T")
 _CHUNK_BYTES = 512 * 1024
+_FETCH_SECONDS = 30.0
+_MAX_FETCHED = 12 * 1024 * 1024
+"""Characters of an attachment of the greatest size, as it is kept."""
 _MAX_QUERY = 2_000
 """Maximum number of characters in a search query to memory."""
 
@@ -84,6 +88,38 @@ class OutputsAdapter:
             preview_head=answer.preview_head,
             preview_tail=answer.preview_tail,
         )
+
+    async def keep_output(
+        self, text: str, *, thread_id: str, run_id: str, tool_call_id: str, tool_name: str, seconds: int = 0
+    ) -> str:
+        """Store a text of any length and return its pointer; idempotent by tool_call_id and text."""
+        spec = output_pb2.OutputSpec(
+            thread_id=thread_id,
+            run_id=run_id,
+            tool_call_id=tool_call_id,
+            tool_name=tool_name,
+            ttl=Duration(seconds=seconds) if seconds else None,
+            keep=True,
+        )
+        answer = await _answered(self._stub.StoreOutput(_parts(spec, text), metadata=self._metadata))
+        return answer.output.pointer
+
+    async def fetch_output(self, pointer: str) -> str:
+        """Return the whole text of one of the user's outputs."""
+        return await _answered(self._fetched(pointer))
+
+    async def _fetched(self, pointer: str) -> str:
+        request = output_pb2.FetchOutputRequest(pointer=pointer)
+        found: list[str] = []
+        size = 0
+        call = self._stub.FetchOutput(request, metadata=self._metadata, timeout=_FETCH_SECONDS)
+        async for answer in call:
+            found.append(answer.text)
+            size += len(answer.text)
+            if size > _MAX_FETCHED:
+                call.cancel()
+                raise MemoryRefusedError("OUTPUT_TOO_LARGE", "the output is longer than an attachment may be")
+        return "".join(found)
 
     async def read_output(self, pointer: str, *, offset: int, limit: int) -> OutputRange:
         """Read a range of characters of one of the user's outputs."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc
 from phylactery_chassis.auth.identity import Principal, current_principal
@@ -17,6 +17,7 @@ from phylactery_chassis.rpc.validation import (
     Identifier,
     LongIdentifier,
     OptionalIdentifier,
+    fields,
     from_message,
     parse,
 )
@@ -25,7 +26,7 @@ from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_understanding.replies.answers import read_answer
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from phylactery_agent.api.mapping import Context, ShownRun, owner_of, run_message, word_of
 from phylactery_agent.api.showing import PendingApproval, Showing, ShownEvent, approval_message, event_message
@@ -38,10 +39,13 @@ from phylactery_agent.api.threads import (
     thread_message,
     too_old,
 )
+from phylactery_agent.media.attachments import MAX_ADDRESS, MAX_ATTACHMENTS, MAX_NAME, Attachment, Place
 from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError
 from phylactery_agent.ports.services import Services, TranscriptMessage, TranscriptPage
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.intake.attaching import checked, kept, request_key
+from phylactery_agent.runtime.intake.classification import NO_WORDS
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.redaction import Sanitizing
 from phylactery_agent.runtime.runs.queries import ThreadStore
@@ -62,16 +66,52 @@ class ShownApproval(EdgeModel):
     args_hash: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
+class LocationRequest(EdgeModel):
+    """A place."""
+
+    latitude: Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
+    longitude: Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
+    name: Annotated[str, StringConstraints(max_length=MAX_NAME)]
+    address: Annotated[str, StringConstraints(max_length=MAX_ADDRESS)]
+
+
+class AttachmentRequest(EdgeModel):
+    """A file or a place sent with a message; whether its content is what it declares is checked later."""
+
+    kind: Literal["image", "audio", "document", "location", "sticker"]
+    mime_type: Annotated[str, StringConstraints(max_length=100)]
+    filename: Annotated[str, StringConstraints(max_length=MAX_NAME)]
+    data: bytes
+    location: LocationRequest | None
+
+    def taken(self) -> Attachment:
+        """Return the attachment as the runtime takes it."""
+        at = self.location
+        place = None if at is None else Place(at.latitude, at.longitude, at.name, at.address)
+        return Attachment(self.kind, self.mime_type, self.filename, self.data, place)
+
+
 class MessageRequest(EdgeModel):
     """SendMessage and StreamMessage."""
 
     request_id: LongIdentifier
     thread_id: OptionalIdentifier
-    text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT)]
+    text: Annotated[str, StringConstraints(max_length=MAX_TEXT)]
     language: Literal["", "es", "en"]
     on_busy: Literal["", "enqueue", "reject", "interrupt", "coalesce"] = ""
     graph: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{0,64}$")] = ""
     shown_approvals: Annotated[tuple[ShownApproval, ...], Field(max_length=20)] = ()
+    attachments: Annotated[tuple[AttachmentRequest, ...], Field(max_length=MAX_ATTACHMENTS)] = ()
+
+    @model_validator(mode="after")
+    def _says_something(self) -> MessageRequest:
+        if not self.text and not self.attachments:
+            raise ValueError("text is empty and there are no attachments")
+        return self
+
+    def attached(self) -> Sequence[Attachment]:
+        """Return the attachments as the runtime takes them."""
+        return [one.taken() for one in self.attachments]
 
 
 class TranscriptRequest(EdgeModel):
@@ -220,13 +260,23 @@ class ChatEdge:
 
     async def _take_in(self, principal: Principal, request: MessageRequest, body_hash: str, turn_id: str) -> StoredTurn:
         owner = owner_of(principal)
+        attachments = request.attached()
+        await checked(attachments)
         text, also = await self._read(owner, request)
-        taken = await self.sanitizing.take(owner, text, turn_id=turn_id, also=also)
+        taken = await self.sanitizing.take(owner, text or NO_WORDS, turn_id=turn_id, also=also)
+        thread_id = request.thread_id
+        attached: tuple[str, ...] = ()
+        if attachments:
+            key = request_key(owner, request.request_id)
+            thread_id = thread_id or f"th_{key}"
+            attached = await kept(
+                self.services.outputs(owner), attachments, thread_id=thread_id, request=key, private=taken.do_not_store
+            )
         return await self.accept(
             Incoming(
                 owner=owner,
                 message_id=request.request_id,
-                thread_id=request.thread_id or new_id("th"),
+                thread_id=thread_id or new_id("th"),
                 body_hash=body_hash,
                 text=taken.text,
                 findings=taken.findings,
@@ -242,6 +292,7 @@ class ChatEdge:
                 level=principal.level,
                 credential_hash=principal.credential_hash,
                 traceparent=telemetry.inject().get("traceparent", ""),
+                attachments=attached,
             )
         )
 
@@ -293,7 +344,8 @@ def _body(request: MessageRequest) -> bytes:
     choices = [request.on_busy or "enqueue", request.graph]
     shown = [[one.approval_id, one.args_hash] for one in request.shown_approvals]
     whole = body if choices == ["enqueue", ""] and not shown else body + choices
-    return json.dumps([*whole, *shown]).encode()
+    attached = [{"attachment": one.sha256} for one in request.attached()]
+    return json.dumps([*whole, *shown, *attached]).encode()
 
 
 class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
@@ -369,8 +421,15 @@ def _message(request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageReques
             "shown_approvals": tuple(
                 {"approval_id": shown.approval_id, "args_hash": shown.args_hash} for shown in request.shown_approvals
             ),
+            "attachments": tuple(_attachment(attachment) for attachment in request.attachments),
         },
     )
+
+
+def _attachment(attachment: chat_pb2.Attachment) -> dict[str, Any]:
+    place = fields(LocationRequest, attachment.location) if attachment.HasField("location") else None
+    kind = word_of(chat_pb2.AttachmentKind, attachment.kind, "ATTACHMENT_KIND_")
+    return fields(AttachmentRequest, attachment, kind=kind, location=place)
 
 
 def answer_message(answer: Answer) -> chat_pb2.SendMessageResponse:

@@ -22,6 +22,8 @@ help =
     I can do this:
     { $lines }
     More: { $topics }.
+sticker = I can't make sense of stickers; write to me instead.
+attachment_only_shown = I did not understand what else to do with it.
 listening = I'm listening.
 stays_write_file = (What I wrote to “{ $name }” is still there; “undo the last change to { $name }” takes it back.)
 stays_create_reminder = (The reminder “{ $name }” is still set; “cancel the reminder { $name }” drops it.)
@@ -217,6 +219,17 @@ error_SECRET_PASSWORD = I do not keep passwords or PINs
 error_SECRET_CARD = I do not keep card or account numbers
 error_SECRET_KEY = I do not keep access keys or tokens
 error_MEMORY_LIMIT = I already keep as many memories of yours as I can; ask me to forget some first
+error_ATTACHMENT_INVALID = that is not an attachment
+error_DOCUMENT_ENCRYPTED = the document is locked with a password; send it without one
+error_DOCUMENT_TOO_LARGE = the document is too large to read here; send a shorter one
+error_DOCUMENT_UNREADABLE = the document is damaged, or not what it claims to be
+error_DOCUMENT_WITHOUT_TEXT = there is no text in the document; it may consist of scanned pages
+error_DOCUMENT_TIMEOUT = the document took too long to read; send a shorter one
+error_MEDIA_WITHOUT_TEXT = I found nothing in it that I could put into words
+error_MEDIA_UNAVAILABLE = what I read images and audio with is not answering; send it again later, or write it down
+error_MEDIA_TIMEOUT = reading it took too long; send it again later, or write it down
+error_IMAGE_NOT_CONFIGURED = I cannot look at images here; write down what it says
+error_AUDIO_NOT_CONFIGURED = I cannot listen to audio here; write down what it says
 error_OUTPUT_NOT_FOUND = there is no such output
 error_OUTPUT_NOT_REHYDRATABLE = it is too long to bring back whole; read it in parts or search it
 error_RANGE_PAST_END = the range starts past the end
@@ -303,6 +316,8 @@ tool_read_output = read a range of a stored output: read output <pointer> from 5
     .label = Output { $pointer }:
 tool_rehydrate_output = bring a stored output back whole: bring back output <pointer>
     .label = Output { $pointer }, whole:
+tool_read_attachment = read a file or place you sent: read the attachment <pointer>
+    .label = The attachment says:
 tool_search_output = search a stored output: search for error in output <pointer>
     .label = In output { $pointer }:
 tool_create_reminder = remind you of something later: remind me to pay the rent tomorrow at 9

@@ -20,6 +20,8 @@ help =
     Puedo hacer esto:
     { $lines }
     Más: { $topics }.
+sticker = No sé interpretar stickers; escríbeme mejor.
+attachment_only_shown = No he entendido qué más hacer con ello.
 listening = Te escucho.
 stays_write_file = (Lo que escribí en «{ $name }» sigue ahí; «deshaz el último cambio de { $name }» lo quita.)
 stays_create_reminder = (El recordatorio «{ $name }» sigue puesto; «cancela el recordatorio { $name }» lo quita.)
@@ -215,6 +217,17 @@ error_SECRET_PASSWORD = no guardo contraseñas ni PIN
 error_SECRET_CARD = no guardo números de tarjeta ni de cuenta
 error_SECRET_KEY = no guardo claves de acceso ni tokens
 error_MEMORY_LIMIT = ya guardo todos los recuerdos tuyos que puedo; pídeme antes que olvide alguno
+error_ATTACHMENT_INVALID = eso no es un adjunto
+error_DOCUMENT_ENCRYPTED = el documento está protegido con contraseña; envíalo sin ella
+error_DOCUMENT_TOO_LARGE = el documento es demasiado grande para leerlo aquí; envía uno más corto
+error_DOCUMENT_UNREADABLE = el documento está dañado o no es lo que dice ser
+error_DOCUMENT_WITHOUT_TEXT = el documento no tiene texto; puede que sean páginas escaneadas
+error_DOCUMENT_TIMEOUT = leer el documento llevaba demasiado tiempo; envía uno más corto
+error_MEDIA_WITHOUT_TEXT = no he encontrado nada que pueda poner en palabras
+error_MEDIA_UNAVAILABLE = el servicio con el que leo imágenes y audio no responde; envíalo más tarde o escríbelo
+error_MEDIA_TIMEOUT = leerlo llevaba demasiado tiempo; envíalo más tarde o escríbelo
+error_IMAGE_NOT_CONFIGURED = aquí no puedo ver imágenes; escribe lo que dice
+error_AUDIO_NOT_CONFIGURED = aquí no puedo escuchar audio; escribe lo que dice
 error_OUTPUT_NOT_FOUND = no existe esa salida
 error_OUTPUT_NOT_REHYDRATABLE = es demasiado larga para recuperarla entera; léela por tramos o busca en ella
 error_RANGE_PAST_END = el tramo empieza pasado el final
@@ -301,6 +314,8 @@ tool_read_output = leer un tramo de una salida guardada: lee la salida <puntero>
     .label = Salida { $pointer }:
 tool_rehydrate_output = recuperar entera una salida guardada: recupera la salida <puntero>
     .label = Salida { $pointer }, entera:
+tool_read_attachment = leer un archivo o un lugar que has enviado: lee el adjunto <puntero>
+    .label = El adjunto dice:
 tool_search_output = buscar en una salida guardada: busca error en la salida <puntero>
     .label = En la salida { $pointer }:
 tool_create_reminder = recordarte algo más tarde: recuérdame pagar el arriendo mañana a las 9

@@ -20,7 +20,7 @@ _TOPICS: Final[Mapping[str, Sequence[str]]] = {
     "memory": ("remember", "recall"),
     "mail": ("send_email",),
     "web": ("http_get",),
-    _OUTPUTS: ("read_output", "search_output", "rehydrate_output"),
+    _OUTPUTS: ("read_output", "search_output", "rehydrate_output", "read_attachment"),
     _MORE: (),
 }
 """The tools of each topic, in the order shown; every tool that is in none of them is in the last."""

@@ -88,6 +88,14 @@ class ModelSettings(ServiceSettings):
         default=True, description="ask how many tokens a streamed reply took; off where the endpoint refuses that"
     )
 
+    vision_model: str = Field(
+        "", max_length=256, description="model at model_base_url that reads images people send; empty reads none"
+    )
+    transcription_model: str = Field(
+        "", max_length=256, description="model at model_base_url that writes down audio people send; empty hears none"
+    )
+    media_seconds: float = Field(30.0, gt=0, le=55, description="bound of reading one image or audio")
+
     interpreter: Literal["on", "off"] = Field(
         "on", description="ask the model what a person's words ask for, for RiskGate to check; off leaves it to rules"
     )

@@ -73,6 +73,19 @@ class Outputs(Protocol):
         """Store an output; idempotent by tool_call_id and text."""
         ...
 
+    async def keep_output(
+        self, text: str, *, thread_id: str, run_id: str, tool_call_id: str, tool_name: str, seconds: int = 0
+    ) -> str:
+        """Store a text of any length and return its pointer; idempotent by tool_call_id and text.
+
+        seconds is how long it is kept; 0 means as long as memory keeps outputs.
+        """
+        ...
+
+    async def fetch_output(self, pointer: str) -> str:
+        """Return the whole text of one of the user's outputs, for a program and not for a context."""
+        ...
+
     async def read_output(self, pointer: str, *, offset: int, limit: int) -> OutputRange:
         """Read a range of characters of one of the user's outputs."""
         ...

@@ -118,6 +118,10 @@ class Turn:
     """What was done for the previous request and stays although the text corrects it: a tool, and what it changed."""
     said_before: str = ""
     """The user's last request, if the text asks for it: what did I just ask you?"""
+    attachments: tuple[str, ...] = ()
+    """The pointers of the attachments that came with it, in their order."""
+    reasons: tuple[str, ...] = ()
+    """Stable codes for why the message has its pathway."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ TASK: Final = "task"
 """The intent of words that request an action."""
 TOOL_PATHWAY: Final = "tool_intent"
 """The pathway for requests."""
+FAST_PATHWAY: Final = "text_fast_path"
+"""The pathway for conversation, on which no tool is proposed."""
 APPROVAL_DECIDED: Final = "approval_decided"
 """The intent of a turn without a person's message: the approval was decided at RiskGate, or it expired."""
 
@@ -72,16 +74,20 @@ class Intent:
     language: Language
     intent: IntentName
     pathway: str
+    reasons: tuple[str, ...] = ()
+    """Stable codes for why the message has this pathway."""
 
 
 def classify(text: str, tools: ToolRegistry, fallback: Language = "es") -> Intent:
     """Return language, intent and pathway of a message; fallback is used if the words do not indicate a language."""
     language = detect_language(text, fallback)
     if parse_reply(text) is not None:
-        return Intent(language, APPROVAL_REPLY, TOOL_PATHWAY)
-    if read_request(text, tools).clauses or talk_kind(text) is None:
-        return Intent(language, TASK, TOOL_PATHWAY)
-    return Intent(language, "conversation", "text_fast_path")
+        return Intent(language, APPROVAL_REPLY, TOOL_PATHWAY, ("APPROVAL_REPLY",))
+    if read_request(text, tools).clauses:
+        return Intent(language, TASK, TOOL_PATHWAY, ("REQUEST",))
+    if talk_kind(text) is None:
+        return Intent(language, TASK, TOOL_PATHWAY, ("NO_SMALL_TALK",))
+    return Intent(language, "conversation", FAST_PATHWAY, ("SMALL_TALK",))
 
 
 def talk_kind(text: str) -> TalkKind | None:

@@ -18,6 +18,7 @@ from phylactery_chassis.telemetry import semconv
 from phylactery_chassis.telemetry.telemetry import span
 from pydantic import BaseModel, ValidationError
 
+from phylactery_agent.media.reading import MediaReader
 from phylactery_agent.ports import BoundCall, Memories, Outputs, Reminders
 from phylactery_agent.tools.builtin import builtin_implementations, file_to_replace
 from phylactery_agent.tools.builtin.journal import EffectJournal
@@ -86,6 +87,8 @@ class ToolSettings:
     mail: MailSettings | None = None
     """None switches send_email off."""
     mcp: McpTools | None = None
+    media: MediaReader | None = None
+    """None reads documents and places, and neither images nor audio."""
 
 
 class Executor:
@@ -116,6 +119,7 @@ class Executor:
                 settings.max_file_bytes,
                 web=settings.web,
                 mail=settings.mail,
+                media=settings.media,
             )
         )
         for name, needed in (("http_get", settings.web), ("send_email", settings.mail)):

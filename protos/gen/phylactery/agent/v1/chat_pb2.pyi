@@ -78,6 +78,54 @@ queued as with ENQUEUE.
 """
 Global___OnBusy: _TypeAlias = OnBusy  # noqa: Y015
 
+class _AttachmentKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AttachmentKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AttachmentKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ATTACHMENT_KIND_UNSPECIFIED: _AttachmentKind.ValueType  # 0
+    """ATTACHMENT_KIND_UNSPECIFIED is not accepted."""
+    ATTACHMENT_KIND_IMAGE: _AttachmentKind.ValueType  # 1
+    """ATTACHMENT_KIND_IMAGE is image/png, image/jpeg, image/gif or image/webp."""
+    ATTACHMENT_KIND_AUDIO: _AttachmentKind.ValueType  # 2
+    """ATTACHMENT_KIND_AUDIO is audio/ogg, audio/mpeg, audio/wav, audio/mp4, audio/webm, audio/flac, audio/aac or
+    audio/amr.
+    """
+    ATTACHMENT_KIND_DOCUMENT: _AttachmentKind.ValueType  # 3
+    """ATTACHMENT_KIND_DOCUMENT is text/plain, text/csv, application/pdf or
+    application/vnd.openxmlformats-officedocument.wordprocessingml.document.
+    """
+    ATTACHMENT_KIND_LOCATION: _AttachmentKind.ValueType  # 4
+    """ATTACHMENT_KIND_LOCATION is a place; location is set, and data and mime_type are empty."""
+    ATTACHMENT_KIND_STICKER: _AttachmentKind.ValueType  # 5
+    """ATTACHMENT_KIND_STICKER is image/webp. It is not stored, and a message that consists of stickers alone is answered
+    with a sentence that says so.
+    """
+
+class AttachmentKind(_AttachmentKind, metaclass=_AttachmentKindEnumTypeWrapper):
+    """AttachmentKind is what an attachment is."""
+
+ATTACHMENT_KIND_UNSPECIFIED: AttachmentKind.ValueType  # 0
+"""ATTACHMENT_KIND_UNSPECIFIED is not accepted."""
+ATTACHMENT_KIND_IMAGE: AttachmentKind.ValueType  # 1
+"""ATTACHMENT_KIND_IMAGE is image/png, image/jpeg, image/gif or image/webp."""
+ATTACHMENT_KIND_AUDIO: AttachmentKind.ValueType  # 2
+"""ATTACHMENT_KIND_AUDIO is audio/ogg, audio/mpeg, audio/wav, audio/mp4, audio/webm, audio/flac, audio/aac or
+audio/amr.
+"""
+ATTACHMENT_KIND_DOCUMENT: AttachmentKind.ValueType  # 3
+"""ATTACHMENT_KIND_DOCUMENT is text/plain, text/csv, application/pdf or
+application/vnd.openxmlformats-officedocument.wordprocessingml.document.
+"""
+ATTACHMENT_KIND_LOCATION: AttachmentKind.ValueType  # 4
+"""ATTACHMENT_KIND_LOCATION is a place; location is set, and data and mime_type are empty."""
+ATTACHMENT_KIND_STICKER: AttachmentKind.ValueType  # 5
+"""ATTACHMENT_KIND_STICKER is image/webp. It is not stored, and a message that consists of stickers alone is answered
+with a sentence that says so.
+"""
+Global___AttachmentKind: _TypeAlias = AttachmentKind  # noqa: Y015
+
 @_typing.final
 class SendMessageRequest(_message.Message):
     """SendMessageRequest is one message of a user."""
@@ -91,6 +139,7 @@ class SendMessageRequest(_message.Message):
     ON_BUSY_FIELD_NUMBER: _builtins.int
     GRAPH_FIELD_NUMBER: _builtins.int
     SHOWN_APPROVALS_FIELD_NUMBER: _builtins.int
+    ATTACHMENTS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user. Required."""
     thread_id: _builtins.str
@@ -98,7 +147,7 @@ class SendMessageRequest(_message.Message):
     thread; empty opens one with a generated id.
     """
     text: _builtins.str
-    """text is the message, 1 to 20,000 characters. Required."""
+    """text is the message, at most 20,000 characters. Required, unless there are attachments."""
     language: _builtins.str
     """language is the language of the reply, "es" or "en". Empty means the language of the message."""
     on_busy: Global___OnBusy.ValueType
@@ -118,6 +167,14 @@ class SendMessageRequest(_message.Message):
         nothing, and the reply lists the pending approvals. Part of the body for idempotency.
         """
 
+    @_builtins.property
+    def attachments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Attachment]:
+        """attachments are the files and the location sent with the text, at most 8, of at most 8 MiB each and 16 MiB together.
+        They are stored in the memory service, encrypted under the user's key, before the message is accepted, and deleted
+        with the thread or the user. The same request_id with the same attachments stores them once. Part of the body for
+        idempotency.
+        """
+
     def __init__(
         self,
         *,
@@ -128,14 +185,93 @@ class SendMessageRequest(_message.Message):
         on_busy: Global___OnBusy.ValueType = ...,
         graph: _builtins.str = ...,
         shown_approvals: _abc.Iterable[Global___ShownApproval] | None = ...,
+        attachments: _abc.Iterable[Global___Attachment] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SendMessageRequest: _TypeAlias = SendMessageRequest  # noqa: Y015
+
+@_typing.final
+class Attachment(_message.Message):
+    """Attachment is one file or place sent with a message. Its content is data: it is read by the tool read_attachment, and
+    nothing in it counts as the user's words.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    MIME_TYPE_FIELD_NUMBER: _builtins.int
+    FILENAME_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    LOCATION_FIELD_NUMBER: _builtins.int
+    kind: Global___AttachmentKind.ValueType
+    """kind is what it is. Required."""
+    mime_type: _builtins.str
+    """mime_type is the declared type, without parameters, compared with the content: another content fails with
+    INVALID_ARGUMENT. Required, except for a location.
+    """
+    filename: _builtins.str
+    """filename is the name it had, at most 255 characters, shown to the user only. Optional."""
+    data: _builtins.bytes
+    """data is the content, 1 byte to 8 MiB. Required, except for a location."""
+    @_builtins.property
+    def location(self) -> Global___Location:
+        """location is the place. Required for a location, otherwise unset."""
+
+    def __init__(
+        self,
+        *,
+        kind: Global___AttachmentKind.ValueType = ...,
+        mime_type: _builtins.str = ...,
+        filename: _builtins.str = ...,
+        data: _builtins.bytes = ...,
+        location: Global___Location | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["location", b"location"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "filename", b"filename", "kind", b"kind", "location", b"location", "mime_type", b"mime_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Attachment: _TypeAlias = Attachment  # noqa: Y015
+
+@_typing.final
+class Location(_message.Message):
+    """Location is a place."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LATITUDE_FIELD_NUMBER: _builtins.int
+    LONGITUDE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    ADDRESS_FIELD_NUMBER: _builtins.int
+    latitude: _builtins.float
+    """latitude is in degrees, -90 to 90."""
+    longitude: _builtins.float
+    """longitude is in degrees, -180 to 180."""
+    name: _builtins.str
+    """name is what the sender calls it, at most 255 characters. Optional."""
+    address: _builtins.str
+    """address is its postal address, at most 1,000 characters. Optional."""
+    def __init__(
+        self,
+        *,
+        latitude: _builtins.float = ...,
+        longitude: _builtins.float = ...,
+        name: _builtins.str = ...,
+        address: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "latitude", b"latitude", "longitude", b"longitude", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Location: _TypeAlias = Location  # noqa: Y015
 
 @_typing.final
 class ShownApproval(_message.Message):
@@ -220,12 +356,13 @@ class StreamMessageRequest(_message.Message):
     ON_BUSY_FIELD_NUMBER: _builtins.int
     GRAPH_FIELD_NUMBER: _builtins.int
     SHOWN_APPROVALS_FIELD_NUMBER: _builtins.int
+    ATTACHMENTS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id is as in SendMessageRequest. Required."""
     thread_id: _builtins.str
     """thread_id is as in SendMessageRequest."""
     text: _builtins.str
-    """text is as in SendMessageRequest. Required."""
+    """text is as in SendMessageRequest. Required, unless there are attachments."""
     language: _builtins.str
     """language is as in SendMessageRequest."""
     on_busy: Global___OnBusy.ValueType
@@ -235,6 +372,10 @@ class StreamMessageRequest(_message.Message):
     @_builtins.property
     def shown_approvals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ShownApproval]:
         """shown_approvals is as in SendMessageRequest."""
+
+    @_builtins.property
+    def attachments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Attachment]:
+        """attachments are as in SendMessageRequest."""
 
     def __init__(
         self,
@@ -246,10 +387,11 @@ class StreamMessageRequest(_message.Message):
         on_busy: Global___OnBusy.ValueType = ...,
         graph: _builtins.str = ...,
         shown_approvals: _abc.Iterable[Global___ShownApproval] | None = ...,
+        attachments: _abc.Iterable[Global___Attachment] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -222,18 +222,25 @@ class RouteDecided(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     INPUT_CLASS_FIELD_NUMBER: _builtins.int
     PATHWAY_FIELD_NUMBER: _builtins.int
+    CLASS_REASONS_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     """node is the name of the chosen node."""
     reason: _builtins.str
     """reason is a stable code for the reason: APPROVAL_REPLY, APPROVAL_WAITING, USER_INPUT_WAITING, CONVERSATION,
-    NEW_TASK, TASK_RESUMED, DEFAULT, NOTHING_WAITS, NEW_EPISODE.
+    NEW_TASK, TASK_RESUMED, DEFAULT, NOTHING_WAITS, NEW_EPISODE, STICKER.
     """
     input_class: _builtins.str
-    """input_class is the class of the message, assigned by fixed rules before any model call: TEXT_SIMPLE or
-    TEXT_TOOL_INTENT. Empty if the turn was not started by a message.
+    """input_class is the class of the message, assigned by fixed rules before any model call: TEXT_SIMPLE,
+    TEXT_TOOL_INTENT, RICH_INPUT or STICKER_STANDBY. Empty if the turn was not started by a message.
     """
     pathway: _builtins.str
-    """pathway is how the turn is served: text_fast_path, tool_intent or standby."""
+    """pathway is how the turn is served: text_fast_path, tool_intent, rich_input or standby."""
+    @_builtins.property
+    def class_reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """class_reasons are stable codes for why the message has its class: APPROVAL_REPLY, REQUEST (the rules read a call in
+        it), NO_SMALL_TALK (they read none, and it is not small talk), SMALL_TALK, CHANGES_EARLIER, ATTACHMENT, STICKER.
+        """
+
     def __init__(
         self,
         *,
@@ -241,10 +248,11 @@ class RouteDecided(_message.Message):
         reason: _builtins.str = ...,
         input_class: _builtins.str = ...,
         pathway: _builtins.str = ...,
+        class_reasons: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["input_class", b"input_class", "node", b"node", "pathway", b"pathway", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["class_reasons", b"class_reasons", "input_class", b"input_class", "node", b"node", "pathway", b"pathway", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -53,7 +53,11 @@ APPROVAL_CLEARED: Final[dict[str, Any]] = {
 }
 """The update that clears the pending approval and the proposal."""
 
-_INPUT_CLASS: Final = {"text_fast_path": "TEXT_SIMPLE", "tool_intent": "TEXT_TOOL_INTENT"}
+_INPUT_CLASS: Final = {
+    "text_fast_path": "TEXT_SIMPLE",
+    "tool_intent": "TEXT_TOOL_INTENT",
+    "rich_input": "RICH_INPUT",
+}
 """The input class of a message, by its pathway."""
 
 
@@ -200,8 +204,20 @@ def opening(state: Mapping[str, Any], node: str, reason: str) -> list[Told]:
     told = [Told("memory_degraded", {"reason": degraded}, key="memory_degraded")] if degraded else []
     if state["do_not_store"]:
         told.append(Told("notice", {"reason": "DO_NOT_STORE"}, key="notice:DO_NOT_STORE"))
-    routed = {"node": node, "reason": reason, "input_class": _INPUT_CLASS.get(pathway, ""), "pathway": pathway}
+    only_stickers = is_sticker(state)
+    routed = {
+        "node": node,
+        "reason": reason,
+        "input_class": "STICKER_STANDBY" if only_stickers else _INPUT_CLASS.get(pathway, ""),
+        "pathway": pathway,
+        "class_reasons": list(state["incoming"].get("reasons", ())),
+    }
     return [*told, Told("route_decided", routed, key="route")]
+
+
+def is_sticker(state: Mapping[str, Any]) -> bool:
+    """Return True if the turn was started by a message that consists of stickers alone."""
+    return bool(state["pathway"] == "standby" and state["intent"] == "conversation")
 
 
 def step_told(step: StepState) -> Told:

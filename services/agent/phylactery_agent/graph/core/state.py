@@ -158,6 +158,10 @@ class Incoming(TypedDict):
     meant: NotRequired[str]
     stays: NotRequired[StandingEffect]
     said_before: NotRequired[str]
+    attachments: NotRequired[list[str]]
+    """The pointers of the attachments that came with it."""
+    reasons: NotRequired[list[str]]
+    """Stable codes for why the message has its pathway."""
 
 
 class Reply(TypedDict):
@@ -343,6 +347,13 @@ def meant_in(incoming: Incoming) -> str:
     return incoming.get("meant") or incoming["text"]
 
 
+def with_attachments(incoming: Incoming) -> str:
+    """Return a message's words as a model is shown them: with the pointers by which its attachments are read."""
+    attached = ", ".join(incoming.get("attachments", ()))
+    told = f"\n[attachments, to be read with read_attachment: {attached}]" if attached else ""
+    return incoming["text"] + told
+
+
 def _incoming(turn: Turn) -> Incoming:
     incoming = Incoming(id=turn.turn_id, text=turn.text)
     if turn.meant:
@@ -351,6 +362,10 @@ def _incoming(turn: Turn) -> Incoming:
         incoming["stays"] = StandingEffect(tool=turn.stays[0], name=turn.stays[1])
     if turn.said_before:
         incoming["said_before"] = turn.said_before
+    if turn.attachments:
+        incoming["attachments"] = list(turn.attachments)
+    if turn.reasons:
+        incoming["reasons"] = list(turn.reasons)
     return incoming
 
 

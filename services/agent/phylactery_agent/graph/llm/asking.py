@@ -16,6 +16,7 @@ from phylactery_agent.graph.llm.drafts import Drafted, model_tools, read_calls
 from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.ports.model import Model, ModelBudgetError, ModelUnavailableError
+from phylactery_agent.rules.intents import FAST_PATHWAY
 from phylactery_agent.tools.contract import ToolSpec
 
 MODEL_AWAY: Final = (ModelUnavailableError, ModelBudgetError)
@@ -71,7 +72,9 @@ def may_use(state: AgentState, context: TurnContext, tool: str) -> bool:
 
 
 def allowed_specs(state: AgentState, context: TurnContext) -> dict[str, ToolSpec]:
-    """Return the tools offered to a model in this turn."""
+    """Return the tools offered to a model in this turn: none for conversation."""
+    if state["request_pathway"] == FAST_PATHWAY:
+        return {}
     return {spec.name: spec for spec in context.tools.offered() if may_use(state, context, spec.name)}
 
 

@@ -16,6 +16,7 @@ from phylactery_agent.graph.llm.drafts import MAX_DRAFTED, Draft, Drafted, looks
 from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.ports.model import Model, ModelMessage
+from phylactery_agent.tools.specs import READ_ATTACHMENT
 
 NEED_INFO: Final = "need_info"
 """The directive saying that the plan needs information only the person has."""
@@ -54,6 +55,30 @@ async def plan_by_model(state: AgentState, context: TurnContext, model: Model) -
     plan, steps, numbers = await _steps(state, context, draft.steps)
     budgets = {**state["budgets"], "replans": 0, "step_numbers": numbers}
     return {**request, "plan": plan, "steps": steps, "directive": "", "budgets": budgets}
+
+
+async def plan_reads(state: AgentState, context: TurnContext) -> dict[str, Any]:
+    """Plan to read each attachment, and then one step that does what the words ask for.
+
+    The reads do not depend on a model, and no model is asked before they are done. The last step is only for words.
+    """
+    text, number = state["incoming"]["text"], state["budgets"]["step_numbers"]
+    reads = [Drafted(READ_ATTACHMENT.name, {"attachment": one}, "") for one in state["incoming"].get("attachments", ())]
+    drafted = [*reads, *([Drafted("", None, shortened(text))] if any(one.isalnum() for one in text) else [])]
+    plan, steps, number = await _steps(state, context, drafted)
+    return {
+        "request": text,
+        "request_turn": state["turn_id"],
+        "request_pathway": state["pathway"],
+        "planned_by": "model",
+        "current_step": None,
+        "queued_tools": [],
+        "tried": [],
+        "plan": plan,
+        "steps": steps,
+        "directive": "",
+        "budgets": {**state["budgets"], "replans": 0, "step_numbers": number},
+    }
 
 
 async def replan_by_model(state: AgentState, context: TurnContext, model: Model) -> dict[str, Any]:

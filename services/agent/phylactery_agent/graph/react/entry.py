@@ -10,12 +10,13 @@ from langgraph.types import Command
 from phylactery_agent.graph.core.events import (
     AWAITING_APPROVAL,
     approval_standing,
+    is_sticker,
     opening,
     waiting_notes,
     with_message,
 )
 from phylactery_agent.graph.core.output_inspection import said_findings
-from phylactery_agent.graph.core.state import ChatMessage, meant_in
+from phylactery_agent.graph.core.state import ChatMessage, meant_in, with_attachments
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState
 from phylactery_agent.i18n.texts import say
@@ -34,7 +35,7 @@ def route(state: ReactState) -> tuple[Entry, str]:
         return "finalizer", "APPROVAL_WAITING"
     if reply is not None or state["intent"] == APPROVAL_DECIDED:
         return "finalizer", "NOTHING_WAITS"
-    return "planner", "NEW_EPISODE"
+    return ("finalizer", "STICKER") if is_sticker(state) else ("planner", "NEW_EPISODE")
 
 
 async def router(
@@ -56,6 +57,8 @@ async def router(
     }
     if reason == "APPROVAL_WAITING":
         update.update(run_status="suspended", finish_reason=AWAITING_APPROVAL, notes=waiting_notes(state, context))
+    elif reason == "STICKER":
+        update.update(run_status="done", finish_reason="ANSWERED", notes=[say("sticker", state["language"])])
     elif reason == "NOTHING_WAITS":
         update.update(run_status="done", finish_reason=reason, notes=[await _nothing_waits(state, context)])
     return Command(goto=target, update=update)
@@ -65,7 +68,7 @@ async def planner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[L
     """Begin the episode: with a model if this run has one, otherwise by the rules."""
     text = state["incoming"]["text"]
     mode: Literal["static", "llm"] = "static" if model_of(state, runtime.context) is None else "llm"
-    message = ChatMessage(id=state["incoming"]["id"], role="user", content=text)
+    message = ChatMessage(id=state["incoming"]["id"], role="user", content=with_attachments(state["incoming"]))
     request = meant_in(state["incoming"]) if mode == "static" else text
     update = {
         "agent_mode": "planning",

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, get_args
 
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.expressions import detect_language, expression
-from phylactery_agent.rules.intents import APPROVAL_DECIDED, APPROVAL_REPLY, classify, without_store_phrase
+from phylactery_agent.rules.intents import (
+    APPROVAL_DECIDED,
+    APPROVAL_REPLY,
+    TASK,
+    classify,
+    parse_reply,
+    without_store_phrase,
+)
 from phylactery_agent.runtime.storage.records import Claim, Incoming
 from phylactery_agent.tools.registry import ToolRegistry
 
 _WORD: Final = expression(r"\pL+")
+NO_WORDS: Final = "📎"
+"""The text of a message that consists of attachments alone."""
+STANDBY: Final = "standby"
+RICH_PATHWAY: Final = "rich_input"
+"""The pathway of a message with an attachment that can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +34,8 @@ class Classification:
     language: Language
     intent: str
     pathway: str
+    reasons: tuple[str, ...] = ()
+    """Stable codes for why the message has this pathway."""
 
 
 def listen(claim: Claim, tools: ToolRegistry) -> Classification:
@@ -32,19 +47,36 @@ def listen(claim: Claim, tools: ToolRegistry) -> Classification:
     requested, before = _language(claim.turn.language), _language(claim.run.language)
     if claim.turn.kind == "approval_decided":
         return Classification(requested or before or "es", APPROVAL_DECIDED, "standby")
-    return _heard(asked_in(claim), requested, before, tools)
+    return _with(claim.turn.attachments, claim.turn.text, _heard(asked_in(claim), requested, before, tools))
 
 
 def classify_incoming(incoming: Incoming, tools: ToolRegistry) -> Classification:
     """Classify a message before it is claimed, assuming that it opens a run, which then has the message's language."""
     requested = _language(incoming.language)
-    return _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), requested, requested, tools)
+    heard = _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), requested, requested, tools)
+    return _with(incoming.attachments, incoming.text, heard)
+
+
+def pointers(attachments: Sequence[str]) -> tuple[str, ...]:
+    """Return the pointers of the attachments that can be read."""
+    return tuple(pointer for _, _, pointer in (one.partition(":") for one in attachments) if pointer)
+
+
+def _with(attachments: Sequence[str], text: str, heard: Classification) -> Classification:
+    """Return the classification of a message with its attachments; a strict reply to an approval stays one."""
+    if not attachments or parse_reply(text) is not None:
+        return heard
+    if pointers(attachments):
+        return replace(heard, intent=TASK, pathway=RICH_PATHWAY, reasons=("ATTACHMENT",))
+    if text == NO_WORDS:
+        return replace(heard, intent="conversation", pathway=STANDBY, reasons=("STICKER",))
+    return heard
 
 
 def _heard(text: str, requested: Language | None, before: Language | None, tools: ToolRegistry) -> Classification:
     intent = classify(text, tools, before or "es")
     return Classification(
-        requested or _own(text, intent.language, intent.intent, before), intent.intent, intent.pathway
+        requested or _own(text, intent.language, intent.intent, before), intent.intent, intent.pathway, intent.reasons
     )
 
 

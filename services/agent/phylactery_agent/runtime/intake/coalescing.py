@@ -59,6 +59,7 @@ def as_one(parts: tuple[StoredTurn, ...]) -> StoredTurn:
         parts=parts,
         findings=_findings(parts),
         do_not_store=any(one.do_not_store for one in parts),
+        attachments=tuple(one for part in parts for one in part.attachments),
     )
 
 

@@ -59,6 +59,7 @@ _TURN = Columns(
         "resumed": BOOLEAN,
         "do_not_store": BOOLEAN,
         "allowed_tools": JSON_TUPLE,
+        "attachments": JSON_TUPLE,
         "run_status": Form(lambda status: RunStatus(status) if status else ""),
     },
     besides=("owner", "handled", "joined", "parts"),

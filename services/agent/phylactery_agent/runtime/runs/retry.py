@@ -110,6 +110,7 @@ def _retry(connection: Connection, request: RetryRequest, tools: ToolRegistry, n
         credential_hash=request.credential_hash,
         traceparent=request.traceparent,
         do_not_store=words.do_not_store,
+        attachments=words.attachments,
     )
     run_id = insert_run(connection, opening, now)
     connection.execute(sa.update(RUNS).where(RUNS.c.run_id == run_id).values(retry_of=old.run_id, graph=old.graph))

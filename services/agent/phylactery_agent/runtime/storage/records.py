@@ -73,6 +73,8 @@ class Message(OfThread):
     level: str = "user"
     credential_hash: str = field(default="", repr=False)
     traceparent: str = ""
+    attachments: tuple[str, ...] = ()
+    """What came with the text, each as its kind and, after a colon, its pointer in memory; a sticker has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

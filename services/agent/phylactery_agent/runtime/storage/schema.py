@@ -119,6 +119,7 @@ INBOX = sa.Table(
     sa.Column("task_id", _NAME, nullable=False, server_default=""),
     sa.Column("on_busy", _WORD, nullable=False, server_default="enqueue"),
     sa.Column("lead_turn", _NAME, nullable=False, server_default=""),
+    sa.Column("attachments", sa.Text, nullable=False, server_default="[]"),
     sa.UniqueConstraint("tenant", "source", "message_id", name="agent_inbox_once"),
     sa.UniqueConstraint("thread_key", "position", name="agent_inbox_order"),
 )

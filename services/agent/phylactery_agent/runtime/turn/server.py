@@ -37,6 +37,7 @@ from phylactery_agent.ports import (
 )
 from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.ports.services import Services
+from phylactery_agent.rules.attached import attached_request
 from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply
 from phylactery_agent.rules.persons import asks_for_person
 from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
@@ -45,7 +46,7 @@ from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.ledger import SqlLedger
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, queue_key
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
-from phylactery_agent.runtime.intake.classification import Classification, asked_in
+from phylactery_agent.runtime.intake.classification import Classification, asked_in, pointers
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.interpretation import Interpreter
 from phylactery_agent.runtime.intake.redaction import Sanitizing, kinds_found
@@ -297,9 +298,10 @@ class TurnServer:
         self._require_version(claim, writes, graph.spec, begun=snapshot.values.get("run_id") == lease.run_id)
         if taken_in and not snapshot.next:
             return cast("TurnState", snapshot.values)
-        change = await self.changes.of(claim) if self.changes is not None else NO_CHANGE
+        own = self.changes is None or bool(claim.turn.attachments)
+        change = await self.changes.of(claim) if self.changes is not None and not own else NO_CHANGE
         if change.meant:
-            heard = replace(heard, intent=TASK, pathway=TOOL_PATHWAY)
+            heard = replace(heard, intent=TASK, pathway=TOOL_PATHWAY, reasons=("CHANGES_EARLIER",))
         with contextlib.closing(self._gate(claim, snapshot.values, change)) as gate:
             given: dict[str, Any] | None = None
             if not taken_in:
@@ -330,7 +332,7 @@ class TurnServer:
         self.runs.note_version(writes, spec.version)
 
     def _turn(self, claim: Claim, heard: Classification, hydration: Hydration | None, change: ThreadChange) -> Turn:
-        lease = claim.lease
+        lease, attached = claim.lease, pointers(claim.turn.attachments)
         return Turn(
             turn_id=lease.turn_id,
             run_id=lease.run_id,
@@ -348,7 +350,9 @@ class TurnServer:
             is_sanitized=bool(claim.turn.findings) or claim.turn.kind != "message",
             findings=tuple(kinds_found(claim.turn.findings)),
             do_not_store=claim.turn.do_not_store,
-            meant=change.meant,
+            meant=change.meant or attached_request(asked_in(claim), attached, self.tools),
+            attachments=attached,
+            reasons=heard.reasons,
             stays=change.stays,
             said_before=change.said_before,
         )

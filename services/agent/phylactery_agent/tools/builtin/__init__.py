@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from phylactery_agent.media.reading import MediaReader
+from phylactery_agent.tools.builtin.attachments import AttachmentTools
 from phylactery_agent.tools.builtin.files import FileTools, file_info
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.listing import FolderTools
@@ -84,6 +86,7 @@ def builtin_implementations(
     *,
     web: WebSettings | None = None,
     mail: MailSettings | None = None,
+    media: MediaReader | None = None,
 ) -> Mapping[str, Implementation]:
     """Return the functions by tool name. The sandbox is created if it is missing."""
     files = _TenantFiles(sandbox, journal, versions, max_file_bytes)
@@ -105,6 +108,7 @@ def builtin_implementations(
         "read_output": Implementation(run=read_output),
         "rehydrate_output": Implementation(run=rehydrate_output),
         "search_output": Implementation(run=search_output),
+        "read_attachment": Implementation(run=AttachmentTools(media or MediaReader(None)).read_attachment),
         "remember": Implementation(run=remember),
         "recall": Implementation(run=recall),
         "create_reminder": Implementation(run=create_reminder),

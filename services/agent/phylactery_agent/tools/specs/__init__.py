@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from phylactery_agent.tools.contract import ToolSpec
+from phylactery_agent.tools.specs.attachments import READ_ATTACHMENT, ReadAttachmentArguments
 from phylactery_agent.tools.specs.files import (
     FILE_INFO,
     READ_FILE,
@@ -55,6 +56,7 @@ __all__ = [
     "HTTP_GET",
     "LIST_DIR",
     "LIST_REMINDERS",
+    "READ_ATTACHMENT",
     "READ_FILE",
     "READ_OUTPUT",
     "RECALL",
@@ -72,6 +74,7 @@ __all__ = [
     "HttpGetArguments",
     "ListDirArguments",
     "ListRemindersArguments",
+    "ReadAttachmentArguments",
     "ReadFileArguments",
     "ReadOutputArguments",
     "RecallArguments",
@@ -88,6 +91,7 @@ BUILTIN_SPECS: Final[tuple[ToolSpec, ...]] = (
     READ_OUTPUT,
     REHYDRATE_OUTPUT,
     SEARCH_OUTPUT,
+    READ_ATTACHMENT,
     CREATE_REMINDER,
     LIST_REMINDERS,
     CANCEL_REMINDER,

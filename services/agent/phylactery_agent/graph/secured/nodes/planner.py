@@ -13,9 +13,10 @@ from phylactery_agent.graph.core.disabled_tools import not_planned, not_understo
 from phylactery_agent.graph.core.events import fingerprint, step_told
 from phylactery_agent.graph.core.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState, meant_in
 from phylactery_agent.graph.llm.asking import model_of
-from phylactery_agent.graph.llm.planning import plan_by_model, replan_by_model
+from phylactery_agent.graph.llm.planning import plan_by_model, plan_reads, replan_by_model
 from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import TurnContext
+from phylactery_agent.rules.attached import is_left_over
 from phylactery_agent.rules.plain_replies import asks_last_request, asks_time
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.timeparse.recurrence import zone
@@ -28,7 +29,8 @@ async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[L
     update: dict[str, Any] = {}
     if (model := model_of(state, context)) is not None:
         if state["directive"] != "replan":
-            update = await plan_by_model(state, context, model)
+            attached = bool(state["incoming"].get("attachments"))
+            update = await (plan_reads(state, context) if attached else plan_by_model(state, context, model))
         elif state.get("planned_by") == "model":
             update = await replan_by_model(state, context, model)
     if not update or ("directive" not in update and "plan" not in update):
@@ -77,7 +79,7 @@ def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
         steps[step["id"]] = step
     budgets = {**state["budgets"], "replans": 0, "step_numbers": first + len(plan) - 1}
     return {
-        "notes": [*state["notes"], *_stays(state)],
+        "notes": [*state["notes"], *_stays(state), *_left_over(state, request)],
         "request": request,
         "request_turn": state["turn_id"],
         "request_pathway": state["pathway"],
@@ -88,6 +90,13 @@ def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
         "directive": "",
         "budgets": budgets,
     }
+
+
+def _left_over(state: AgentState, request: str) -> list[str]:
+    """Return the note about words beside an attachment that were not understood."""
+    incoming = state["incoming"]
+    left = bool(incoming.get("attachments")) and is_left_over(incoming["text"], request)
+    return [say("attachment_only_shown", state["language"])] if left else []
 
 
 def _stays(state: AgentState) -> list[str]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.core.events import opening, with_message
+from phylactery_agent.graph.core.events import is_sticker, opening, with_message
 from phylactery_agent.graph.core.output_inspection import said_findings
 from phylactery_agent.graph.core.state import AgentState, ChatMessage
+from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.intents import APPROVAL_DECIDED, parse_reply
 
+STICKER: Final = "STICKER"
 Target = Literal["ApprovalHandler", "Supervisor", "Planner", "Finalizer"]
 
 
@@ -26,7 +28,7 @@ def route(state: AgentState) -> tuple[Target, str, str]:
     if state["awaiting_user_input"]:
         return "Supervisor", "USER_INPUT_WAITING", "user_input"
     if state["intent"] == "conversation":
-        return "Finalizer", "CONVERSATION", ""
+        return "Finalizer", STICKER if is_sticker(state) else "CONVERSATION", ""
     if state["intent"] == "task":
         return ("Supervisor", "TASK_RESUMED", "") if state["plan"] else ("Planner", "NEW_TASK", "")
     return "Supervisor", "DEFAULT", "approval_reply" if reply is not None else ""
@@ -48,7 +50,7 @@ async def router(
         update={
             "messages": messages,
             "directive": directive,
-            "notes": [],
+            "notes": [say("sticker", state["language"])] if reason == STICKER else [],
             "quoted": {},
             "model_away": "",
             "budgets": {**state["budgets"], "supersteps": 0},
