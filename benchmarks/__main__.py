@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import dialog, intent, labelled_claims, labelled_secrets, memory, riskgate, runtime
+from benchmarks import dialog, intent, labelled_claims, labelled_secrets, memory, riskgate, runtime, sla
 
 SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "intent": intent.run,
     "riskgate": riskgate.run,
     "memory": memory.run,
     "runtime": runtime.run,
+    "sla": sla.run,
     "secrets": labelled_secrets.run,
     "claims": labelled_claims.run,
     "dialog": dialog.run,
