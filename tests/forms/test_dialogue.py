@@ -56,7 +56,7 @@ def test_the_state_is_plain_json() -> None:
     assert json.loads(json.dumps(state)) == state
 
 
-# Written before the word lists were: what people say when they change something they said.
+# What people say when they change something they said: cases of our own, by whoever wrote the rules.
 @pytest.mark.parametrize(
     ("text", "field", "value"),
     [
