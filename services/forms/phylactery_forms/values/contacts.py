@@ -25,7 +25,7 @@ _SIGN: Final = alternatives(name for name, sign in _SIGNS.items() if sign not in
 _AT_WORDS: Final = tuple(name for name, sign in _SIGNS.items() if sign in {"@", "@en"})
 _PART: Final = rf"[a-z0-9+_-]+(?:(?:\.|\s+{_SIGN}\s+)[a-z0-9+_-]+)*"
 _SPELLED: Final = re.compile(
-    rf"(?<![a-z0-9])(?P<local>{_PART})\s+{alternatives(_AT_WORDS)}\s+"
+    rf"(?<![a-z0-9+_.-])(?P<local>{_PART})\s+{alternatives(_AT_WORDS)}\s+"
     rf"(?P<host>[a-z0-9-]+(?:(?:\s*\.\s*|\s+{_SIGN}\s+)[a-z0-9-]+)+)(?![a-z0-9])"
 )
 _TRIES: Final = re.compile(r"@|\barroba\b")

@@ -40,12 +40,15 @@ _SIGNS: Final[Mapping[str, str]] = {"EUR": "€", "USD": "US$", "GBP": "£", "JP
 def find_money(options: Options, message: Message, context: Context) -> list[Found] | Problem:
     """Return the amounts of a message with their currencies; one without is in the field's own, if it has one."""
     field = options if isinstance(options, MoneyOptions) else MoneyOptions()
-    found, code = list[Found](), ""
+    found, code, last = list[Found](), "", 0
     for one in readings(message, context.language, decimals=_DIGITS, tokens=tokens_of(message.plain)):
         if one.value is None:
             code = code or one.code
             continue
+        if one.start < last:  # the cents of the amount before
+            continue
         value, start, end, currency = _with_currency(message, one, context)
+        last = end
         explicit = bool(currency)
         currency = currency or field.currency
         if not explicit and one.weak:

@@ -38,6 +38,8 @@ _WITH: Final = words("decimal_joints")
 _OVER: Final = words("over_words")
 _STRANGE_SCALES: Final = words("strange_scales")
 _PART_NAMES: Final = {word: int(below) for below, some in groups("part_names").items() for word in some}
+_ORDINALS: Final = frozenset(known("days_of_month")) - frozenset(_UNITS)
+_TENS: Final = frozenset(word for word, value in _UNITS.items() if value in range(20, 100, 10))
 _UNIT_LETTERS: Final = words("unit_letters")
 
 _LITERAL: Final = r"(?:(?<![^\s(=:-])[.,])?\d+(?:[.,'\u00b7]\d+)*(?:e[+-]?\d{1,2}(?![a-z0-9]))?"
@@ -280,6 +282,9 @@ class _Reader:
         ahead = 1 if self._word() == "-" and self._beside() else article
         named = _part_named(self._word(ahead)) is not None and not (
             ahead and self._tokens[self._first].kind == "figure"
+        )
+        named = named or (
+            self._word(int(self._word() == "-")) in _ORDINALS and self._tokens[self._at - 1].text in _TENS
         )
         quarter = self._first > 0 and self._tokens[self._first - 1].text in _QUARTER
         return named or quarter or self._word() in _HALF | _STRANGE_SCALES
