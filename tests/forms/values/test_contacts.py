@@ -130,7 +130,8 @@ def test_a_web_address_is_found_with_its_scheme(text: str, value: str):
     [
         "http://", "http://.com", "http://-a.com", "http://a-.com", "http://a..com", "http://a.b-", "http:///a",
         "http://a_b.com", "//example.com", "javascript:alert(1)", "ftp://example.com", "http://1.2.3", "http://[::1",
-        "http://a.com:99999", "http://a.com:0", "http://a.com:", "http://u:p@x@a.com", "http://exa mple.com",
+        "http://a.com:99999", "http://a.com:0", "http://a.com:", "http://u:p@x@a.com",
+        "http://:p@a.com", "http://exa mple.com",
         "mailto:a@example.com", "http://256.1.1.1", "http://a.1",
     ],
 )  # fmt: skip

@@ -204,7 +204,9 @@ def check_url(options: Options, value: str, _: Context) -> str | Problem:
 def _is_credentials(netloc: str) -> bool:
     """Return True if what is before the host is absent or well-formed: no second colon, slash or sign."""
     user, at, _ = netloc.rpartition("@")
-    return not at or (len(user) > 0 and user.count(":") <= 1 and not re.search(r"[/@:]", user.replace(":", "", 1)))
+    return not at or (
+        user[:1] not in ("", ":") and user.count(":") <= 1 and not re.search(r"[/@:]", user.replace(":", "", 1))
+    )
 
 
 def _lower_host(netloc: str) -> str:
