@@ -85,6 +85,13 @@ def test_a_request_is_read_among_the_words_around_it(text, tool):
     assert [name for name, _ in calls(text)] == [tool]
 
 
+def test_what_was_written_is_read_to_the_person():
+    assert calls('append "cheese" to shopping.txt and then read it to me') == [
+        ("write_file", {"path": "shopping.txt", "content": "cheese", "append": True}),
+        ("read_file", {"path": "shopping.txt"}),
+    ]
+
+
 @pytest.mark.parametrize(
     "text", ["don't touch anything, just write hi to a.txt", "no toques nada, solo escribe hola en a.txt"]
 )

@@ -95,7 +95,6 @@ def test_another_time_is_not_the_present_one(text):
 @pytest.mark.parametrize(
     "text",
     [
-        'append "cheese" to shopping.txt and then read it to me',
         "write hello to me",
         'añade "queso" a compra.txt y luego mándaselo a Ana en un papel',
     ],
