@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import dialog, intent, labelled_claims, labelled_secrets, memory, riskgate, runtime, sla
+from benchmarks import dialog, intent, labelled_claims, labelled_secrets, memory, riskgate, runtime, sla, webhook
 
 SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "intent": intent.run,
@@ -15,6 +15,7 @@ SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "memory": memory.run,
     "runtime": runtime.run,
     "sla": sla.run,
+    "webhook": webhook.run,
     "secrets": labelled_secrets.run,
     "claims": labelled_claims.run,
     "dialog": dialog.run,

@@ -19,12 +19,16 @@ from phylactery_gateway.tables import accounts
 
 def account_of(connection: Connection, channel: str, account: str) -> sa.Row[Any]:
     """Return the row of an account, locked until the end of the transaction."""
+    query = sa.select(accounts).where(*_where(channel, account)).with_for_update()
+    found = connection.execute(query).first()
+    if found is not None:
+        return found
     connection.execute(
         insert(accounts)
         .values(channel=channel, account=account, rate_us=0, paused_until_us=0, pause_code="")
         .on_conflict_do_nothing()
     )
-    return connection.execute(sa.select(accounts).where(*_where(channel, account)).with_for_update()).one()
+    return connection.execute(query).one()
 
 
 def count_inbound(connection: Connection, channel: Channel, account: str, now_us: int) -> None:

@@ -25,9 +25,8 @@ def user_of(connection: Connection, channel: str, sender: Sender, now_us: int) -
     if user_id is None:
         user_id = _by_weaker(connection, channel, sender.identities) or new_id("usr")
         user_id = _claim(connection, channel, strongest, user_id)
-    connection.execute(
-        insert(users).values(user_id=user_id, channel=channel, create_us=now_us).on_conflict_do_nothing()
-    )
+        new = insert(users).values(user_id=user_id, channel=channel, create_us=now_us)
+        connection.execute(new.on_conflict_do_nothing())
     for identity in sender.identities[1:]:
         _take(connection, channel, identity, user_id)
     return user_id
@@ -63,6 +62,10 @@ def rename(
 
 def conversation_of(connection: Connection, channel: str, user_id: str, account: str, language: str) -> sa.Row[Any]:
     """Return the conversation of a person with an account, locked until the end of the transaction."""
+    query = sa.select(conversations).where(conversations.c.user_id == user_id, conversations.c.account == account)
+    found = connection.execute(query.with_for_update()).first()
+    if found is not None:
+        return found
     connection.execute(
         insert(conversations)
         .values(
@@ -85,7 +88,6 @@ def conversation_of(connection: Connection, channel: str, user_id: str, account:
         )
         .on_conflict_do_nothing()
     )
-    query = sa.select(conversations).where(conversations.c.user_id == user_id, conversations.c.account == account)
     return connection.execute(query.with_for_update()).one()
 
 
@@ -132,8 +134,11 @@ def _claim(connection: Connection, channel: str, identity: Identity, user_id: st
 
 def _take(connection: Connection, channel: str, identity: Identity, user_id: str) -> None:
     """Give an identity to a person, whoever had it."""
-    if _find(connection, channel, identity) != user_id:
-        _retire(connection, user_id, identity.kind)
+    query = sa.select(identities.c.user_id, identities.c.current).where(*_where(channel, identity))
+    held = connection.execute(query).first()
+    if held is not None and held.user_id == user_id and held.current:
+        return
+    _retire(connection, user_id, identity.kind)
     made = insert(identities).values(
         channel=channel, kind=identity.kind, value=identity.value, user_id=user_id, current=True
     )
