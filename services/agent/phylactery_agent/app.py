@@ -15,6 +15,8 @@ from phylactery.agent.v1 import (
     chat_pb2_grpc,
     escalation_pb2,
     escalation_pb2_grpc,
+    form_pb2,
+    form_pb2_grpc,
     graph_pb2,
     graph_pb2_grpc,
     privacy_pb2,
@@ -37,6 +39,7 @@ from sqlalchemy.engine import make_url
 from phylactery_agent.adapters.connections import GrpcServices
 from phylactery_agent.api.chat import ChatEdge, ChatServicer
 from phylactery_agent.api.escalations import EscalationEdge, EscalationServicer
+from phylactery_agent.api.forms import FormEdge, FormServicer
 from phylactery_agent.api.graphs import GraphEdge, GraphServicer
 from phylactery_agent.api.mapping import BudgetLimits
 from phylactery_agent.api.privacy import PrivacyServicer
@@ -62,6 +65,9 @@ from phylactery_agent.runtime.dispatch.process_registry import FolderLock, Folde
 from phylactery_agent.runtime.dispatch.replicas import LOOK_SECONDS, Replicas
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.outbox import OutboxStore
+from phylactery_agent.runtime.forms.catalog import FormCatalog, FormIntake
+from phylactery_agent.runtime.forms.serving import FormServing
+from phylactery_agent.runtime.forms.sessions import FormSessions
 from phylactery_agent.runtime.handoff.expiry import HandoffExpiry
 from phylactery_agent.runtime.handoff.lists import EscalationLists
 from phylactery_agent.runtime.handoff.store import EscalationStore
@@ -175,6 +181,8 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
     )
     firing = ReminderScheduler(database, clock, news, delivery, poll_seconds=settings.reminder_poll_seconds)
     sanitizing = Sanitizing(services, sealer)
+    forms, sessions = FormCatalog.from_folder(settings.forms_dir), FormSessions(database, clock, sealer)
+    form_serving = FormServing(forms, sessions, tools, time_zone=settings.time_zone)
 
     # turns
     turns = TurnServer(
@@ -193,7 +201,9 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
                 tool_rounds=settings.react_tool_rounds,
                 llm_fallback=settings.llm_fallback,
             ),
+            sealed=Checkpoints(database, keep_writes=False, cover=sealer),
         ),
+        forms=form_serving,
         executor=executor,
         tools=tools,
         evict_over_chars=settings.evict_over_chars,
@@ -251,6 +261,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         showing=showing,
         sealer=sealer,
         sanitizing=sanitizing,
+        forms=FormIntake(forms, sessions),
         accept=runner.accept,
         wake=runner.wake,
         graphs=GRAPH_NAMES,
@@ -271,6 +282,14 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         wake=runner.wake,
         limits=_limits(settings, models),
     )
+    form_edge = FormEdge(
+        catalog=forms,
+        sessions=sessions,
+        serving=form_serving,
+        clock=clock,
+        time_zone=settings.time_zone,
+        opens_graph=settings.graph,
+    )
     escalation_store = EscalationStore(
         database, clock, news, claim_seconds=settings.handoff_claim_seconds, wake=delivery.wake
     )
@@ -285,6 +304,12 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
     service = Service(
         "agent",
         [
+            registration(
+                form_pb2.DESCRIPTOR,
+                "FormService",
+                form_pb2_grpc.add_FormServiceServicer_to_server,
+                FormServicer(form_edge),
+            ),
             registration(
                 chat_pb2.DESCRIPTOR,
                 "ChatService",

@@ -169,6 +169,9 @@ class AgentSettings(OutsideSettings, ModelSettings):
         5.0, gt=0, le=60, description="the longest a reminder given to another replica is not looked at"
     )
     graph: str = Field("secured", description="graph that serves a new thread whose first message names none")
+    forms_dir: Path | None = Field(
+        None, description="folder of the forms people can fill in (docs/forms.md); none serves no forms"
+    )
     event_days: int = Field(30, ge=0, le=36_500, description="days the events of a thread are kept; 0 for ever")
     max_concurrent_turns: int = Field(16, ge=1, le=1_000, description="turns served at once")
     approval_poll_seconds: float = Field(

@@ -44,6 +44,7 @@ from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError
 from phylactery_agent.ports.services import Services, TranscriptMessage, TranscriptPage
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.forms.catalog import FormIntake
 from phylactery_agent.runtime.intake.attaching import checked, kept, request_key
 from phylactery_agent.runtime.intake.classification import NO_WORDS
 from phylactery_agent.runtime.intake.inbox import InboxStore
@@ -156,6 +157,7 @@ class ChatEdge:
     showing: Showing
     sealer: Sealer
     sanitizing: Sanitizing
+    forms: FormIntake
     accept: Callable[[Incoming], Awaitable[StoredTurn]]
     """Accepts a message and has it served."""
     wake: Callable[[str], None]
@@ -263,8 +265,10 @@ class ChatEdge:
         attachments = request.attached()
         await checked(attachments)
         text, also = await self._read(owner, request)
-        taken = await self.sanitizing.take(owner, text or NO_WORDS, turn_id=turn_id, also=also)
+        form = self.forms.begun_by(text)
         thread_id = request.thread_id
+        hidden = await self.forms.hides(owner.thread_key(thread_id), begun=form)
+        taken = await self.sanitizing.take(owner, text or NO_WORDS, turn_id=turn_id, also=also, hidden=hidden)
         attached: tuple[str, ...] = ()
         if attachments:
             key = request_key(owner, request.request_id)
@@ -293,6 +297,7 @@ class ChatEdge:
                 credential_hash=principal.credential_hash,
                 traceparent=telemetry.inject().get("traceparent", ""),
                 attachments=attached,
+                form=form,
             )
         )
 

@@ -13,6 +13,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -36,6 +37,18 @@ from phylactery_agent.checkpoints.rows import NEWEST, Listing, Place, Row, Write
 from phylactery_agent.checkpoints.serializer import NotPlainError, PlainSerializer, pack, unpack
 
 T = TypeVar("T")
+
+
+class Cover(Protocol):
+    """Encryption of stored checkpoints, bound to their thread."""
+
+    def cover(self, data: bytes, *, of: str) -> bytes:
+        """Return the data encrypted."""
+        ...
+
+    def uncover(self, covered: bytes, *, of: str) -> bytes:
+        """Return the data. Raise if it was altered or encrypted under another key."""
+        ...
 
 
 class Holder(Protocol):
@@ -107,12 +120,15 @@ class Checkpoints(BaseCheckpointSaver[int]):
     """The checkpoint saver, asynchronous only. Every method raises Unavailable STORE_UNAVAILABLE if the store fails.
 
     With keep_writes False nothing is stored between checkpoints: a task's results matter only if parallel tasks can
-    fail, and a graph without parallel nodes avoids these rows.
+    fail, and a graph without parallel nodes avoids these rows. With a cover, bodies and values are stored encrypted;
+    writes between checkpoints are not, so a cover requires keep_writes False.
     """
 
-    def __init__(self, database: Database, *, keep_writes: bool = True) -> None:
+    def __init__(self, database: Database, *, keep_writes: bool = True, cover: Cover | None = None) -> None:
+        if cover is not None and keep_writes:
+            raise ValueError("writes between checkpoints are stored as they are; a cover requires keep_writes False")
         super().__init__(serde=PlainSerializer())
-        self._database, self._keep_writes = database, keep_writes
+        self._database, self._keep_writes, self._cover = database, keep_writes, cover
 
     def get_next_version(self, current: int | None, channel: None) -> int:  # noqa: ARG002 - LangGraph's signature
         """Return a version above the current one that no other branch of the thread can have used."""
@@ -129,7 +145,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
         """Store a checkpoint, durably, as the newest of its line. Raise NotPlainError."""
         place = _place(config)
         told = get_serializable_checkpoint_metadata(config, metadata)
-        packed = _pack(checkpoint, new_versions)
+        packed = _covered(_pack(checkpoint, new_versions), place, self._cover)
         row = Row(
             place,
             0,
@@ -172,7 +188,9 @@ class Checkpoints(BaseCheckpointSaver[int]):
         )
         if found is None:
             return None
-        return await self._database.read_quickly(lambda connection: _find(connection, place, checkpoint_id))
+        return await self._database.read_quickly(
+            lambda connection: _find(connection, place, checkpoint_id, self._cover)
+        )
 
     async def alist(
         self,
@@ -190,7 +208,8 @@ class Checkpoints(BaseCheckpointSaver[int]):
         after: Row | None = None
         answered = 0
         while limit is None or answered < limit:
-            found = await self._database.read(lambda connection, after=after: _list(connection, listing, after))  # type: ignore[misc]
+            page = partial(_list, listing=listing, after=after, cover=self._cover)
+            found = await self._database.read(page)
             for row, one in found:
                 if answered != limit and _fits(one.metadata, filter):
                     answered += 1
@@ -245,7 +264,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
             for place in rows.lines_of(connection, thread_ids) if strategy == "keep_latest" else ():
                 newest = rows.find(connection, place, "")
                 if newest is not None:
-                    rows.keep_only(connection, place, newest, _body(newest)["blobs"])
+                    rows.keep_only(connection, place, newest, _body(newest, self._cover)["blobs"])
 
         await self._write(work)
 
@@ -324,6 +343,17 @@ def _pack(checkpoint: Checkpoint, new_versions: ChannelVersions) -> _Packed:
     return _Packed(pack({"checkpoint": body, "blobs": outside}), blobs, outside)
 
 
+def _covered(packed: _Packed, place: Place, cover: Cover | None) -> _Packed:
+    if cover is None:
+        return packed
+    blobs = {key: cover.cover(blob, of=place.thread_id) for key, blob in packed.blobs.items()}
+    return _Packed(cover.cover(packed.body, of=place.thread_id), blobs, packed.names)
+
+
+def _uncovered(data: bytes, place: Place, cover: Cover | None) -> bytes:
+    return data if cover is None else cover.uncover(data, of=place.thread_id)
+
+
 def _hold(holder: Holder, row: Row, packed: _Packed) -> None:
     """Pass a checkpoint to a holder, with the values it still refers to from the deferred one it replaces."""
     before: _Waiting | None = holder.held(row.place)
@@ -335,21 +365,21 @@ def _hold(holder: Holder, row: Row, packed: _Packed) -> None:
     holder.hold(waiting.write, slot=row.place, kept=waiting)
 
 
-def _body(row: Row) -> dict[str, Any]:
-    body = unpack(row.body)
+def _body(row: Row, cover: Cover | None) -> dict[str, Any]:
+    body = unpack(_uncovered(row.body, row.place, cover))
     if not isinstance(body, dict) or not {"checkpoint", "blobs"} <= body.keys():
         raise NotPlainError("a checkpoint is damaged")
     return body
 
 
-def _find(connection: Connection, place: Place, checkpoint_id: str) -> CheckpointTuple | None:
+def _find(connection: Connection, place: Place, checkpoint_id: str, cover: Cover | None) -> CheckpointTuple | None:
     row = rows.find(connection, place, checkpoint_id)
-    return None if row is None else _tuple(connection, row)
+    return None if row is None else _tuple(connection, row, cover)
 
 
-def _tuple(connection: Connection, row: Row) -> CheckpointTuple:
+def _tuple(connection: Connection, row: Row, cover: Cover | None) -> CheckpointTuple:
     """Reassemble a checkpoint."""
-    body = _body(row)
+    body = _body(row, cover)
     checkpoint, wanted = body["checkpoint"], body["blobs"]
     blobs = rows.blobs_of(connection, row.place, wanted)
     missing = wanted.keys() - blobs.keys()
@@ -358,7 +388,9 @@ def _tuple(connection: Connection, row: Row) -> CheckpointTuple:
             "INTERNAL",
             f"the values of {len(missing)} channels of a stored run are missing: restore a backup of the database",
         )
-    checkpoint["channel_values"] |= {channel: unpack(blob) for channel, blob in blobs.items()}
+    checkpoint["channel_values"] |= {
+        channel: unpack(_uncovered(blob, row.place, cover)) for channel, blob in blobs.items()
+    }
     return CheckpointTuple(
         config=_config(row.place, row.checkpoint_id),
         checkpoint=checkpoint,
@@ -370,8 +402,10 @@ def _tuple(connection: Connection, row: Row) -> CheckpointTuple:
     )
 
 
-def _list(connection: Connection, listing: Listing, after: Row | None) -> list[tuple[Row, CheckpointTuple]]:
-    return [(row, _tuple(connection, row)) for row in rows.page(connection, listing, after, _LIST_PAGE)]
+def _list(
+    connection: Connection, listing: Listing, after: Row | None, cover: Cover | None
+) -> list[tuple[Row, CheckpointTuple]]:
+    return [(row, _tuple(connection, row, cover)) for row in rows.page(connection, listing, after, _LIST_PAGE)]
 
 
 def _fits(metadata: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:

@@ -49,7 +49,17 @@ from phylactery_agent.ports.model import (
     ModelUnavailableError,
 )
 from phylactery_agent.ports.reminders import Reminder, ReminderRefusedError, Reminders, WantedReminder
-from phylactery_agent.ports.turn import ApprovalRequest, Events, NodeStep, NoTrail, Told, Trail, Turn, TurnContext
+from phylactery_agent.ports.turn import (
+    ApprovalRequest,
+    Events,
+    NodeStep,
+    NoTrail,
+    OpenForm,
+    Told,
+    Trail,
+    Turn,
+    TurnContext,
+)
 
 __all__ = [
     "ApprovalInfo",
@@ -86,6 +96,7 @@ __all__ = [
     "ModelUnavailableError",
     "NoTrail",
     "NodeStep",
+    "OpenForm",
     "OutputLine",
     "OutputMatches",
     "OutputRange",

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
+
+from phylactery_forms.definitions.model import Form
+from phylactery_forms.dialogue.state import ConversationState
+from phylactery_forms.values.model import Context
 
 from phylactery_agent.ports.forms import FormContext
 from phylactery_agent.ports.gate import Gate, GateDecision, Inspector, Language
@@ -89,6 +94,33 @@ class ApprovalRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenForm:
+    """The form that a turn goes on with: its definition and its conversation, as the turn found them."""
+
+    definition: Form
+    conversation: ConversationState = field(repr=False)
+    now: datetime
+    """When the person said it, in the form's time zone."""
+    opens: bool = False
+    """Whether it begins with this turn."""
+    waiting: str = ""
+    """The fingerprint of the submission that waits for its approval; empty if none does."""
+    standing: str = ""
+    """What became of an earlier submission that the conversation does not know of: sent or in_doubt."""
+    dropped: tuple[str, ...] | None = None
+    """The fields whose answers a changed form no longer takes; None if it has not changed since."""
+
+    def nodes_context(self) -> FormContext:
+        """Return what the nodes of seed 004 need; no model reads what is said in a form."""
+        given = self.context(self.conversation["language"])
+        return FormContext({self.definition.id: self.definition}, given)
+
+    def context(self, language: Language) -> Context:
+        """Return what reading a value may depend on."""
+        return Context(language=language, now=self.now, region=self.conversation["region"])
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One message being served: its author, text, thread and run."""
 
@@ -122,6 +154,8 @@ class Turn:
     """The pointers of the attachments that came with it, in their order."""
     reasons: tuple[str, ...] = ()
     """Stable codes for why the message has its pathway."""
+    form: OpenForm | None = None
+    """The form it is said in; None where none is open and the words begin none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +189,8 @@ class TurnContext:
     """The kinds found in the person's message of this turn, each prefixed with its category."""
     reminders: Reminders | None = None
     """The person's reminders; None without a reminder store."""
+    form: OpenForm | None = None
+    """The form of this turn; None where none is open and the words begin none."""
     trail: Trail = field(default_factory=NoTrail)
     """The record of executed nodes, written by the wrapper of every node."""
     allowed: dict[str, GateDecision] = field(default_factory=dict, repr=False)

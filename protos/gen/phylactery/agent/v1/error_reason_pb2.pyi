@@ -119,6 +119,22 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """NOT_FOUND: no graph has this name; ListGraphs lists the graphs:
     {"reason":"ERROR_REASON_GRAPH_NOT_FOUND","domain":"agent.phylactery","metadata":{"graph":"…"}}
     """
+    ERROR_REASON_FORM_NOT_FOUND: _ErrorReason.ValueType  # 26
+    """NOT_FOUND: no form has this id; ListForms lists the forms:
+    {"reason":"ERROR_REASON_FORM_NOT_FOUND","domain":"agent.phylactery","metadata":{"form":"…"}}
+    """
+    ERROR_REASON_FORM_FIELD_NOT_FOUND: _ErrorReason.ValueType  # 27
+    """NOT_FOUND: the form has no such field; GetForm lists its fields:
+    {"reason":"ERROR_REASON_FORM_FIELD_NOT_FOUND","domain":"agent.phylactery","metadata":{"form":"…","field":"…"}}
+    """
+    ERROR_REASON_FORM_OPEN: _ErrorReason.ValueType  # 28
+    """FAILED_PRECONDITION: another form is open in the thread; finish or cancel it first:
+    {"reason":"ERROR_REASON_FORM_OPEN","domain":"agent.phylactery","metadata":{"form":"…"}}
+    """
+    ERROR_REASON_FORM_NOT_OPEN: _ErrorReason.ValueType  # 29
+    """NOT_FOUND: no form was started in the thread:
+    {"reason":"ERROR_REASON_FORM_NOT_OPEN","domain":"agent.phylactery","metadata":{"thread_id":"…"}}
+    """
     ERROR_REASON_HANDOFF_OFF: _ErrorReason.ValueType  # 40
     """FAILED_PRECONDITION: nobody is on duty, because AGENT_HANDOFF is off:
     {"reason":"ERROR_REASON_HANDOFF_OFF","domain":"agent.phylactery"}
@@ -248,6 +264,22 @@ EFFECTS. EFFECTS lists up to ten calls that changed or may have changed somethin
 ERROR_REASON_GRAPH_NOT_FOUND: ErrorReason.ValueType  # 25
 """NOT_FOUND: no graph has this name; ListGraphs lists the graphs:
 {"reason":"ERROR_REASON_GRAPH_NOT_FOUND","domain":"agent.phylactery","metadata":{"graph":"…"}}
+"""
+ERROR_REASON_FORM_NOT_FOUND: ErrorReason.ValueType  # 26
+"""NOT_FOUND: no form has this id; ListForms lists the forms:
+{"reason":"ERROR_REASON_FORM_NOT_FOUND","domain":"agent.phylactery","metadata":{"form":"…"}}
+"""
+ERROR_REASON_FORM_FIELD_NOT_FOUND: ErrorReason.ValueType  # 27
+"""NOT_FOUND: the form has no such field; GetForm lists its fields:
+{"reason":"ERROR_REASON_FORM_FIELD_NOT_FOUND","domain":"agent.phylactery","metadata":{"form":"…","field":"…"}}
+"""
+ERROR_REASON_FORM_OPEN: ErrorReason.ValueType  # 28
+"""FAILED_PRECONDITION: another form is open in the thread; finish or cancel it first:
+{"reason":"ERROR_REASON_FORM_OPEN","domain":"agent.phylactery","metadata":{"form":"…"}}
+"""
+ERROR_REASON_FORM_NOT_OPEN: ErrorReason.ValueType  # 29
+"""NOT_FOUND: no form was started in the thread:
+{"reason":"ERROR_REASON_FORM_NOT_OPEN","domain":"agent.phylactery","metadata":{"thread_id":"…"}}
 """
 ERROR_REASON_HANDOFF_OFF: ErrorReason.ValueType  # 40
 """FAILED_PRECONDITION: nobody is on duty, because AGENT_HANDOFF is off:

@@ -9,12 +9,14 @@ from typing import Any, Final
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from phylactery_agent.graph.core.spec import CompiledGraph, GraphSpec
+from phylactery_agent.graph.form.serving import FORM
 from phylactery_agent.graph.react.builder import REACT, react_with
 from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.graph.secured.builder import SECURED
 
-SPECS: Final[Mapping[str, GraphSpec]] = {spec.name: spec for spec in (SECURED, REACT)}
-GRAPH_NAMES: Final[tuple[str, ...]] = tuple(SPECS)
+SPECS: Final[Mapping[str, GraphSpec]] = {spec.name: spec for spec in (SECURED, REACT, FORM)}
+GRAPH_NAMES: Final[tuple[str, ...]] = tuple(spec.name for spec in (SECURED, REACT))
+"""The graphs a thread may be opened with; a form's messages are served by FORM whatever graph their thread has."""
 
 
 class UnknownGraphError(Exception):
@@ -36,10 +38,22 @@ class ServedGraph:
 class Graphs:
     """The compiled graphs of a process."""
 
-    def __init__(self, checkpointer: BaseCheckpointSaver[Any], react: ReactOptions | None = None) -> None:
-        """Compile the graphs; react holds the deployment's options for the react graph."""
+    def __init__(
+        self,
+        checkpointer: BaseCheckpointSaver[Any],
+        react: ReactOptions | None = None,
+        *,
+        sealed: BaseCheckpointSaver[Any] | None = None,
+    ) -> None:
+        """Compile the graphs; react holds the deployment's options for the react graph.
+
+        sealed keeps the checkpoints of the form graph, which hold what people answer.
+        """
         specs = {**SPECS, REACT.name: react_with(react or ReactOptions())}
-        self._served = {name: ServedGraph(spec.compile(checkpointer), spec) for name, spec in specs.items()}
+        savers = {FORM.name: sealed or checkpointer}
+        self._served = {
+            name: ServedGraph(spec.compile(savers.get(name, checkpointer)), spec) for name, spec in specs.items()
+        }
 
     def get(self, name: str) -> ServedGraph:
         """Return a graph. Raise UnknownGraphError if the name is unknown."""

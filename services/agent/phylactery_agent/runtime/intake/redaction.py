@@ -17,7 +17,7 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_agent.ports import GateRefusedError, GateUnavailableError, Inspected
 from phylactery_agent.ports.services import Services
 from phylactery_agent.rules.expressions import expression
-from phylactery_agent.rules.intents import asks_not_to_store, is_fixed_talk
+from phylactery_agent.rules.intents import asks_not_to_store, is_fixed_talk, parse_reply
 from phylactery_agent.runtime.storage.records import Owner, StoredTurn
 from phylactery_agent.runtime.storage.sealing import Sealer, SealError
 
@@ -91,6 +91,8 @@ def _without_codes(text: str) -> str:
 
 _REPLY: Final = expression(r"^(?:(?:APROBAR|APPROVE)\s+ap_[a-z2-7]{26}\s+_{8}|(?:RECHAZAR|REJECT)\s+ap_[a-z2-7]{26})$")
 """A strict reply, masked, to an approval in RiskGate's naming: it contains no other words."""
+HIDDEN: Final = "••••••"
+"""What is stored instead of words said in a form with sensitive fields."""
 _TEXT_REFUSED: Final = frozenset({"INVALID_REQUEST", "TOO_MANY_FINDINGS"})
 _CODES: Final = " "
 """Separator between the codes of one reply; it occurs in no code and no id."""
@@ -118,8 +120,12 @@ class Sanitizing:
     def __init__(self, services: Services, sealer: Sealer) -> None:
         self._services, self._sealer = services, sealer
 
-    async def take(self, owner: Owner, text: str, *, turn_id: str, also: Mapping[str, str] | None = None) -> Taken:
+    async def take(
+        self, owner: Owner, text: str, *, turn_id: str, also: Mapping[str, str] | None = None, hidden: bool = False
+    ) -> Taken:
         """Return a text in a form that may be stored; ``also`` holds codes of other approvals a reply answers, by id.
+
+        hidden keeps none of its words readable, unless they are a strict reply: its turn alone can unseal them.
 
         Raise Unavailable RISKGATE_UNAVAILABLE if it cannot be inspected: nothing of it is stored then, and the client,
         which still has it, sends it again. Raise InvalidArgument INVALID_REQUEST for a text that cannot be inspected as
@@ -127,10 +133,11 @@ class Sanitizing:
         """
         masked = mask(text)
         looked = await self._look(owner, masked.text)
-        differs = looked.text != masked.text
+        shown = HIDDEN if hidden and parse_reply(masked.text) is None else looked.text
+        differs = shown != masked.text
         codes = _CODES.join([masked.code, *(f"{name}:{code}" for name, code in (also or {}).items())])
         return Taken(
-            text=looked.text,
+            text=shown,
             findings=json.dumps(
                 [f"secret:{kind}" for kind in looked.secrets] + [f"personal:{kind}" for kind in looked.personal]
             ),

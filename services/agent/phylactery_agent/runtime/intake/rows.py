@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.db.columns import BOOLEAN, JSON_TUPLE, Columns, Form, field_names
@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.runtime.runs.status import OPENED, RunStatus
 from phylactery_agent.runtime.storage.records import APPROVALS_SOURCE, Incoming, Message, Owner, StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, RUNS, TEXT, THREADS
+from phylactery_agent.runtime.storage.schema import FORM_SESSIONS, INBOX, RUNS, TEXT, THREADS
 
 _BY_NAME = Query(
     sa.select(INBOX).where(
@@ -30,12 +30,20 @@ _LANGUAGE_BEFORE = (
     .limit(1)
     .scalar_subquery()
 )
+FORM_GRAPH: Final = "form"
+"""The graph that serves a message in a thread with an open form, whatever graph serves the thread otherwise."""
+_form_is_open = sa.exists().where(
+    FORM_SESSIONS.c.thread_key == sa.bindparam("of_thread"), FORM_SESSIONS.c.ended_us == sa.literal_column("0")
+)
 _ADD_RUN = Update(
     sa.insert(RUNS).values(
         **{name: sa.bindparam(f"its_{name}") for name in _GIVEN_TO_RUN if name != "language"},
         # a conversation keeps the language of its last run until the person's words say otherwise
         language=sa.func.coalesce(sa.func.nullif(sa.bindparam("its_language"), ""), _LANGUAGE_BEFORE, ""),
-        graph=sa.select(THREADS.c.graph).where(THREADS.c.thread_key == sa.bindparam("of_thread")).scalar_subquery(),
+        graph=sa.case(
+            (sa.or_(sa.bindparam("its_form") != "", _form_is_open), FORM_GRAPH),
+            else_=sa.select(THREADS.c.graph).where(THREADS.c.thread_key == sa.bindparam("of_thread")).scalar_subquery(),
+        ),
         status=OPENED,
         reason="",
         approval_id="",
@@ -73,7 +81,7 @@ def insert_run(connection: Connection, opening: Incoming | StoredTurn, now: int)
     thread_key, owner = opening.thread_key, opening.owner
     its = (run_id, thread_key, opening.thread_id, owner.tenant, owner.user_id, opening.language, opening.turn_id)
     given = {f"its_{name}": value for name, value in zip(_GIVEN_TO_RUN, its, strict=True)}
-    _ADD_RUN.later(connection, {**given, "of_thread": thread_key, "now_us": now})
+    _ADD_RUN.later(connection, {**given, "its_form": opening.form, "of_thread": thread_key, "now_us": now})
     return run_id
 
 

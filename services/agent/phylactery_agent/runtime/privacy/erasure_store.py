@@ -27,6 +27,7 @@ from phylactery_agent.runtime.storage.schema import (
     ESCALATION_ENTRIES,
     ESCALATIONS,
     EVENTS,
+    FORM_SESSIONS,
     INBOX,
     MODEL_CALLS,
     OUTBOX,
@@ -214,6 +215,7 @@ def of_threads(keys: Collection[str]) -> Iterator[tuple[str, sa.Table, sa.Column
     escalations = sa.select(ESCALATIONS.c.escalation_id).where(ESCALATIONS.c.thread_key.in_(keys))
     yield "", ESCALATION_ENTRIES, ESCALATION_ENTRIES.c.escalation_id.in_(escalations)
     yield "", ESCALATIONS, ESCALATIONS.c.thread_key.in_(keys)
+    yield "", FORM_SESSIONS, FORM_SESSIONS.c.thread_key.in_(keys)
     yield "parcels", OUTBOX, OUTBOX.c.thread_key.in_(keys)
     yield "events", EVENTS, EVENTS.c.thread_key.in_(keys)
     yield "turns", INBOX, INBOX.c.thread_key.in_(keys)

@@ -16,7 +16,15 @@ from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.runs.status import ACTIVE
-from phylactery_agent.runtime.storage.schema import ESCALATION_ENTRIES, ESCALATIONS, EVENTS, OUTBOX, RUNS, THREADS
+from phylactery_agent.runtime.storage.schema import (
+    ESCALATION_ENTRIES,
+    ESCALATIONS,
+    EVENTS,
+    FORM_SESSIONS,
+    OUTBOX,
+    RUNS,
+    THREADS,
+)
 
 SWEEP_SECONDS: Final = 3_600.0
 _THREADS_AT_ONCE: Final = 200
@@ -42,6 +50,7 @@ class Retention:
             try:
                 messages = await self.prune()
                 events = await self.sweep()
+                await self.forget_forms()
             except Exception as error:  # noqa: BLE001 - the next round may work; else nothing would be removed
                 _log.warning("retention failed; will retry", error=type(error).__name__)
             else:
@@ -80,6 +89,18 @@ class Retention:
                 removed += await self._sweep_thread(key, before_us)
             after = keys[-1]
         return removed + await self._database.write(lambda connection: _remove_escalations(connection, before_us))
+
+    async def forget_forms(self) -> int:
+        """Remove form sessions that nobody went on with for as long as events are kept, and return how many.
+
+        One whose submission still waits for an approval stays. Raise Unavailable STORE_UNAVAILABLE.
+        """
+        if not self._days:
+            return 0
+        before_us = self._clock.now_us() - self._days * _DAY_US
+        live = sa.select(RUNS.c.run_id).where(RUNS.c.run_id == FORM_SESSIONS.c.run_id, RUNS.c.status.in_(ACTIVE))
+        old = sa.delete(FORM_SESSIONS).where(FORM_SESSIONS.c.updated_us < before_us, sa.not_(sa.exists(live)))
+        return await self._database.write(lambda connection: connection.execute(old).rowcount)
 
     async def _old_threads(self, before_us: int, after: str) -> list[str]:
         """Return the next threads whose first event is too old."""

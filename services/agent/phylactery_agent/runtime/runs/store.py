@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,13 +67,21 @@ class RunStore:
         self._database, self._clock, self._tools, self._change_seconds = database, clock, tools, change_seconds
 
     async def end_turn(
-        self, writes: TurnWrites, turn: StoredTurn, ending: Ending, *, active_us: int, silent: bool = False
+        self,
+        writes: TurnWrites,
+        turn: StoredTurn,
+        ending: Ending,
+        *,
+        active_us: int,
+        silent: bool = False,
+        also: Callable[[Connection, Ending, int], None] = lambda _connection, _ending, _now: None,
     ) -> Ending:
         """End a turn in one transaction: the run, the reply, its events, the transcript rows, the inbox row.
 
         The sealed code goes with it, and of a run that ended its state: the next one begins with every field reset.
-        active_us is how long the run was served until now; silent is the claim's. Return how it ended: a run that
-        suspends itself may have been cancelled. Raise LeaseLostError.
+        active_us is how long the run was served until now; silent is the claim's; ``also`` writes what else goes with
+        the end, given how the turn ended and the time. Return how it ended: a run that suspends itself may have been
+        cancelled. Raise LeaseLostError.
         """
         if ending.status not in ACTIVE:
             writes.drop(lambda slot: isinstance(slot, Place))  # where the run stood goes with its end
@@ -85,7 +93,7 @@ class RunStore:
             if told.status == RunStatus.CANCELLED:
                 told = _with_reason(connection, writes.lease, told)
             keep = self._change_seconds if told.status in {RunStatus.DONE, RunStatus.FAILED} else 0
-            return end(
+            done = end(
                 connection,
                 writes.lease,
                 RunStatus.RUNNING,  # what the lease proves
@@ -96,6 +104,8 @@ class RunStore:
                 keep_seconds=keep,
                 active_us=active_us,
             )
+            also(connection, done, now)
+            return done
 
         return await writes.write(work)
 

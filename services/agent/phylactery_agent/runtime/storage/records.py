@@ -75,6 +75,8 @@ class Message(OfThread):
     traceparent: str = ""
     attachments: tuple[str, ...] = ()
     """What came with the text, each as its kind and, after a colon, its pointer in memory; a sticker has none."""
+    form: str = ""
+    """The form that the words begin in a thread without an open one; empty if they begin none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +283,8 @@ class Ending:
     """The plan after the turn; None keeps the stored one."""
     do_not_store: bool = False
     """Send memory nothing of the turn, and drop what the person said in it."""
+    form: Any = None
+    """How the turn leaves the form it was said in: forms.sessions.SessionChange, or None."""
     worth_remembering: bool = False
     """Submit what the person said in this turn to memory's write policy."""
     escalation: EscalationRequest | None = None

@@ -120,6 +120,7 @@ INBOX = sa.Table(
     sa.Column("on_busy", _WORD, nullable=False, server_default="enqueue"),
     sa.Column("lead_turn", _NAME, nullable=False, server_default=""),
     sa.Column("attachments", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("form", _WORD, nullable=False, server_default=""),
     sa.UniqueConstraint("tenant", "source", "message_id", name="agent_inbox_once"),
     sa.UniqueConstraint("thread_key", "position", name="agent_inbox_order"),
 )
@@ -253,6 +254,41 @@ _due = SCHEDULES.c.state == "active"
 sa.Index("agent_schedules_due", SCHEDULES.c.due_us, sqlite_where=_due, postgresql_where=_due)
 sa.Index("agent_schedules_by_user", SCHEDULES.c.tenant, SCHEDULES.c.user_id, SCHEDULES.c.state)
 sa.Index("agent_schedules_by_thread", SCHEDULES.c.thread_key)
+
+FORM_SESSIONS = sa.Table(
+    "agent_form_sessions",
+    METADATA,
+    sa.Column("session_id", _NAME, primary_key=True),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("thread_key", _KEY, nullable=False),
+    sa.Column("thread_id", _NAME, nullable=False),
+    sa.Column("form", _WORD, nullable=False),
+    sa.Column("version", _HASH, nullable=False),
+    sa.Column("status", _WORD, nullable=False),
+    sa.Column("state", sa.LargeBinary, nullable=True),
+    sa.Column("run_id", _NAME, nullable=False),
+    sa.Column("tool_call_id", _NAME, nullable=False),
+    sa.Column("started_us", sa.BigInteger, nullable=False),
+    sa.Column("updated_us", sa.BigInteger, nullable=False),
+    sa.Column("ended_us", sa.BigInteger, nullable=False),
+)
+"""A person's answers are sealed in state, and dropped when the form has ended."""
+_open = FORM_SESSIONS.c.ended_us == 0
+sa.Index(
+    "agent_form_sessions_one_open",
+    FORM_SESSIONS.c.thread_key,
+    unique=True,
+    sqlite_where=_open,
+    postgresql_where=_open,
+)
+sa.Index(
+    "agent_form_sessions_by_user",
+    FORM_SESSIONS.c.tenant,
+    FORM_SESSIONS.c.user_id,
+    FORM_SESSIONS.c.started_us,
+    FORM_SESSIONS.c.session_id,
+)
 
 ESCALATIONS = sa.Table(
     "agent_escalations",

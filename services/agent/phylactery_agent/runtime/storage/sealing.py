@@ -60,6 +60,17 @@ class Sealer:
             raise SealError(f"the code of turn {turn_id} cannot be unsealed; was {KEY_FILE} replaced?")
         return plain.decode()
 
+    def cover(self, data: bytes, *, of: str) -> bytes:
+        """Return a person's data, encrypted and bound to the run or form session it is of."""
+        return self._box.seal(data, of.encode())
+
+    def uncover(self, covered: bytes, *, of: str) -> bytes:
+        """Return the data covered for a run or form session. Raise SealError."""
+        plain = self._box.open(covered, of.encode())
+        if plain is None:
+            raise SealError(f"what is stored of {of} cannot be unsealed; was {KEY_FILE} replaced?")
+        return plain
+
     def body_hash(self, body: bytes) -> str:
         """Return a keyed hash: a plain hash of a short code could be brute-forced."""
         return "sha256:" + hmac_sha256(self._mac_key, body).hex()

@@ -18,6 +18,7 @@ from phylactery_chassis.telemetry import semconv, telemetry
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from phylactery_chassis.util.ids import new_id
+from sqlalchemy.engine import Connection
 
 from phylactery_agent.checkpoints.saver import held_by
 from phylactery_agent.graph.core.events import card_of_state
@@ -40,13 +41,15 @@ from phylactery_agent.ports.services import Services
 from phylactery_agent.rules.attached import attached_request
 from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply
 from phylactery_agent.rules.persons import asks_for_person
+from phylactery_agent.rules.planner import read_request
 from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.ledger import SqlLedger
+from phylactery_agent.runtime.forms.serving import FORM_GRAPH, FormServing, ServedForm
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, queue_key
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
-from phylactery_agent.runtime.intake.classification import Classification, asked_in, pointers
+from phylactery_agent.runtime.intake.classification import Classification, asked_in, listen, pointers
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.interpretation import Interpreter
 from phylactery_agent.runtime.intake.redaction import Sanitizing, kinds_found
@@ -97,10 +100,9 @@ class ActiveTime:
 T = TypeVar("T")
 _READ_AT_THE_END: Final = [*TurnState.__annotations__, "approval_state", "asked_ahead"]
 """State keys read after the turn: LangGraph collects every output key it is given after each superstep."""
-_READ_IF_THERE: Final = ("escalation",)
+_READ_IF_THERE: Final = ("escalation", "conversation")
 """Keys of the same kind that only some graphs have."""
-_FORM: Final = "form"
-"""The graph that decides by itself whether words in the middle of a form ask for a person."""
+_READ_OF_A_FORM: Final = ("metadata",)
 
 MAX_ATTEMPTS = 10
 """Claims of one turn before it is given up: a message that kills the process must not do so forever."""
@@ -139,6 +141,8 @@ class TurnServer:
     """None in static mode."""
     reminding: Reminding | None = None
     """None disables reminders."""
+    forms: FormServing | None = None
+    """None serves no forms."""
     changes: ThreadChanges | None = None
     """None interprets every message without reference to earlier requests."""
     interpreter_seconds: float = 0.0
@@ -177,7 +181,12 @@ class TurnServer:
                 ending = await self._under_lease(claim.lease, active, self._execute(claim, writes, times, active))
                 ending = replace(ending, tells_others=_tells_others(claim, ending))
                 ending = await self.runs.end_turn(
-                    writes, claim.turn, ending, active_us=active.now_us(), silent=claim.silent
+                    writes,
+                    claim.turn,
+                    ending,
+                    active_us=active.now_us(),
+                    silent=claim.silent,
+                    also=self._leave_form(claim.lease, ending),
                 )
             except LeaseLostError:
                 times.lease_lost()
@@ -191,6 +200,16 @@ class TurnServer:
         if ending.escalation is not None or ending.reason in (HANDED_OFF, STOPPED_FOR_PERSON):
             self.news.tell(queue_key(claim.lease.owner.tenant))
         self.tell(claim)
+
+    def _leave_form(self, lease: Lease, ending: Ending) -> Callable[[Connection, Ending, int], None]:
+        """Return what writes how the turn leaves the form it was said in."""
+        forms, change = self.forms, ending.form
+
+        def write(connection: Connection, done: Ending, now: int) -> None:
+            if forms is not None and change is not None:
+                forms.write(connection, lease, change, done, now)
+
+        return write
 
     def tell(self, claim: Claim) -> None:
         """Notify those waiting for the end of the claim's turn, and wake delivery of what the turn queued."""
@@ -239,7 +258,7 @@ class TurnServer:
         if (without_graph := self._without_graph(claim, heard)) is not None:
             return without_graph
         try:
-            return _ending(claim, await self._invoke(claim, heard, writes, times, active))
+            return await self._graphs_ending(claim, heard, writes, times, active)
         except (LeaseLostError, *STORE_FAILED) as error:
             _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
             raise
@@ -263,6 +282,17 @@ class TurnServer:
             ending = _sorry(claim, canned_replies.INTERNAL_ERROR, heard.language)
         return ending
 
+    async def _graphs_ending(
+        self, claim: Claim, heard: Classification, writes: TurnWrites, times: TurnTimes, active: ActiveTime
+    ) -> Ending:
+        served = await self._form_of(claim, heard)
+        state = await self._invoke(claim, heard, writes, times, active, served=served)
+        ending = _ending(claim, state)
+        if served is None or self.forms is None:
+            return ending
+        change = self.forms.left(served, claim, cast("Mapping[str, Any]", state))
+        return replace(ending, form=change, worth_remembering=False)
+
     def _without_graph(self, claim: Claim, heard: Classification) -> Ending | None:
         """Return the ending of a message that no graph is run for, None for any other.
 
@@ -274,7 +304,7 @@ class TurnServer:
             return None
         if claim.silent:
             return Ending(RunStatus.DONE, HANDED_OFF, reply_id, "")
-        if claim.run.graph == _FORM or not asks_for_person(asked_in(claim)):
+        if claim.run.graph == FORM_GRAPH or not asks_for_person(asked_in(claim)):
             return None
         if not self.handoff:
             return Ending(RunStatus.DONE, "ANSWERED", reply_id, message("handoff_nobody", heard.language))
@@ -282,8 +312,20 @@ class TurnServer:
         asked = message("handoff_asked", heard.language)
         return Ending(RunStatus.DONE, "ESCALATED", reply_id, asked, escalation=wanted)
 
+    async def _form_of(self, claim: Claim, heard: Classification) -> ServedForm | None:
+        if self.forms is None or claim.run.graph != FORM_GRAPH:
+            return None
+        return await self.forms.find(claim, heard.language)
+
     async def _invoke(
-        self, claim: Claim, heard: Classification, writes: TurnWrites, times: TurnTimes, active: ActiveTime
+        self,
+        claim: Claim,
+        heard: Classification,
+        writes: TurnWrites,
+        times: TurnTimes,
+        active: ActiveTime,
+        *,
+        served: ServedForm | None,
     ) -> TurnState:
         """Return the state after the turn.
 
@@ -298,30 +340,45 @@ class TurnServer:
         self._require_version(claim, writes, graph.spec, begun=snapshot.values.get("run_id") == lease.run_id)
         if taken_in and not snapshot.next:
             return cast("TurnState", snapshot.values)
-        own = self.changes is None or bool(claim.turn.attachments)
+        if served is not None:
+            claim, heard = self._spoken(claim, heard)
+        own = self.changes is None or bool(claim.turn.attachments) or served is not None  # a form knows its corrections
         change = await self.changes.of(claim) if self.changes is not None and not own else NO_CHANGE
         if change.meant:
             heard = replace(heard, intent=TASK, pathway=TOOL_PATHWAY, reasons=("CHANGES_EARLIER",))
-        with contextlib.closing(self._gate(claim, snapshot.values, change)) as gate:
+        with contextlib.closing(self._gate(claim, snapshot.values, change, served=served)) as gate:
             given: dict[str, Any] | None = None
             if not taken_in:
-                if heard.intent == TASK and not claim.turn.resumed:
+                if heard.intent == TASK and not claim.turn.resumed and served is None:
                     gate.expect()
                 if change.takes_back and not snapshot.values.get("awaiting_approval"):
                     await gate.open_task()
-                turn = self._turn(claim, heard, await self.hydrating.of(claim, heard), change)
+                hydration = await self.hydrating.of(claim, heard)
+                turn = replace(
+                    self._turn(claim, heard, hydration, change), form=None if served is None else served.form
+                )
                 given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
             trail = RunTrail(
                 self.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
             )
             context = self._context(claim, heard, writes, trail, gate, before=snapshot.values)
+            if served is not None:
+                context = replace(context, form=served.form, forms=served.form.nodes_context())
             # LANGSMITH_TRACING in the environment would send every argument to a third party
             with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):
                 keys = [*_READ_AT_THE_END, *(key for key in _READ_IF_THERE if key in graph.compiled.channels)]
+                keys += [] if served is None else _READ_OF_A_FORM
                 ended = await graph.compiled.ainvoke(
                     given, config, context=context, durability="sync", output_keys=keys
                 )
         return cast("TurnState", ended)
+
+    def _spoken(self, claim: Claim, heard: Classification) -> tuple[Claim, Classification]:
+        """Return a claim with the words as the person said them, which only the graph of a form is given."""
+        if claim.turn.kind != "message" or parse_reply(claim.turn.text) is not None:
+            return claim, heard
+        claim = replace(claim, turn=replace(claim.turn, text=self.sanitizing.words(claim.turn)))
+        return claim, replace(listen(claim, self.tools), language=heard.language)
 
     def _require_version(self, claim: Claim, writes: TurnWrites, spec: GraphSpec, *, begun: bool) -> None:
         """Raise GraphChangedError if the run was begun under another graph version; record the version of a new run."""
@@ -398,11 +455,17 @@ class TurnServer:
         shared = self.reminding
         return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
 
-    def _gate(self, claim: Claim, before: Mapping[str, Any], change: ThreadChange) -> ReportingGate:
-        """Return the gate for this turn. Only a person's message opens a task; an answer to an approval does not."""
+    def _gate(
+        self, claim: Claim, before: Mapping[str, Any], change: ThreadChange, *, served: ServedForm | None
+    ) -> ReportingGate:
+        """Return the gate for this turn. Only a person's message opens a task; an answer to an approval does not.
+
+        An answer to a form opens none either: RiskGate knows its submission by the form, and needs none of its words.
+        """
         turn, lease = claim.turn, claim.lease
         said = turn.kind == "message" and parse_reply(turn.text) is None
-        words = self.sanitizing.words(turn) if said else ""
+        answers = served is not None and not read_request(turn.text, self.tools).clauses
+        words = self.sanitizing.words(turn) if said and not answers else ""
         gate = self.services.gate(lease.owner)
         first_claim = lease.fence == 1  # not the attempt: a claim that was given back may not count as one
         interpreter = self._interpreter(claim, before) if words else None

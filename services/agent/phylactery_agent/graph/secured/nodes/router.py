@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
@@ -39,20 +39,21 @@ async def router(
 ) -> Command[Literal["ApprovalHandler", "Supervisor", "Planner", "Finalizer"]]:
     """Open a turn: add the message to the window, count supersteps from here, and dispatch."""
     target, reason, directive = route(state)
-    context = runtime.context
+    return Command(goto=target, update=await opened(state, runtime.context, target, reason, directive))
+
+
+async def opened(state: AgentState, context: TurnContext, target: str, reason: str, directive: str) -> dict[str, Any]:
+    """Emit how the turn is routed, and return its beginning: the message in the window, and nothing to say yet."""
     await context.events.emit(*said_findings(context.findings), *opening(state, target, reason))
     incoming = state["incoming"]
     messages = state["messages"]
     if incoming["text"]:
         messages = with_message(messages, ChatMessage(id=incoming["id"], role="user", content=incoming["text"]))
-    return Command(
-        goto=target,
-        update={
-            "messages": messages,
-            "directive": directive,
-            "notes": [say("sticker", state["language"])] if reason == STICKER else [],
-            "quoted": {},
-            "model_away": "",
-            "budgets": {**state["budgets"], "supersteps": 0},
-        },
-    )
+    return {
+        "messages": messages,
+        "directive": directive,
+        "notes": [say("sticker", state["language"])] if reason == STICKER else [],
+        "quoted": {},
+        "model_away": "",
+        "budgets": {**state["budgets"], "supersteps": 0},
+    }

@@ -1,0 +1,69 @@
+"""End of a turn said in a form: how its submission stands, and after a digression the form's question again."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, cast
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+from phylactery_forms.dialogue.prompts import finished, question
+from phylactery_forms.dialogue.state import ConversationState
+
+from phylactery_agent.graph.core.events import EFFECT_IN_DOUBT
+from phylactery_agent.graph.form.steps import ServedFormState, open_form
+from phylactery_agent.graph.secured.nodes.finalizer import finalizer
+from phylactery_agent.i18n.texts import say
+from phylactery_agent.ports import TurnContext
+
+
+async def close(state: ServedFormState, runtime: Runtime[TurnContext]) -> Command[Literal["__end__"]]:
+    """Write the turn's one reply."""
+    context = runtime.context
+    if context.form is None:
+        return await finalizer(state, runtime)
+    changes = _submission(state, context) if state["metadata"].get("submission") else _digression(state, context)
+    command = await finalizer(cast("ServedFormState", {**state, **changes}), runtime)
+    return Command(goto="__end__", update={**changes, **cast("dict[str, Any]", command.update)})
+
+
+def _outcome(state: ServedFormState) -> Literal["submitting", "submitted", "in_doubt", "review"]:
+    """Return what became of the call that this run proposed."""
+    if state["awaiting_approval"]:
+        return "submitting"
+    step = state["steps"].get(state["metadata"]["submission"]["step_id"])
+    if step is not None and step["status"] == "done":
+        return "submitted"
+    return "in_doubt" if step is not None and step["last_error"] == EFFECT_IN_DOUBT else "review"
+
+
+def _submission(state: ServedFormState, context: TurnContext) -> dict[str, Any]:
+    outcome, form = _outcome(state), open_form(context).definition
+    language, title = state["language"], form.title[state["language"]]
+    status = "review" if outcome in {"submitting", "review"} else "submitted"
+    conversation = cast("ConversationState", {**state["conversation"], "status": status})
+    changes: dict[str, Any] = {
+        "conversation": conversation,
+        "metadata": {**state["metadata"], "outcome": outcome},
+    }
+    if outcome == "submitting":
+        return changes
+    if outcome == "submitted":
+        return {**changes, "notes": [finished(form, conversation)], "quoted": {}}
+    if outcome == "in_doubt":
+        return {**changes, "notes": [say("form_in_doubt", language, title=title)], "quoted": {}}
+    return {**changes, **_done(state), "notes": [*state["notes"], say("form_not_sent", language, title=title)]}
+
+
+def _digression(state: ServedFormState, context: TurnContext) -> dict[str, Any]:
+    """Return the update that ends a digression with the form's question; a failed one asks nothing of its own."""
+    if not state["metadata"].get("digression"):
+        return {}
+    asked = question(open_form(context).definition, state["conversation"])
+    return {**_done(state), "notes": [*state["notes"], *([asked] if asked else [])]}
+
+
+def _done(state: ServedFormState) -> dict[str, Any]:
+    """Return the update that ends a run which would wait for words of the person: those are for the form."""
+    if state["run_status"] != "suspended" or state["awaiting_approval"]:
+        return {}
+    return {"run_status": "done", "finish_reason": "ANSWERED", "awaiting_user_input": False}

@@ -1,0 +1,1 @@
+"""Forms in conversation: definitions, sessions and their end in a turn."""

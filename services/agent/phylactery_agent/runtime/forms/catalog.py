@@ -1,0 +1,85 @@
+"""The forms of an agent, read once when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from phylactery_chassis.errors import StartError
+from phylactery_forms.definitions.documents import FormError
+from phylactery_forms.definitions.model import Form
+from phylactery_forms.definitions.reading import read_forms
+from phylactery_understanding.replies.answers import plain_words
+
+from phylactery_agent.runtime.forms.sessions import FormSessions
+
+MAX_OPENING: Final = 500
+"""The part of a message in which a trigger phrase is looked for."""
+_GREETINGS: Final = frozenset(
+    (
+        *("hola", "buenas", "buenos", "dias", "tardes", "noches", "oye", "por", "favor"),
+        *("hello", "hi", "hey", "good", "morning", "afternoon", "evening", "please"),
+    )
+)
+
+
+class FormCatalog:
+    """The forms by id, and the phrases that begin them."""
+
+    def __init__(self, forms: Mapping[str, Form]) -> None:
+        self._forms = forms
+        self._triggers = {
+            tuple(word for word in plain_words(phrase) if word[0].isalnum()): form.id
+            for form in forms.values()
+            for phrases in form.triggers.values()
+            for phrase in phrases
+        }
+
+    @classmethod
+    def from_folder(cls, folder: Path | None) -> FormCatalog:
+        """Read the forms of a folder, none without one. Raise StartError with file and line of an invalid one."""
+        if folder is None:
+            return cls({})
+        try:
+            return cls(read_forms(folder))
+        except FormError as error:
+            raise StartError(f"AGENT_FORMS_DIR: {error}") from None
+
+    def get(self, form_id: str) -> Form | None:
+        """Return a form, or None if there is none of this id."""
+        return self._forms.get(form_id)
+
+    def all(self) -> Sequence[Form]:
+        """Return the forms by id."""
+        return [self._forms[name] for name in sorted(self._forms)]
+
+    def begun_by(self, text: str) -> str:
+        """Return the form with whose longest trigger phrase a text opens, after a greeting, or an empty string."""
+        if not self._triggers:
+            return ""
+        words = tuple(word for word in plain_words(text[:MAX_OPENING]) if word[0].isalnum())
+        while words and words[0] in _GREETINGS:
+            words = words[1:]
+        sizes = range(min(len(words), max(map(len, self._triggers))), 0, -1)
+        return next((self._triggers[words[:size]] for size in sizes if words[:size] in self._triggers), "")
+
+
+class FormIntake:
+    """What the acceptance of a message asks about forms."""
+
+    def __init__(self, catalog: FormCatalog, sessions: FormSessions) -> None:
+        self._catalog, self._sessions = catalog, sessions
+        self._sensitive = frozenset(form.id for form in catalog.all() if any(one.sensitive for one in form.fields))
+
+    def begun_by(self, text: str) -> str:
+        """Return the form that a text begins, or an empty string."""
+        return self._catalog.begun_by(text)
+
+    async def hides(self, thread_key: str, *, begun: str) -> bool:
+        """Return True if what is said in a thread may hold a sensitive value, so that none of it is kept readable."""
+        if not self._sensitive:
+            return False
+        session = await self._sessions.open_in(thread_key)
+        form = begun if session is None else session.form
+        return form in self._sensitive or (session is not None and self._catalog.get(form) is None)

@@ -1,0 +1,171 @@
+"""Forms in turns: which form a message is said in, and how its turn leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_chassis.util.ids import new_id
+from phylactery_forms.definitions.model import Form
+from phylactery_forms.dialogue.reading import valid_value
+from phylactery_forms.dialogue.state import ConversationState, first_open, new_conversation
+from phylactery_forms.values.model import Context
+from sqlalchemy.engine import Connection
+
+from phylactery_agent.ports import Language, OpenForm
+from phylactery_agent.runtime.forms.catalog import FormCatalog
+from phylactery_agent.runtime.forms.sessions import ENDED, FormSessions, SessionChange, StoredSession, apply_change
+from phylactery_agent.runtime.runs.lifecycle import end
+from phylactery_agent.runtime.runs.status import RunStatus
+from phylactery_agent.runtime.storage.records import Claim, Ending, Lease
+from phylactery_agent.runtime.storage.schema import RUNS
+from phylactery_agent.timeparse.recurrence import zone
+from phylactery_agent.tools.registry import ToolRegistry
+
+FORM_GRAPH: Final = "form"
+SUPERSEDED: Final = "SUPERSEDED"
+_REGION: Final = "ES"
+_SUBMISSION, _CONVERSATION = "submission", "conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class ServedForm:
+    """The form of one turn and its session; opens means that the session begins with this turn."""
+
+    session_id: str
+    form: OpenForm = field(repr=False)
+    opens: bool
+    submission: Mapping[str, str]
+    """Run, call and fingerprint of the last submission that was proposed; empty before the first."""
+
+
+class FormServing:
+    """The forms of turns: found before the graph runs, and left in the transaction that ends the turn."""
+
+    def __init__(self, catalog: FormCatalog, sessions: FormSessions, tools: ToolRegistry, *, time_zone: str) -> None:
+        self._catalog, self._sessions, self._tools, self._zone = catalog, sessions, tools, time_zone
+
+    def new_state(self, form: Form, language: Language, now_us: int) -> Mapping[str, Any]:
+        """Return what a new session holds."""
+        moment = datetime.fromtimestamp(now_us / MICROSECONDS, UTC).astimezone(zone(self._zone))
+        return {_CONVERSATION: new_conversation(form, Context(language, moment, _REGION)), _SUBMISSION: {}}
+
+    async def find(self, claim: Claim, language: Language) -> ServedForm | None:
+        """Return the form a claimed message is said in, or None if none is open and the words begin none."""
+        session = await self._sessions.open_in(claim.lease.thread_key)
+        if session is None:
+            form = self._catalog.get(claim.turn.form)
+            if form is None:
+                return None
+            state = self.new_state(form, language, claim.turn.created_us)
+            return self._served(new_id("fs"), form, state, claim, opens=True)
+        return await self._resumed(session, claim)
+
+    async def _resumed(self, session: StoredSession, claim: Claim) -> ServedForm | None:
+        form, state = self._catalog.get(session.form), session.state
+        if form is None or state is None:
+            return None
+        state, dropped = kept_under(form, state)
+        served = self._served(session.session_id, form, state, claim, opens=False)
+        standing = await self._sessions.submission(session)
+        waiting = state[_SUBMISSION].get("fingerprint", "") if standing == "waiting" else ""
+        return replace(
+            served,
+            form=replace(
+                served.form,
+                waiting=waiting,
+                standing=standing if standing in {"sent", "in_doubt"} else "",
+                dropped=dropped,
+            ),
+        )
+
+    def _served(
+        self, session_id: str, form: Form, state: Mapping[str, Any], claim: Claim, *, opens: bool
+    ) -> ServedForm:
+        conversation = cast("ConversationState", state[_CONVERSATION])
+        moment = datetime.fromtimestamp(claim.turn.created_us / MICROSECONDS, UTC)
+        opened = OpenForm(form, conversation, moment.astimezone(zone(conversation["zone"])), opens=opens)
+        return ServedForm(session_id, opened, opens, state[_SUBMISSION])
+
+    def left(self, served: ServedForm, claim: Claim, state: Mapping[str, Any]) -> SessionChange:
+        """Return how the graph's final state leaves the session."""
+        conversation: ConversationState = state["conversation"]
+        submission = dict(served.submission)
+        proposed = state["metadata"].get(_SUBMISSION)
+        if proposed:
+            submission = {"run_id": claim.lease.run_id, **proposed}
+        status = state["metadata"].get("outcome") or conversation["status"]
+        replaced = served.submission.get("run_id", "")
+        changed = submission.get("run_id", "") != replaced or status in ENDED
+        kept = {_CONVERSATION: conversation, _SUBMISSION: submission}
+        return SessionChange(
+            session_id=served.session_id,
+            form=conversation["form"],
+            version=conversation["version"],
+            status=status,
+            sealed=self._sessions.seal(served.session_id, kept),
+            opens=served.opens,
+            run_id=submission.get("run_id", ""),
+            tool_call_id=submission.get("tool_call_id", ""),
+            supersedes=replaced if changed and replaced != claim.lease.run_id else "",
+        )
+
+    def write(self, connection: Connection, lease: Lease, change: SessionChange, ending: Ending, now: int) -> None:
+        """Write a change with the end of its turn, and end the run whose submission it replaced.
+
+        A turn that failed or was cancelled leaves its form as it was.
+        """
+        if ending.status not in {RunStatus.DONE, RunStatus.SUSPENDED}:
+            return
+        superseded = apply_change(connection, lease, change, now)
+        if not superseded:
+            return
+        row = connection.execute(RUNS.select().where(RUNS.c.run_id == superseded).with_for_update()).one_or_none()
+        if row is None or row.status != RunStatus.SUSPENDED:
+            return
+        its = Lease(row.run_id, row.turn_id, row.thread_id, lease.owner, holder="", fence=row.fence + 1)
+        over = Ending(RunStatus.CANCELLED, SUPERSEDED, f"{row.turn_id}.superseded", "")
+        end(connection, its, RunStatus(row.status), over, now, tools=self._tools, cancel_us=now)
+
+
+def kept_under(form: Form, state: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...] | None]:
+    """Return a session's state under the form's present definition, and which answers it drops.
+
+    The second value is None if the definition is the same. An answer stays if its field is still there and takes it.
+    """
+    conversation: ConversationState = state[_CONVERSATION]
+    if conversation["version"] == form.hash:
+        return state, None
+    moment = datetime.fromtimestamp(conversation["updated_us"] / MICROSECONDS, UTC).astimezone(
+        zone(conversation["zone"])
+    )
+    context = Context(conversation["language"], moment, conversation["region"])
+    fits = {
+        name: one
+        for name, one in conversation["values"].items()
+        if name in form.by_id and is_valid(form, name, one["value"], context)
+    }
+    known = set(form.by_id)
+    moved: ConversationState = {
+        **conversation,
+        "version": form.hash,
+        "values": fits,
+        "status": "collecting",
+        "confirming": None,
+        "choosing": [],
+        "skipped": [name for name in conversation["skipped"] if name in known],
+        "attempts": {name: count for name, count in conversation["attempts"].items() if name in known},
+        "history": [],
+        "previous": {name: value for name, value in conversation["previous"].items() if name in known},
+    }
+    moved = {**moved, "asked": first_open(form, moved)}
+    dropped = tuple(name for name in conversation["values"] if name not in fits)
+    return {_CONVERSATION: moved, _SUBMISSION: state[_SUBMISSION]}, dropped
+
+
+def is_valid(form: Form, name: str, value: str, context: Context) -> bool:
+    """Return True if a field takes a canonical value."""
+    return isinstance(valid_value(form.by_id[name], value, context), str)

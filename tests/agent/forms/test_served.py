@@ -1,0 +1,293 @@
+"""Whole forms in the running services: answered, corrected, left and resumed, reviewed, approved and submitted once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from grpc import aio
+from phylactery.agent.v1 import chat_pb2, form_pb2, form_pb2_grpc
+from phylactery_agent.runtime.forms.catalog import FormCatalog
+from phylactery_chassis.errors import StartError
+from phylactery_forms.definitions.reading import sample_folder
+from sqlalchemy.engine import Connection
+
+from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system, refused
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[System]:
+    """The services with the sample forms; every write is asked about."""
+    async with open_system(tmp_path, asks=True, forms_dir=sample_folder(), time_zone="Europe/Madrid") as opened:
+        yield opened
+
+
+def forms_of(system: System) -> form_pb2_grpc.FormServiceStub:
+    return form_pb2_grpc.FormServiceStub(system.agent_channel)
+
+
+async def state_of(system: System, person: Person, thread_id: str = "t1") -> form_pb2.FormState:
+    request = form_pb2.GetFormStateRequest(thread_id=thread_id)
+    return (await forms_of(system).GetFormState(request, metadata=person.metadata, timeout=60)).state
+
+
+async def yes(person: Person, text: str, answer: chat_pb2.SendMessageResponse) -> chat_pb2.SendMessageResponse:
+    """Answer the card that an answer shows, in plain words."""
+    pending = answer.pending_approval
+    shown = chat_pb2.ShownApproval(approval_id=pending.approval_id, args_hash=pending.args_hash)
+    return await person.say(text, shown_approvals=[shown])
+
+
+async def said(person: Person, *texts: str) -> chat_pb2.SendMessageResponse:
+    for text in texts:
+        answer = await person.say(text)
+        print(f"> {text}\n{answer.reply.text}\n")  # noqa: T201
+    return answer
+
+
+async def test_a_complaint_is_filled_in_corrected_left_and_sent_once(served: System) -> None:
+    ana = served.person()
+    (served.sandbox / "notas.txt").write_text("comprar pan")
+    (served.sandbox / "complaints").mkdir()
+    opened = await said(ana, "Hola, quiero poner una queja")
+    assert (opened.run.status, opened.run.graph) == (DONE, "form")
+    assert "¿Cómo te llamas?" in opened.reply.text
+    away = await said(ana, "Me llamo Ana García", "lee notas.txt")
+    assert "comprar pan" in away.reply.text
+    assert away.reply.text.endswith("¿Cuál es el número de pedido?")
+    review = await said(
+        ana,
+        "AB-12345",
+        "llegó roto",
+        "La caja venía abierta y el vaso estaba hecho pedazos",
+        "ana@exmaple.org",
+        "no, mi correo es ana@example.org",
+        "sí",
+    )
+    assert (review.run.status, review.run.graph) == (SUSPENDED, "form")
+    assert "ana@example.org" in review.reply.text
+    sent = await yes(ana, "sí", review)
+    assert sent.run.status == DONE
+    file = served.sandbox / "complaints" / "AB-12345.txt"
+    assert file.read_text().startswith("Ana García <ana@example.org>")
+    state = await state_of(served, ana)
+    assert (state.status, list(state.values)) == (form_pb2.FORM_STATUS_SUBMITTED, [])
+    assert (await ana.say("hola")).run.graph == "secured"
+
+
+_PLAIN = """
+id: desk
+version: 1
+title: {es: Puesto, en: Desk}
+description: {es: Pide un puesto., en: Asks for a desk.}
+triggers: {es: [quiero un puesto], en: [i want a desk]}
+fields:
+  - id: email
+    type: email
+    label: {es: correo, en: e-mail}
+    ask: {es: "¿Cuál es tu correo?", en: "What is your e-mail?"}
+  - id: seats
+    type: number
+    label: {es: sitios, en: seats}
+    ask: {es: "¿Cuántos sitios?", en: "How many seats?"}
+submit: {tool: write_file, args: {path: "desk.txt", content: "{email} {seats}"}}
+"""
+_CHANGED = _PLAIN.replace("version: 1", "version: 2").replace("id: seats", "id: chairs")
+_SECRET = """
+id: claim
+version: 1
+title: {es: Reintegro, en: Refund}
+description: {es: Pide un reintegro., en: Asks for a refund.}
+triggers: {es: [quiero un reintegro], en: [i want a refund]}
+fields:
+  - id: pin
+    type: pattern
+    sensitive: true
+    options: {pattern: "[0-9]{8}Z"}
+    label: {es: clave, en: key}
+    ask: {es: "¿Cuál es la clave?", en: "What is the key?"}
+  - id: email
+    type: email
+    label: {es: correo, en: e-mail}
+    ask: {es: "¿Cuál es tu correo?", en: "What is your e-mail?"}
+submit: {tool: write_file, args: {path: "refund.txt", content: "{email}"}}
+"""
+
+
+@pytest.fixture
+async def own(tmp_path: Path) -> AsyncIterator[System]:
+    """The services with two small forms in a folder that a test may change."""
+    folder = tmp_path / "forms"
+    folder.mkdir()
+    (folder / "desk.yaml").write_text(_PLAIN)
+    (folder / "claim.yaml").write_text(_SECRET)
+    async with open_system(tmp_path, asks=True, forms_dir=folder) as opened:
+        yield opened
+
+
+async def restarted(system: System) -> None:
+    await system.stop("agent")
+    await system.start_agent(forms_dir=system.folder / "forms")
+
+
+async def test_a_form_goes_on_the_next_day_in_an_agent_that_was_restarted(own: System) -> None:
+    ana = own.person()
+    await said(ana, "i want a desk", "ana@example.org")
+    own.clock.advance(86_400)
+    await restarted(own)
+    review = await said(ana, "4")
+    assert (review.run.status, "ana@example.org" in review.reply.text) == (SUSPENDED, True)
+    await yes(ana, "yes", review)
+    assert (own.sandbox / "desk.txt").read_text() == "ana@example.org 4"
+
+
+async def test_a_form_that_changed_keeps_the_answers_it_still_takes_and_says_so(own: System) -> None:
+    ana = own.person()
+    await said(ana, "quiero un puesto", "ana@example.org")
+    (own.folder / "forms" / "desk.yaml").write_text(_CHANGED.replace("{seats}", "{chairs}"))
+    await restarted(own)
+    told = await said(ana, "4")
+    assert told.reply.text.startswith("El formulario ha cambiado")
+    state = await state_of(own, ana)
+    assert [(one.field, one.value) for one in state.values] == [("email", "ana@example.org"), ("chairs", "4")]
+
+
+async def test_a_correction_of_the_review_replaces_the_call_that_waits(own: System) -> None:
+    ana = own.person()
+    first = await said(ana, "quiero un puesto", "ana@example.org", "4")
+    second = await said(ana, "no, mi correo es eva@example.org")
+    assert first.pending_approval.approval_id != second.pending_approval.approval_id
+    assert (await ana.run(first.run.id)).reason == "SUPERSEDED"
+    stale = await yes(ana, "sí", first)
+    assert not (own.sandbox / "desk.txt").exists(), stale.reply.text
+    await yes(ana, "sí", second)
+    assert (own.sandbox / "desk.txt").read_text() == "eva@example.org 4"
+
+
+async def test_a_rejected_submission_keeps_the_answers_and_says_so(own: System) -> None:
+    ana = own.person()
+    review = await said(ana, "quiero un puesto", "ana@example.org", "4")
+    refused_ = await yes(ana, "no", review)
+    assert "No he enviado «Puesto»" in refused_.reply.text
+    assert not (own.sandbox / "desk.txt").exists()
+    state = await state_of(own, ana)
+    assert (state.status, len(state.values)) == (form_pb2.FORM_STATUS_REVIEW, 2)
+    cancelled = await said(ana, "cancelar")
+    assert cancelled.run.status == DONE
+    assert (await state_of(own, ana)).status == form_pb2.FORM_STATUS_CANCELLED
+
+
+async def test_an_undone_answer_is_asked_again(own: System) -> None:
+    ana = own.person()
+    undone = await said(ana, "i want a desk", "ana@example.org", "undo")
+    assert "What is your e-mail?" in undone.reply.text
+    assert list((await state_of(own, ana)).values) == []
+
+
+async def test_a_sensitive_answer_is_in_no_file_log_or_transcript(
+    own: System, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ana, secret = own.person(), "73198264Z"
+    await ana.say("quiero un reintegro")
+    asked = await ana.say(secret)
+    assert asked.reply.text == "¿Cuál es tu correo?"
+    state = await state_of(own, ana)
+    assert [(one.field, one.value) for one in state.values] == [("pin", "")]
+    assert secret not in str(state)
+    review = await ana.say("ana@example.org")
+    assert secret not in review.reply.text
+    await own.agent.delivery.flush("transcript", "")
+    assert secret not in str(await ana.transcript())
+    assert secret.encode() not in own.everything_stored()
+    captured = capsys.readouterr()
+    assert secret not in captured.out + captured.err
+    await yes(ana, "sí", review)
+    assert (own.sandbox / "refund.txt").read_text() == "ana@example.org"
+    assert secret.encode() not in own.everything_stored()
+
+
+async def test_two_threads_and_two_people_have_sessions_of_their_own(own: System) -> None:
+    ana, ben = own.person(), own.person("ben")
+    await said(ana, "quiero un puesto", "ana@example.org")
+    other = await said(ben, "quiero un puesto")
+    assert "correo" in other.reply.text
+    with pytest.raises(aio.AioRpcError) as caught:
+        await state_of(own, ben, "t2")
+    assert refused(caught.value).reason == "FORM_NOT_OPEN"
+    assert [one.value for one in (await state_of(own, ana)).values] == ["ana@example.org"]
+    assert list((await state_of(own, ben)).values) == []
+
+
+async def test_messages_sent_at_once_fill_the_form_in_their_order(own: System) -> None:
+    ana = own.person()
+    await ana.say("quiero un puesto")
+    first = asyncio.create_task(ana.say("ana@example.org"))
+    async with asyncio.timeout(30):
+        while own.agent.database.read_sync(_positions) < 2:  # noqa: ASYNC110 - the row is all there is to see
+            await asyncio.sleep(0.01)
+    second = await ana.say("4")
+    await first
+    assert second.run.status == SUSPENDED
+    assert [one.value for one in (await state_of(own, ana)).values] == ["ana@example.org", "4"]
+
+
+def _positions(connection: Connection) -> int:
+    return int(connection.execute(sa.text("SELECT max(last_position) FROM agent_threads")).scalar() or 0)
+
+
+async def test_the_service_lists_validates_simulates_and_starts(own: System) -> None:
+    ana, forms = own.person(), forms_of(own)
+    listed = await forms.ListForms(form_pb2.ListFormsRequest(), metadata=ana.metadata)
+    assert [form.id for form in listed.forms] == ["claim", "desk"]
+    one = await forms.GetForm(form_pb2.GetFormRequest(form="claim"), metadata=ana.metadata)
+    assert [(field.id, field.sensitive) for field in one.form.fields] == [("pin", True), ("email", False)]
+    dry = form_pb2.ValidateFormRequest(form="desk", field="email", text="mi correo es ANA@example.org")
+    read = await forms.ValidateForm(dry, metadata=ana.metadata)
+    assert (read.valid, read.value) == (True, "ANA@example.org")
+    bad = await forms.ValidateForm(
+        form_pb2.ValidateFormRequest(form="desk", field="email", text="ana@@x"), metadata=ana.metadata
+    )
+    assert (bad.valid, bool(bad.problem)) == (False, True)
+    played = await forms.SimulateForm(
+        form_pb2.SimulateFormRequest(form="desk", messages=["ana@example.org", "4"]), metadata=ana.metadata
+    )
+    assert [turn.state.status for turn in played.turns][-1] == form_pb2.FORM_STATUS_REVIEW
+    assert played.turns[1].nodes[0] == "check_escalation"
+    started = await forms.StartForm(
+        form_pb2.StartFormRequest(form="desk", thread_id="t9", language="en"), metadata=ana.metadata
+    )
+    assert started.question == "What is your e-mail?"
+    answered = await ana.say("ana@example.org", "t9")
+    assert (answered.run.graph, answered.reply.text) == ("form", "How many seats?")
+    with pytest.raises(aio.AioRpcError) as caught:
+        await forms.StartForm(form_pb2.StartFormRequest(form="claim", thread_id="t9"), metadata=ana.metadata)
+    assert refused(caught.value).reason == "FORM_OPEN"
+    review = await ana.say("4", "t9")
+    pages = await forms.ListSubmissions(form_pb2.ListSubmissionsRequest(), metadata=ana.metadata)
+    assert [(one.form, one.run_id) for one in pages.submissions] == [("desk", review.run.id)]
+
+
+async def test_an_invalid_form_file_stops_the_start_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(_PLAIN.replace("type: email", "type: e_mail"))
+    with pytest.raises(StartError, match=r"AGENT_FORMS_DIR: .*bad\.yaml:\d+: "):
+        FormCatalog.from_folder(tmp_path)
+
+
+async def test_a_deleted_thread_takes_its_form_along(own: System) -> None:
+    ana = own.person()
+    await ana.say("quiero un puesto")
+    await ana.chat.DeleteThread(chat_pb2.DeleteThreadRequest(thread_id="t1"), metadata=ana.metadata, timeout=60)
+    with pytest.raises(aio.AioRpcError) as caught:
+        await state_of(own, ana)
+    assert refused(caught.value).reason == "FORM_NOT_OPEN"
+
+
+async def test_sessions_nobody_goes_on_with_are_removed_with_old_events(own: System) -> None:
+    ana = own.person()
+    await ana.say("quiero un puesto")
+    assert await own.agent.retention.forget_forms() == 0
+    own.clock.advance(31 * 86_400)
+    assert await own.agent.retention.forget_forms() == 1
