@@ -48,7 +48,7 @@ from phylactery_agent.api.showing import Showing
 from phylactery_agent.api.threads import ThreadEdge
 from phylactery_agent.api.tools import ToolEdge, ToolServicer
 from phylactery_agent.checkpoints.saver import Checkpoints
-from phylactery_agent.graph.core.registry import GRAPH_NAMES, Graphs
+from phylactery_agent.graph.core.registry import OPENING_GRAPHS, Graphs
 from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.llm_client.config import model_config
 from phylactery_agent.llm_client.settings import ModelSettings
@@ -139,8 +139,8 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
     Raise StartError if the folder is taken, a key is unusable, or a tool module cannot be loaded.
     """
     settings.prepare()
-    if settings.graph not in GRAPH_NAMES:
-        raise StartError(f"AGENT_GRAPH: there is no graph '{settings.graph}'; there are {', '.join(GRAPH_NAMES)}")
+    if settings.graph not in OPENING_GRAPHS:
+        raise StartError(f"AGENT_GRAPH: there is no graph '{settings.graph}'; there are {', '.join(OPENING_GRAPHS)}")
     async with AsyncExitStack() as stack:
         agent = await _assemble(settings, clock or MonotoneClock(SystemClock()), stack)
         closing = stack.pop_all()
@@ -264,7 +264,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         forms=FormIntake(forms, sessions),
         accept=runner.accept,
         wake=runner.wake,
-        graphs=GRAPH_NAMES,
+        graphs=OPENING_GRAPHS,
         default_graph=settings.graph,
     )
     deletions = Deletions(

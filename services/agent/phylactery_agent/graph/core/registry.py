@@ -15,7 +15,8 @@ from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.graph.secured.builder import SECURED
 
 SPECS: Final[Mapping[str, GraphSpec]] = {spec.name: spec for spec in (SECURED, REACT, FORM)}
-GRAPH_NAMES: Final[tuple[str, ...]] = tuple(spec.name for spec in (SECURED, REACT))
+GRAPH_NAMES: Final[tuple[str, ...]] = tuple(SPECS)
+OPENING_GRAPHS: Final[tuple[str, ...]] = (SECURED.name, REACT.name)
 """The graphs a thread may be opened with; a form's messages are served by FORM whatever graph their thread has."""
 
 
