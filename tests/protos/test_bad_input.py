@@ -172,7 +172,7 @@ async def test_a_request_cut_short_anywhere_is_answered_clearly(swept: Swept, rp
 
 @each_rpc
 async def test_a_message_over_the_limit_is_refused_by_size_and_the_service_lives(swept: Swept, rpc: Rpc):
-    answer = await swept.ask(rpc, b"\x0a" + b"\xff\xff\xff\x04" + b"x" * 10_000_000, refused=True)
+    answer = await swept.ask(rpc, b"\x0a" + b"\x80\x87\xa7\x0e" + b"x" * 30_000_000, refused=True)
     assert answer.code is Code.RESOURCE_EXHAUSTED
     valid = [message.SerializeToString() for message in valid_requests()[rpc.name]]
     check(await swept.ask(rpc, *valid), rpc, "a valid request after it")

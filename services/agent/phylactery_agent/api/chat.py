@@ -26,7 +26,7 @@ from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_understanding.replies.answers import read_answer
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from phylactery_agent.api.mapping import Context, ShownRun, owner_of, run_message, word_of
 from phylactery_agent.api.showing import PendingApproval, Showing, ShownEvent, approval_message, event_message
@@ -97,18 +97,19 @@ class MessageRequest(EdgeModel):
 
     request_id: LongIdentifier
     thread_id: OptionalIdentifier
+    attachments: Annotated[tuple[AttachmentRequest, ...], Field(max_length=MAX_ATTACHMENTS)] = ()
     text: Annotated[str, StringConstraints(max_length=MAX_TEXT)]
     language: Literal["", "es", "en"]
     on_busy: Literal["", "enqueue", "reject", "interrupt", "coalesce"] = ""
     graph: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{0,64}$")] = ""
     shown_approvals: Annotated[tuple[ShownApproval, ...], Field(max_length=20)] = ()
-    attachments: Annotated[tuple[AttachmentRequest, ...], Field(max_length=MAX_ATTACHMENTS)] = ()
 
-    @model_validator(mode="after")
-    def _says_something(self) -> MessageRequest:
-        if not self.text and not self.attachments:
+    @field_validator("text")
+    @classmethod
+    def _says_something(cls, text: str, info: ValidationInfo) -> str:
+        if not text and not info.data.get("attachments"):
             raise ValueError("text is empty and there are no attachments")
-        return self
+        return text
 
     def attached(self) -> Sequence[Attachment]:
         """Return the attachments as the runtime takes them."""

@@ -111,7 +111,7 @@ class OpenForm:
     """The fields whose answers a changed form no longer takes; None if it has not changed since."""
 
     def nodes_context(self) -> FormContext:
-        """Return what the nodes of seed 004 need; no model reads what is said in a form."""
+        """Return what the nodes of the form graph need; no model reads what is said in a form."""
         given = self.context(self.conversation["language"])
         return FormContext({self.definition.id: self.definition}, given)
 

@@ -71,7 +71,7 @@ class ConversationState(TypedDict):
 
 
 class FormTurn(TypedDict):
-    """One message of a conversation about a form, under the names of seed 004."""
+    """One message of a conversation about a form, under the names of the form graph."""
 
     conversation: ConversationState
     user_message: str

@@ -1,1 +1,1 @@
-"""The form graph: a form filled in conversation, in the nodes of seed 004."""
+"""The form graph: a form filled in conversation, in the eight nodes of ADR 47."""

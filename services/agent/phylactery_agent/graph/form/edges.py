@@ -1,4 +1,4 @@
-"""Routing functions of the form graph, under the names of seed 004.
+"""Routing functions of the form graph, under the names of ADR 47.
 
 They are those of the library, so that stories and simulations take the same way as the compiled graph.
 """

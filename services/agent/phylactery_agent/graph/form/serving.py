@@ -1,4 +1,4 @@
-"""The served form graph: seed 004's nodes, with the secured graph's own nodes for everything else."""
+"""The served form graph: the nodes of a conversation (ADR 47), and the secured graph's own for everything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State of the form graph: the fields of seed 004 beside those the shared nodes need, as plain JSON values."""
+"""State of the form graph: a conversation (ADR 47) beside what the shared nodes need, as plain JSON values."""
 
 from __future__ import annotations
 
