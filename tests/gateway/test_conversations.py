@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,9 @@ import pytest
 
 from tests.support.agent.system import System, open_system
 from tests.support.gateway.running import Desk, open_gateway
+
+LATER = 5.0
+"""A person reads a question before they answer it."""
 
 
 @dataclass
@@ -80,18 +84,23 @@ async def test_a_typed_yes_and_a_typed_number_answer_the_buttons(whole: Whole) -
         await phone.say(f'write "x" to file{place}.txt')
         await whole.desk.until(lambda place=place: len(phone.inbox) == 2 * place + 1, "a question")
         await whole.desk.until_rows("SELECT * FROM outbox WHERE state = 'sent'", 2 * place + 1)
-        await phone.say(word)
+        await phone.say(word, at=time.time() + LATER)
         await whole.desk.until(lambda place=place: (whole.sandbox / f"file{place}.txt").exists(), "the write")
         await whole.desk.until(lambda place=place: len(phone.inbox) == 2 * place + 2, "a reply")
 
 
-async def test_a_button_of_another_conversation_is_an_ordinary_message(whole: Whole) -> None:
+async def test_a_button_of_another_conversation_answers_nothing_not_even_ones_own_question(whole: Whole) -> None:
     ana, bob = whole.desk.phone("ES.1", "341"), whole.desk.phone("ES.2", "342")
     await ana.say('write "x" to a.txt')
     asked = (await whole.desk.until(lambda: ana.inbox, "a question"))[0]
-    await bob.press(asked, "Sí")
-    await whole.desk.until(lambda: bob.inbox, "a reply")
+    await bob.say('write "x" to b.txt')
+    await whole.desk.until(lambda: bob.inbox, "a question")
+    await whole.desk.until_rows("SELECT * FROM outbox WHERE sent_us > 0", 2)
+    await bob.press(asked, "Sí", at=time.time() + LATER)
+    await whole.desk.until(lambda: len(bob.inbox) == 2, "a reply")
+    assert bob.inbox[1].text == "Eso ya no espera respuesta, así que no he cambiado nada."
     assert not (whole.sandbox / "a.txt").exists()
+    assert not (whole.sandbox / "b.txt").exists()
 
 
 async def test_two_people_never_see_each_other(whole: Whole) -> None:

@@ -24,6 +24,7 @@ users = sa.Table(
     sa.Column("user_id", _ID, primary_key=True),
     sa.Column("channel", _NAME, nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
+    sa.Column("merged_into", _ID, nullable=False, server_default=""),
 )
 identities = sa.Table(
     "identities",
@@ -53,6 +54,8 @@ conversations = sa.Table(
     sa.Column("pair_us", sa.BigInteger, nullable=False),
     sa.Column("template_us", sa.BigInteger, nullable=False),
     sa.Column("opted_out", sa.Boolean, nullable=False),
+    sa.Column("claimed", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("thread_us", sa.BigInteger, nullable=False, server_default="0"),
 )
 inbox = sa.Table(
     "inbox",
@@ -104,6 +107,7 @@ outbox = sa.Table(
     sa.Column("delivery", sa.Integer, nullable=False),
     sa.Column("error_code", sa.String(64), nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
+    sa.Column("sent_us", sa.BigInteger, nullable=False, server_default="0"),
 )
 accounts = sa.Table(
     "accounts",
@@ -113,6 +117,7 @@ accounts = sa.Table(
     sa.Column("rate_us", sa.BigInteger, nullable=False),
     sa.Column("paused_until_us", sa.BigInteger, nullable=False),
     sa.Column("pause_code", sa.String(64), nullable=False),
+    sa.Column("templates_from_us", sa.BigInteger, nullable=False, server_default="0"),
 )
 media = sa.Table(
     "media",

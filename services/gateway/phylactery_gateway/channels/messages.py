@@ -29,6 +29,8 @@ class Kind(StrEnum):
 
     TEXT = "text"
     CHOICE = "choice"
+    QUICK_REPLY = "quick_reply"
+    """The press of a template's own button: words, which answer nothing that was shown besides."""
     EDIT = "edit"
     REVOKE = "revoke"
     STICKER = "sticker"

@@ -40,6 +40,8 @@ class Agent:
 
         Raise NotWaitingError if a pressed button's approval no longer waits, PhylacteryError as the call does.
         """
+        if turn.stale:
+            raise NotWaitingError
         client = self.of(conversation)
         text, shown = turn.text, _card(turn)
         if turn.approval_id:

@@ -226,11 +226,11 @@ class Phone:
         """Write a message and return its id."""
         return await self.send({"type": "text", "text": {"body": text}}, **more)
 
-    async def press(self, sent: Sent, title: str) -> str:
+    async def press(self, sent: Sent, title: str, **more: Any) -> str:
         """Press a button or choose a row of a message."""
         kind = "list_reply" if sent.body["interactive"]["type"] == "list" else "button_reply"
         reply = {"type": kind, kind: {"id": sent.choices[title], "title": title}}
-        return await self.send({"type": "interactive", "interactive": reply, "context": {"id": sent.wamid}})
+        return await self.send({"type": "interactive", "interactive": reply, "context": {"id": sent.wamid}}, **more)
 
     async def send(self, message: Mapping[str, Any], *, wamid: str = "", times: int = 1, at: float = 0.0) -> str:
         """Deliver a message, as often as told, and return its id. Raise AssertionError if it is not acknowledged."""

@@ -91,6 +91,7 @@ def add(
             delivery=int(Delivery.UNKNOWN),
             error_code="",
             create_us=now_us,
+            sent_us=0,
         )
         row = connection.execute(made.on_conflict_do_nothing().returning(outbox.c.outbox_id)).first()
         added += row is not None
@@ -121,7 +122,7 @@ def apply_status(connection: Connection, channel: Channel, status: Status, now_u
         return
     values: dict[str, Any] = {"delivery": max(row.delivery, int(status.delivery)), "external_id": status.external_id}
     if row.state in _DUE and row.tries:  # it was sent by a process that did not live to say so
-        values["state"] = State.SENT
+        values |= {"state": State.SENT, "sent_us": now_us}
     connection.execute(sa.update(outbox).where(outbox.c.outbox_id == row.outbox_id).values(**values))
 
 
@@ -197,7 +198,7 @@ class Outbox:
                 of_it = conversations.c.conversation_id == parcel.conversation_id
                 connection.execute(sa.update(conversations).where(of_it).values(template_us=now_us))
             else:
-                values = {"state": State.SENT, "external_id": external_id}
+                values = {"state": State.SENT, "external_id": external_id, "sent_us": now_us}
             where = [outbox.c.outbox_id == parcel.outbox_id, outbox.c.state.in_(_DUE)]
             connection.execute(sa.update(outbox).where(*where).values(**values))
 

@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import Kind, Outgoing, option_of
-from phylactery_gateway.channels.port import Address
+from phylactery_gateway.channels.port import SECOND_US, Address
 from phylactery_gateway.store import outbox as outgoing
 from phylactery_gateway.store import people
 from phylactery_gateway.store.inbox import MessageState
@@ -28,6 +28,8 @@ from phylactery_gateway.tables import NEVER_US, conversations, messages, outbox,
 _MAX_TOGETHER: Final = 20
 _MAX_TEXT: Final = 20_000
 _LAST_CARDS: Final = 8
+_READING_US: Final = SECOND_US
+"""Nobody answers what they have had before them for less than this. A channel's times are whole seconds besides."""
 
 
 class TurnState(StrEnum):
@@ -64,6 +66,8 @@ class Turn:
     """Not empty if a button of this approval was pressed."""
     args_hash: str = ""
     approve: bool = False
+    stale: bool = False
+    """True for a pressed button that is none of this conversation's any more: it answers nothing, and says nothing."""
     external_id: str = ""
     """The channel's id of the newest message in it."""
     tries: int = 0
@@ -137,8 +141,7 @@ class Turns:
                 return None
             turn = _open(connection, conversation_id) or self._make(connection, conversation_id, now_us)
             if turn is None:
-                left = _waiting(connection, conversation_id)
-                values = {"turn_owner": "", "turn_until_us": 0, "work_us": row.work_us if left else NEVER_US}
+                values = {"turn_owner": "", "turn_until_us": 0, "work_us": NEVER_US}
                 connection.execute(sa.update(conversations).where(*self._own(conversation_id)).values(values))
             return turn
 
@@ -176,13 +179,14 @@ class Turns:
         rows = _batch(_waiting(connection, conversation_id))
         if not rows:
             return None
-        chosen = rows[0].option or _typed_option(connection, conversation_id, rows)
-        turn = _of_option(connection, conversation_id, rows[0], chosen) if chosen else None
-        if turn is None:
+        pressed = rows[0].kind == Kind.CHOICE
+        if chosen := rows[0].option if pressed else _typed_option(connection, conversation_id, rows):
+            turn = _of_option(connection, conversation_id, rows[0], chosen)
+        else:
             text = "\n".join(bytes(row.text).decode() for row in rows)[:_MAX_TEXT]
-            turn = Turn(
-                turn_id_of(rows[0]), text, _shown(connection, conversation_id), external_id=rows[-1].external_id
-            )
+            quick = any(row.kind == Kind.QUICK_REPLY for row in rows)
+            shown = () if quick else _shown(connection, conversation_id, rows[0].sent_us)
+            turn = Turn(turn_id_of(rows[0]), text, shown, external_id=rows[-1].external_id)
         body = {name: value for name, value in asdict(turn).items() if name not in ("turn_id", "tries")}
         connection.execute(
             insert(turns)
@@ -322,35 +326,33 @@ def _batch(rows: Sequence[sa.Row[Any]]) -> Sequence[sa.Row[Any]]:
 
 
 def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[sa.Row[Any]]) -> str:
-    """Return the option a person chose by typing its number, '' if they did not; only the newest message counts."""
+    """Return the option a person chose by typing its number, '' if they did not.
+
+    Only the newest message counts that they had before them when they wrote.
+    """
     text = bytes(rows[0].text).decode().strip().rstrip(".")
     if len(rows) > 1 or not (text.isascii() and text.isdigit()) or len(text) > 2:  # noqa: PLR2004 - no list is longer
         return ""
-    query = (
-        sa.select(outbox)
-        .where(outbox.c.conversation_id == conversation_id, outbox.c.position < rows[0].position)
-        .order_by(outbox.c.position.desc())
-        .limit(1)
-    )
-    newest = connection.execute(query).first()
+    newest = connection.execute(_seen(conversation_id, rows[0].sent_us).limit(1)).first()
     if newest is None or not 0 < int(text) <= len(json.loads(newest.body)["options"]):
         return ""
     return f"{newest.outbox_id}.{int(text) - 1}"
 
 
-def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], chosen: str) -> Turn | None:
-    """Return the turn of an option; None if it is none of this conversation's, whose title is an ordinary message."""
-    place = option_of(chosen)
-    if place is None:
-        return None
-    outbox_id, number = place
+def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], chosen: str) -> Turn:
+    """Return the turn of an option.
+
+    One that is none of this conversation's, or whose message was removed, is stale: its title, a plain yes perhaps,
+    was an answer to that message and to nothing else.
+    """
+    outbox_id, number = option_of(chosen) or ("", 0)
     query = sa.select(outbox.c.body).where(outbox.c.outbox_id == outbox_id, outbox.c.conversation_id == conversation_id)
     body = connection.execute(query).scalar()
     options = Outgoing.read(json.loads(body)).options if body else ()
-    if number >= len(options):
-        return None
-    does = options[number].does
     turn_id, external_id = turn_id_of(row), row.external_id
+    if number >= len(options):
+        return Turn(turn_id, "", (), stale=True, external_id=external_id)
+    does = options[number].does
     if approval_id := str(does.get("approval", "")):
         verb = "APPROVE" if does["approve"] else "REJECT"
         return Turn(
@@ -360,22 +362,29 @@ def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], c
             approval_id,
             str(does["args_hash"]),
             bool(does["approve"]),
-            external_id,
+            external_id=external_id,
         )
     return Turn(turn_id, str(does["say"]), (), external_id=external_id)
 
 
-def _shown(connection: Connection, conversation_id: str) -> Sequence[tuple[str, str]]:
-    """Return the approvals on the newest messages, as far as these are approvals: what a plain yes may answer."""
-    query = (
-        sa.select(outbox.c.body)
-        .where(outbox.c.conversation_id == conversation_id, outbox.c.state == outgoing.State.SENT)
+def _seen(conversation_id: str, written_us: int) -> sa.Select[Any]:
+    """Return the query for what a person had before them when they wrote, newest first."""
+    return (
+        sa.select(outbox)
+        .where(
+            outbox.c.conversation_id == conversation_id,
+            outbox.c.state == outgoing.State.SENT,
+            outbox.c.sent_us.between(1, written_us - _READING_US),
+        )
         .order_by(outbox.c.position.desc())
-        .limit(_LAST_CARDS)
     )
+
+
+def _shown(connection: Connection, conversation_id: str, written_us: int) -> Sequence[tuple[str, str]]:
+    """Return the approvals on the newest messages a person saw, as far as these are: what a plain yes may answer."""
     found: list[tuple[str, str]] = []
-    for body in connection.execute(query).scalars():
-        options = Outgoing.read(json.loads(body)).options
+    for row in connection.execute(_seen(conversation_id, written_us).limit(_LAST_CARDS)):
+        options = Outgoing.read(json.loads(row.body)).options
         first = options[0].does if options else {}
         if "approval" not in first:
             break

@@ -176,7 +176,7 @@ def _text_message(message: _Json, sender: Sender, external_id: str) -> Content:
 def _button(message: _Json, sender: Sender, external_id: str) -> Content:
     """Read the press of a template's button: it says what is written on it."""
     text = message["button"].get("text") or message["button"].get("payload")
-    return _received(message, sender, external_id, Kind.TEXT, _bounded(text))
+    return _received(message, sender, external_id, Kind.QUICK_REPLY, _bounded(text))
 
 
 def _interactive(message: _Json, sender: Sender, external_id: str) -> Content:
