@@ -63,7 +63,7 @@ async def state(desk: Desk) -> tuple[str, str, int]:
         (131053, Action.FAIL),
         (131057, Action.PAUSE),
         (131062, Action.FAIL),
-        (131064, Action.OPTED_OUT),
+        (131064, Action.NO_TEMPLATES),
         (80007, Action.PAUSE),
         (999999, Action.FAIL),
     ],

@@ -102,7 +102,7 @@ def assemble(
     metrics, by_name = Metrics(), {channel.name: channel for channel in channels}
     lease_us = int(settings.lease_seconds * SECOND_US)
     outbox = Outbox(database, lease_us)
-    sender = Sender(outbox, database, by_name, clock, metrics)
+    sender = Sender(outbox, by_name, clock, metrics)
     followers = Followers(
         Threads(database),
         agent,

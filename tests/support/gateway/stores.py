@@ -112,7 +112,7 @@ class Stores:
     async def claim(self) -> Parcel | None:
         """Take the message that is due."""
         channels = {self.channel.name: self.channel}
-        due = await self.outbox.due(self.now_us, 1)
+        due = await self.outbox.due(self.now_us, 1, channels)
         return await self.outbox.claim(due[0], channels, self.now_us) if due else None
 
     async def send(self, error: SendError | None = None) -> str:

@@ -59,6 +59,7 @@ class Received:
     kind: Kind
     text: str
     sent_us: int
+    """When the person wrote it; 0 if the channel does not say, which then is when it was received."""
     external_id: str
     """The channel's id of the message, which replies, reactions and edits refer to."""
     option: str = ""

@@ -30,7 +30,9 @@ class Action(StrEnum):
     FAIL = "fail"
     """It is not sent. The operator finds the code in the log and in the metrics."""
     OPTED_OUT = "opted_out"
-    """The person does not want such messages: it is not sent, and no template ever is."""
+    """The person does not want such messages: it is not sent, and no template is until they write."""
+    NO_TEMPLATES = "no_templates"
+    """The account may send no templates for a while. The message waits."""
 
 
 class SendError(Exception):
@@ -106,8 +108,11 @@ class Channel(Protocol):
         """Send a message and return the channel's id of it. Raise SendError."""
         ...
 
-    async def send_template(self, address: Address, language: str, outbox_id: str) -> str | None:
-        """Send the template that asks a person to write; None if there is none. Raise SendError."""
+    async def send_template(self, address: Address, language: str, callback_id: str) -> str | None:
+        """Send the template that asks a person to write; None if there is none. Raise SendError.
+
+        Its statuses carry ``callback_id``, which is not the id of the message it is sent for.
+        """
         ...
 
     def error_of(self, code: str) -> SendError:

@@ -6,18 +6,16 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
-from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.telemetry.telemetry import span
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
 
-from phylactery_gateway.channels.port import SECOND_US, Action, Channel, SendError
+from phylactery_gateway.channels.port import Action, Channel, SendError
 from phylactery_gateway.delivery.loops import Loop
 from phylactery_gateway.metrics import Metrics
-from phylactery_gateway.store import accounts
-from phylactery_gateway.store.outbox import Outbox, Parcel
+from phylactery_gateway.store.outbox import Outbox, Parcel, template_id
 
 _POLL_SECONDS: Final = 0.5
 _AT_ONCE: Final = 32
@@ -28,10 +26,8 @@ _log = get_logger("sender")
 class Sender:
     """Sends messages, each at least once."""
 
-    def __init__(
-        self, outbox: Outbox, database: Database, channels: Mapping[str, Channel], clock: Clock, metrics: Metrics
-    ) -> None:
-        self._outbox, self._database, self._channels, self._clock = outbox, database, channels, clock
+    def __init__(self, outbox: Outbox, channels: Mapping[str, Channel], clock: Clock, metrics: Metrics) -> None:
+        self._outbox, self._channels, self._clock = outbox, channels, clock
         self._metrics = metrics
         self._sending: dict[str, asyncio.Task[None]] = {}
         self.loop = Loop("sender", self._look, _POLL_SECONDS)
@@ -45,7 +41,7 @@ class Sender:
         room = _AT_ONCE - len(self._sending)
         if room <= 0:
             return
-        for outbox_id in await self._outbox.due(self._clock.now_us(), room):
+        for outbox_id in await self._outbox.due(self._clock.now_us(), room, self._channels):
             if outbox_id not in self._sending:
                 task = asyncio.create_task(self._one(outbox_id))
                 self._sending[outbox_id] = task
@@ -66,7 +62,8 @@ class Sender:
         with span("gateway.send", attributes={"phylactery.channel": parcel.channel}):
             try:
                 if parcel.template:
-                    external_id = await channel.send_template(parcel.address, parcel.language, parcel.outbox_id) or ""
+                    callback_id = template_id(parcel.outbox_id)
+                    external_id = await channel.send_template(parcel.address, parcel.language, callback_id) or ""
                     _log.info(
                         "message waits until the person writes", outbox_id=parcel.outbox_id, template=bool(external_id)
                     )
@@ -85,7 +82,4 @@ class Sender:
         self._metrics.send_failed(parcel.channel, error.code, error.action)
         tell = _log.error if error.action in (Action.PAUSE, Action.FAIL) else _log.warning
         tell("message was not sent", outbox_id=parcel.outbox_id, error_code=error.code, action=error.action)
-        if error.action is Action.PAUSE:
-            until_us = now_us + int(max(error.retry_after, 1.0) * SECOND_US)
-            await accounts.pause(self._database, parcel.channel, parcel.address.account, error.code, until_us)
         await self._outbox.failed(parcel, error, now_us)

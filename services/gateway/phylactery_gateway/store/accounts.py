@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import sqlalchemy as sa
-from phylactery_chassis.db.database import Database
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
@@ -47,16 +46,18 @@ def wait_us(rate_us: int, interval_us: int, burst: int, now_us: int) -> int:
     return max(0, rate_us - (burst - 1) * interval_us - now_us)
 
 
-async def pause(database: Database, channel: str, account: str, code: str, until_us: int) -> None:
-    """Send nothing from an account until then."""
+def pause(connection: Connection, channel: str, account: str, code: str, until_us: int) -> None:
+    """Send nothing from an account until then, or until the end of a longer pause it has already."""
+    if account_of(connection, channel, account).paused_until_us < until_us:
+        values = {"paused_until_us": until_us, "pause_code": code[:64]}
+        connection.execute(sa.update(accounts).where(*_where(channel, account)).values(**values))
 
-    def work(connection: Connection) -> None:
-        account_of(connection, channel, account)
-        connection.execute(
-            sa.update(accounts).where(*_where(channel, account)).values(paused_until_us=until_us, pause_code=code)
-        )
 
-    await database.write(work)
+def hold_templates(connection: Connection, channel: str, account: str, until_us: int) -> None:
+    """Send no templates from an account until then."""
+    if account_of(connection, channel, account).templates_from_us < until_us:
+        values = {"templates_from_us": until_us}
+        connection.execute(sa.update(accounts).where(*_where(channel, account)).values(**values))
 
 
 def account_burst(interval_us: int) -> int:

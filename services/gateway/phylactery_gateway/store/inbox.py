@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
-from phylactery_chassis.errors import Unavailable
+from phylactery_chassis.errors import STORE_FAILED
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.dialects.postgresql import insert
@@ -74,14 +74,14 @@ class Inbox:
     async def receive(self, channel: Channel, elements: Sequence[Element], now_us: int) -> int:
         """Store elements, each whole or not at all, and return how many were new, once they are durable.
 
-        An element that cannot be applied is kept as it came. Raise Unavailable if the database failed for any: the
-        channel then delivers the webhook again, and those that were stored change nothing a second time.
+        An element that cannot be applied is kept as it came. Raise Unavailable or StoreFull if the database failed for
+        any: the channel then delivers the webhook again, and those that were stored change nothing a second time.
         """
         works = [self._work(channel, element, now_us) for element in elements]
         results = await self._database.write_all(works)
         new = 0
         for element, result in zip(elements, results, strict=True):
-            if isinstance(result, Unavailable):
+            if isinstance(result, STORE_FAILED):
                 raise result
             if isinstance(result, BaseException):
                 _log.error("element could not be applied; it is kept", error=type(result).__name__)
@@ -103,6 +103,7 @@ class Inbox:
     def _apply(self, connection: Connection, channel: Channel, element: Element, now_us: int) -> None:
         match element.content:
             case Received() as received:
+                received = replace(received, sent_us=received.sent_us or now_us)
                 if received.sent_us > now_us - STALE_US:
                     self._received(connection, channel, element.account, received, now_us)
                 count_inbound(connection, channel, element.account, now_us)  # last: others wait for its lock
@@ -162,7 +163,7 @@ class Inbox:
                     create_us=now_us,
                 )
             )
-        values: dict[str, Any] = {"last_position": position, "last_inbound_us": now_us}
+        values: dict[str, Any] = {"last_position": position, "last_inbound_us": now_us, "opted_out": False}
         if state is MessageState.WAITING:
             values["work_us"] = self._work_us(connection, row, now_us)
         connection.execute(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -16,14 +16,18 @@ from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import Delivery, Outgoing, Status
 from phylactery_gateway.channels.port import SECOND_US, Action, Address, Channel, SendError
+from phylactery_gateway.channels.presentation import numbered
 from phylactery_gateway.store import people
-from phylactery_gateway.store.accounts import account_burst, account_of, set_rate, wait_us
+from phylactery_gateway.store.accounts import account_burst, account_of, hold_templates, pause, set_rate, wait_us
 from phylactery_gateway.tables import NEVER_US, conversations, outbox
 
 SETTLE_US: Final = 20 * SECOND_US
 """How long the channel's own word is waited for after a send that nobody knows the end of."""
 _LONGEST_PAUSE_US: Final = 3_600 * SECOND_US
 MAX_TRIES: Final = 10
+HUMAN: Final = "human:"
+"""How the source of a message of a person of the business begins. Nothing silences one."""
+_TEMPLATE: Final = "t:"
 
 _log = get_logger("outbox")
 
@@ -44,6 +48,7 @@ class State(StrEnum):
 
 _OPEN: Final = (State.PENDING, State.SENDING, State.UNCERTAIN, State.WINDOW)
 _DUE: Final = (State.PENDING, State.SENDING, State.UNCERTAIN)
+_ON_ITS_WAY: Final = (State.SENDING, State.UNCERTAIN, State.SENT)
 
 
 class Parcel(NamedTuple):
@@ -105,59 +110,136 @@ def open_window(connection: Connection, conversation_id: str, now_us: int) -> No
 
 
 def silence(connection: Connection, conversation_id: str) -> None:
-    """Give up everything that is still to be sent in a conversation, except what may be on its way."""
-    of_it = (outbox.c.conversation_id == conversation_id, outbox.c.state.in_((State.PENDING, State.WINDOW)))
+    """Give up what is still to be sent in a conversation, except what people wrote and what may be on its way."""
+    of_it = (
+        outbox.c.conversation_id == conversation_id,
+        outbox.c.state.in_((State.PENDING, State.WINDOW)),
+        ~outbox.c.source.startswith(HUMAN),
+    )
     connection.execute(sa.update(outbox).where(*of_it).values(state=State.SILENCED))
+
+
+def template_id(outbox_id: str) -> str:
+    """Return the id under which the channel tells what became of the template that was sent instead of a message."""
+    return f"{_TEMPLATE}{outbox_id}"
 
 
 def apply_status(connection: Connection, channel: Channel, status: Status, now_us: int) -> None:
     """Apply what a channel says of a message. A delivery only grows; a message once delivered has not failed."""
-    row = _of_status(connection, status)
-    if row is None:
+    template = status.outbox_id.startswith(_TEMPLATE)
+    found = _of_status(connection, status)
+    if found is None:
         return
+    conversation, row = found
+    if template:
+        if row.state in (State.SENDING, State.UNCERTAIN):  # by a process that did not live to say so
+            _change(connection, conversation, template_us=now_us)
+        if status.error_code:  # the message it was sent for waits as before
+            _consequences(connection, conversation, channel.error_of(status.error_code), now_us)
+        return
+    if row.state != State.SENT and row.external_id == status.external_id:
+        return  # this try is known to have failed
     if status.error_code:
-        if row.delivery < Delivery.DELIVERED:
-            failed = _failed_later(row, status, channel, now_us)
-            connection.execute(sa.update(outbox).where(outbox.c.outbox_id == row.outbox_id).values(**failed))
+        known = row.external_id in ("", status.external_id) and row.state in _ON_ITS_WAY
+        if row.delivery < Delivery.DELIVERED and known:
+            error = channel.error_of(status.error_code)
+            _log.warning("message was not delivered", outbox_id=row.outbox_id, error_code=error.code)
+            values = _after(connection, conversation, row, error, now_us) | {"external_id": status.external_id}
+            connection.execute(sa.update(outbox).where(outbox.c.outbox_id == row.outbox_id).values(**values))
         return
-    values: dict[str, Any] = {"delivery": max(row.delivery, int(status.delivery)), "external_id": status.external_id}
+    values = {"delivery": max(row.delivery, int(status.delivery)), "external_id": status.external_id}
     if row.state in _DUE and row.tries:  # it was sent by a process that did not live to say so
         values |= {"state": State.SENT, "sent_us": now_us}
     connection.execute(sa.update(outbox).where(outbox.c.outbox_id == row.outbox_id).values(**values))
 
 
-def _of_status(connection: Connection, status: Status) -> sa.Row[Any] | None:
-    """Return the message a status is about: by our own id, which is known before the channel's."""
-    for column, value in ((outbox.c.outbox_id, status.outbox_id), (outbox.c.external_id, status.external_id)):
+def _of_status(connection: Connection, status: Status) -> tuple[sa.Row[Any], sa.Row[Any]] | None:
+    """Return the conversation and the message a status is about: by our own id, known before the channel's."""
+    own = status.outbox_id.removeprefix(_TEMPLATE)
+    for column, value in ((outbox.c.outbox_id, own), (outbox.c.external_id, status.external_id)):
         if value:
-            row = connection.execute(sa.select(outbox).where(column == value).with_for_update()).first()
-            if row is not None:
-                return row
+            query = sa.select(outbox.c.outbox_id, outbox.c.conversation_id).where(column == value)
+            found = connection.execute(query).first()
+            if found is not None:
+                return _locked(connection, found.conversation_id, found.outbox_id)
     return None
 
 
-def _failed_later(row: sa.Row[Any], status: Status, channel: Channel, now_us: int) -> dict[str, Any]:
-    """Return what becomes of a message whose failure arrived in a status."""
-    error = channel.error_of(status.error_code)
-    _log.warning("message was not delivered", outbox_id=row.outbox_id, error_code=error.code, action=error.action)
-    return _after(error, row.tries, now_us) | {"external_id": ""}
+def _locked(connection: Connection, conversation_id: str, outbox_id: str) -> tuple[sa.Row[Any], sa.Row[Any]] | None:
+    """Return a conversation and its message. Locks are taken in this order everywhere, an account's after them."""
+    of_it = conversations.c.conversation_id == conversation_id
+    conversation = connection.execute(sa.select(conversations).where(of_it).with_for_update()).first()
+    query = sa.select(outbox).where(outbox.c.outbox_id == outbox_id).with_for_update()
+    row = connection.execute(query).first()
+    return None if conversation is None or row is None else (conversation, row)
 
 
-def _after(error: SendError, tries: int, now_us: int) -> dict[str, Any]:
-    """Return the columns of a message after an error."""
-    common: dict[str, Any] = {"error_code": error.code[:64]}
-    pause = max(int(error.retry_after * SECOND_US), min(SECOND_US << min(tries, 20), _LONGEST_PAUSE_US))
+def _change(connection: Connection, conversation: sa.Row[Any], **values: Any) -> None:
+    of_it = conversations.c.conversation_id == conversation.conversation_id
+    connection.execute(sa.update(conversations).where(of_it).values(**values))
+
+
+def _consequences(connection: Connection, conversation: sa.Row[Any], error: SendError, now_us: int) -> None:
+    """Store what an error means for more than its message: for the person, or for the whole account."""
+    until_us = now_us + int(max(error.retry_after, 1.0) * SECOND_US)
     match error.action:
-        case Action.WINDOW:
-            return common | {"state": State.WINDOW, "next_us": NEVER_US}
-        case Action.FAIL | Action.OPTED_OUT:
+        case Action.OPTED_OUT:
+            _change(connection, conversation, opted_out=True)
+        case Action.PAUSE:
+            pause(connection, conversation.channel, conversation.account, error.code, until_us)
+        case Action.NO_TEMPLATES:
+            hold_templates(connection, conversation.channel, conversation.account, until_us)
+
+
+def _after(
+    connection: Connection, conversation: sa.Row[Any], row: sa.Row[Any], error: SendError, now_us: int
+) -> dict[str, Any]:
+    """Return the columns of a message after an error, which a call or a status told, and store its consequences."""
+    _consequences(connection, conversation, error, now_us)
+    common: dict[str, Any] = {"error_code": error.code[:64]}
+    wait_for_us = max(int(error.retry_after * SECOND_US), min(SECOND_US << min(row.tries, 20), _LONGEST_PAUSE_US))
+    match error.action:
+        case Action.WINDOW:  # the channel knows better than our clock, unless the person has written since
+            if conversation.last_inbound_us <= (row.sent_us or now_us):
+                _change(connection, conversation, last_inbound_us=0)
+            return common | {"state": State.PENDING, "next_us": now_us}
+        case Action.FAIL | Action.OPTED_OUT | Action.NO_TEMPLATES:
             return common | {"state": State.FAILED}
-        case _ if tries >= MAX_TRIES and error.action is not Action.PAUSE:
+        case _ if row.tries >= MAX_TRIES and error.action is not Action.PAUSE:
             return common | {"state": State.FAILED}
         case Action.UNCERTAIN:
-            return common | {"state": State.UNCERTAIN, "next_us": now_us + max(pause, SETTLE_US)}
+            return common | {"state": State.UNCERTAIN, "next_us": now_us + max(wait_for_us, SETTLE_US)}
+        case Action.WITHOUT_OPTIONS:
+            return common | _without_options(row, now_us + wait_for_us)
         case _:
-            return common | {"state": State.PENDING, "next_us": now_us + pause}
+            return common | {"state": State.PENDING, "next_us": now_us + wait_for_us}
+
+
+def _after_template(
+    connection: Connection, conversation: sa.Row[Any], row: sa.Row[Any], error: SendError, now_us: int
+) -> dict[str, Any]:
+    """Return the columns of a message whose template was not sent: it waits, whatever is wrong with the template."""
+    if error.action in (Action.RETRY, Action.UNCERTAIN, Action.SLOW_DOWN, Action.PAUSE):
+        values = _after(connection, conversation, row, error, now_us)
+        if values["state"] is not State.FAILED:
+            return values
+    else:
+        _consequences(connection, conversation, error, now_us)
+    return {"state": State.WINDOW, "next_us": NEVER_US, "error_code": error.code[:64]}
+
+
+def _without_options(row: sa.Row[Any], next_us: int) -> dict[str, Any]:
+    """Return the columns of a message that goes on as plain text; one that was plain text already has failed."""
+    body = json.loads(row.body)
+    if body.get("plain") or not body["options"]:
+        return {"state": State.FAILED}
+    lines = numbered(Outgoing.read(body).options)
+    text = body["text"] if lines in body["text"] else f"{body['text']}\n\n{lines}"
+    return {
+        "state": State.PENDING,
+        "next_us": next_us,
+        "body": json.dumps(body | {"plain": True, "text": text}).encode(),
+    }
 
 
 class Outbox:
@@ -167,8 +249,11 @@ class Outbox:
         """Take a process for dead that needs longer than ``lease_us`` for one message, which is then sent again."""
         self._database, self._lease_us = database, lease_us
 
-    async def due(self, now_us: int, most: int) -> Sequence[str]:
-        """Return the ids of messages to send now: of each conversation at most the first that is not sent yet."""
+    async def due(self, now_us: int, most: int, channels: Collection[str]) -> Sequence[str]:
+        """Return the ids of messages to send now: of each conversation at most the first that is not sent yet.
+
+        Those of channels that are not configured wait, and keep none of the others from being sent.
+        """
         earlier = outbox.alias("earlier")
         blocked = sa.exists().where(
             earlier.c.conversation_id == outbox.c.conversation_id,
@@ -177,7 +262,13 @@ class Outbox:
         )
         query = (
             sa.select(outbox.c.outbox_id)
-            .where(outbox.c.state.in_(_DUE), outbox.c.next_us <= now_us, ~blocked)
+            .join(conversations, conversations.c.conversation_id == outbox.c.conversation_id)
+            .where(
+                outbox.c.state.in_(_DUE),
+                outbox.c.next_us <= now_us,
+                conversations.c.channel.in_(list(channels)),
+                ~blocked,
+            )
             .order_by(outbox.c.next_us)
             .limit(most)
         )
@@ -193,14 +284,21 @@ class Outbox:
         """Record that a message was sent. After a template the message itself waits for the person."""
 
         def work(connection: Connection) -> None:
+            found = _locked(connection, parcel.conversation_id, parcel.outbox_id)
+            if found is None:
+                return
+            conversation, row = found
+            where = outbox.c.outbox_id == parcel.outbox_id
             if parcel.template:
-                values: dict[str, Any] = {"state": State.WINDOW, "next_us": NEVER_US, "tries": 0}
-                of_it = conversations.c.conversation_id == parcel.conversation_id
-                connection.execute(sa.update(conversations).where(of_it).values(template_us=now_us))
-            else:
+                _change(connection, conversation, template_us=now_us)
+                if row.state in _DUE:
+                    waits = {"state": State.WINDOW, "next_us": NEVER_US, "tries": 0}
+                    connection.execute(sa.update(outbox).where(where).values(**waits))
+                return
+            failed_since = row.state != State.SENT and row.external_id == external_id != ""
+            if row.state in (*_DUE, State.SENT) and not failed_since:
                 values = {"state": State.SENT, "external_id": external_id, "sent_us": now_us}
-            where = [outbox.c.outbox_id == parcel.outbox_id, outbox.c.state.in_(_DUE)]
-            connection.execute(sa.update(outbox).where(*where).values(**values))
+                connection.execute(sa.update(outbox).where(where).values(**values))
 
         await self._database.write(work)
 
@@ -208,43 +306,27 @@ class Outbox:
         """Record that a message was not sent, or that nobody knows, and what follows from it."""
 
         def work(connection: Connection) -> None:
-            values = _after(error, parcel.tries, now_us)
-            if parcel.template and values["state"] is State.FAILED:
-                values = {"state": State.WINDOW, "next_us": NEVER_US, "error_code": error.code[:64]}
-            of_it = conversations.c.conversation_id == parcel.conversation_id
-            if error.action is Action.OPTED_OUT:
-                connection.execute(sa.update(conversations).where(of_it).values(opted_out=True))
-            if error.action is Action.WINDOW:  # the channel knows better than our clock
-                connection.execute(sa.update(conversations).where(of_it).values(last_inbound_us=0))
-                values = {"state": State.PENDING, "next_us": now_us, "error_code": error.code[:64]}
-            if error.action is Action.WITHOUT_OPTIONS:
-                values = _without_options(connection, parcel, values)
-            where = [outbox.c.outbox_id == parcel.outbox_id, outbox.c.state.in_(_DUE)]
-            connection.execute(sa.update(outbox).where(*where).values(**values))
+            found = _locked(connection, parcel.conversation_id, parcel.outbox_id)
+            if found is None or found[1].state not in _DUE:
+                return
+            after = _after_template if parcel.template else _after
+            values = after(connection, *found, error, now_us)
+            of_message = outbox.c.outbox_id == parcel.outbox_id
+            connection.execute(sa.update(outbox).where(of_message).values(**values))
 
         await self._database.write(work)
-
-
-def _without_options(connection: Connection, parcel: Parcel, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of a message that goes on as plain text; one that was plain text already has failed."""
-    body = json.loads(
-        connection.execute(sa.select(outbox.c.body).where(outbox.c.outbox_id == parcel.outbox_id)).scalar_one()
-    )
-    if body.get("plain") or not body["options"]:
-        return values | {"state": State.FAILED}
-    return values | {"state": State.PENDING, "body": json.dumps(body | {"plain": True}).encode()}
 
 
 def _claim(
     connection: Connection, outbox_id: str, channels: Mapping[str, Channel], now_us: int, lease_us: int
 ) -> Parcel | None:
-    # locks are taken in the same order everywhere: conversation, message, account
     of_message = outbox.c.outbox_id == outbox_id
     conversation_id = connection.execute(sa.select(outbox.c.conversation_id).where(of_message)).scalar()
-    of_it = conversations.c.conversation_id == conversation_id
-    row = connection.execute(sa.select(conversations).where(of_it).with_for_update()).first()
-    found = connection.execute(sa.select(outbox).where(of_message).with_for_update()).first()
-    if row is None or found is None or found.state not in _DUE or found.next_us > now_us:
+    locked = _locked(connection, conversation_id, outbox_id) if conversation_id else None
+    if locked is None:
+        return None
+    row, found = locked
+    if found.state not in _DUE or found.next_us > now_us:
         return None
     channel = channels.get(row.channel)
     if channel is None:
@@ -256,8 +338,9 @@ def _claim(
     limits = channel.limits
     set_rate(connection, row.channel, row.account, max(account.rate_us, now_us) + limits.account_us)
     pair_us = max(row.pair_us, now_us) + limits.pair_us
-    connection.execute(sa.update(conversations).where(of_it).values(pair_us=pair_us))
-    taken = {"state": State.SENDING, "tries": found.tries + 1, "next_us": now_us + lease_us}
+    _change(connection, row, pair_us=pair_us)
+    fresh = {"external_id": "", "sent_us": 0}
+    taken = {**fresh, "state": State.SENDING, "tries": found.tries + 1, "next_us": now_us + lease_us}
     connection.execute(sa.update(outbox).where(of_message).values(**taken))
     stored = json.loads(found.body)
     message = Outgoing.read(stored)
@@ -286,10 +369,10 @@ def _postponed(
     limits = channel.limits
     if found.state == State.SENDING:  # its process died, perhaps after it was sent: its status may say so
         return {"state": State.UNCERTAIN, "next_us": now_us + lease_us // 2}
-    if row.human_until_us > now_us:
+    if (row.human_until_us > now_us or row.claimed) and not found.source.startswith(HUMAN):
         return {"state": State.SILENCED}
     asked = limits.window_us is not None and now_us - row.template_us < limits.window_us
-    if _closed(row, channel, now_us) and (asked or row.opted_out):
+    if _closed(row, channel, now_us) and (asked or row.opted_out or account.templates_from_us > now_us):
         return {"state": State.WINDOW, "next_us": NEVER_US}
     wait = max(
         account.paused_until_us - now_us,

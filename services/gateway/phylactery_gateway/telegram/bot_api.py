@@ -9,7 +9,8 @@ import httpx
 
 from phylactery_gateway.channels.port import Action, SendError
 
-_OK, _BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _TOO_MANY, _SERVER_FAULTS = 200, 400, 401, 403, 429, 500
+_OK, _BAD_REQUEST, _TOO_MANY, _SERVER_FAULTS = 200, 400, 429, 500
+_WRONG_TOKEN: Final = (401, 404)
 _LONGEST_PAUSE: Final = 3_600.0
 
 
@@ -45,8 +46,8 @@ def _error(status: int, read: Any) -> SendError:
             pause = parameters.get("retry_after") if isinstance(parameters, dict) else None
             seconds = float(pause) if isinstance(pause, int) else 1.0
             return SendError(Action.SLOW_DOWN, "429", retry_after=min(seconds, _LONGEST_PAUSE))
-        case _ if status == _UNAUTHORIZED:
-            return SendError(Action.PAUSE, "401", retry_after=60.0)
+        case _ if status in _WRONG_TOKEN:
+            return SendError(Action.PAUSE, str(status), retry_after=60.0)
         case _ if status == _BAD_REQUEST:
             return SendError(Action.WITHOUT_OPTIONS, "400")
         case _ if status >= _SERVER_FAULTS or status == _OK:

@@ -64,7 +64,7 @@ class Telegram:
             body["reply_markup"] = {"inline_keyboard": rows}
         return str((await self._bot.call("sendMessage", body)).get("message_id", ""))
 
-    async def send_template(self, address: Address, language: str, outbox_id: str) -> str | None:  # noqa: ARG002
+    async def send_template(self, address: Address, language: str, callback_id: str) -> str | None:  # noqa: ARG002
         """Return None: there are no templates."""
         return None
 

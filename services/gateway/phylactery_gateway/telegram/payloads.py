@@ -38,7 +38,7 @@ def _content(update: _Json) -> Content:
         return _pressed(update["callback_query"])
     for name, kind in (("message", Kind.TEXT), ("edited_message", Kind.EDIT)):
         if name in update:
-            return _message(update[name], kind)
+            return _message(update[name], kind, int(update["update_id"]))
     return Kept("update")
 
 
@@ -46,13 +46,12 @@ def _pressed(query: _Json) -> Content:
     message = query["message"]
     if message["chat"]["type"] != "private":
         return Kept("group")
-    sent_us = int(message["date"]) * SECOND_US  # the press itself has no time; it is never older than its message
     identifier = _bounded(str(query["id"]), _MAX_ID)
     data = _bounded(query["data"], _MAX_ID)
-    return Received(_sender(query["from"], message["chat"]), Kind.CHOICE, data, sent_us, f"callback:{identifier}", data)
+    return Received(_sender(query["from"], message["chat"]), Kind.CHOICE, data, 0, f"callback:{identifier}", data)
 
 
-def _message(message: _Json, kind: Kind) -> Content:  # noqa: PLR0911 - one for each kind of message
+def _message(message: _Json, kind: Kind, update_id: int) -> Content:  # noqa: PLR0911 - one for each kind of message
     chat = message["chat"]
     if chat["type"] != "private":
         return Kept("group")
@@ -61,7 +60,7 @@ def _message(message: _Json, kind: Kind) -> Content:  # noqa: PLR0911 - one for 
     if kind is Kind.EDIT:
         text = _bounded(message.get("text") or message["caption"])
         edit_us = int(message.get("edit_date", message["date"])) * SECOND_US
-        edited = f"{external_id}:edit:{edit_us}"
+        edited = f"{external_id}:edit:{update_id}"  # there may be two in a second
         return Received(sender, kind, text, edit_us, edited, refers_to=external_id)
     if "text" in message:
         return Received(sender, kind, _bounded(message["text"]), sent_us, external_id)

@@ -102,12 +102,12 @@ class WhatsApp:
                 content = {"type": "interactive", "interactive": _rows(message, outbox_id, self.limits)}
         return await self._send(address, content, outbox_id)
 
-    async def send_template(self, address: Address, language: str, outbox_id: str) -> str | None:
+    async def send_template(self, address: Address, language: str, callback_id: str) -> str | None:
         """Send the template that asks a person to write, None if none is configured. Raise SendError."""
         if self._template is None:
             return None
         chosen = {"name": self._template.name, "language": {"code": self._template.language(language)}}
-        return await self._send(address, {"type": "template", "template": chosen}, outbox_id)
+        return await self._send(address, {"type": "template", "template": chosen}, callback_id)
 
     def error_of(self, code: str) -> SendError:
         """Return what is done about an error whose code arrives in a status."""

@@ -14,7 +14,9 @@ _BY_CODE: Final[dict[int, tuple[Action, float]]] = {
     368: (Action.PAUSE, _HOUR),  # blocked for violations of policy
     131031: (Action.PAUSE, _HOUR),  # the account is locked
     131048: (Action.PAUSE, _HOUR),  # many people reported messages of this number as spam
-    131064: (Action.OPTED_OUT, 0.0),  # a limit after violations by templates: they are not tried again
+    131064: (Action.NO_TEMPLATES, 24 * _HOUR),  # a limit after violations by templates
+    10: (Action.PAUSE, 300.0),  # the token lacks a permission: the operator grants it
+    200: (Action.PAUSE, 300.0),
     # rates
     130429: (Action.PAUSE, 5.0),  # messages a second of the number, in and out together
     131056: (Action.SLOW_DOWN, 6.0),  # too many to the same person
