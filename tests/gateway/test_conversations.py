@@ -156,6 +156,17 @@ async def test_after_somebody_answered_by_hand_the_agent_is_silent(whole: Whole)
     await whole.desk.until(lambda: len(phone.inbox) == 2, "a reply after the pause")
 
 
+async def test_replies_arrive_after_the_thread_was_deleted(whole: Whole) -> None:
+    phone = whole.desk.phone()
+    await phone.say("hola")
+    await whole.desk.until(lambda: phone.inbox, "a reply")
+    [row] = await whole.desk.until_rows("SELECT * FROM conversations WHERE event_after > 0 AND thread_us > 0", 1)
+    await whole.desk.gateway.agent._client.acting_for(f"wa:{row.user_id}").delete_thread(row.conversation_id)
+    for count in (2, 3):
+        await phone.say("hola")
+        await whole.desk.until(lambda count=count: len(phone.inbox) == count, "a reply")
+
+
 async def test_telegram_has_buttons_too(whole: Whole) -> None:
     bot = whole.desk.bot
     assert await bot.say('escribe "hola" en a.txt') == 200

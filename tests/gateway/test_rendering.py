@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from phylactery.agent.v1 import event_pb2
 from phylactery_client.chat import event_of
 from phylactery_gateway.channels.messages import Outgoing
@@ -35,7 +36,7 @@ def card(approval_id: str = "ap_1", **more: Any) -> event_pb2.ApprovalRequired:
 def test_an_approval_is_said_with_the_agents_own_question_and_bound_to_its_hash():
     message = event_pb2.AssistantMessage(message_id="m", text="May I write it?")
     [(source, [said])] = read({"approval_required": card()}, {"message": message})
-    assert source == "event:2"
+    assert source == "event:run_1:m"
     assert said.text == 'May I write it?\npath: "a.txt"'
     assert [dict(option.does) for option in said.options] == [
         {"approval": "ap_1", "args_hash": HASH, "approve": approve} for approve in (True, False)
@@ -44,10 +45,23 @@ def test_an_approval_is_said_with_the_agents_own_question_and_bound_to_its_hash(
 
 
 def test_an_approval_without_a_message_asks_by_itself():
-    finished = event_pb2.RunFinished(reason="AWAITING_APPROVAL")
+    finished = event_pb2.RunFinished(reason="AWAITING_APPROVAL", status=event_pb2.RUN_STATUS_SUSPENDED)
     [(_, [said])] = read({"approval_required": card(risk="high")}, {"run_finished": finished}, language="es")
     assert said.text.startswith("¿Puedo write a file?\nCuidado:")
     assert [option.title for option in said.options] == ["Sí", "No"]
+
+
+@pytest.mark.parametrize("status", ["DONE", "FAILED", "CANCELLED"])
+def test_a_run_that_does_not_wait_has_no_buttons(status: str):
+    finished = event_pb2.RunFinished(status=f"RUN_STATUS_{status}")
+    assert read({"approval_required": card()}, {"run_finished": finished}) == []
+
+
+def test_the_same_sequence_of_a_thread_begun_again_is_another_message():
+    first, second = (
+        read({"message": event_pb2.AssistantMessage(message_id=one, text="Hi.")})[0][0] for one in ("m1", "m2")
+    )
+    assert first != second
 
 
 def test_several_calls_of_one_card_have_buttons_of_their_own():
@@ -60,7 +74,7 @@ def test_several_calls_of_one_card_have_buttons_of_their_own():
 
 
 def test_an_approval_of_somebody_else_is_told_and_has_no_buttons():
-    finished = event_pb2.RunFinished(reason="AWAITING_APPROVAL")
+    finished = event_pb2.RunFinished(reason="AWAITING_APPROVAL", status=event_pb2.RUN_STATUS_SUSPENDED)
     [(_, [said])] = read({"approval_required": card(approval_class="peer")}, {"run_finished": finished})
     assert said.text.startswith("Before I write a file, somebody else has to approve it")
     assert said.options == ()
@@ -68,13 +82,13 @@ def test_an_approval_of_somebody_else_is_told_and_has_no_buttons():
 
 def test_what_is_not_for_the_person_is_not_said():
     assert read({"tool_proposed": event_pb2.ToolProposed(tool="x")}, {"run_started": event_pb2.RunStarted()}) == []
-    assert read({"message": event_pb2.AssistantMessage(text="")}) in ([], [("event:1", [])])
+    assert read({"message": event_pb2.AssistantMessage(text="")}) in ([], [("event:run_1:1", [])])
     assert read({}) == []
 
 
 def test_a_person_who_handles_the_thread_is_named():
-    message = event_pb2.HumanMessage(text="I'm on it.", display_name="Marta")
-    assert read({"human_message": message}) == [("event:1", [Outgoing("Marta: I'm on it.")])]
+    message = event_pb2.HumanMessage(message_id="m", text="I'm on it.", display_name="Marta")
+    assert read({"human_message": message}) == [("human:run_1:m", [Outgoing("Marta: I'm on it.")])]
     assert read({"handoff": event_pb2.Handoff(state="CLAIMED", display_name="Marta")}) == []
 
 

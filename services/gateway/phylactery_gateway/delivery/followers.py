@@ -16,6 +16,7 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
 from phylactery_client.errors import NotFoundError, OutOfRangeError, PhylacteryError
+from phylactery_client.results import Thread
 
 from phylactery_gateway.channels.port import SECOND_US, Channel
 from phylactery_gateway.delivery.agent import Agent
@@ -88,7 +89,9 @@ class Followers:
         except PhylacteryError as error:
             _log.info("a thread could not be looked at", error_code=error.code.name, reason=error.reason)
             return
-        if thread is not None and thread.last_sequence != conversation.event_after:
+        if thread is None:
+            return
+        if (thread.last_sequence, _created_us(thread)) != (conversation.event_after, conversation.thread_us):
             self.follow(conversation)
 
     async def _watch(self, conversation: Conversation) -> None:
@@ -112,17 +115,26 @@ class Followers:
         await self._threads.look_again([conversation.conversation_id], soon_us)
 
     async def _read(self, conversation: Conversation, channel: Channel) -> None:
+        thread = await self._agent.thread(conversation)
+        if thread is None:
+            return
         renderer = Renderer(channel.limits, conversation.language)
         place = conversation.event_after
+        created_us = _created_us(thread)
+        if conversation.thread_us != created_us:
+            # the thread was deleted and begun again: its numbers begin again, too
+            place = thread.first_sequence - 1 if conversation.thread_us else place
+            await self._threads.restart(conversation.conversation_id, place, created_us)
         events = self._agent.watch(conversation, place, self._watch_seconds)
         async with aclosing(events):
             async for event in events:
                 said = renderer.read(event)
-                if said is None and event.kind != "run_finished":
+                if said is None and event.kind not in ("run_finished", "handoff"):
                     continue  # the position is stored with the next event that is worth a write
                 place = event.sequence if not renderer.holds else place
+                claimed = event.detail.state == "CLAIMED" if event.kind == "handoff" else None
                 new = await self._threads.told(
-                    conversation.conversation_id, place, [said] if said else [], self._clock.now_us()
+                    conversation.conversation_id, place, [said] if said else [], self._clock.now_us(), claimed=claimed
                 )
                 if new:
                     reach("gateway.said")
@@ -138,5 +150,10 @@ class Followers:
         _log.warning(
             "a thread is read from another place", reason=error.reason, conversation_id=conversation.conversation_id
         )
-        await self._threads.restart(conversation.conversation_id, sequence)
+        await self._threads.restart(conversation.conversation_id, sequence, _created_us(thread))
         await self._again(conversation)
+
+
+def _created_us(thread: Thread) -> int:
+    """Return when a thread was begun, which tells it from an earlier one with the same id."""
+    return round(thread.create_time.timestamp() * SECOND_US) if thread.create_time else 0

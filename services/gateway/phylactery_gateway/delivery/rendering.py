@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from phylactery.agent.v1 import event_pb2
 from phylactery_client.decode import decode
 from phylactery_client.results import Event, PendingApproval
 
@@ -18,6 +19,7 @@ from phylactery_gateway.channels.messages import Option, Outgoing
 from phylactery_gateway.channels.port import Limits
 from phylactery_gateway.channels.presentation import parts
 from phylactery_gateway.i18n.texts import say
+from phylactery_gateway.store.outbox import HUMAN
 
 _KNOWN: Final = frozenset(
     {
@@ -60,11 +62,12 @@ class Renderer:
                 return None
             case "message":
                 card = self._cards.pop(event.run_id, None)
-                said = self._card(event.detail.text, card) if card else [_message(event.detail)]
+                said = self._card(event.detail.text, card) if card else [Outgoing(event.detail.text)]
                 return self._said(event, said)
             case "run_finished":
                 card = self._cards.pop(event.run_id, None)
-                return self._said(event, self._card("", card)) if card else None
+                waits = event.detail.status == event_pb2.RUN_STATUS_SUSPENDED  # otherwise nothing is left to approve
+                return self._said(event, self._card("", card)) if card and waits else None
             case kind if kind in _KNOWN or not kind:
                 return None
             case _:
@@ -76,7 +79,9 @@ class Renderer:
 
     def _said(self, event: Event, messages: Sequence[Outgoing]) -> Said:
         said = [part for message in messages if message.text for part in parts(self._titled(message), self._limits)]
-        return f"event:{event.sequence}", said
+        # no sequence alone: they begin again after a thread was deleted
+        named = getattr(event.detail, "message_id", "") or str(event.sequence)
+        return f"{HUMAN if event.kind == 'human_message' else 'event:'}{event.run_id}:{named}", said
 
     def _titled(self, message: Outgoing) -> Outgoing:
         return replace(message, list_title=say("choose", self._language)) if message.options else message
@@ -109,10 +114,3 @@ class Renderer:
     def _question(self, one: PendingApproval) -> str:
         key = "may_i" if one.approval_class == "self" else "other_person"
         return say(key, self._language, action=one.action or one.tool)
-
-
-def _message(detail: Any) -> Outgoing:
-    """Return a message of the agent, with the answers it offers if it offers any."""
-    offered = getattr(detail, "choices", None) or getattr(detail, "options", None) or ()
-    titles = [one if isinstance(one, str) else getattr(one, "label", "") or getattr(one, "text", "") for one in offered]
-    return Outgoing(detail.text, tuple(Option(title, {"say": title}) for title in titles if title))

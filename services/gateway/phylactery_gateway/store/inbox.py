@@ -128,6 +128,8 @@ class Inbox:
             state = MessageState.NOTED if received.kind is Kind.REVOKE else state
             text = say("correction", row.language, text=text) if received.kind is Kind.EDIT else text
         notice = _NOTICES.get(received.kind)
+        if notice and row.claimed:  # the agent keeps it for the person who has the conversation
+            notice, text = None, f"{say(_named(received), row.language)} {text}".strip()
         if notice and not (received.kind is Kind.MEDIA and text):
             state = MessageState.NOTED
         silent = row.human_until_us > now_us
@@ -205,6 +207,16 @@ _NOTICES: Final = {
     Kind.UNREADABLE: "unreadable",
 }
 """What the gateway itself says to messages that the agent does not get."""
+
+
+def _named(received: Received) -> str:
+    """Return the message that stands for something which is no text."""
+    if received.kind is Kind.MEDIA:
+        return _FILES.get(received.media.kind if received.media else "", "sent_file")
+    return "sent_sticker" if received.kind is Kind.STICKER else "sent_other"
+
+
+_FILES: Final = {"image": "sent_image", "audio": "sent_audio", "video": "sent_video"}
 
 
 def _add(connection: Connection, channel: str, element: Element, now_us: int) -> bool:

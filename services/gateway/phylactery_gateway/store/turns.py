@@ -52,6 +52,8 @@ class Conversation:
     thread_id: str
     language: str
     event_after: int
+    thread_us: int = 0
+    """When the thread was begun whose events were read up to ``event_after``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,8 @@ class Turns:
         def work(connection: Connection) -> None:
             of_it = conversations.c.conversation_id == conversation_id
             connection.execute(sa.update(conversations).where(of_it).values(check_us=now_us))
-            if notice:
+            silent = connection.execute(sa.select(conversations.c.claimed).where(of_it)).scalar()
+            if notice and not silent:
                 outgoing.add(connection, conversation_id, f"refused:{turn.turn_id}", [Outgoing(notice)], now_us)
             connection.execute(
                 sa.update(turns)
@@ -241,19 +244,32 @@ class Threads:
         await self._database.write(lambda connection: connection.execute(change).close())
 
     async def told(
-        self, conversation_id: str, sequence: int, said: Sequence[tuple[str, Sequence[Outgoing]]], now_us: int
+        self,
+        conversation_id: str,
+        sequence: int,
+        said: Sequence[tuple[str, Sequence[Outgoing]]],
+        now_us: int,
+        *,
+        claimed: bool | None = None,
     ) -> int:
         """Add what a thread's events say, up to a sequence, to the outbox; return how many messages were added.
 
-        While somebody of the business has the conversation, nothing the agent says is sent.
+        While somebody of the business has the conversation, only what they say is sent. ``claimed`` tells that
+        somebody took it, or gave it back.
         """
 
         def work(connection: Connection) -> int:
             of_it = conversations.c.conversation_id == conversation_id
             row = connection.execute(sa.select(conversations).where(of_it).with_for_update()).one()
-            state = outgoing.State.SILENCED if row.human_until_us > now_us else outgoing.State.PENDING
+            if claimed is not None and claimed != row.claimed:
+                connection.execute(sa.update(conversations).where(of_it).values(claimed=claimed))
+                if claimed:
+                    outgoing.silence(connection, conversation_id)
+            silent = row.human_until_us > now_us or (row.claimed if claimed is None else claimed)
             added = 0
             for source, parts in said:
+                spoken = source.startswith(outgoing.HUMAN) or not silent
+                state = outgoing.State.PENDING if spoken else outgoing.State.SILENCED
                 added += outgoing.add(connection, conversation_id, source, parts, now_us, state=state)
             if row.event_after < sequence:
                 connection.execute(sa.update(conversations).where(of_it).values(event_after=sequence))
@@ -261,10 +277,10 @@ class Threads:
 
         return await self._database.write(work)
 
-    async def restart(self, conversation_id: str, sequence: int) -> None:
-        """Go on from another sequence: events were removed, or the agent's database is an older one."""
+    async def restart(self, conversation_id: str, sequence: int, thread_us: int) -> None:
+        """Go on from another sequence: events were removed, or the thread or the agent's database is another one."""
         of_it = conversations.c.conversation_id == conversation_id
-        change = sa.update(conversations).where(of_it).values(event_after=sequence)
+        change = sa.update(conversations).where(of_it).values(event_after=sequence, thread_us=thread_us)
         await self._database.write(lambda connection: connection.execute(change).close())
 
 
@@ -286,6 +302,7 @@ def _conversation(connection: Connection, conversation_id: str) -> Conversation:
         conversation_id,
         row.language,
         row.event_after,
+        row.thread_us,
     )
 
 
