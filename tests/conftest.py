@@ -31,6 +31,14 @@ settings.load_profile("repeat")
 write_down_schemas()
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Return the argument's name as the id of a long value.
+
+    A document that a test builds is not the same in two workers (a PDF has its time of creation), and an id has to be.
+    """
+    return argname if isinstance(val, str | bytes) and len(val) > 200 else None
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The measuring data beside the checkout; a test that needs it is skipped where it is absent."""

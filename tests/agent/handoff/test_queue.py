@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from phylactery_agent.ports import Told
 from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, HandoffOverError
@@ -14,6 +15,7 @@ from phylactery_agent.runtime.handoff.records import Handler
 from phylactery_agent.runtime.handoff.status import EscalationStatus, EscalationTransitionError, advance
 from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureCounts, ErasureStore
 from phylactery_agent.runtime.privacy.retention import Retention
+from phylactery_agent.runtime.runs.cancellation import Cancellations
 from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.storage.records import Owner
 from phylactery_chassis.db.database import Database
@@ -34,6 +36,13 @@ def said(stores: Stores) -> list[str]:
 
 async def kinds(stores: Stores, handler: Handler = MARTA) -> list[str]:
     return [entry.kind for entry in (await lists_of(stores).after(handler, 0)).entries]
+
+
+async def _shorten_claim(stores: Stores) -> None:
+    """Let the claim expire while the leases of runs hold."""
+    await stores.database.write(
+        lambda connection: connection.execute(sa.text("UPDATE agent_escalations SET claim_until_us = 1"))
+    )
 
 
 def test_an_escalation_goes_only_where_its_table_says() -> None:
@@ -187,6 +196,100 @@ async def test_a_message_passed_on_while_the_thread_is_handed_back_is_claimed_ag
     assert (again.lease.turn_id, again.silent) == (claim.lease.turn_id, False)
     await stores.end(again, reply_text="aquí estoy")
     assert said(stores)[-1] == "message"
+
+
+@pytest.mark.parametrize("gone", ["release", "queue", "expiry"])
+async def test_a_turn_cut_short_for_a_person_who_has_gone_is_served_again_and_not_called_cancelled(
+    stores: Stores, gone: str
+) -> None:
+    one, queue = await called(stores), queue_of(stores)
+    await stores.accepted("request-2", "¿y mi pedido?")
+    claim = await stores.claimed()
+    await queue.claim(MARTA, one.escalation_id, "")
+    if gone == "expiry":
+        await _shorten_claim(stores)
+        assert await queue.expire(wait_seconds=0) == 1
+    else:
+        await queue.release(MARTA, one.escalation_id, "agent" if gone == "release" else "queue", "")
+    with pytest.raises(HandoffOverError):
+        await stores.end(claim, RunStatus.CANCELLED, reason="CANCELLED", reply_text="lo he cancelado")
+    await stores.claims.give_back(claim, pause_seconds=0)
+    again = await stores.claimed()
+    assert (again.lease.turn_id, again.silent) == (claim.lease.turn_id, False)
+    writes = stores.writes(again.lease)
+    await writes.write(lambda _connection, _now: writes.require_wanted())
+    await stores.end(again, writes=writes, reply_text="está en camino")
+    (run,) = stores.rows("agent_runs WHERE run_id = '" + claim.lease.run_id + "'", "status, reason")
+    assert tuple(run) == (RunStatus.DONE, "ANSWERED")
+    assert said(stores)[-1] == "message"
+
+
+async def test_a_turn_that_ends_well_after_the_person_has_gone_says_its_reply(stores: Stores) -> None:
+    one, queue = await called(stores), queue_of(stores)
+    await stores.accepted("request-2", "¿y mi pedido?")
+    claim = await stores.claimed()
+    await queue.claim(MARTA, one.escalation_id, "")
+    await queue.release(MARTA, one.escalation_id, "agent", "")
+    await stores.end(claim, reply_text="está en camino")
+    (run,) = stores.rows("agent_runs WHERE run_id = '" + claim.lease.run_id + "'", "status, reason")
+    assert tuple(run) == (RunStatus.DONE, "ANSWERED")
+    assert said(stores)[-1] == "message"
+
+
+async def test_a_turn_that_waits_after_the_person_has_gone_is_not_stopped_by_the_next_claim(stores: Stores) -> None:
+    one, queue = await called(stores), queue_of(stores)
+    await stores.accepted("request-2", "borra notas.txt")
+    claim = await stores.claimed()
+    await queue.claim(MARTA, one.escalation_id, "")
+    await queue.release(MARTA, one.escalation_id, "queue", "")
+    await stores.end(claim, RunStatus.SUSPENDED, reason="AWAITING_APPROVAL", approval_id="ap_waiting1")
+    await queue.claim(PABLO, one.escalation_id, "")
+    await stores.accepted("request-3", "APROBAR ap_waiting1 abcdef")
+    approved = await stores.claimed()
+    assert (approved.lease.run_id, approved.silent) == (claim.lease.run_id, True)
+    writes = stores.writes(approved.lease)
+    await writes.write(lambda _connection, _now: writes.require_wanted())
+    await stores.end(approved, writes=writes)
+    (run,) = stores.rows("agent_runs WHERE run_id = '" + claim.lease.run_id + "'", "status")
+    assert run.status == RunStatus.DONE
+
+
+@pytest.mark.parametrize("first", ["claim", "cancellation"])
+async def test_a_run_that_its_user_cancels_stays_cancelled_whoever_has_the_thread(stores: Stores, first: str) -> None:
+    one, queue = await called(stores), queue_of(stores)
+    await stores.accepted("request-2", "sigue")
+    claim = await stores.claimed()
+    cancellations = Cancellations(stores.database, stores.clock, stores.tools)
+    if first == "claim":
+        await queue.claim(MARTA, one.escalation_id, "")
+        await cancellations.request(ANA, claim.lease.run_id)
+    else:
+        await cancellations.request(ANA, claim.lease.run_id)
+        await queue.claim(MARTA, one.escalation_id, "")
+    await queue.release(MARTA, one.escalation_id, "agent", "")
+    await stores.end(claim, reply_text="tarde")
+    (run,) = stores.rows("agent_runs WHERE run_id = '" + claim.lease.run_id + "'", "status, reason")
+    assert tuple(run) == (RunStatus.CANCELLED, "CANCELLED")
+
+
+@pytest.mark.parametrize("status", [RunStatus.FAILED, RunStatus.DEAD])
+async def test_a_message_whose_turn_fails_under_a_claim_is_passed_on(stores: Stores, status: RunStatus) -> None:
+    one, queue = await called(stores), queue_of(stores)
+    await stores.accepted("request-2", "¿y mi pedido?")
+    claim = await stores.claimed()
+    await queue.claim(MARTA, one.escalation_id, "")
+    await stores.end(claim, status, reason="INTERNAL_ERROR", reply_text="lo siento")
+    entries = (await lists_of(stores).after(MARTA, 0)).entries
+    assert (entries[-1].kind, entries[-1].text) == ("message", "¿y mi pedido?")
+    assert said(stores)[-1] == "handoff"
+
+
+async def test_a_cancelled_turn_calls_nobody(stores: Stores) -> None:
+    await stores.accepted()
+    claim = await stores.claimed()
+    await Cancellations(stores.database, stores.clock, stores.tools).request(ANA, claim.lease.run_id)
+    await stores.end(claim, escalation=EscalationRequest("keyword", "hablar con alguien"))
+    assert not stores.rows("agent_escalations")
 
 
 async def test_a_reply_is_in_the_thread_the_transcript_and_the_queue_once_per_request(stores: Stores) -> None:

@@ -13,6 +13,7 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("agent_threads", sa.Column("handed_off", sa.Boolean, nullable=False, server_default=sa.false()))
+    op.add_column("agent_runs", sa.Column("cancel_reason", sa.String(64), nullable=False, server_default=""))
     op.create_table(
         "agent_escalations",
         sa.Column("escalation_id", sa.String(128), primary_key=True),

@@ -28,6 +28,7 @@ from phylactery_agent.runtime.dispatch.leases import (
     require_unheld,
     shared,
 )
+from phylactery_agent.runtime.handoff.queue import STOPPED_FOR_PERSON
 from phylactery_agent.runtime.intake.coalescing import coalesce
 from phylactery_agent.runtime.intake.rows import insert_run, turn_of
 from phylactery_agent.runtime.intake.waiting import SPOKE_AT, run_for
@@ -77,6 +78,11 @@ _ACTIVE_RUNS = Query(
 )
 """A thread's active runs, locked until the commit, and their number including those locked by another process."""
 _ANY_ACTIVE_RUN = Query(sa.select(RUNS.c.run_id).where(*_OF_THREAD).limit(1))
+_STOP_IS_OVER = sa.and_(
+    RUNS.c.cancel_reason == STOPPED_FOR_PERSON,
+    sa.or_(RUNS.c.status == RunStatus.SUSPENDED, sa.not_(sa.bindparam("silent", type_=sa.Boolean))),
+)
+"""Whether what a run was stopped for is over: it went on to wait, or the person who had the thread has gone."""
 _TAKE_RUN = Change(
     sa.update(RUNS)
     .where(RUNS.c.run_id == sa.bindparam("of_run"))
@@ -88,6 +94,8 @@ _TAKE_RUN = Change(
         lease_owner=sa.bindparam("holder"),
         lease_until_us=LEASE_NOW + sa.bindparam("lease_for_us", type_=sa.BigInteger),
         due_us=0,
+        cancel_us=sa.case((_STOP_IS_OVER, 0), else_=RUNS.c.cancel_us),
+        cancel_reason=sa.case((_STOP_IS_OVER, ""), else_=RUNS.c.cancel_reason),
         updated_us=sa.bindparam("now_us"),
     )
     .returning(RUNS)
@@ -265,8 +273,7 @@ class ClaimStore:
         if active.wait_us > 0 and not waited:
             raise HeldError(f"run {active.run_id} is not due yet", active.wait_us / MICROSECONDS)
         beside = tuple(run_of(run) for run in runs if run.run_id != active.run_id and run.approval_id)
-        claim = self._take(connection, turn, active, holder, now, beside=beside)
-        return replace(claim, silent=silent)
+        return self._take(connection, turn, active, holder, now, beside=beside, silent=silent)
 
     def _take(
         self,
@@ -277,6 +284,7 @@ class ClaimStore:
         now: int,
         *,
         beside: tuple[StoredRun, ...],
+        silent: bool,
     ) -> Claim:
         again = active.status == RunStatus.RUNNING
         attempt = active.attempt + 1 if again else 1
@@ -293,6 +301,7 @@ class ClaimStore:
                 "lease_for_us": round(self._lease_seconds * MICROSECONDS),
                 "now_us": now,
                 "lease_now_us": now,
+                "silent": silent,
             },
         )
         assert taken is not None, "what is locked is there"
@@ -311,7 +320,7 @@ class ClaimStore:
         stored = replace(turn, run_id=active.run_id, resumed=resumed)
         if again or not (resumed and active.approval_id):  # an answer to an approval is not coalesced
             stored = coalesce(connection, stored, active.run_id, again=again)
-        return Claim(stored, run_of(taken), lease, attempt, beside)
+        return Claim(stored, run_of(taken), lease, attempt, beside, silent)
 
 
 def _head_of(connection: Connection, thread_key: str) -> Record | None:

@@ -27,6 +27,7 @@ from phylactery_agent.runtime.effects.outbox import queue_transcript
 from phylactery_agent.runtime.handoff.queue import (
     ENTRY,
     RELEASED,
+    STOPPED_FOR_PERSON,
     TIMEOUT,
     close,
     escalation_of,
@@ -138,7 +139,7 @@ class EscalationStore:
                 claimed_us=now if first else escalation.claimed_us,
             )
             running = (RUNS.c.thread_key == moved.thread_key, RUNS.c.status == RunStatus.RUNNING, RUNS.c.cancel_us == 0)
-            connection.execute(sa.update(RUNS).where(*running).values(cancel_us=now))
+            connection.execute(sa.update(RUNS).where(*running).values(cancel_us=now, cancel_reason=STOPPED_FOR_PERSON))
             entry = note(connection, moved, EntryKind.CLAIMED, actor=handler.subject, now=now)
             tell(connection, moved, entry, now=now)
             return moved, first

@@ -58,8 +58,8 @@ _OPEN_THREAD = RowInsert(
 )
 _INTERRUPT = Update(
     sa.update(RUNS)
-    .where(RUNS.c.run_id == sa.bindparam("of_run"), RUNS.c.cancel_us == 0)
-    .values(cancel_us=sa.bindparam("now_us"))
+    .where(RUNS.c.run_id == sa.bindparam("of_run"), sa.or_(RUNS.c.cancel_us == 0, RUNS.c.cancel_reason != ""))
+    .values(cancel_us=sa.bindparam("now_us"), cancel_reason="")
 )
 
 

@@ -60,7 +60,8 @@ class DeletionStore:
             for run in connection.execute(active.order_by(RUNS.c.run_id).with_for_update()).all():
                 if run.status == RunStatus.RUNNING:
                     served, lead = run.run_id, run.turn_id
-                    connection.execute(sa.update(RUNS).where(RUNS.c.run_id == served).values(cancel_us=now))
+                    this = sa.update(RUNS).where(RUNS.c.run_id == served)
+                    connection.execute(this.values(cancel_us=now, cancel_reason=""))
                 else:
                     end_now(connection, owner, run, now, self._tools)
             gone = connection.execute(

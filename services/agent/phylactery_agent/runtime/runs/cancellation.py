@@ -41,7 +41,8 @@ class Cancellations:
                 end_now(connection, owner, row, now, self._tools)
                 return row.graph, (now - row.created_us) / MICROSECONDS
             if row.status in before(RunStatus.CANCELLED):
-                connection.execute(sa.update(RUNS).where(RUNS.c.run_id == run_id).values(cancel_us=now))
+                this = sa.update(RUNS).where(RUNS.c.run_id == run_id)
+                connection.execute(this.values(cancel_us=now, cancel_reason=""))
             elif row.status != RunStatus.CANCELLED:
                 raise ended(run_id, row.status)
             return None

@@ -66,11 +66,16 @@ def end(
         ending = replace(ending, reply_text=_with_asked(connection, lease, ending.reply_text, tools))
     if ending.escalation is not None:
         _call_person(connection, lease, ending.escalation, now)
-    if turn is not None and turn.kind == "message" and ending.reason in (HANDED_OFF, STOPPED_FOR_PERSON):
-        pass_on(connection, lease, "" if private else turn.text, now=now)
-    sequence, heard = _tell(connection, lease, ending, now, served=turn is not None)
+    heard = _say(connection, lease, ending, now, served=turn is not None)
     if not heard:
         ending = replace(ending, reply_text="")
+    unanswered = not heard or ending.reason in (HANDED_OFF, STOPPED_FOR_PERSON)
+    if turn is not None and turn.kind == "message" and unanswered:
+        pass_on(connection, lease, "" if private else turn.text, now=now)
+        ending = replace(ending, passed_on=True)
+    finished = {"status": f"RUN_STATUS_{ending.status.upper()}", "reason": ending.reason}
+    over = "run_cancelled" if turn is None else "run_finished"
+    sequence = append_event(connection, lease, "run_finished", finished, once=over, now_us=now)
     values = {
         "status": ending.status,
         "reason": ending.reason,
@@ -137,18 +142,13 @@ def _call_person(connection: Connection, lease: Lease, wanted: EscalationRequest
     append_event(connection, lease, "handoff", shown(opened), once="handoff", now_us=now)
 
 
-def _tell(connection: Connection, lease: Lease, ending: Ending, now: int, *, served: bool) -> tuple[int, bool]:
-    """Tell the thread the reply, where there is one, and how the run ended; return the place of the latter.
-
-    The second value is False if the reply was withheld, because a person has the thread.
-    """
-    told, over = ("message", "run_finished") if served else ("message_cancelled", "run_cancelled")
-    said = True
-    if ending.reply_text:
-        message = {"message_id": ending.reply_id, "text": ending.reply_text}
-        said = append_event(connection, lease, "message", message, once=told, now_us=now) != SILENT
-    finished = {"status": f"RUN_STATUS_{ending.status.upper()}", "reason": ending.reason}
-    return append_event(connection, lease, "run_finished", finished, once=over, now_us=now), said
+def _say(connection: Connection, lease: Lease, ending: Ending, now: int, *, served: bool) -> bool:
+    """Tell the thread the reply, if any; return False if it was withheld, because a person has the thread."""
+    if not ending.reply_text:
+        return True
+    said = {"message_id": ending.reply_id, "text": ending.reply_text}
+    once = "message" if served else "message_cancelled"
+    return append_event(connection, lease, "message", said, once=once, now_us=now) != SILENT
 
 
 def _handle(

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.checkpoints.rows import Place
 from phylactery_agent.ports import EffectState
-from phylactery_agent.runtime.handoff.queue import STOPPED_FOR_PERSON, lock_thread
+from phylactery_agent.runtime.handoff.queue import STOPPED_FOR_PERSON, HandoffOverError, lock_thread
 from phylactery_agent.runtime.intake.waiting import SPOKE_AT, card_of
 from phylactery_agent.runtime.runs.lifecycle import end
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
@@ -28,7 +28,9 @@ from phylactery_agent.tools.registry import ToolRegistry
 
 _SLOT = "run"
 _SET_RUN = RowUpdate(RUNS, "run_id")
-_LANGUAGE = Query(sa.select(RUNS.c.language).where(RUNS.c.run_id == sa.bindparam("of_run")))
+_STOPPED_BY = Query(
+    sa.select(RUNS.c.language, RUNS.c.cancel_us, RUNS.c.cancel_reason).where(RUNS.c.run_id == sa.bindparam("of_run"))
+)
 _INTERRUPTING = Query(
     sa.select(INBOX.c.turn_id)
     .join(RUNS, RUNS.c.thread_key == INBOX.c.thread_key)
@@ -81,17 +83,16 @@ class RunStore:
         The sealed code goes with it, and of a run that ended its state: the next one begins with every field reset.
         active_us is how long the run was served until now; silent is the claim's; ``also`` writes what else goes with
         the end, given how the turn ended and the time. Return how it ended: a run that suspends itself may have been
-        cancelled. Raise LeaseLostError.
+        cancelled. Raise LeaseLostError, and HandoffOverError for a turn that was stopped for a person who has gone
+        since: the agent has to go on with it.
         """
         if ending.status not in ACTIVE:
             writes.drop(lambda slot: isinstance(slot, Place))  # where the run stood goes with its end
 
         def work(connection: Connection, now: int) -> Ending:
-            # a run that is served unheard cannot ask anything: nobody would see the question
-            unheard = silent and ending.status == RunStatus.SUSPENDED
-            told = _apply_cancellation(ending) if writes.cancelled or unheard else ending
-            if told.status == RunStatus.CANCELLED:
-                told = _with_reason(connection, writes.lease, told)
+            told = ending
+            if writes.cancelled or (silent and ending.status == RunStatus.SUSPENDED):
+                told = _stopped(connection, writes.lease, ending)
             keep = self._change_seconds if told.status in {RunStatus.DONE, RunStatus.FAILED} else 0
             done = end(
                 connection,
@@ -195,21 +196,24 @@ def of_owner(owner: Owner) -> sa.Select[Any]:
     return sa.select(RUNS).where(RUNS.c.tenant == owner.tenant, RUNS.c.user_id == owner.user_id)
 
 
-def _apply_cancellation(ending: Ending) -> Ending:
-    """Return how a run ends that was cancelled: as that, where it would have ended well or suspended itself."""
-    if ending.status not in {RunStatus.DONE, RunStatus.SUSPENDED}:
+def _stopped(connection: Connection, lease: Lease, ending: Ending) -> Ending:
+    """Return how a run ends that was stopped: by the user, by another message, or for a person who has the thread.
+
+    A run that is served unheard cannot ask anything either, because nobody would see the question. If that person has
+    gone, the run ends as it would have without them. Raise HandoffOverError where it was cut short for them.
+    """
+    if ending.status in {RunStatus.FAILED, RunStatus.DEAD}:
         return ending
-    return replace(ending, status=RunStatus.CANCELLED, reason=CANCELLED, approval_id="", card=())
-
-
-def _with_reason(connection: Connection, lease: Lease, ending: Ending) -> Ending:
-    """Return the ending of a cancelled run with who ended it: the person, another message, or a handler's claim."""
-    reason = CANCELLED if _INTERRUPTING.one(connection, {"of_run": lease.run_id}) is None else INTERRUPTED
+    row = _STOPPED_BY.one(connection, {"of_run": lease.run_id})
+    cancelled = replace(ending, status=RunStatus.CANCELLED, approval_id="", card=(), escalation=None)
+    if row is not None and row.cancel_us and not row.cancel_reason:
+        reason = CANCELLED if _INTERRUPTING.one(connection, {"of_run": lease.run_id}) is None else INTERRUPTED
+        return replace(cancelled, reason=reason, reply_text=apology(reason, "en" if row.language == "en" else "es"))
     if (thread := lock_thread(connection, lease.thread_key)) is not None and thread.handed_off:
-        return replace(ending, reason=STOPPED_FOR_PERSON, reply_text="")
-    row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
-    sorry = apology(reason, "en" if row is not None and row.language == "en" else "es")
-    return replace(ending, reason=reason, reply_text=sorry)
+        return replace(cancelled, reason=STOPPED_FOR_PERSON, reply_text="")
+    if ending.status == RunStatus.CANCELLED:
+        raise HandoffOverError(f"turn {lease.turn_id} was stopped for a person who has handed the thread back")
+    return ending
 
 
 def run_of(row: Row[Any] | Record) -> StoredRun:

@@ -289,3 +289,5 @@ class Ending:
     """Submit what the person said in this turn to memory's write policy."""
     escalation: EscalationRequest | None = None
     """Call a person to the thread, in the same transaction."""
+    passed_on: bool = False
+    """The message was shown to the person who has the thread, instead of being answered."""

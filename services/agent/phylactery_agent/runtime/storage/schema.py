@@ -59,6 +59,7 @@ RUNS = sa.Table(
     sa.Column("lease_until_us", sa.BigInteger, nullable=False),
     sa.Column("graph_version", _WORD, nullable=False, server_default=""),
     sa.Column("cancel_us", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("cancel_reason", _WORD, nullable=False, server_default=""),  # empty if the user cancelled the run
     sa.Column("model_calls", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("tokens", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("cost_micros", sa.BigInteger, nullable=False, server_default="0"),

@@ -47,7 +47,7 @@ from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.ledger import SqlLedger
 from phylactery_agent.runtime.forms.serving import FORM_GRAPH, FormServing, ServedForm
-from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, queue_key
+from phylactery_agent.runtime.handoff.queue import HANDED_OFF, queue_key
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
 from phylactery_agent.runtime.intake.classification import Classification, asked_in, listen, pointers
 from phylactery_agent.runtime.intake.inbox import InboxStore
@@ -197,7 +197,7 @@ class TurnServer:
             times.ended(ending.status, ending.reason)
         if ending.escalation is not None:
             escalation_opened(ending.escalation.policy)
-        if ending.escalation is not None or ending.reason in (HANDED_OFF, STOPPED_FOR_PERSON):
+        if ending.escalation is not None or ending.passed_on:
             self.news.tell(queue_key(claim.lease.owner.tenant))
         self.tell(claim)
 
