@@ -147,6 +147,18 @@ async def test_every_call_carries_the_identity_it_was_given_and_no_other(wire, c
     assert [named.get(header) for header in headers] == ["Bearer secreto", "ana", "acme"]
 
 
+async def test_a_client_for_another_subject_keeps_its_tenant_unless_another_is_named(wire, connect):
+    prepare(wire, "GetThread")
+    client = connect(PhylacteryClient, token="secreto", subject="ana", tenant="acme")
+    for other in (client.acting_for("ben"), client.acting_for("eva", "globex"), client):
+        await other.get_thread("t1")
+    named = [
+        (received.metadata.get("x-phylactery-subject"), received.metadata.get("x-phylactery-tenant"))
+        for received in wire.calls
+    ]
+    assert named == [("ben", "acme"), ("eva", "globex"), ("ana", "acme")]
+
+
 @CALLS
 async def test_every_call_carries_the_trace_it_is_made_in(wire, connect, name):
     prepare(wire, name)

@@ -101,12 +101,12 @@ class ServiceClient:
     def acting_for(self, subject: str, tenant: str = "") -> Self:
         """Return a client that acts for another subject over the same connection, which closes with this one.
 
-        The token's identity needs the role delegate.
+        The token's identity needs the role delegate. The tenant is this client's unless another is named.
         """
         other = copy.copy(self)
-        kept = [(key, value) for key, value in self._identity if key not in (_SUBJECT, _TENANT)]
-        named = ((_SUBJECT, subject), (_TENANT, tenant))
-        other._identity = [*kept, *((key, value) for key, value in named if value)]  # noqa: SLF001 - one of us
+        named = {_SUBJECT: subject, **({_TENANT: tenant} if tenant else {})}
+        kept = [(key, value) for key, value in self._identity if key not in named]
+        other._identity = [*kept, *((key, value) for key, value in named.items() if value)]  # noqa: SLF001 - one of us
         return other
 
     async def __aenter__(self) -> Self:
