@@ -99,6 +99,26 @@ async def test_a_conversation_goes_to_a_person_and_back_and_the_agent_is_silent_
     assert not any("cliente antigua" in text for _, text in transcript)
 
 
+@pytest.mark.parametrize("end", ["released", "closed"])
+async def test_what_somebody_says_after_an_escalation_has_ended_is_not_for_its_handlers(desk: Desk, end: str) -> None:
+    ana, marta = desk.ana, desk.worker()
+    await ana.say("hola")
+    one = await desk.open()
+    assert [message.text for message in (await marta.get(one.escalation_id)).conversation][0] == "hola"
+    if end == "released":
+        await marta.claim(one.escalation_id)
+        await ana.say("mi pedido no llega")
+        await marta.release(one.escalation_id)
+    else:
+        assert await desk.system.agent.escalations.store.expire(wait_seconds=1e-6) == 1
+    await ana.say("esto ya es privado")
+    for worker in (marta, desk.worker("pablo@acme")):
+        shown = await worker.get(one.escalation_id)
+        assert (list(shown.conversation), shown.conversation_unavailable) == ([], False)
+        assert "privado" not in str(shown)
+    assert ("mi pedido no llega" in [entry.text for entry in shown.entries]) is (end == "released")
+
+
 async def test_what_was_said_meanwhile_is_in_the_window_of_the_next_turn_as_data(desk: Desk) -> None:
     ana, marta = desk.ana, desk.worker()
     await ana.say("hola")

@@ -106,7 +106,10 @@ class OpenRequest(EdgeModel):
 
 @dataclass(frozen=True, slots=True)
 class ShownEscalation:
-    """An escalation with its entries and the recent conversation; None if memory did not respond."""
+    """An escalation with its entries and the recent conversation; None if memory did not respond.
+
+    Once the escalation has ended, the conversation is the user's own again, and no handler reads it.
+    """
 
     escalation: StoredEscalation
     entries: Sequence[QueueEntry]
@@ -145,7 +148,10 @@ class EscalationEdge:
 
     async def get(self, principal: Principal, escalation_id: str) -> ShownEscalation:
         """Return an escalation with the recent conversation. Raise NotFound ESCALATION_NOT_FOUND."""
-        escalation, entries = await self.lists.get(handler_of(principal), escalation_id)
+        handler = handler_of(principal)
+        escalation, entries = await self.lists.get(handler, escalation_id)
+        if escalation.status not in ACTIVE:
+            return ShownEscalation(escalation, entries, ())
         try:
             await self.delivery.flush("transcript", escalation.thread_key)
             page = await self.services.transcript(escalation.owner).page(
@@ -153,7 +159,8 @@ class EscalationEdge:
             )
         except (MemoryUnavailableError, MemoryRefusedError):
             return ShownEscalation(escalation, entries, None)
-        return ShownEscalation(escalation, entries, page.messages[::-1])
+        escalation, entries = await self.lists.get(handler, escalation_id)  # it may have ended meanwhile
+        return ShownEscalation(escalation, entries, page.messages[::-1] if escalation.status in ACTIVE else ())
 
     async def claim(self, principal: Principal, request: ClaimRequest) -> StoredEscalation:
         """Claim an escalation for the caller. Raise as EscalationStore.claim, FailedPrecondition HANDOFF_OFF."""

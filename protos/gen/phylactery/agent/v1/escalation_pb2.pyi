@@ -465,7 +465,9 @@ class GetEscalationResponse(_message.Message):
 
     @_builtins.property
     def conversation(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConversationMessage]:
-        """conversation is the most recent part of the conversation, at most 30 messages and 20,000 characters, in order."""
+        """conversation is the most recent part of the conversation, at most 30 messages and 20,000 characters, in order.
+        It is empty once the escalation has ended: what the user says later is not for its handlers.
+        """
 
     def __init__(
         self,

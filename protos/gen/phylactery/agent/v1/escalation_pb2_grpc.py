@@ -101,7 +101,7 @@ class EscalationServiceServicer:
 
     def GetEscalation(self, request, context):
         """GetEscalation returns an escalation with its entries and the most recent part of the conversation. It can be read
-        without claiming it.
+        without claiming it. Once it has ended, the conversation is not returned.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

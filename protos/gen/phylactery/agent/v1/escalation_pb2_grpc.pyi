@@ -41,7 +41,7 @@ class EscalationServiceStub:
     """ListEscalations lists escalations of the caller's tenant, the longest waiting first."""
     GetEscalation: _grpc.UnaryUnaryMultiCallable[_escalation_pb2.GetEscalationRequest, _escalation_pb2.GetEscalationResponse]
     """GetEscalation returns an escalation with its entries and the most recent part of the conversation. It can be read
-    without claiming it.
+    without claiming it. Once it has ended, the conversation is not returned.
     """
     ClaimEscalation: _grpc.UnaryUnaryMultiCallable[_escalation_pb2.ClaimEscalationRequest, _escalation_pb2.ClaimEscalationResponse]
     """ClaimEscalation claims an escalation for the caller. Of several concurrent claims one succeeds; the others fail with
@@ -87,7 +87,7 @@ class EscalationServiceAsyncStub(EscalationServiceStub):
     """ListEscalations lists escalations of the caller's tenant, the longest waiting first."""
     GetEscalation: _aio.UnaryUnaryMultiCallable[_escalation_pb2.GetEscalationRequest, _escalation_pb2.GetEscalationResponse]  # type: ignore[assignment]
     """GetEscalation returns an escalation with its entries and the most recent part of the conversation. It can be read
-    without claiming it.
+    without claiming it. Once it has ended, the conversation is not returned.
     """
     ClaimEscalation: _aio.UnaryUnaryMultiCallable[_escalation_pb2.ClaimEscalationRequest, _escalation_pb2.ClaimEscalationResponse]  # type: ignore[assignment]
     """ClaimEscalation claims an escalation for the caller. Of several concurrent claims one succeeds; the others fail with
@@ -142,7 +142,7 @@ class EscalationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_escalation_pb2.GetEscalationResponse, _abc.Awaitable[_escalation_pb2.GetEscalationResponse]]:
         """GetEscalation returns an escalation with its entries and the most recent part of the conversation. It can be read
-        without claiming it.
+        without claiming it. Once it has ended, the conversation is not returned.
         """
 
     @_abc_1.abstractmethod
