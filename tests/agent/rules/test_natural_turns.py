@@ -144,6 +144,12 @@ def test_what_leads_up_to_a_follow_up_does_not_hide_it(earlier, text):
     assert plain_reply(referred([earlier], text, TOOLS)) == "cannot_files"
 
 
+def test_the_mark_of_a_polite_question_is_no_part_of_a_reminder():
+    [(_, args)] = calls("can you set a reminder for friday at 10 to renew my passport?")
+    assert args == {"text": "renew my passport", "when": "friday at 10"}
+    assert len(read_request("could you open notes.txt?", TOOLS).clauses[0]) == 2  # the file may be called notes.txt?
+
+
 def test_the_same_with_no_file_names_none():
     assert repeats_with("do the same with love") == ""
 

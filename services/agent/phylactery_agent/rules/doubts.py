@@ -104,8 +104,7 @@ def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
     """Return the doubt about a clause's text that refers to another text or contains more than was dictated."""
     found = {name: args[name] for name in (*_DICTATED, "text") if isinstance(args.get(name), str)}
     said = {name: value for name, value in found.items() if not _is_quoted(value, clause)}
-    described = any(_DESCRIBED.match(said[name]) for name in _DICTATED if name in said)
-    if described or any(value.strip().lower() in _SAME for value in said.values()):
+    if any(value.strip().lower() in _SAME for value in said.values()):
         return WHAT_CONTENT
     if "when" in args:
         return _doubt_of_time(str(args["when"]), said.get("text", ""))
@@ -120,7 +119,8 @@ def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
         begins_quoted = len(tokens) > 1 and tokens[0].kind is Kind.QUOTE
         if begins_quoted or path.lower() in _PERSONS or said_beside(tokens, parse(clause).lexicon):
             return BESIDE
-    return ""
+    described = any(_DESCRIBED.match(said[name]) for name in _DICTATED if name in said)
+    return WHAT_CONTENT if described else ""
 
 
 def _stands_for_file(path: str, clause: str) -> bool:

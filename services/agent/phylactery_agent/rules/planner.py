@@ -101,7 +101,7 @@ def _reading_of(text: str, tools: ToolRegistry) -> Reading:
         pieces = [part for clause in cut for part in _completed(clause, tools)]
         readings = [_read(_clean(piece), tools) for piece in pieces]
         if readings and all(readings):
-            said = _with_courtesy(text, cleaned, readings)
+            said = _without_mark(text, _with_courtesy(text, cleaned, readings))
             return _doubted(text, cleaned, pieces, said, tools) or _resolved(pieces, said)
         if number == 0:
             unknown = next((piece for piece, found in zip(pieces, readings, strict=True) if not found), cleaned)
@@ -116,6 +116,15 @@ def _with_courtesy(text: str, cleaned: str, readings: list[list[PlannedCall]]) -
     if not isinstance(body, str) or not tail.strip(_END + " ") or not cleaned.endswith(body):
         return readings
     return [*readings[:-1], [replace(last, args={**last.args, "body": body + tail})]]
+
+
+def _without_mark(text: str, readings: list[list[PlannedCall]]) -> list[list[PlannedCall]]:
+    """Return the readings without the question mark of "can you" at the end of what a reminder says."""
+    args = readings[-1][0].args
+    if "when" not in args or not str(args.get("text", "")).endswith("?") or not _ASKS_POLITELY.match(unaccented(text)):
+        return readings
+    said = str(args["text"]).rstrip("? ")
+    return [*readings[:-1], [replace(readings[-1][0], args={**args, "text": said})]] if said else readings
 
 
 def _doubted(
@@ -232,11 +241,7 @@ def off_tool(clause: str, tools: ToolRegistry) -> str | None:
 
 
 def _clean(text: str) -> str:
-    said = text.strip()
-    rest = without_lead(said)
-    if _ASKS_POLITELY.match(unaccented(said)):
-        rest = rest.rstrip("? ")  # the mark belongs to "can you", not to what is dictated
-    return without_tail(rest).strip()
+    return without_tail(without_lead(text.strip())).strip()
 
 
 def _cut(text: str, tools: ToolRegistry, *, weak: bool) -> list[str]:

@@ -57,7 +57,8 @@ def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
     request = meant_in(state["incoming"])
     if asks_last_request(request):
         said = state["incoming"].get("said_before", "")
-        note = say("you_asked" if said else "you_asked_nothing", state["language"], request=shortened(said))
+        language = state["language"]
+        note = say("you_asked", language, request=shortened(said)) if said else say("you_asked_nothing", language)
         return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], note]}
     reading = read_request(request, tools)
     if not reading.clauses:
