@@ -104,7 +104,7 @@ async def test_what_somebody_says_after_an_escalation_has_ended_is_not_for_its_h
     ana, marta = desk.ana, desk.worker()
     await ana.say("hola")
     one = await desk.open()
-    assert [message.text for message in (await marta.get(one.escalation_id)).conversation][0] == "hola"
+    assert next(message.text for message in (await marta.get(one.escalation_id)).conversation) == "hola"
     if end == "released":
         await marta.claim(one.escalation_id)
         await ana.say("mi pedido no llega")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from google.protobuf.message import Message
-from phylactery.agent.v1 import chat_pb2, escalation_pb2, graph_pb2, run_pb2, tool_pb2
+from phylactery.agent.v1 import chat_pb2, escalation_pb2, form_pb2, graph_pb2, run_pb2, tool_pb2
 from phylactery.agent.v1 import privacy_pb2 as agent_privacy_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2, privacy_pb2, profile_pb2, user_memory_pb2
 from phylactery.riskgate.v1 import (
@@ -39,6 +39,11 @@ def valid_requests() -> dict[str, list[Message]]:
     said = {"request_id": "request-1", "thread_id": "t1", "text": "hola", "language": "es", "on_busy": 1}
     said["graph"] = "secured"
     said["shown_approvals"] = [chat_pb2.ShownApproval(approval_id="ap_other", args_hash="sha256:" + "0" * 64)]
+    said["attachments"] = [
+        chat_pb2.Attachment(
+            kind=chat_pb2.ATTACHMENT_KIND_DOCUMENT, mime_type="text/plain", filename="a.txt", data=b"hola"
+        )
+    ]
     asked = {"thread_id": "t1", "run_id": "r1"}
     inspected = inspection_pb2.InspectOptions(
         kinds=[inspection_pb2.FINDING_KIND_ES_DNI],
@@ -60,6 +65,17 @@ def valid_requests() -> dict[str, list[Message]]:
         "ChatService/ListThreads": [chat_pb2.ListThreadsRequest(page_size=5, page_token="WzFd")],
         "ChatService/DeleteThread": [chat_pb2.DeleteThreadRequest(thread_id="t9")],
         "ChatService/ListMessages": [chat_pb2.ListMessagesRequest(thread_id="t9", page_size=5, page_token="WzFd")],
+        "FormService/ListForms": [form_pb2.ListFormsRequest()],
+        "FormService/GetForm": [form_pb2.GetFormRequest(form="form_none")],
+        "FormService/ValidateForm": [
+            form_pb2.ValidateFormRequest(form="form_none", field="email", text="ana@example.com", language="es")
+        ],
+        "FormService/SimulateForm": [form_pb2.SimulateFormRequest(form="form_none", messages=["hola"], language="es")],
+        "FormService/StartForm": [form_pb2.StartFormRequest(form="form_none", thread_id="t9", language="es")],
+        "FormService/GetFormState": [form_pb2.GetFormStateRequest(thread_id="t9")],
+        "FormService/ListSubmissions": [
+            form_pb2.ListSubmissionsRequest(form="form_none", page_size=5, page_token="WzEsImUiXQ")
+        ],
         "EscalationService/ListEscalations": [
             escalation_pb2.ListEscalationsRequest(
                 states=[escalation_pb2.ESCALATION_STATE_OPEN],
