@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from opentelemetry.metrics import Meter
+from phylactery_chassis.telemetry.semconv import (
+    CHANNEL,
+    ERROR_TYPE,
+    GATEWAY_ACTION,
+    GATEWAY_REPEATED,
+    GATEWAY_TURN_STATE,
+)
 from phylactery_chassis.telemetry.telemetry import meter
-
-CHANNEL: Final = "phylactery.channel"
 
 
 class Metrics:
@@ -27,20 +30,20 @@ class Metrics:
     def acknowledged(self, channel: str, milliseconds: float, elements: int, new: int) -> None:
         """Record an acknowledged webhook."""
         self._ack_ms.record(milliseconds, {CHANNEL: channel})
-        self._elements.add(new, {CHANNEL: channel, "repeated": False})
-        self._elements.add(elements - new, {CHANNEL: channel, "repeated": True})
+        self._elements.add(new, {CHANNEL: channel, GATEWAY_REPEATED: False})
+        self._elements.add(elements - new, {CHANNEL: channel, GATEWAY_REPEATED: True})
 
     def refused(self, channel: str, reason: str) -> None:
         """Count a webhook that was not taken."""
-        self._refused.add(1, {CHANNEL: channel, "error.type": reason})
+        self._refused.add(1, {CHANNEL: channel, ERROR_TYPE: reason})
 
     def turn(self, channel: str, state: str) -> None:
         """Count a turn that the agent took or refused."""
-        self._turns.add(1, {CHANNEL: channel, "state": state})
+        self._turns.add(1, {CHANNEL: channel, GATEWAY_TURN_STATE: state})
 
     def agent_failed(self, status: str) -> None:
         """Count a turn that is tried again."""
-        self._agent.add(1, {"error.type": status})
+        self._agent.add(1, {ERROR_TYPE: status})
 
     def sent(self, channel: str) -> None:
         """Count a message that was sent."""
@@ -48,4 +51,4 @@ class Metrics:
 
     def send_failed(self, channel: str, code: str, action: str) -> None:
         """Count a message that was not sent, by the channel's code and by what is done about it."""
-        self._failures.add(1, {CHANNEL: channel, "error.type": code, "action": action})
+        self._failures.add(1, {CHANNEL: channel, ERROR_TYPE: code, GATEWAY_ACTION: action})

@@ -356,7 +356,16 @@ async def test_a_file_whose_values_lay_by_their_keys_keeps_them_all(tmp_path: Pa
         file.execute("DROP INDEX agent_runs_active")
         file.execute("DROP INDEX agent_runs_one_served")
         file.execute("CREATE UNIQUE INDEX agent_runs_one_active ON agent_runs (thread_key)")
-        file.execute("ALTER TABLE agent_runs DROP COLUMN card")
+        for table, column in (
+            ("agent_runs", "card"),
+            ("agent_runs", "cancel_reason"),
+            ("agent_inbox", "form"),
+            ("agent_inbox", "attachments"),
+            ("agent_threads", "handed_off"),
+        ):
+            file.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        for table in ("form_sessions", "escalations", "escalation_entries", "escalation_queues"):
+            file.execute(f"DROP TABLE agent_{table}")
     database = Database(url)
     database.migrate("phylactery_agent")
     found = await head(Checkpoints(database))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of, open_system
+from tests.support.agent.documents import document
+from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of, open_system, outputs_of
 
 CARD = "4111 1111 1111 1111"
 """The number payment networks give out for tests."""
@@ -68,7 +69,12 @@ async def test_every_example_of_every_tool_goes_through_in_both_languages_and_no
             thread = f"{spec.name}-{number}"
             if spec.name == "undo_write":  # of the same conversation
                 await person.say(f'append "one more" to {example.args.get("path", "b.txt")}', thread)
-            answer = await person.say(example.text.replace("out_abcdefgh", pointer), thread)
+            named = pointer
+            if spec.name == "read_attachment":  # of the same conversation
+                await person.say("", thread, attachments=[document(b"a;b", "text/csv")])
+                kept = await outputs_of(default_system, person)
+                [named] = [one.pointer for one in kept if (one.thread_id, one.tool_name) == (thread, "attachment")]
+            answer = await person.say(example.text.replace("out_abcdefgh", named), thread)
             ran = [(call.tool, call.state, call.status) for call in answer.run.tool_calls]
             if (answer.run.status, ran) != (DONE, [(spec.name, "finished", "success")]):
                 came_to[example.text] = (answer.run.reason, ran, answer.reply.text)

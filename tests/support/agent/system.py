@@ -12,6 +12,7 @@ from typing import Any
 
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run_pb2_grpc
+from phylactery.memory.v1 import output_pb2, output_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc
 from phylactery_agent.app import Agent, build_agent
 from phylactery_agent.ports import GateUnavailableError, MemoryUnavailableError
@@ -234,6 +235,13 @@ class System:
             for path in sorted((self.folder / name).rglob("*"))
             if path.is_file()
         )
+
+
+async def outputs_of(system: System, person: Person) -> list[Any]:
+    """Return the outputs that memory keeps for a person, the newest first."""
+    stub = output_pb2_grpc.OutputServiceStub(system.memory_channel)
+    answer = await stub.ListOutputs(output_pb2.ListOutputsRequest(), metadata=person.metadata, timeout=30)
+    return list(answer.outputs)
 
 
 @asynccontextmanager

@@ -363,7 +363,6 @@ mcp_result = Result of { $name }, from an external server:
 graph_secured = Plans, proposes one call at a time and passes every effect through RiskGate
 graph_react = Reasons and acts step by step: with a model, or by fixed rules without; every effect passes RiskGate
 graph_form = Fills in a form in conversation and submits it with the person's permission
-form_submitted = Sent: { $title }.
 form_in_doubt = I do not know whether “{ $title }” was sent, so I will not send it again. (For whoever runs the service: phylactery runs in-doubt.)
 form_not_sent = I have not sent “{ $title }”; your answers are still here for you to correct, send or cancel.
 form_changed = The form has changed since last time, so I will ask you again about: { $fields }.

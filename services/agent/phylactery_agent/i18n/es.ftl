@@ -361,7 +361,6 @@ mcp_result = Resultado de { $name }, de un servidor externo:
 graph_secured = Planifica, propone una llamada cada vez y pasa cada efecto por RiskGate
 graph_react = Razona y actúa paso a paso: con un modelo, o sin él por reglas fijas; cada efecto pasa por RiskGate
 graph_form = Rellena un formulario conversando y lo envía con el permiso de la persona
-form_submitted = Enviado: { $title }.
 form_in_doubt = No sé si «{ $title }» llegó a enviarse, así que no lo repito. (Para quien administra el servicio: phylactery runs in-doubt.)
 form_not_sent = No he enviado «{ $title }»; tus respuestas siguen aquí, para corregirlas, enviarlas o cancelar.
 form_changed = El formulario ha cambiado desde la última vez y te vuelvo a preguntar: { $fields }.

@@ -8,6 +8,7 @@ from typing import Final
 
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.telemetry.semconv import CHANNEL
 from phylactery_chassis.telemetry.telemetry import span
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
@@ -59,7 +60,7 @@ class Sender:
 
     async def _send(self, parcel: Parcel) -> None:
         channel = self._channels[parcel.channel]
-        with span("gateway.send", attributes={"phylactery.channel": parcel.channel}):
+        with span("gateway.send", attributes={CHANNEL: parcel.channel}):
             try:
                 if parcel.template:
                     callback_id = template_id(parcel.outbox_id)

@@ -10,6 +10,7 @@ from typing import Final
 
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.telemetry.semconv import CHANNEL
 from phylactery_chassis.telemetry.telemetry import span
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
@@ -115,7 +116,7 @@ class TurnWorker:
         """Give one turn to the agent; return False if it is to be tried again later."""
         state, notice = TurnState.GIVEN, ""
         self._show_typing(conversation, turn)
-        with span("gateway.turn", attributes={"phylactery.channel": conversation.channel}):
+        with span("gateway.turn", attributes={CHANNEL: conversation.channel}):
             try:
                 await self._turns.tried(turn)
                 reach("gateway.tried")

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.telemetry.semconv import CHANNEL
 from phylactery_chassis.telemetry.telemetry import span
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
@@ -77,7 +78,7 @@ class Webhooks:
             return self._refuse(channel, "disconnected", 400)
         if not channel.verify(request.headers, body):
             return self._refuse(channel, "signature", 401)
-        with span("gateway.webhook", attributes={"phylactery.channel": channel.name}):
+        with span("gateway.webhook", attributes={CHANNEL: channel.name}):
             elements = channel.parse(body)
             try:
                 new = await self._inbox.receive(channel, elements, self._clock.now_us())

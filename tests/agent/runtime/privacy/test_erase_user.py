@@ -364,7 +364,7 @@ async def test_what_is_on_its_way_to_memory_is_waited_for(stores: Stores, monkey
 def test_every_table_is_a_users_or_names_nobody() -> None:
     """Whoever adds a table decides here what an erasure does with it."""
     own = {table.name for _, table, _ in of_user(Owner("acme", "ana"), ())}
-    assert METADATA.tables.keys() - own == {"agent_erasures", "agent_duties", "agent_marks"}
+    assert METADATA.tables.keys() - own == {"agent_erasures", "agent_duties", "agent_marks", "agent_escalation_queues"}
 
 
 @pytest.mark.slow

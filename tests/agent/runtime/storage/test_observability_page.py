@@ -91,7 +91,7 @@ def test_every_span_of_the_code_is_on_the_page_and_no_other() -> None:
     there = {name for node in calls() for name in spans_of(node)}
     told = {re.sub(r"{[^}]*}", "{}", quoted(row[0])[0]) for row in table("Spans")}
     assert told == there
-    assert len(there) == 8
+    assert len(there) == 11
 
 
 def test_every_attribute_on_the_page_is_one_of_the_code_and_every_one_of_the_code_is_there() -> None:

@@ -15,7 +15,7 @@ from phylactery_forms.dialogue.state import ConversationState, first_open, new_c
 from phylactery_forms.values.model import Context
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.ports import Language, OpenForm
+from phylactery_agent.ports import EffectState, Language, OpenForm
 from phylactery_agent.runtime.forms.catalog import FormCatalog
 from phylactery_agent.runtime.forms.sessions import ENDED, FormSessions, SessionChange, StoredSession, apply_change
 from phylactery_agent.runtime.runs.lifecycle import end
@@ -77,7 +77,7 @@ class FormServing:
             form=replace(
                 served.form,
                 waiting=waiting,
-                standing=standing if standing in {"sent", "in_doubt"} else "",
+                standing=standing if standing in {"sent", EffectState.IN_DOUBT} else "",
                 dropped=dropped,
             ),
         )

@@ -25,7 +25,7 @@ from phylactery_agent.runtime.storage.records import Lease, OfThread, Owner, Pag
 from phylactery_agent.runtime.storage.schema import FORM_SESSIONS, RUNS, THREADS, TOOL_CALLS
 from phylactery_agent.runtime.storage.sealing import Sealer
 
-ENDED: Final = frozenset({"submitted", "cancelled", "escalated", "in_doubt"})
+ENDED: Final = frozenset({"submitted", "cancelled", "escalated", EffectState.IN_DOUBT.value})
 """Statuses of a session in which nothing more is asked."""
 
 _OPEN = Query(
@@ -201,7 +201,7 @@ def _session(row: Row[Any] | Record, state: Mapping[str, Any] | None) -> StoredS
 def _submission(connection: Connection, of: Mapping[str, str]) -> str:
     call = _CALL.one(connection, of)
     if call is not None and call.state == EffectState.IN_DOUBT:
-        return "in_doubt"
+        return EffectState.IN_DOUBT
     if call is not None and call.state == EffectState.FINISHED:
         return "sent" if call.status == "success" else "not_sent"
     run = _RUN.one(connection, {"of_run": of["of_run"]})
