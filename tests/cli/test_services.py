@@ -108,7 +108,7 @@ def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Pa
         terminal.type("/trace")
         terminal.expect("3 services")
         terminal.type("/help")
-        assert len(terminal.expect("Say what you want.+/help trace").splitlines()) == 5
+        assert len(terminal.expect("Say what you want.+/help trace").splitlines()) == 6
         terminal.type("/help approvals")
         terminal.expect("/approve 2 and /reject 2")
     if leave == "\x03":

@@ -78,6 +78,67 @@ async def test_a_complaint_is_filled_in_corrected_left_and_sent_once(served: Sys
     assert (await ana.say("hola")).run.graph == "secured"
 
 
+@pytest.fixture
+async def with_people(tmp_path: Path) -> AsyncIterator[System]:
+    """The services with the sample forms and people who work the queue."""
+    async with open_system(tmp_path, asks=True, forms_dir=sample_folder(), handoff="on") as opened:
+        yield opened
+
+
+async def escalations_of(system: System) -> list[tuple[str, str]]:
+    """Return policy and form of the escalations in the queue."""
+
+    def work(connection: Connection) -> list[tuple[str, str]]:
+        return [tuple(row) for row in connection.execute(sa.text("SELECT policy, form_id FROM agent_escalations"))]
+
+    return await system.agent.database.read(work)
+
+
+COMPLAINT = (
+    "quiero poner una queja",
+    "Ana García",
+    "AB-12345",
+    "alguien resultó herido",
+    "El vaso me cortó la mano al abrir la caja",
+    "ana@example.org",
+    "sí",
+)
+
+
+async def test_a_submitted_form_goes_to_a_person_where_it_says_so(with_people: System) -> None:
+    ana = with_people.person()
+    (with_people.sandbox / "complaints").mkdir(exist_ok=True)
+    review = await said(ana, *COMPLAINT)
+    assert review.run.status == SUSPENDED
+    assert await escalations_of(with_people) == []
+    sent = await yes(ana, "sí", review)
+    assert sent.run.status == DONE
+    assert "persona del equipo" in sent.reply.text
+    assert (await state_of(with_people, ana)).status == form_pb2.FORM_STATUS_SUBMITTED
+    assert await escalations_of(with_people) == [("completion", "complaint")]
+
+
+async def test_who_asks_for_a_person_in_a_form_gets_one(with_people: System) -> None:
+    ana = with_people.person()
+    answer = await said(ana, *COMPLAINT[:3], "quiero hablar con una persona")
+    assert "persona del equipo" in answer.reply.text
+    assert (await state_of(with_people, ana)).status == form_pb2.FORM_STATUS_ESCALATED
+    assert await escalations_of(with_people) == [("keyword", "complaint")]
+
+
+async def test_where_nobody_is_on_duty_no_form_says_that_a_person_comes(served: System) -> None:
+    ana = served.person()
+    answer = await said(ana, *COMPLAINT[:3], "quiero hablar con una persona")
+    assert "no hay ninguna persona de guardia" in answer.reply.text
+    assert "¿Qué ha pasado?" in answer.reply.text
+    angry = await said(ana, "¡ESTO ES UNA VERGÜENZA, SOIS UNOS LADRONES, ESTOY HARTA!", *COMPLAINT[3:])
+    assert angry.run.status == SUSPENDED
+    (served.sandbox / "complaints").mkdir(exist_ok=True)
+    sent = await yes(ana, "sí", angry)
+    assert "persona" not in sent.reply.text
+    assert (await state_of(served, ana)).status == form_pb2.FORM_STATUS_SUBMITTED
+
+
 _PLAIN = """
 id: desk
 version: 1

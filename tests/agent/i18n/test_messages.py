@@ -43,6 +43,7 @@ AGENT = MessageSet(
         "model_": {*asking.OUTAGES.values(), *asking._OF_TURN.values(), "unusable", "still_away"},
         "repeats_": ("DAILY", "WEEKLY", "MONTHLY", "YEARLY"),
         "ended_": {value for name, value in vars(canned_replies).items() if name.isupper()},
+        "form_": ("submitted", "in_doubt"),
         "error_": codes(),
         "tool_": {spec.name for spec in BUILTIN_SPECS},
     },

@@ -363,6 +363,7 @@ mcp_result = Result of { $name }, from an external server:
 graph_secured = Plans, proposes one call at a time and passes every effect through RiskGate
 graph_react = Reasons and acts step by step: with a model, or by fixed rules without; every effect passes RiskGate
 graph_form = Fills in a form in conversation and submits it with the person's permission
+form_submitted = Sent: { $title }.
 form_in_doubt = I do not know whether “{ $title }” was sent, so I will not send it again. (For whoever runs the service: phylactery runs in-doubt.)
 form_not_sent = I have not sent “{ $title }”; your answers are still here for you to correct, send or cancel.
 form_changed = The form has changed since last time, so I will ask you again about: { $fields }.
@@ -371,6 +372,7 @@ form_changed_none = The form has changed since last time; your answers are still
 ## Handing a conversation to a person
 
 handoff_asked = I have asked a person of our team to join. They will write to you here; meanwhile I am still here for you.
+handoff_nobody_in_form = No person is on duty here, so I cannot put you through to anybody. We can go on with the form.
 handoff_nobody = No person is on duty here, so I cannot put you through to anybody. Tell me what you need and I will try to help.
 handoff_timeout = I am sorry: nobody of our team could join you this time. Ask again if you still need a person.
 human_said = [{ $name }, a person of our team] { $text }

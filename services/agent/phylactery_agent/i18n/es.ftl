@@ -361,6 +361,7 @@ mcp_result = Resultado de { $name }, de un servidor externo:
 graph_secured = Planifica, propone una llamada cada vez y pasa cada efecto por RiskGate
 graph_react = Razona y actúa paso a paso: con un modelo, o sin él por reglas fijas; cada efecto pasa por RiskGate
 graph_form = Rellena un formulario conversando y lo envía con el permiso de la persona
+form_submitted = Enviado: { $title }.
 form_in_doubt = No sé si «{ $title }» llegó a enviarse, así que no lo repito. (Para quien administra el servicio: phylactery runs in-doubt.)
 form_not_sent = No he enviado «{ $title }»; tus respuestas siguen aquí, para corregirlas, enviarlas o cancelar.
 form_changed = El formulario ha cambiado desde la última vez y te vuelvo a preguntar: { $fields }.
@@ -369,6 +370,7 @@ form_changed_none = El formulario ha cambiado desde la última vez; tus respuest
 ## Pasar la conversación a una persona
 
 handoff_asked = He pedido a una persona de nuestro equipo que te atienda. Te escribirá aquí; mientras tanto, sigo contigo.
+handoff_nobody_in_form = Aquí no hay ninguna persona de guardia, así que no puedo pasarte con nadie. Podemos seguir con el formulario.
 handoff_nobody = Aquí no hay ninguna persona de guardia, así que no puedo pasarte con nadie. Dime qué necesitas e intentaré ayudarte.
 handoff_timeout = Lo siento: esta vez nadie de nuestro equipo ha podido atenderte. Vuelve a pedírmelo si aún necesitas a una persona.
 human_said = [{ $name }, una persona de nuestro equipo] { $text }

@@ -109,6 +109,8 @@ class OpenForm:
     """What became of an earlier submission that the conversation does not know of: sent or in_doubt."""
     dropped: tuple[str, ...] | None = None
     """The fields whose answers a changed form no longer takes; None if it has not changed since."""
+    on_duty: bool = False
+    """Whether people work the queue of escalations."""
 
     def nodes_context(self) -> FormContext:
         """Return what the nodes of the form graph need; no model reads what is said in a form."""

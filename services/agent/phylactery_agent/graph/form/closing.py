@@ -6,11 +6,13 @@ from typing import Any, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from phylactery_forms.dialogue.prompts import finished, question
+from phylactery_forms.definitions.model import Form
+from phylactery_forms.dialogue.escalation import completes_with_person
+from phylactery_forms.dialogue.prompts import escalated, finished, question
 from phylactery_forms.dialogue.state import ConversationState
 
 from phylactery_agent.graph.core.events import EFFECT_IN_DOUBT
-from phylactery_agent.graph.form.steps import ServedFormState, open_form
+from phylactery_agent.graph.form.steps import ServedFormState, handed_over, open_form
 from phylactery_agent.graph.secured.nodes.finalizer import finalizer
 from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import TurnContext
@@ -48,10 +50,25 @@ def _submission(state: ServedFormState, context: TurnContext) -> dict[str, Any]:
     if outcome == "submitting":
         return changes
     if outcome == "submitted":
-        return {**changes, "notes": [finished(form, conversation)], "quoted": {}}
+        return {**changes, **_completed(form, conversation, on_duty=open_form(context).on_duty), "quoted": {}}
     if outcome == "in_doubt":
         return {**changes, "notes": [say("form_in_doubt", language, title=title)], "quoted": {}}
     return {**changes, **_done(state), "notes": [*state["notes"], say("form_not_sent", language, title=title)]}
+
+
+def _completed(form: Form, conversation: ConversationState, *, on_duty: bool) -> dict[str, Any]:
+    """Return the update that thanks for a submitted form, and hands it over if the form says that a person goes on."""
+    thanks = finished(form, conversation)
+    if not on_duty or not completes_with_person(form, conversation):
+        return {"notes": [thanks]}
+    left = cast(
+        "ConversationState", {**conversation, "escalation": {"policy": "completion", "reason": "form_completed"}}
+    )
+    return {
+        "notes": [thanks, escalated(form, left)],
+        "conversation": left,
+        "escalation": handed_over(form, left),
+    }
 
 
 def _digression(state: ServedFormState, context: TurnContext) -> dict[str, Any]:

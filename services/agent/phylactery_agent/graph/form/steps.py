@@ -9,12 +9,13 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.dialogue import steps
-from phylactery_forms.dialogue.prompts import review
+from phylactery_forms.dialogue.prompts import question, review
 from phylactery_forms.dialogue.state import ConversationState, FormTurn, given_values
 from phylactery_forms.values.model import Context
 
 from phylactery_agent.graph.form import nodes
 from phylactery_agent.graph.form.state import GraphState
+from phylactery_agent.i18n.messages import message
 from phylactery_agent.ports import OpenForm, TurnContext
 from phylactery_agent.ports.handoff import EscalationState
 from phylactery_agent.rules.intents import TASK
@@ -43,10 +44,16 @@ def _given(state: ServedFormState, runtime: Runtime[TurnContext]) -> tuple[FormT
 async def check_escalation(
     state: ServedFormState, runtime: Runtime[TurnContext]
 ) -> Command[Literal["escalate", "check_correction"]]:
-    """Find out the language of the message, which the reply then has, and whether a person takes over."""
+    """Find out the language of the message, which the reply then has, and whether a person takes over.
+
+    Where nobody works the queue, a person who asks for one is told so; the other policies do nothing.
+    """
     command = await nodes.check_escalation(state, runtime)
-    update = cast("dict[str, Any]", command.update)
-    return Command(goto=command.goto, update={**update, "language": update["conversation"]["language"]})
+    update = {**cast("dict[str, Any]", command.update)}
+    update["language"] = update["conversation"]["language"]
+    if not open_form(runtime.context).on_duty and update["metadata"]["policy"] not in {"", "keyword"}:
+        return Command(goto="check_correction", update={**update, "should_escalate": False, "escalation_reason": None})
+    return Command(goto=command.goto, update=update)
 
 
 async def check_correction(
@@ -80,14 +87,14 @@ async def prompt_next(state: ServedFormState, runtime: Runtime[TurnContext]) -> 
 
 
 async def escalate(state: ServedFormState, runtime: Runtime[TurnContext]) -> Command[Literal["Finalizer"]]:
-    """Hand over to a person, who is shown what was said so far, without sensitive values."""
-    form, update = open_form(runtime.context).definition, steps.escalate(*_given(state, runtime))
-    left: ConversationState = update["conversation"]
-    found = left["escalation"] or {"policy": "keyword", "reason": ""}
-    told = {one: value for one, value in given_values(form, left).items() if not form.by_id[one].sensitive}
-    wanted = EscalationState(
-        policy=found["policy"], reason=found["reason"], form_id=form.id, form_state=json.dumps(told, ensure_ascii=False)
-    )
+    """Hand over to a person; where nobody works the queue, say so and go on with the form."""
+    form = open_form(runtime.context)
+    if not form.on_duty:
+        asked = question(form.definition, state["conversation"])
+        notes = [message("handoff_nobody_in_form", state["language"]), *([asked] if asked else [])]
+        return Command(goto="Finalizer", update={"notes": [*state["notes"], *notes]})
+    update = steps.escalate(*_given(state, runtime))
+    wanted = handed_over(form.definition, update["conversation"])
     return Command(goto="Finalizer", update={**_said(state, update), "escalation": wanted})
 
 
@@ -104,6 +111,15 @@ async def complete(state: ServedFormState, runtime: Runtime[TurnContext]) -> Com
         left = {**left, "status": "review"}
         update = {**update, "conversation": left, "response": review(form, left)}
     return Command(goto="submit", update=_said(state, update))
+
+
+def handed_over(form: Form, conversation: ConversationState) -> EscalationState:
+    """Return the request for a person, who is shown what was said so far, without sensitive values."""
+    found = conversation["escalation"] or {"policy": "keyword", "reason": ""}
+    told = {one: value for one, value in given_values(form, conversation).items() if not form.by_id[one].sensitive}
+    return EscalationState(
+        policy=found["policy"], reason=found["reason"], form_id=form.id, form_state=json.dumps(told, ensure_ascii=False)
+    )
 
 
 def _said(state: ServedFormState, update: dict[str, Any]) -> dict[str, Any]:

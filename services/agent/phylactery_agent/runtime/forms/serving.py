@@ -45,8 +45,12 @@ class ServedForm:
 class FormServing:
     """The forms of turns: found before the graph runs, and left in the transaction that ends the turn."""
 
-    def __init__(self, catalog: FormCatalog, sessions: FormSessions, tools: ToolRegistry, *, time_zone: str) -> None:
+    def __init__(
+        self, catalog: FormCatalog, sessions: FormSessions, tools: ToolRegistry, *, time_zone: str, on_duty: bool
+    ) -> None:
+        """on_duty says whether people work the queue of escalations; without them no form is handed over."""
         self._catalog, self._sessions, self._tools, self._zone = catalog, sessions, tools, time_zone
+        self._on_duty = on_duty
 
     def new_state(self, form: Form, language: Language, now_us: int) -> Mapping[str, Any]:
         """Return what a new session holds."""
@@ -87,7 +91,8 @@ class FormServing:
     ) -> ServedForm:
         conversation = cast("ConversationState", state[_CONVERSATION])
         moment = datetime.fromtimestamp(claim.turn.created_us / MICROSECONDS, UTC)
-        opened = OpenForm(form, conversation, moment.astimezone(zone(conversation["zone"])), opens=opens)
+        now = moment.astimezone(zone(conversation["zone"]))
+        opened = OpenForm(form, conversation, now, opens=opens, on_duty=self._on_duty)
         return ServedForm(session_id, opened, opens, state[_SUBMISSION])
 
     def left(self, served: ServedForm, claim: Claim, state: Mapping[str, Any]) -> SessionChange:
