@@ -10,12 +10,13 @@ import pytest
 import sqlalchemy as sa
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2, form_pb2, form_pb2_grpc
+from phylactery_agent.graph.form import closing
 from phylactery_agent.runtime.forms.catalog import FormCatalog
 from phylactery_chassis.errors import StartError
 from phylactery_forms.definitions.reading import sample_folder
 from sqlalchemy.engine import Connection
 
-from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system, refused
+from tests.support.agent.system import DONE, FAILED, SUSPENDED, Person, System, open_system, refused
 
 
 @pytest.fixture
@@ -239,6 +240,26 @@ async def test_a_rejected_submission_keeps_the_answers_and_says_so(own: System) 
     cancelled = await said(ana, "cancelar")
     assert cancelled.run.status == DONE
     assert (await state_of(own, ana)).status == form_pb2.FORM_STATUS_CANCELLED
+
+
+async def test_a_form_sent_in_a_run_that_failed_after_it_is_told_as_sent_and_not_sent_again(
+    own: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> str:
+        raise RuntimeError("the reply cannot be made")
+
+    ana = own.person()
+    review = await said(ana, "i want a desk", "ana@example.org", "4")
+    monkeypatch.setattr(closing, "finished", fails)
+    assert (await yes(ana, "yes", review)).run.status == FAILED
+    monkeypatch.undo()
+    assert (own.sandbox / "desk.txt").read_text() == "ana@example.org 4"
+    (own.sandbox / "desk.txt").unlink()
+    assert (await state_of(own, ana)).status == form_pb2.FORM_STATUS_SUBMITTING
+    told = await said(ana, "yes")
+    assert (told.run.status, told.reply.text) == (DONE, "Sent: Desk.")
+    assert (await state_of(own, ana)).status == form_pb2.FORM_STATUS_SUBMITTED
+    assert not (own.sandbox / "desk.txt").exists()
 
 
 async def test_an_undone_answer_is_asked_again(own: System) -> None:
