@@ -52,7 +52,6 @@ async def said(person: Person, *texts: str) -> chat_pb2.SendMessageResponse:
 async def test_a_complaint_is_filled_in_corrected_left_and_sent_once(served: System) -> None:
     ana = served.person()
     (served.sandbox / "notas.txt").write_text("comprar pan")
-    (served.sandbox / "complaints").mkdir()
     opened = await said(ana, "Hola, quiero poner una queja")
     assert (opened.run.status, opened.run.graph) == (DONE, "form")
     assert "¿Cómo te llamas?" in opened.reply.text
@@ -72,7 +71,7 @@ async def test_a_complaint_is_filled_in_corrected_left_and_sent_once(served: Sys
     assert "ana@example.org" in review.reply.text
     sent = await yes(ana, "sí", review)
     assert sent.run.status == DONE
-    file = served.sandbox / "complaints" / "AB-12345.txt"
+    file = served.sandbox / "complaint-AB-12345.txt"
     assert file.read_text().startswith("Ana García <ana@example.org>")
     state = await state_of(served, ana)
     assert (state.status, list(state.values)) == (form_pb2.FORM_STATUS_SUBMITTED, [])
