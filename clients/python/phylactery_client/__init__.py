@@ -1,6 +1,7 @@
 """Python client of Phylactery.
 
-PhylacteryClient and EscalationClient are the agent's, RiskGateClient and AuditClient RiskGate's, MemoryClient memory's.
+PhylacteryClient, EscalationClient and FormClient are the agent's, RiskGateClient and AuditClient RiskGate's,
+MemoryClient memory's.
 """
 
 from phylactery_client.access import AccessAnswer, AccessQuestion
@@ -9,6 +10,7 @@ from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.chat import PhylacteryClient
 from phylactery_client.errors import FieldViolation, PhylacteryError
 from phylactery_client.escalations import EscalationClient
+from phylactery_client.forms import FormClient
 from phylactery_client.memory import MemoryClient, NewMessage
 from phylactery_client.receipts import Receipt, ReceiptError, keys_of_jwk_set, verify_receipt
 from phylactery_client.results import Event, Keys, PendingApproval, Thread, Turn
@@ -23,6 +25,7 @@ __all__ = [
     "EscalationClient",
     "Event",
     "FieldViolation",
+    "FormClient",
     "Keys",
     "MemoryClient",
     "NewMessage",

@@ -250,15 +250,16 @@ async def open_system(
     identity: dict[str, Any] | None = None,
     *,
     asks: bool = False,
+    bundle: Path | None = None,
     admin_ports: bool = False,
     **agent_options: Any,
 ) -> AsyncIterator[System]:
     """Run all three services for the block; ``identity`` applies to all, ``agent_options`` to the agent.
 
-    With ``asks`` every write needs an approval; without, the default bundle decides. With ``admin_ports`` each service
-    has an admin port.
+    With ``asks`` every write needs an approval; without, ``bundle`` decides, which is the default one if none is named.
+    With ``admin_ports`` each service has an admin port.
     """
-    bundle = asks_first(folder / "bundle") if asks else default_bundle_folder()
+    bundle = asks_first(folder / "bundle") if asks else bundle or default_bundle_folder()
     system = System(folder, identity=(identity or {}) | ({"admin_port": 0} if admin_ports else {}), bundle=bundle)
     try:
         await system.start_riskgate()

@@ -386,3 +386,20 @@ handoff_have_one = You have { $id } already: /release or /queue gives it back fi
 handoff_lost = Your claim on { $id } is over; nothing more is sent there. /claim takes it again.
 handoff_not_sent = Not sent: { $text }
 handoff_left = { $id } is still yours until its claim expires.
+
+## phylactery forms
+
+forms_columns = form,version,title,submits with
+forms_fields = field,type,required,sensitive,question
+forms_submission_columns = form,status,thread,run,at
+forms_none = There are no forms. AGENT_FORMS_DIR names the folder they are read from.
+forms_no_submission = You have submitted no form.
+forms_required = required
+forms_sensitive = sensitive
+forms_checked = Forms that can be used: { $forms }. Faults: { $faults }.
+forms_tested = Stories: { $stories }, messages: { $turns }, not as expected: { $failures }.
+forms_covered = Nodes taken: { $steps } of { $all_steps }; edges: { $edges } of { $all_edges }.
+forms_missing = Not taken: { $what }
+forms_unknown = there is no form '{ $form }' in this folder; there is: { $known }
+forms_would_call = Nothing was sent. The agent would ask you, and then call { $tool } with { $args }
+forms_made = Wrote { $form } and { $story }. Next: phylactery forms check { $folder }

@@ -385,3 +385,20 @@ handoff_have_one = Ya tienes { $id }: devuélvela antes con /release o /queue.
 handoff_lost = Tu turno con { $id } ha terminado; ya no se envía nada ahí. /claim la toma de nuevo.
 handoff_not_sent = No se ha enviado: { $text }
 handoff_left = { $id } sigue siendo tuya hasta que caduque.
+
+## phylactery forms
+
+forms_columns = formulario,versión,título,se envía con
+forms_fields = campo,tipo,obligatorio,reservado,pregunta
+forms_submission_columns = formulario,estado,conversación,ejecución,cuándo
+forms_none = No hay formularios. AGENT_FORMS_DIR indica la carpeta de la que se leen.
+forms_no_submission = No has enviado ningún formulario.
+forms_required = obligatorio
+forms_sensitive = reservado
+forms_checked = Formularios que se pueden usar: { $forms }. Fallos: { $faults }.
+forms_tested = Historias: { $stories }, mensajes: { $turns }, distintos de lo esperado: { $failures }.
+forms_covered = Nodos recorridos: { $steps } de { $all_steps }; aristas: { $edges } de { $all_edges }.
+forms_missing = Sin recorrer: { $what }
+forms_unknown = no hay ningún formulario '{ $form }' en esta carpeta; hay: { $known }
+forms_would_call = No se ha enviado nada. El agente te preguntaría y después llamaría a { $tool } con { $args }
+forms_made = He escrito { $form } y { $story }. Después: phylactery forms check { $folder }

@@ -30,22 +30,44 @@ def parse_form(raw: bytes, name: str = "form") -> Form:
 
 def read_forms(folder: Path) -> Mapping[str, Form]:
     """Return the forms of a folder by id. Raise FormError if one cannot be used, or two have one id or trigger."""
+    found, faults = checked_forms(folder)
+    if faults:
+        raise faults[0]
+    return found
+
+
+def checked_forms(folder: Path) -> tuple[Mapping[str, Form], list[FormError]]:
+    """Return the usable forms of a folder by id, and the fault of each other file.
+
+    Raise FormError if there is no such folder.
+    """
     found: dict[str, Form] = {}
+    faults: list[FormError] = []
     triggers: dict[tuple[str, ...], Form] = {}
     if not folder.is_dir():
         raise FormError(f"{folder} is not a folder")
     for file in sorted(folder.iterdir()):
         if file.suffix not in _SUFFIXES or not file.is_file():
             continue
-        form = read_form(file)
-        if form.id in found:
-            raise FormError(f"{file}:1: the id '{form.id}' is taken by {found[form.id].source}; choose another")
+        try:
+            form = read_form(file)
+            _check_among(form, found, triggers)
+        except FormError as error:
+            faults.append(error)
+            continue
         found[form.id] = form
-        for phrase in (phrase for some in form.triggers.values() for phrase in some):
-            other = triggers.setdefault(plain_words(phrase), form)
-            if other is not form:
-                raise FormError(f"{file}:1: the trigger '{phrase}' begins {other.source} already; choose another")
-    return found
+        triggers |= {plain_words(phrase): form for some in form.triggers.values() for phrase in some}
+    return found, faults
+
+
+def _check_among(form: Form, found: Mapping[str, Form], triggers: Mapping[tuple[str, ...], Form]) -> None:
+    """Raise FormError if another form has the id, or begins with the same words."""
+    if form.id in found:
+        raise FormError(f"{form.source}:1: the id '{form.id}' is taken by {found[form.id].source}; choose another")
+    for phrase in (phrase for some in form.triggers.values() for phrase in some):
+        other = triggers.get(plain_words(phrase))
+        if other is not None:
+            raise FormError(f"{form.source}:1: the trigger '{phrase}' begins {other.source} already; choose another")
 
 
 def sample_folder() -> Path:
@@ -195,6 +217,8 @@ def _submission(document: Document, fields: Mapping[str, Field]) -> Submission |
         return None
     for path, text in _strings(raw["args"], ["submit", "args"]):
         _check_template(document, path, text, fields)
+        if "}{" in text:
+            raise document.fault(path, "two fields without a character between them cannot be told apart")
     for kind, text in raw.get("confirm", {}).items():
         _check_template(document, ["submit", "confirm", kind], text, fields)
     return Submission(raw["tool"], raw["args"], raw.get("class", "self"), raw.get("confirm"))

@@ -1,0 +1,1 @@
+"""What `phylactery forms` does with the files of forms, without a service."""
