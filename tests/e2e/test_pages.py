@@ -113,7 +113,7 @@ async with PhylacteryClient("{stack.target("agent")}") as client:
 @needs_grpcurl
 def test_the_lines_of_the_graphs_page_list_draw_and_open_a_thread(stack: Stack):
     listed, drawn, opened = (said(stack, command) for command in commands("graphs.md"))
-    assert [graph["name"] for graph in listed["graphs"]] == ["secured", "react", "form"]
+    assert [graph["name"] for graph in listed["graphs"]] == ["secured", "form", "react"]
     assert drawn["mermaid"].strip() in page("graphs.md")
     assert (opened["run"]["status"], opened["run"]["graph"]) == ("RUN_STATUS_DONE", "react")
 

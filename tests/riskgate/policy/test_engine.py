@@ -55,6 +55,7 @@ def test_the_built_in_tools_are_in_the_default_catalog(default: Bundle) -> None:
     assert {name: (one.risk, one.effect, one.idempotency) for name, one in default.tools.items()} == {
         "echo": ("low", "read", "read_only"),
         "read_file": ("low", "read", "read_only"),
+        "read_attachment": ("low", "read", "read_only"),
         "write_file": ("medium", "write", "reconcilable"),
         "undo_write": ("low", "write", "reconcilable"),
         "file_info": ("low", "read", "read_only"),

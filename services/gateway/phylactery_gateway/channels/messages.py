@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 
 class Identity(NamedTuple):
@@ -36,6 +36,10 @@ class Kind(StrEnum):
     STICKER = "sticker"
     MEDIA = "media"
     UNREADABLE = "unreadable"
+
+
+FETCHED: Final = frozenset({"image", "audio", "document"})
+"""The kinds of files that the agent gets."""
 
 
 class Media(NamedTuple):

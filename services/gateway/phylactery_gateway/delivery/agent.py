@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Final
 
-from phylactery_client import PhylacteryClient
+from phylactery_client import Attachment, PhylacteryClient
 from phylactery_client.errors import AlreadyExistsError, NotFoundError
 from phylactery_client.results import Event, PendingApproval, Thread
 
@@ -35,7 +35,7 @@ class Agent:
             self._used, self._client = token, self._connect(token)
         return self._client.acting_for(conversation.subject)
 
-    async def give(self, conversation: Conversation, turn: Turn) -> None:
+    async def give(self, conversation: Conversation, turn: Turn, files: Sequence[Attachment] = ()) -> None:
         """Give a turn to the agent and return as soon as it has it. The same turn again is the same run.
 
         Raise NotWaitingError if a pressed button's approval no longer waits, PhylacteryError as the call does.
@@ -48,7 +48,9 @@ class Agent:
             text = await self._answer(client, conversation, turn)
             if not text:
                 return
-        stream = client.stream_message(text, thread_id=conversation.thread_id, shown=shown, request_id=turn.turn_id)
+        stream = client.stream_message(
+            text, thread_id=conversation.thread_id, shown=shown, attachments=files, request_id=turn.turn_id
+        )
         try:
             async with aclosing(stream) as events:
                 async for _ in events:

@@ -14,6 +14,7 @@ from phylactery_chassis.telemetry.semconv import CHANNEL
 from phylactery_chassis.telemetry.telemetry import span
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
+from phylactery_client import Attachment
 from phylactery_client.errors import (
     AbortedError,
     CancelledByServerError,
@@ -26,8 +27,9 @@ from phylactery_client.errors import (
     UnavailableError,
 )
 
-from phylactery_gateway.channels.port import SECOND_US, Channel
+from phylactery_gateway.channels.port import SECOND_US, Channel, MediaUnavailableError
 from phylactery_gateway.delivery.agent import Agent, NotWaitingError
+from phylactery_gateway.delivery.files import fetch
 from phylactery_gateway.delivery.loops import Loop
 from phylactery_gateway.i18n.texts import say
 from phylactery_gateway.metrics import Metrics
@@ -35,6 +37,8 @@ from phylactery_gateway.store.turns import Conversation, Turn, Turns, TurnState
 
 _POLL_SECONDS: Final = 1.0
 _AT_ONCE: Final = 64
+_FETCHES: Final = 5
+"""How often a file is tried that the channel does not hand out now."""
 _LONGEST_PAUSE_US: Final = 15 * SECOND_US
 _AGAIN: Final = (
     UnavailableError,
@@ -120,7 +124,12 @@ class TurnWorker:
             try:
                 await self._turns.tried(turn)
                 reach("gateway.tried")
-                await self._agent.give(conversation, turn)
+                attached, missing = await self._files(conversation, turn)
+                notice = say(missing, conversation.language) if missing else ""
+                if turn.media and not (turn.text or attached):
+                    state = TurnState.REFUSED
+                else:
+                    await self._agent.give(conversation, turn, attached)
                 reach("gateway.accepted")
             except NotWaitingError:
                 state, notice = TurnState.REFUSED, say("not_waiting", conversation.language)
@@ -129,10 +138,10 @@ class TurnWorker:
                 _log.warning(
                     "the agent did not take a turn; it is tried again", error_code=error.code.name, reason=error.reason
                 )
-                pause = min(SECOND_US // 4 << min(turn.tries, 10), _LONGEST_PAUSE_US)
-                await self._turns.release(conversation.conversation_id, self._clock.now_us() + pause)
-                self.wake_in(pause / SECOND_US)
-                return False
+                return await self._later(conversation, turn)
+            except MediaUnavailableError as error:
+                _log.info("a file is fetched again later", channel=conversation.channel, reason=error.reason)
+                return await self._later(conversation, turn)
             except PhylacteryError as error:
                 _log.error("the agent refused a turn", error_code=error.code.name, reason=error.reason)
                 state, notice = TurnState.REFUSED, say("refused", conversation.language)
@@ -143,6 +152,20 @@ class TurnWorker:
         if notice:
             self._added()
         return True
+
+    async def _later(self, conversation: Conversation, turn: Turn) -> bool:
+        """Try a turn again after a pause, which grows."""
+        pause = min(SECOND_US // 4 << min(turn.tries, 10), _LONGEST_PAUSE_US)
+        await self._turns.release(conversation.conversation_id, self._clock.now_us() + pause)
+        self.wake_in(pause / SECOND_US)
+        return False
+
+    async def _files(self, conversation: Conversation, turn: Turn) -> tuple[list[Attachment], str]:
+        """Return a turn's files, and what the person is told of those that are missing."""
+        channel = self._channels.get(conversation.channel)
+        if not turn.media or channel is None:
+            return [], ""
+        return await fetch(channel, turn.media, again=turn.tries < _FETCHES)
 
     def _show_typing(self, conversation: Conversation, turn: Turn) -> None:
         channel = self._channels.get(conversation.channel)

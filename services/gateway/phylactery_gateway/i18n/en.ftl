@@ -2,6 +2,8 @@
 
 sticker = I can't see stickers; write it to me in words.
 media = I can't open that kind of file here; write to me what matters in it.
+media_too_large = That file is too large for me; send me a smaller one, or write to me what matters in it.
+media_failed = I could not fetch the file you sent. Send it to me again, please.
 unreadable = I can't read that kind of message; write it to me in words.
 correction = Correction: { $text }
 refused = I could not take that message. Write it again, a bit shorter.

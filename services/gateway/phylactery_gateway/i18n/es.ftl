@@ -2,6 +2,8 @@
 
 sticker = No puedo ver stickers; escríbemelo con palabras.
 media = Aquí no puedo abrir ese tipo de archivo; escríbeme lo importante.
+media_too_large = Ese archivo es demasiado grande para mí; envíame uno más pequeño o escríbeme lo importante.
+media_failed = No he podido descargar el archivo que has enviado. Envíamelo otra vez, por favor.
 unreadable = No puedo leer ese tipo de mensaje; escríbemelo con palabras.
 correction = Corrección: { $text }
 refused = No he podido aceptar ese mensaje. Escríbelo otra vez, un poco más corto.

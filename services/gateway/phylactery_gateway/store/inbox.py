@@ -16,6 +16,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import (
+    FETCHED,
     Echoed,
     Element,
     Kept,
@@ -128,8 +129,12 @@ class Inbox:
             state = MessageState.NOTED if received.kind is Kind.REVOKE else state
             text = say("correction", row.language, text=text) if received.kind is Kind.EDIT else text
         notice = _NOTICES.get(received.kind)
-        if notice and row.claimed:  # the agent keeps it for the person who has the conversation
+        file = received.media
+        if file is not None and file.kind in FETCHED:
+            notice = None
+        if (notice or file is not None) and row.claimed:  # the agent keeps it for the person who has the conversation
             notice, text = None, f"{say(_named(received), row.language)} {text}".strip()
+            file = None
         if notice and not (received.kind is Kind.MEDIA and text):
             state = MessageState.NOTED
         silent = row.human_until_us > now_us
@@ -151,8 +156,7 @@ class Inbox:
                 state=state,
             )
         )
-        if received.media is not None:
-            file = received.media
+        if file is not None:
             connection.execute(
                 sa.insert(media).values(
                     media_id=new_id("med"),

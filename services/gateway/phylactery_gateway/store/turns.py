@@ -18,14 +18,16 @@ from phylactery_chassis.db.database import Database
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
-from phylactery_gateway.channels.messages import Kind, Outgoing, option_of
+from phylactery_gateway.channels.messages import FETCHED, Kind, Media, Outgoing, option_of
 from phylactery_gateway.channels.port import SECOND_US, Address
 from phylactery_gateway.store import outbox as outgoing
 from phylactery_gateway.store import people
 from phylactery_gateway.store.inbox import MessageState
-from phylactery_gateway.tables import NEVER_US, conversations, messages, outbox, turns
+from phylactery_gateway.tables import NEVER_US, conversations, media, messages, outbox, turns
 
 _MAX_TOGETHER: Final = 20
+_MAX_FILES: Final = 8
+"""The most files the agent takes with a message (docs/input.md)."""
 _MAX_TEXT: Final = 20_000
 _LAST_CARDS: Final = 8
 _READING_US: Final = SECOND_US
@@ -72,6 +74,8 @@ class Turn:
     """True for a pressed button that is none of this conversation's any more: it answers nothing, and says nothing."""
     external_id: str = ""
     """The channel's id of the newest message in it."""
+    media: Sequence[Media] = ()
+    """The files that were sent with it, which are fetched when the agent is asked."""
     tries: int = 0
 
 
@@ -186,10 +190,11 @@ class Turns:
         if chosen := rows[0].option if pressed else _typed_option(connection, conversation_id, rows):
             turn = _of_option(connection, conversation_id, rows[0], chosen)
         else:
-            text = "\n".join(bytes(row.text).decode() for row in rows)[:_MAX_TEXT]
-            quick = any(row.kind == Kind.QUICK_REPLY for row in rows)
-            shown = () if quick else _shown(connection, conversation_id, rows[0].sent_us)
-            turn = Turn(turn_id_of(rows[0]), text, shown, external_id=rows[-1].external_id)
+            text = "\n".join(bytes(row.text).decode() for row in rows if row.text)[:_MAX_TEXT]
+            plain = all(row.kind not in (Kind.QUICK_REPLY, Kind.MEDIA) for row in rows)
+            shown = _shown(connection, conversation_id, rows[0].sent_us) if plain else ()
+            files = _files(connection, rows)
+            turn = Turn(turn_id_of(rows[0]), text, shown, external_id=rows[-1].external_id, media=files)
         body = {name: value for name, value in asdict(turn).items() if name not in ("turn_id", "tries")}
         connection.execute(
             insert(turns)
@@ -321,6 +326,7 @@ def _open(connection: Connection, conversation_id: str) -> Turn | None:
         return None
     body = json.loads(row.body)
     body["shown"] = [(one[0], one[1]) for one in body["shown"]]
+    body["media"] = [Media(*one) for one in body.get("media", ())]
     return Turn(row.turn_id, tries=row.tries, **body)
 
 
@@ -335,11 +341,29 @@ def _waiting(connection: Connection, conversation_id: str) -> Sequence[sa.Row[An
 
 
 def _batch(rows: Sequence[sa.Row[Any]]) -> Sequence[sa.Row[Any]]:
-    """Return the messages of one turn: those a person wrote in a row. A pressed button is a turn of its own."""
+    """Return the messages of one turn: those a person wrote in a row, with as many files as the agent takes at once.
+
+    A pressed button is a turn of its own.
+    """
     if rows and rows[0].kind == Kind.CHOICE:
         return rows[:1]
-    end = next((place for place, row in enumerate(rows) if row.kind == Kind.CHOICE), len(rows))
-    return rows[:end]
+    files = 0
+    for place, row in enumerate(rows):
+        files += row.kind == Kind.MEDIA
+        if row.kind == Kind.CHOICE or files > _MAX_FILES:
+            return rows[:place]
+    return rows
+
+
+def _files(connection: Connection, rows: Sequence[sa.Row[Any]]) -> Sequence[Media]:
+    """Return the files of messages, in their order."""
+    ids = [row.message_id for row in rows if row.kind == Kind.MEDIA]
+    if not ids:
+        return ()
+    found = connection.execute(sa.select(media).where(media.c.message_id.in_(ids))).all()
+    by_message = {row.message_id: row for row in found if row.kind in FETCHED}
+    kept = [by_message[one] for one in ids if one in by_message]
+    return [Media(row.reference, row.kind, row.mime, row.sha256, row.name) for row in kept]
 
 
 def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[sa.Row[Any]]) -> str:
@@ -348,7 +372,7 @@ def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[s
     Only the newest message counts that they had before them when they wrote.
     """
     text = bytes(rows[0].text).decode().strip().rstrip(".")
-    if len(rows) > 1 or not (text.isascii() and text.isdigit()) or len(text) > 2:  # noqa: PLR2004 - no list is longer
+    if len(rows) > 1 or rows[0].kind == Kind.MEDIA or not (text.isascii() and text.isdigit()) or len(text) > 2:  # noqa: PLR2004 - no list is longer
         return ""
     newest = connection.execute(_seen(conversation_id, rows[0].sent_us).limit(1)).first()
     if newest is None or not 0 < int(text) <= len(json.loads(newest.body)["options"]):

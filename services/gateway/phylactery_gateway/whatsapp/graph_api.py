@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 from collections.abc import Callable, Collection
@@ -142,5 +141,5 @@ def _digest(named: str) -> bytes:
     except ValueError:
         try:
             return base64.b64decode(named, validate=True)
-        except binascii.Error:
+        except ValueError:
             return b""
