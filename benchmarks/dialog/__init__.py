@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.corpora import folder
-from benchmarks.dialog import talk, values
+from benchmarks.dialog import routing, talk, values
 
-PARTS: Final[Mapping[str, Callable[[Path], None]]] = {"values": values.run, "talk": talk.run}
+PARTS: Final[Mapping[str, Callable[[Path], None]]] = {"values": values.run, "talk": talk.run, "routing": routing.run}
 """The parts of the suite by their names; each takes the folder of the data and prints its lines."""
 
 

@@ -8,6 +8,7 @@ from typing import Final, Literal
 from phylactery_understanding.replies.talk import read_talk
 
 from phylactery_agent.ports import Language
+from phylactery_agent.rules.examples import likeness
 from phylactery_agent.rules.expressions import detect_language, expression
 from phylactery_agent.rules.planner import read_request
 from phylactery_agent.tools.registry import ToolRegistry
@@ -85,9 +86,12 @@ def classify(text: str, tools: ToolRegistry, fallback: Language = "es") -> Inten
         return Intent(language, APPROVAL_REPLY, TOOL_PATHWAY, ("APPROVAL_REPLY",))
     if read_request(text, tools).clauses:
         return Intent(language, TASK, TOOL_PATHWAY, ("REQUEST",))
-    if talk_kind(text) is None:
-        return Intent(language, TASK, TOOL_PATHWAY, ("NO_SMALL_TALK",))
-    return Intent(language, "conversation", FAST_PATHWAY, ("SMALL_TALK",))
+    if talk_kind(text) is not None:
+        return Intent(language, "conversation", FAST_PATHWAY, ("SMALL_TALK",))
+    like = likeness(text, tools)
+    if like.is_talk:  # a model answers, and needs no tool for it
+        return Intent(language, TASK, FAST_PATHWAY, ("TALK_EXAMPLE",))
+    return Intent(language, TASK, TOOL_PATHWAY, ("TOOL_EXAMPLE" if like.is_tool else "NO_SMALL_TALK",))
 
 
 def talk_kind(text: str) -> TalkKind | None:

@@ -238,7 +238,8 @@ class RouteDecided(_message.Message):
     @_builtins.property
     def class_reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """class_reasons are stable codes for why the message has its class: APPROVAL_REPLY, REQUEST (the rules read a call in
-        it), NO_SMALL_TALK (they read none, and it is not small talk), SMALL_TALK, CHANGES_EARLIER, ATTACHMENT, STICKER.
+        it), TOOL_EXAMPLE (it resembles an example of a tool), NO_SMALL_TALK (neither), SMALL_TALK, TALK_EXAMPLE (it
+        resembles conversation), CHANGES_EARLIER, ATTACHMENT, STICKER.
         """
 
     def __init__(
