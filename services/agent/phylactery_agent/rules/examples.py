@@ -1,8 +1,9 @@
 """What a message resembles: the tools' own examples, or what people say to an assistant in conversation.
 
 A message is compared as a bag of words, word pairs and letter triples, weighted by how rare they are among the examples
-(cosine of tf-idf vectors), after case, accents, quoted text, file names, addresses and numbers are taken out. It takes
-no model and no state, and the cost is bounded by the length that is read.
+(cosine of tf-idf vectors), after case, accents, quoted text, file names, addresses and numbers are taken out. A message
+with a word that no sentence of conversation has ("the contract") is none. It takes no model and no state, and the cost
+is bounded by the length that is read.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ def _told(spec: ToolSpec) -> Iterable[str]:
 
 class _Index:
     def __init__(self, examples: Sequence[tuple[str, str]]) -> None:
-        counted = [(name, _features(text)) for name, text in examples]
+        said = [(name, _words(text)) for name, text in examples]
+        self._talked = frozenset(word for name, words in said if name == TALK for word in words)
+        counted = [(name, _features(words)) for name, words in said]
         seen = Counter(feature for _, features in counted for feature in features)
         self._idf = {feature: math.log((1 + len(counted)) / count) for feature, count in seen.items()}
         self._unseen = math.log(1 + len(counted))
@@ -92,15 +95,16 @@ class _Index:
         """Return the nearest example of conversation and of a tool. A text longer than MAX_CHARS resembles nothing."""
         if len(text) > MAX_CHARS:
             return Likeness(0.0, "", 0.0)
-        own = _OWN.search(unaccented(text.casefold())) is not None
+        words = _words(text)
+        strange = not self._talked.issuperset(words) or _OWN.search(" ".join(words)) is not None
         scores: dict[int, float] = defaultdict(float)
-        for feature, weight in self._weighted(_features(text)).items():
+        for feature, weight in self._weighted(_features(words)).items():
             for place, other in self._postings.get(feature, ()):
                 scores[place] += weight * other
         talk = max((score for place, score in scores.items() if self._names[place] == TALK), default=0.0)
         tools = [(score, self._names[place]) for place, score in scores.items() if self._names[place] != TALK]
         tool_score, tool = max(tools, default=(0.0, ""))
-        return Likeness(0.0 if own else talk, tool, tool_score)
+        return Likeness(0.0 if strange else talk, tool, tool_score)
 
     def _weighted(self, features: Counter[str]) -> dict[str, float]:
         weights = {feature: count * self._idf.get(feature, self._unseen) for feature, count in features.items()}
@@ -119,8 +123,7 @@ def _conversation() -> Sequence[str]:
     return [text for texts in yaml.safe_load(raw).values() for text in texts]
 
 
-def _features(text: str) -> Counter[str]:
-    words = _words(text)
+def _features(words: Sequence[str]) -> Counter[str]:
     found = Counter(words)
     found.update(f"{one} {other}" for one, other in pairwise(words))
     found.update(_triples(words))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Protocol, cast
 
@@ -62,6 +62,26 @@ def expression(pattern: str) -> Expression:
     """Compile an RE2 expression. Raise re2.error for an invalid pattern."""
     # The binding has no type annotations; the protocols above cover the part in use.
     return cast("Expression", cast("Any", re2).compile(pattern))
+
+
+class ExpressionSet:
+    """Expressions that are matched together, in one pass over a text."""
+
+    _MEMORY: Final = 64 * 1024 * 1024
+    """The upper bound of what the automaton may take, in bytes; RE2 begins it anew when it is reached."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        options = cast("Any", re2).Options()
+        options.max_mem = self._MEMORY
+        options.log_errors = False
+        self._set = cast("Any", re2).Set.SearchSet(options)
+        for pattern in patterns:
+            self._set.Add(pattern)
+        self._set.Compile()
+
+    def matches(self, text: str) -> frozenset[int]:
+        """Return the places of the expressions that match a text."""
+        return frozenset(self._set.Match(text) or ())
 
 
 _WORD = expression(r"\pL+")

@@ -7,7 +7,7 @@ gives an ordered list of readings: the first is planned, the others are used if 
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Final, TypeVar
@@ -16,8 +16,15 @@ from phylactery_chassis.util.limits import Lanes
 from pydantic import ValidationError
 
 from phylactery_agent.rules import doubts
-from phylactery_agent.rules.expressions import Expression, detect_language, expression
-from phylactery_agent.rules.spelling import chat_expression, corrected, named_groups, spoken_names, unaccented
+from phylactery_agent.rules.expressions import Expression, ExpressionSet, detect_language, expression
+from phylactery_agent.rules.spelling import (
+    chat_expression,
+    chat_expressions,
+    corrected,
+    named_groups,
+    spoken_names,
+    unaccented,
+)
 from phylactery_agent.rules.wording import rewordings, without_lead, without_tail
 from phylactery_agent.tools.contract import Pattern, ToolSpec
 from phylactery_agent.tools.registry import ToolRegistry
@@ -237,7 +244,7 @@ def _offered(tools: ToolRegistry) -> tuple[tuple[str, ...], ...]:
 def off_tool(clause: str, tools: ToolRegistry) -> str | None:
     """Return the switched-off tool that would understand a clause, or None if there is none."""
     variant = clause.rstrip(_END)
-    return next((call.tool for spec in tools.disabled() for call in _calls(spec, variant, clause)), None)
+    return next((call.tool for spec in tools.disabled() for call in _calls((spec,), variant, clause)), None)
 
 
 def _clean(text: str) -> str:
@@ -290,7 +297,7 @@ def _readings(clause: str, tools: ToolRegistry) -> list[PlannedCall]:
     """
     found: list[PlannedCall] = []
     for variant in dict.fromkeys((clause.rstrip(_END), clause)):
-        call = next((call for spec in tools.offered() for call in _calls(spec, variant, clause)), None)
+        call = next(_calls(tools.offered(), variant, clause), None)
         if call is None or any(call.args == known.args for known in found):
             continue
         if not found or not _has_effect(call, tools):
@@ -298,10 +305,16 @@ def _readings(clause: str, tools: ToolRegistry) -> list[PlannedCall]:
     return found
 
 
-def _calls(spec: ToolSpec, variant: str, clause: str) -> Iterator[PlannedCall]:
-    for pattern in spec.patterns:
+def _calls(specs: Sequence[ToolSpec], variant: str, clause: str) -> Iterator[PlannedCall]:
+    every = [(spec, pattern) for spec in specs for pattern in spec.patterns]
+    together = _together(tuple(pattern.expression for _, pattern in every))
+    in_clause = together.matches(unaccented(clause))
+    in_variant = in_clause if variant == clause else together.matches(unaccented(variant))
+    for place, (spec, pattern) in enumerate(every):
         # Free text keeps its own end mark: "echo hello!" yields "hello!".
-        text = clause if _ends_free(pattern) else variant
+        text, matching = (clause, in_clause) if _ends_free(pattern) else (variant, in_variant)
+        if place not in matching:
+            continue
         said = named_groups(_compiled(pattern.expression), text)
         args = None if said is None else _arguments(spec, pattern, said)
         if args is not None:
@@ -312,9 +325,18 @@ def _ends_free(pattern: Pattern) -> bool:
     return pattern.expression.endswith(".+)")
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1_024)
 def _compiled(pattern: str) -> Expression:
-    return chat_expression(r"(?is)^(?:" + pattern + r")$")
+    return chat_expression(_whole(pattern))
+
+
+@lru_cache(maxsize=64)
+def _together(patterns: tuple[str, ...]) -> ExpressionSet:
+    return chat_expressions([_whole(pattern) for pattern in patterns])
+
+
+def _whole(pattern: str) -> str:
+    return r"(?is)^(?:" + pattern + r")$"
 
 
 def _arguments(spec: ToolSpec, pattern: Pattern, groups: dict[str, str | None]) -> dict[str, Any] | None:

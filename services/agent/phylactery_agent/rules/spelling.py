@@ -7,12 +7,13 @@ what becomes an argument.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from phylactery_understanding.language.lexicon import lexicons
 from phylactery_understanding.language.text import Kind, fold, tokenize
 
-from phylactery_agent.rules.expressions import Expression, expression
+from phylactery_agent.rules.expressions import Expression, ExpressionSet, expression
 
 _PLAIN: Final = str.maketrans("áéíóúüñÁÉÍÓÚÜÑ", "aeiouunAEIOUUN")
 _SHORT: Final = {
@@ -88,7 +89,16 @@ def unaccented(text: str) -> str:
 
 def chat_expression(pattern: str) -> Expression:
     """Compile an expression for unaccented texts, in which every known word matches its short spellings too."""
-    return expression(_WORD.sub(lambda found: _SHORT[found.group()], pattern.translate(_PLAIN)))
+    return expression(_in_chat(pattern))
+
+
+def chat_expressions(patterns: Sequence[str]) -> ExpressionSet:
+    """Compile expressions as chat_expression does, to find in one pass which of them match."""
+    return ExpressionSet([_in_chat(pattern) for pattern in patterns])
+
+
+def _in_chat(pattern: str) -> str:
+    return _WORD.sub(lambda found: _SHORT[found.group()], pattern.translate(_PLAIN))
 
 
 def named_groups(words: Expression, text: str) -> dict[str, str | None] | None:
