@@ -11,10 +11,12 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.settings import load
 from phylactery_gateway.app import build
 from phylactery_gateway.settings import GatewaySettings
+from phylactery_gateway.store import people
 
 from tests.support.gateway.running import Desk, open_gateway, open_servers, settings_of
 from tests.support.servers import postgres
@@ -207,6 +209,86 @@ async def test_a_changed_id_keeps_the_conversation(desk: Desk, kind: str) -> Non
         "identities WHERE value = 'ES.900') ORDER BY value"
     )
     assert [row.value for row in current] == ["34999", "ES.900"]
+
+
+def changed_id(wamid: str, *, before: str, after: str, sender: str = "", number: str = "") -> dict[str, Any]:
+    system = {"type": "user_changed_user_id", "previous_user_id": before, "user_id": after, "wa_id": number}
+    return text(wamid, "", sender=sender, bsuid="", type="system", system=system)
+
+
+async def conversations_by_message(desk: Desk) -> dict[str, str]:
+    rows = await desk.rows("SELECT external_id, conversation_id FROM messages")
+    return {row.external_id: row.conversation_id for row in rows}
+
+
+async def test_a_former_phone_number_finds_nobody(desk: Desk) -> None:
+    moved = [text("wamid.1", "a", sender="341"), text("wamid.2", "b", sender="342")]
+    assert await desk.graph.post(changed(desk, messages=[*moved, text("wamid.3", "c", sender="341", bsuid="")])) == 200
+    of = await conversations_by_message(desk)
+    assert of["wamid.1"] == of["wamid.2"] != of["wamid.3"]
+
+
+async def test_a_late_message_under_a_former_id_takes_no_number_back(desk: Desk) -> None:
+    said = [
+        text("wamid.1", "a", sender="341", bsuid="ES.1"),
+        changed_id("wamid.2", before="ES.1", after="ES.2", sender="341", number="342"),
+        text("wamid.3", "a stranger with the number", sender="341", bsuid="ES.3"),
+        text("wamid.4", "late", sender="341", bsuid="ES.1"),
+        text("wamid.5", "the stranger again", sender="341", bsuid=""),
+    ]
+    assert await desk.graph.post(changed(desk, messages=said)) == 200
+    of = await conversations_by_message(desk)
+    assert of["wamid.1"] == of["wamid.4"] != of["wamid.3"] == of["wamid.5"]
+    query = "SELECT value FROM identities WHERE current AND user_id = "
+    query += "(SELECT user_id FROM identities WHERE value = 'ES.2') ORDER BY value"
+    assert [row.value for row in await desk.rows(query)] == ["342", "ES.2"]
+
+
+async def test_a_change_of_somebody_not_known_alters_nobody_who_has_the_number(desk: Desk) -> None:
+    said = [
+        text("wamid.1", "a", sender="341", bsuid="ES.1"),
+        changed_id("wamid.2", before="ES.8", after="ES.9", sender="341", number="349"),
+        text("wamid.3", "b", sender="349", bsuid="ES.9"),
+        text("wamid.4", "c", sender="341", bsuid=""),
+    ]
+    assert await desk.graph.post(changed(desk, messages=said)) == 200
+    of = await conversations_by_message(desk)
+    assert of["wamid.1"] == of["wamid.4"] != of["wamid.3"]
+
+
+async def test_a_person_who_wrote_under_the_new_id_before_its_change_was_told_is_one_person(desk: Desk) -> None:
+    said = [
+        text("wamid.1", "a", sender="", bsuid="ES.1"),
+        text("wamid.2", "b", sender="", bsuid="ES.2"),
+        changed_id("wamid.3", before="ES.1", after="ES.2"),
+        text("wamid.4", "c", sender="", bsuid="ES.2"),
+        text("wamid.5", "late", sender="", bsuid="ES.1"),
+    ]
+    assert await desk.graph.post(changed(desk, messages=said)) == 200
+    of = await conversations_by_message(desk)
+    assert of["wamid.1"] == of["wamid.4"] == of["wamid.5"] != of["wamid.2"]
+    users = await desk.rows("SELECT user_id FROM users")
+    reached = [
+        await desk.gateway.database.read(lambda connection, one=row.user_id: people.identities_of(connection, one))
+        for row in users
+    ]
+    assert reached == [{"bsuid": "ES.2"}] * 2, "a reply in either conversation reaches the person"
+
+
+async def test_conversations_of_a_channel_that_is_not_configured_wait(desk: Desk) -> None:
+    await desk.phone().say("hola")
+    await desk.until_rows("SELECT * FROM turns", 1)
+
+    def move(connection: Any) -> None:
+        # no worker owns it any more either, so none gives it back later
+        change = "UPDATE conversations SET channel = 'pigeon', turn_owner = '', turn_until_us = 0, work_us = 0"
+        connection.execute(sa.text(change))
+
+    await desk.gateway.database.write(move)
+    await desk.phone("ES.200", "342").say("hola")
+    await desk.until_rows("SELECT * FROM turns", 2)
+    [row] = await desk.rows("SELECT work_us, turn_until_us FROM conversations WHERE channel = 'pigeon'")
+    assert (row.work_us, row.turn_until_us) == (0, 0)
 
 
 async def test_a_status_only_ever_goes_forward(desk: Desk) -> None:

@@ -15,6 +15,10 @@ class Identity(NamedTuple):
     value: str
 
 
+REASSIGNED: Final = frozenset({"phone"})
+"""Kinds of identities that somebody else may have later: a network gives a number that is given up to another."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sender:
     """A person as the channel names them, with the identity that counts most first."""

@@ -93,7 +93,7 @@ class TurnWorker:
         room = _AT_ONCE - len(self._running)
         if room <= 0:
             return
-        for conversation_id in await self._turns.due(self._clock.now_us(), room):
+        for conversation_id in await self._turns.due(self._clock.now_us(), room, self._channels):
             if conversation_id not in self._running:
                 task = asyncio.create_task(self._work(conversation_id))
                 self._running[conversation_id] = task

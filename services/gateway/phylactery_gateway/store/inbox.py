@@ -111,7 +111,7 @@ class Inbox:
             case Status() as status:
                 outbox.apply_status(connection, channel, status, now_us)
             case Renamed(previous=previous, current=current):
-                people.rename(connection, channel.name, previous, current, now_us)
+                people.rename(connection, channel.name, previous, current)
             case Echoed(receiver=receiver):
                 self._echoed(connection, channel, element.account, receiver, now_us)
             case Kept():

@@ -10,54 +10,51 @@ from phylactery_chassis.util.ids import new_id
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
-from phylactery_gateway.channels.messages import Identity, Sender
+from phylactery_gateway.channels.messages import REASSIGNED, Identity, Sender
 from phylactery_gateway.tables import NEVER_US, conversations, identities, users
 
 
 def user_of(connection: Connection, channel: str, sender: Sender, now_us: int) -> str:
     """Return the id of the person with these identities; a person not known yet gets one.
 
-    The first identity decides. A weaker one (a phone number, which a network gives to somebody else later) finds a
-    person only if nothing stronger is known of them.
+    The first identity decides. A weaker one finds a person only if nothing stronger is known of them.
     """
-    strongest = sender.identities[0]
-    user_id = _find(connection, channel, strongest)
+    strongest, *weaker = sender.identities
+    held = _held(connection, channel, strongest)
+    if held is not None and not held.current:
+        return str(held.user_id)  # a late message: the phone number it names may be somebody else's by now
+    user_id = held.user_id if held is not None else None
     if user_id is None:
         user_id = _by_weaker(connection, channel, sender.identities) or new_id("usr")
         user_id = _claim(connection, channel, strongest, user_id)
         new = insert(users).values(user_id=user_id, channel=channel, create_us=now_us)
         connection.execute(new.on_conflict_do_nothing())
-    for identity in sender.identities[1:]:
+    for identity in weaker:
         _take(connection, channel, identity, user_id)
     return user_id
 
 
 def rename(
-    connection: Connection, channel: str, previous: Sequence[Identity], current: Sequence[Identity], now_us: int
+    connection: Connection, channel: str, previous: Sequence[Identity], current: Sequence[Identity]
 ) -> str | None:
     """Give a person their new identities and return the person's id, None if nobody has the previous ones.
 
     The previous business-scoped id still finds them, because messages may arrive late; a previous phone number does
-    not, because somebody else may have it.
+    not. Whoever wrote under the new business-scoped id before this was told is the same person: they are merged.
     """
-    user_id = next((one for one in (_find(connection, channel, identity) for identity in previous) if one), None)
+    held = _held(connection, channel, previous[0])
+    user_id = held.user_id if held is not None else _by_weaker(connection, channel, previous)
     if user_id is None:
         return None
-    strongest = previous[0].kind
     for identity in previous:
-        if identity in current:
-            continue
-        of_it = _where(channel, identity)
-        if identity.kind == strongest and len(previous) > 1:
-            connection.execute(sa.update(identities).where(*of_it).values(current=False))
-        else:
-            connection.execute(sa.delete(identities).where(*of_it))
+        if identity not in current:
+            _leave(connection, *_where(channel, identity), identities.c.user_id == user_id, kind=identity.kind)
     for identity in current:
+        other = _held(connection, channel, identity)
+        if other is not None and other.user_id != user_id and identity.kind not in REASSIGNED:
+            _merge(connection, other.user_id, user_id)
         _take(connection, channel, identity, user_id)
-    connection.execute(
-        insert(users).values(user_id=user_id, channel=channel, create_us=now_us).on_conflict_do_nothing()
-    )
-    return user_id
+    return str(user_id)
 
 
 def conversation_of(connection: Connection, channel: str, user_id: str, account: str, language: str) -> sa.Row[Any]:
@@ -92,10 +89,10 @@ def conversation_of(connection: Connection, channel: str, user_id: str, account:
 
 
 def identities_of(connection: Connection, user_id: str) -> dict[str, str]:
-    """Return a person's present identities by kind."""
-    query = sa.select(identities.c.kind, identities.c.value).where(
-        identities.c.user_id == user_id, identities.c.current
-    )
+    """Return a person's present identities by kind; of a merged person, those of whom they were merged into."""
+    into = sa.select(users.c.merged_into).where(users.c.user_id == user_id)
+    owner = connection.execute(into).scalar() or user_id
+    query = sa.select(identities.c.kind, identities.c.value).where(identities.c.user_id == owner, identities.c.current)
     return {row.kind: row.value for row in connection.execute(query)}
 
 
@@ -107,15 +104,19 @@ def _where(channel: str, identity: Identity) -> tuple[sa.ColumnElement[bool], ..
     )
 
 
-def _find(connection: Connection, channel: str, identity: Identity) -> str | None:
-    return connection.execute(sa.select(identities.c.user_id).where(*_where(channel, identity))).scalar()
+def _held(connection: Connection, channel: str, identity: Identity) -> sa.Row[Any] | None:
+    """Return whose an identity is, and whether it is their present one; None if it is nobody's."""
+    query: sa.Select[Any] = sa.select(identities.c.user_id, identities.c.current).where(*_where(channel, identity))
+    if identity.kind in REASSIGNED:
+        query = query.where(identities.c.current)
+    return connection.execute(query).first()
 
 
 def _by_weaker(connection: Connection, channel: str, given: Sequence[Identity]) -> str | None:
     for identity in given[1:]:
-        user_id = _find(connection, channel, identity)
-        if user_id is not None and given[0].kind not in identities_of(connection, user_id):
-            return user_id
+        held = _held(connection, channel, identity)
+        if held is not None and given[0].kind not in identities_of(connection, held.user_id):
+            return str(held.user_id)
     return None
 
 
@@ -127,15 +128,14 @@ def _claim(connection: Connection, channel: str, identity: Identity, user_id: st
     )
     if connection.execute(made.on_conflict_do_nothing().returning(identities.c.user_id)).first() is not None:
         return user_id
-    found = _find(connection, channel, identity)
+    found = _held(connection, channel, identity)
     assert found is not None, "the row that conflicted is committed"
-    return found
+    return str(found.user_id)
 
 
 def _take(connection: Connection, channel: str, identity: Identity, user_id: str) -> None:
     """Give an identity to a person, whoever had it."""
-    query = sa.select(identities.c.user_id, identities.c.current).where(*_where(channel, identity))
-    held = connection.execute(query).first()
+    held = _held(connection, channel, identity)
     if held is not None and held.user_id == user_id and held.current:
         return
     _retire(connection, user_id, identity.kind)
@@ -151,6 +151,22 @@ def _take(connection: Connection, channel: str, identity: Identity, user_id: str
 
 
 def _retire(connection: Connection, user_id: str, kind: str) -> None:
-    """Mark a person's identities of a kind as former: one of each is current."""
-    of_kind = (identities.c.user_id == user_id, identities.c.kind == kind)
-    connection.execute(sa.update(identities).where(*of_kind).values(current=False))
+    """Give up a person's identities of a kind: one of each is current."""
+    _leave(connection, identities.c.user_id == user_id, identities.c.kind == kind, kind=kind)
+
+
+def _leave(connection: Connection, *which: sa.ColumnElement[bool], kind: str) -> None:
+    """Mark identities as former, and remove those that somebody else may have next."""
+    if kind in REASSIGNED:
+        connection.execute(sa.delete(identities).where(*which))
+    else:
+        connection.execute(sa.update(identities).where(*which).values(current=False))
+
+
+def _merge(connection: Connection, user_id: str, into: str) -> None:
+    """Give a person's identities to another, who is the same; what was said under the former id stays where it is."""
+    of_them = identities.c.user_id == user_id
+    connection.execute(sa.delete(identities).where(of_them, identities.c.kind.in_(REASSIGNED)))
+    connection.execute(sa.update(identities).where(of_them).values(user_id=into, current=False))
+    merged = (users.c.user_id == user_id) | (users.c.merged_into == user_id)
+    connection.execute(sa.update(users).where(merged).values(merged_into=into))

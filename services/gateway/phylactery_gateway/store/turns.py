@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -86,11 +86,18 @@ class Turns:
         """``owner`` is this process's own name; it keeps a conversation for ``lease_us`` without renewing."""
         self._database, self._owner, self.lease_us = database, owner, lease_us
 
-    async def due(self, now_us: int, most: int) -> Sequence[str]:
-        """Return the ids of conversations with messages for the agent that no process works on."""
+    async def due(self, now_us: int, most: int, channels: Collection[str]) -> Sequence[str]:
+        """Return the ids of conversations with messages for the agent that no process works on.
+
+        Those of channels that are not configured wait.
+        """
         query = (
             sa.select(conversations.c.conversation_id)
-            .where(conversations.c.work_us <= now_us, conversations.c.turn_until_us <= now_us)
+            .where(
+                conversations.c.work_us <= now_us,
+                conversations.c.turn_until_us <= now_us,
+                conversations.c.channel.in_(list(channels)),
+            )
             .order_by(conversations.c.work_us)
             .limit(most)
         )
