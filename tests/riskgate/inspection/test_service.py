@@ -9,6 +9,7 @@ import pty
 import random
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from phylactery.riskgate.v1 import inspection_pb2, inspection_pb2_grpc
 from phylactery_chassis.inspection import FindingKind, inspect
 from phylactery_riskgate.api.inspection import MAX_FINDINGS
 from phylactery_riskgate.cli import app
+from phylactery_riskgate.tasks import inspection
 from phylactery_riskgate.tasks.inspection import SMALL_CHARACTERS
 from phylactery_riskgate.tasks.requests import MAX_TEXT_BYTES, MAX_TEXTS
 from typer.testing import CliRunner
@@ -182,13 +184,26 @@ async def test_hundreds_of_small_hostile_texts_of_one_caller_make_no_other_wait_
         task.cancel()
 
 
-async def test_more_of_a_caller_than_may_wait_are_refused_at_once(inspector):
-    asked = [asyncio.create_task(inspector.inspect(HOSTILE[:100_000])) for _ in range(40)]
-    done = await asyncio.gather(*asked, return_exceptions=True)
-    refusals = [refusal_of(one) for one in done if isinstance(one, aio.AioRpcError)]
-    assert len(refusals) == 8
+async def test_more_of_a_caller_than_may_wait_are_refused_at_once(inspector, monkeypatch: pytest.MonkeyPatch):
+    """The scans are held until every call has arrived: else the first could end before the last is sent."""
+    let_go, scan = threading.Event(), inspection._inspected
+
+    def held(*arguments: Any, **options: Any) -> inspection.Inspected:
+        assert let_go.wait(60)
+        return scan(*arguments, **options)
+
+    monkeypatch.setattr(inspection, "_inspected", held)
+    text = "4111 " * inspection.QUEUED_CHARACTERS
+    asked = [asyncio.create_task(inspector.inspect(text)) for _ in range(40)]
+    ending, refusals = asyncio.as_completed(asked), []
+    for _ in range(8):
+        with pytest.raises(aio.AioRpcError) as refused:
+            await next(ending)
+        refusals.append(refusal_of(refused.value))
     assert {(one.code, one.reason) for one in refusals} == {(grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_CALLS")}
-    assert not (await inspector.inspect(HOSTILE[:100_000])).total_findings
+    let_go.set()
+    assert [(await one).total_findings for one in ending] == [0] * 32
+    assert not (await inspector.inspect(text)).total_findings
 
 
 @pytest.mark.parametrize(

@@ -274,7 +274,7 @@ async def test_what_is_read_while_a_message_is_taken_in_is_what_its_turn_goes_on
     hydrating = Hydrating(cast("Services", bench.services), bench.delivery, bench.stores.tools)
 
     async def serve(claim: Claim) -> None:
-        read.append(await hydrating.of(claim, hydrating.heard(claim)))
+        read.append(await hydrating.of(claim, await hydrating.heard(claim)))
         await stores.end(claim)
 
     runner = runner_of(stores, serve, hydrating=hydrating)
