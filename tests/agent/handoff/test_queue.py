@@ -10,8 +10,9 @@ import pytest
 import sqlalchemy as sa
 from phylactery_agent.ports import Told
 from phylactery_agent.ports.handoff import EscalationRequest
+from phylactery_agent.runtime.handoff import store as handoff_store
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, HandoffOverError
-from phylactery_agent.runtime.handoff.records import Handler
+from phylactery_agent.runtime.handoff.records import Handler, StoredEscalation
 from phylactery_agent.runtime.handoff.status import EscalationStatus, EscalationTransitionError, advance
 from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureCounts, ErasureStore
 from phylactery_agent.runtime.privacy.retention import Retention
@@ -91,12 +92,32 @@ async def test_a_thread_has_one_escalation_at_a_time_however_often_it_is_asked_f
     one, queue = await called(stores), queue_of(stores)
     again = await asyncio.gather(*(queue.open(ANA, "t1", f"request-{number}", "") for number in range(8)))
     assert {each.escalation_id for each in again} == {one.escalation_id}
-    assert await kinds(stores) == ["opened"]
+    assert await kinds(stores) == ["opened", *["requested"] * 8]
     with pytest.raises(NotFound, match="THREAD_NOT_FOUND"):
         await queue.open(BEN, "t1", "request-9", "")
     await stores.accepted("other", thread_id="t2")
     with pytest.raises(AlreadyExists, match="REQUEST_CONFLICT"):
         await queue.open(ANA, "t2", "request-t1", "")
+
+
+async def test_a_repeated_request_for_a_person_calls_nobody_again_even_after_the_end(stores: Stores) -> None:
+    one, queue = await called(stores), queue_of(stores)
+    joined = await asyncio.gather(*(queue.open(ANA, "t1", "request-2", "still waiting") for _ in range(4)))
+    assert {each.escalation_id for each in joined} == {one.escalation_id}
+    entries = (await lists_of(stores).after(MARTA, 0)).entries
+    assert [(entry.kind, entry.text) for entry in entries] == [
+        ("opened", "wants a person"),
+        ("requested", "still waiting"),
+    ]
+    await queue.claim(MARTA, one.escalation_id, "")
+    await queue.release(MARTA, one.escalation_id, "agent", "")
+    for request_id in ("request-t1", "request-2"):
+        repeated = await queue.open(ANA, "t1", request_id, "still waiting")
+        assert (repeated.escalation_id, repeated.status) == (one.escalation_id, EscalationStatus.RELEASED)
+    await stores.accepted("other", thread_id="t2")
+    with pytest.raises(AlreadyExists, match="REQUEST_CONFLICT"):
+        await queue.open(ANA, "t2", "request-2", "still waiting")
+    assert await kinds(stores) == ["opened", "requested", "claimed", "released"]
 
 
 async def test_another_tenants_handler_finds_nothing_and_changes_nothing(stores: Stores) -> None:
@@ -407,6 +428,73 @@ async def test_back_in_the_queue_another_handler_may_take_it_and_the_time_to_cla
     second = await queue.claim(PABLO, one.escalation_id, "Pablo")
     assert (second.handler, second.display_name, second.claimed_us) == ("pablo", "Pablo", first.claimed_us)
     assert await kinds(stores) == ["opened", "claimed", "requeued", "claimed"]
+
+
+async def test_putting_back_is_repeated_without_an_error_until_the_handler_claims_again(stores: Stores) -> None:
+    one, queue = await called(stores), queue_of(stores)
+    await queue.claim(MARTA, one.escalation_id, "Marta")
+    await queue.release(MARTA, one.escalation_id, "queue", "es para ventas")
+    again = await queue.release(MARTA, one.escalation_id, "queue", "es para ventas")
+    assert again.status is EscalationStatus.OPEN
+    with pytest.raises(FailedPrecondition, match="CLAIM_REQUIRED"):
+        await queue.release(MARTA, one.escalation_id, "queue", "something else")
+    with pytest.raises(FailedPrecondition, match="CLAIM_REQUIRED"):
+        await queue.release(PABLO, one.escalation_id, "queue", "es para ventas")
+    await queue.claim(PABLO, one.escalation_id, "Pablo")
+    late = await queue.release(MARTA, one.escalation_id, "queue", "es para ventas")
+    assert (late.status, late.handler) == (EscalationStatus.CLAIMED, "pablo")
+    assert await kinds(stores) == ["opened", "claimed", "requeued", "claimed"]
+    await queue.release(PABLO, one.escalation_id, "queue", "")
+    await queue.claim(MARTA, one.escalation_id, "Marta")
+    await queue.release(MARTA, one.escalation_id, "queue", "es para ventas")
+    assert (await kinds(stores))[-2:] == ["claimed", "requeued"]
+
+
+async def test_one_claim_that_cannot_be_ended_does_not_keep_the_others(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = queue_of(stores)
+    ids = [(await called(stores, f"t{number}")).escalation_id for number in range(1, 4)]
+    for escalation_id in ids:
+        await queue.claim(MARTA, escalation_id, "")
+    stores.pass_time(CLAIM_SECONDS + 1)
+    requeue = handoff_store.requeue
+
+    def broken(connection: Any, escalation: StoredEscalation, *arguments: Any, **options: Any) -> StoredEscalation:
+        if escalation.escalation_id == ids[0]:
+            raise sa.exc.DataError("UPDATE", {}, ValueError("a broken row"))
+        return requeue(connection, escalation, *arguments, **options)
+
+    monkeypatch.setattr(handoff_store, "requeue", broken)
+    assert await queue.expire(wait_seconds=0) == 2
+    monkeypatch.undo()
+    assert await queue.expire(wait_seconds=0) == 1
+    assert (await kinds(stores)).count("expired") == 3
+
+
+async def test_looking_for_what_expires_reads_nothing_that_has_ended(stores: Stores) -> None:
+    one, queue = await called(stores), queue_of(stores)
+    asked: list[tuple[str, Any]] = []
+    engine = stores.database.engine
+
+    def listen(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if "ORDER BY agent_escalations.queued_us" in statement:
+            asked.append((statement, parameters))
+
+    sa.event.listen(engine, "before_cursor_execute", listen)
+    try:
+        await queue.expire(wait_seconds=600)
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", listen)
+    ((statement, parameters),) = asked
+    how = "EXPLAIN QUERY PLAN " if engine.dialect.name == "sqlite" else "EXPLAIN "
+
+    def work(connection: Any) -> str:
+        if how == "EXPLAIN ":
+            connection.exec_driver_sql("SET LOCAL enable_seqscan = off")  # a table of one row is read whole otherwise
+        return "\n".join(str(tuple(row)) for row in connection.exec_driver_sql(how + statement, parameters))
+
+    assert "agent_escalations_one_active" in await stores.database.read(work), one.escalation_id
 
 
 @pytest.mark.parametrize(

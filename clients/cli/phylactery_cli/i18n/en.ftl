@@ -349,6 +349,7 @@ handoff_word_OPEN = waiting
 handoff_word_CLAIMED = taken
 handoff_word_RELEASED = given back
 handoff_word_CLOSED = closed
+handoff_word_REQUESTED = asked again for a person
 handoff_word_KEYWORD = asked for it
 handoff_word_TIMEOUT = took too long
 handoff_word_SENTIMENT = is upset

@@ -348,6 +348,7 @@ handoff_word_OPEN = espera
 handoff_word_CLAIMED = atendida
 handoff_word_RELEASED = devuelta
 handoff_word_CLOSED = cerrada
+handoff_word_REQUESTED = vuelve a pedir una persona
 handoff_word_KEYWORD = lo ha pedido
 handoff_word_TIMEOUT = tardaba demasiado
 handoff_word_SENTIMENT = está molesta

@@ -120,6 +120,8 @@ class _EscalationEntryKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_E
     """ESCALATION_ENTRY_KIND_RELEASED records that the agent goes on; text is the summary."""
     ESCALATION_ENTRY_KIND_CLOSED: _EscalationEntryKind.ValueType  # 9
     """ESCALATION_ENTRY_KIND_CLOSED records that it ended without a handler; text is the reason."""
+    ESCALATION_ENTRY_KIND_REQUESTED: _EscalationEntryKind.ValueType  # 10
+    """ESCALATION_ENTRY_KIND_REQUESTED records that OpenEscalation was called again before it ended; text is the reason."""
 
 class EscalationEntryKind(_EscalationEntryKind, metaclass=_EscalationEntryKindEnumTypeWrapper):
     """EscalationEntryKind is what an entry of the queue records."""
@@ -146,6 +148,8 @@ ESCALATION_ENTRY_KIND_RELEASED: EscalationEntryKind.ValueType  # 8
 """ESCALATION_ENTRY_KIND_RELEASED records that the agent goes on; text is the summary."""
 ESCALATION_ENTRY_KIND_CLOSED: EscalationEntryKind.ValueType  # 9
 """ESCALATION_ENTRY_KIND_CLOSED records that it ended without a handler; text is the reason."""
+ESCALATION_ENTRY_KIND_REQUESTED: EscalationEntryKind.ValueType  # 10
+"""ESCALATION_ENTRY_KIND_REQUESTED records that OpenEscalation was called again before it ended; text is the reason."""
 Global___EscalationEntryKind: _TypeAlias = EscalationEntryKind  # noqa: Y015
 
 class _ReleaseTo:

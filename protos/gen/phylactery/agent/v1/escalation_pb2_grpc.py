@@ -141,7 +141,8 @@ class EscalationServiceServicer:
 
     def ReleaseEscalation(self, request, context):
         """ReleaseEscalation ends the caller's claim: the agent goes on, with the summary as data, or the escalation goes back
-        to the queue. It fails as ReplyAsHuman does. Releasing again returns the released escalation.
+        to the queue. It fails as ReplyAsHuman does. Releasing again in the same way, by the same handler who has not
+        claimed it since, returns the escalation as it is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -160,8 +161,9 @@ class EscalationServiceServicer:
 
     def OpenEscalation(self, request, context):
         """OpenEscalation requests a person for one of the caller's own threads. It needs the role caller, so a service opens
-        one as the delegate of the user. If the thread has an escalation that has not ended, that one is returned. Fails
-        with FAILED_PRECONDITION and HANDOFF_OFF if nobody is on duty (AGENT_HANDOFF).
+        one as the delegate of the user. If the thread has an escalation that has not ended, the request is added to it
+        and that one is returned. Repeating a request_id returns the same escalation, ended or not. Fails with
+        FAILED_PRECONDITION and HANDOFF_OFF if nobody is on duty (AGENT_HANDOFF).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -59,7 +59,8 @@ class EscalationServiceStub:
     """AddNote adds a note that only handlers see. It needs no claim. Repeating a request_id adds nothing a second time."""
     ReleaseEscalation: _grpc.UnaryUnaryMultiCallable[_escalation_pb2.ReleaseEscalationRequest, _escalation_pb2.ReleaseEscalationResponse]
     """ReleaseEscalation ends the caller's claim: the agent goes on, with the summary as data, or the escalation goes back
-    to the queue. It fails as ReplyAsHuman does. Releasing again returns the released escalation.
+    to the queue. It fails as ReplyAsHuman does. Releasing again in the same way, by the same handler who has not
+    claimed it since, returns the escalation as it is.
     """
     WatchEscalations: _grpc.UnaryStreamMultiCallable[_escalation_pb2.WatchEscalationsRequest, _escalation_pb2.WatchEscalationsResponse]
     """WatchEscalations streams the stored entries of the tenant's queue, in order, starting after after_sequence, and then
@@ -70,8 +71,9 @@ class EscalationServiceStub:
     """
     OpenEscalation: _grpc.UnaryUnaryMultiCallable[_escalation_pb2.OpenEscalationRequest, _escalation_pb2.OpenEscalationResponse]
     """OpenEscalation requests a person for one of the caller's own threads. It needs the role caller, so a service opens
-    one as the delegate of the user. If the thread has an escalation that has not ended, that one is returned. Fails
-    with FAILED_PRECONDITION and HANDOFF_OFF if nobody is on duty (AGENT_HANDOFF).
+    one as the delegate of the user. If the thread has an escalation that has not ended, the request is added to it
+    and that one is returned. Repeating a request_id returns the same escalation, ended or not. Fails with
+    FAILED_PRECONDITION and HANDOFF_OFF if nobody is on duty (AGENT_HANDOFF).
     """
 
 @_typing.type_check_only
@@ -105,7 +107,8 @@ class EscalationServiceAsyncStub(EscalationServiceStub):
     """AddNote adds a note that only handlers see. It needs no claim. Repeating a request_id adds nothing a second time."""
     ReleaseEscalation: _aio.UnaryUnaryMultiCallable[_escalation_pb2.ReleaseEscalationRequest, _escalation_pb2.ReleaseEscalationResponse]  # type: ignore[assignment]
     """ReleaseEscalation ends the caller's claim: the agent goes on, with the summary as data, or the escalation goes back
-    to the queue. It fails as ReplyAsHuman does. Releasing again returns the released escalation.
+    to the queue. It fails as ReplyAsHuman does. Releasing again in the same way, by the same handler who has not
+    claimed it since, returns the escalation as it is.
     """
     WatchEscalations: _aio.UnaryStreamMultiCallable[_escalation_pb2.WatchEscalationsRequest, _escalation_pb2.WatchEscalationsResponse]  # type: ignore[assignment]
     """WatchEscalations streams the stored entries of the tenant's queue, in order, starting after after_sequence, and then
@@ -116,8 +119,9 @@ class EscalationServiceAsyncStub(EscalationServiceStub):
     """
     OpenEscalation: _aio.UnaryUnaryMultiCallable[_escalation_pb2.OpenEscalationRequest, _escalation_pb2.OpenEscalationResponse]  # type: ignore[assignment]
     """OpenEscalation requests a person for one of the caller's own threads. It needs the role caller, so a service opens
-    one as the delegate of the user. If the thread has an escalation that has not ended, that one is returned. Fails
-    with FAILED_PRECONDITION and HANDOFF_OFF if nobody is on duty (AGENT_HANDOFF).
+    one as the delegate of the user. If the thread has an escalation that has not ended, the request is added to it
+    and that one is returned. Repeating a request_id returns the same escalation, ended or not. Fails with
+    FAILED_PRECONDITION and HANDOFF_OFF if nobody is on duty (AGENT_HANDOFF).
     """
 
 class EscalationServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -190,7 +194,8 @@ class EscalationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_escalation_pb2.ReleaseEscalationResponse, _abc.Awaitable[_escalation_pb2.ReleaseEscalationResponse]]:
         """ReleaseEscalation ends the caller's claim: the agent goes on, with the summary as data, or the escalation goes back
-        to the queue. It fails as ReplyAsHuman does. Releasing again returns the released escalation.
+        to the queue. It fails as ReplyAsHuman does. Releasing again in the same way, by the same handler who has not
+        claimed it since, returns the escalation as it is.
         """
 
     @_abc_1.abstractmethod
@@ -213,8 +218,9 @@ class EscalationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_escalation_pb2.OpenEscalationResponse, _abc.Awaitable[_escalation_pb2.OpenEscalationResponse]]:
         """OpenEscalation requests a person for one of the caller's own threads. It needs the role caller, so a service opens
-        one as the delegate of the user. If the thread has an escalation that has not ended, that one is returned. Fails
-        with FAILED_PRECONDITION and HANDOFF_OFF if nobody is on duty (AGENT_HANDOFF).
+        one as the delegate of the user. If the thread has an escalation that has not ended, the request is added to it
+        and that one is returned. Repeating a request_id returns the same escalation, ended or not. Fails with
+        FAILED_PRECONDITION and HANDOFF_OFF if nobody is on duty (AGENT_HANDOFF).
         """
 
 def add_EscalationServiceServicer_to_server(servicer: EscalationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

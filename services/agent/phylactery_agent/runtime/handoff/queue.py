@@ -51,9 +51,12 @@ _ESCALATION = Columns(
 ENTRY: Final = Columns(
     QueueEntry, ESCALATION_ENTRIES, forms={"kind": Form(EntryKind), "status": Form(EscalationStatus), "text": TEXT}
 )
-_IS_ACTIVE = ESCALATIONS.c.status.in_([sa.literal_column(f"'{status}'") for status in ACTIVE])
+IS_ACTIVE_ESCALATION = ESCALATIONS.c.status.in_([sa.literal_column(f"'{status}'") for status in ACTIVE])
+"""Literals rather than parameters, as in the partial index that the planner is to choose."""
 _ACTIVE_OF = Query(
-    sa.select(ESCALATIONS).where(ESCALATIONS.c.thread_key == sa.bindparam("of_thread"), _IS_ACTIVE).with_for_update()
+    sa.select(ESCALATIONS)
+    .where(ESCALATIONS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE_ESCALATION)
+    .with_for_update()
 )
 _BY_ID = Query(sa.select(ESCALATIONS).where(ESCALATIONS.c.escalation_id == sa.bindparam("of_it")).with_for_update())
 _LOCK_THREAD = Query(

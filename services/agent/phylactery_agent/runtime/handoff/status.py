@@ -31,6 +31,7 @@ class EntryKind(StrEnum):
     EXPIRED = "expired"
     RELEASED = "released"
     CLOSED = "closed"
+    REQUESTED = "requested"
 
 
 _TRANSITIONS: Final[Mapping[EscalationStatus, tuple[EscalationStatus, ...]]] = {

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound, Unavailable
+from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
@@ -26,6 +27,7 @@ from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.outbox import queue_transcript
 from phylactery_agent.runtime.handoff.queue import (
     ENTRY,
+    IS_ACTIVE_ESCALATION,
     RELEASED,
     STOPPED_FOR_PERSON,
     TIMEOUT,
@@ -54,6 +56,9 @@ from phylactery_agent.runtime.storage.schema import ESCALATION_ENTRIES, ESCALATI
 T = TypeVar("T")
 _TRIES: Final = 5
 _PAGE: Final = 100
+_CLAIM_KINDS: Final = (EntryKind.CLAIMED, EntryKind.REQUEUED, EntryKind.EXPIRED, EntryKind.RELEASED)
+"""Entries by which a claim begins or ends; their actor is the handler."""
+_log = get_logger("handoff")
 
 
 class _RunsChangedError(Exception):
@@ -77,17 +82,23 @@ class EscalationStore:
         self._claim_us = round(claim_seconds * MICROSECONDS)
 
     async def open(self, owner: Owner, thread_id: str, request_id: str, reason: str) -> StoredEscalation:
-        """Open an escalation of one of the owner's threads, or return the one that has not ended.
+        """Open an escalation of one of the owner's threads, or add the request to the one that has not ended.
 
-        Raise NotFound THREAD_NOT_FOUND, AlreadyExists REQUEST_CONFLICT.
+        A request that is repeated returns the escalation it opened or was added to, ended or not. Raise NotFound
+        THREAD_NOT_FOUND, AlreadyExists REQUEST_CONFLICT.
         """
         once, key = f"request:{request_id}", owner.thread_key(thread_id)
+        added = f"request:{owner.user_id}:{request_id}"
 
         def work(connection: Connection, now: int) -> tuple[StoredEscalation, bool]:
             if lock_thread(connection, key) is None:
                 raise no_thread(thread_id)
             mine = (ESCALATIONS.c.tenant == owner.tenant, ESCALATIONS.c.user_id == owner.user_id)
-            before = connection.execute(sa.select(ESCALATIONS).where(*mine, ESCALATIONS.c.once == once)).one_or_none()
+            to = sa.select(ESCALATION_ENTRIES.c.escalation_id).where(
+                ESCALATION_ENTRIES.c.tenant == owner.tenant, ESCALATION_ENTRIES.c.once == added
+            )
+            same = sa.or_(ESCALATIONS.c.once == once, ESCALATIONS.c.escalation_id.in_(to))
+            before = connection.execute(sa.select(ESCALATIONS).where(*mine, same)).one_or_none()
             if before is not None:
                 if before.thread_key != key:
                     raise _conflict(request_id)
@@ -99,6 +110,8 @@ class EscalationStore:
             opened, new = open_in(connection, of, wanted, run_id="", once=once, language=language, now=now)
             if new:
                 _tell_state(connection, opened, now)
+            else:
+                note(connection, opened, EntryKind.REQUESTED, actor=owner.user_id, text=reason, once=added, now=now)
             return opened, new
 
         opened, new = await self._write(work)
@@ -220,12 +233,14 @@ class EscalationStore:
     async def release(self, handler: Handler, escalation_id: str, to: ReleaseTo, summary: str) -> StoredEscalation:
         """End the handler's claim: the agent goes on, or the escalation waits in the queue again. Raise as reply.
 
-        One that this handler released to the agent before is returned as it is.
+        One that this handler released before in the same way is returned as it is.
         """
 
         def work(connection: Connection, now: int) -> StoredEscalation:
             escalation = _lock(connection, handler, _of_tenant(connection, handler, escalation_id))
             if escalation.status is EscalationStatus.RELEASED and escalation.handler == handler.subject:
+                return escalation
+            if to == "queue" and _requeued(connection, escalation, handler, summary):
                 return escalation
             _require_claim(escalation, handler, now)
             if to == "queue":
@@ -254,11 +269,20 @@ class EscalationStore:
     async def expire(self, *, wait_seconds: float) -> int:
         """Put escalations with an expired claim back into the queue, and close those that waited too long.
 
-        wait_seconds 0 lets them wait for ever. Return how many were changed.
+        wait_seconds 0 lets them wait for ever. One that fails is logged and tried again by the next call; the others
+        go on. Return how many were changed.
         """
         wait_us, changed = round(wait_seconds * MICROSECONDS), 0
         for escalation_id in await self._due(wait_us):
-            moved = await self._write(partial(_expire, escalation_id, wait_us))
+            try:
+                moved = await self._write(partial(_expire, escalation_id, wait_us))
+            except Exception as error:  # noqa: BLE001 - one row that cannot be changed must not keep the others
+                _log.warning(
+                    "expiry of an escalation failed; will retry",
+                    escalation_id=escalation_id,
+                    error=type(error).__name__,
+                )
+                continue
             reach("agent.handoff.expired")
             if moved is not None:
                 changed += 1
@@ -271,7 +295,12 @@ class EscalationStore:
             late = sa.and_(ESCALATIONS.c.status == EscalationStatus.CLAIMED, ESCALATIONS.c.claim_until_us <= now)
             stale = sa.and_(ESCALATIONS.c.status == EscalationStatus.OPEN, ESCALATIONS.c.queued_us <= now - wait_us)
             due = sa.or_(late, stale) if wait_us else late
-            query = sa.select(ESCALATIONS.c.escalation_id).where(due).order_by(ESCALATIONS.c.queued_us).limit(_PAGE)
+            query = (
+                sa.select(ESCALATIONS.c.escalation_id)
+                .where(IS_ACTIVE_ESCALATION, due)  # as the partial index has it, so that nothing that ended is read
+                .order_by(ESCALATIONS.c.queued_us)
+                .limit(_PAGE)
+            )
             return list(connection.scalars(query))
 
         return await self._database.read(work)
@@ -397,6 +426,23 @@ def _before(
     if (entry.escalation_id, entry.text) != (escalation.escalation_id, text):
         raise _conflict(request_id)
     return entry
+
+
+def _requeued(connection: Connection, escalation: StoredEscalation, handler: Handler, summary: str) -> bool:
+    """Return True if the handler's last claim of an escalation ended by putting it back with this summary."""
+    query = (
+        sa.select(ESCALATION_ENTRIES)
+        .where(
+            ESCALATION_ENTRIES.c.escalation_id == escalation.escalation_id,
+            ESCALATION_ENTRIES.c.actor == handler.subject,
+            ESCALATION_ENTRIES.c.kind.in_(_CLAIM_KINDS),
+        )
+        .order_by(ESCALATION_ENTRIES.c.sequence.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).one_or_none()
+    last = None if row is None else ENTRY.read(row)
+    return last is not None and (last.kind, last.text) == (EntryKind.REQUEUED, summary)
 
 
 def _keep(
