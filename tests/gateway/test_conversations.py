@@ -87,6 +87,7 @@ async def test_a_typed_yes_and_a_typed_number_answer_the_buttons(whole: Whole) -
         await phone.say(word, at=time.time() + LATER)
         await whole.desk.until(lambda place=place: (whole.sandbox / f"file{place}.txt").exists(), "the write")
         await whole.desk.until(lambda place=place: len(phone.inbox) == 2 * place + 2, "a reply")
+        assert (whole.sandbox / f"file{place}.txt").read_text() == "x"
 
 
 async def test_a_button_of_another_conversation_answers_nothing_not_even_ones_own_question(whole: Whole) -> None:
@@ -137,6 +138,7 @@ async def test_a_reminder_reaches_the_phone(tmp_path: Path) -> None:
         await desk.until(lambda: phone.inbox, "a reply")
         system.clock.advance(700)
         await desk.until(lambda: any("mamá" in one.text for one in phone.inbox[1:]), "the reminder")
+        assert sum("mamá" in one.text for one in phone.inbox[1:]) == 1
 
 
 async def test_after_somebody_answered_by_hand_the_agent_is_silent(whole: Whole) -> None:
@@ -154,6 +156,7 @@ async def test_after_somebody_answered_by_hand_the_agent_is_silent(whole: Whole)
     whole.desk.clock.advance(3_700)
     await phone.say("hola otra vez")
     await whole.desk.until(lambda: len(phone.inbox) == 2, "a reply after the pause")
+    assert not (whole.sandbox / "a.txt").exists()
 
 
 async def test_replies_arrive_after_the_thread_was_deleted(whole: Whole) -> None:

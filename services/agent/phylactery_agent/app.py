@@ -182,7 +182,14 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
     firing = ReminderScheduler(database, clock, news, delivery, poll_seconds=settings.reminder_poll_seconds)
     sanitizing = Sanitizing(services, sealer)
     forms, sessions = FormCatalog.from_folder(settings.forms_dir), FormSessions(database, clock, sealer)
-    form_serving = FormServing(forms, sessions, tools, time_zone=settings.time_zone, on_duty=settings.handoff == "on")
+    form_serving = FormServing(
+        forms,
+        sessions,
+        tools,
+        time_zone=settings.time_zone,
+        region=settings.region,
+        on_duty=settings.handoff == "on",
+    )
 
     # turns
     turns = TurnServer(
@@ -287,7 +294,6 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         sessions=sessions,
         serving=form_serving,
         clock=clock,
-        time_zone=settings.time_zone,
         opens_graph=settings.graph,
     )
     escalation_store = EscalationStore(

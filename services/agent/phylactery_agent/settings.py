@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from phylactery_chassis.settings import FollowedSecret, ServiceSettings, read_secret
+from phylactery_forms.values.contacts import REGIONS
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
@@ -164,6 +165,10 @@ class AgentSettings(OutsideSettings, ModelSettings):
     )
     evict_over_chars: int = Field(10_000, ge=1_000, description="longer outputs go to memory, a pointer stays")
     time_zone: str = Field("UTC", description="IANA name of the zone times are meant in where a person names none")
+    region: str = Field(
+        "ES",
+        description="country (ISO 3166) of telephone numbers, national ids and sums of money that name none",
+    )
     reminders_per_user: int = Field(100, ge=1, le=1_000, description="active reminders one person may have")
     reminder_poll_seconds: float = Field(
         5.0, gt=0, le=60, description="the longest a reminder given to another replica is not looked at"
@@ -221,6 +226,15 @@ class AgentSettings(OutsideSettings, ModelSettings):
         """Reject a name that is not in the system's time zones. Raise ValueError."""
         zone(value)
         return value
+
+    @field_validator("region")
+    @classmethod
+    def _known_region(cls, value: str) -> str:
+        """Return the code in upper case. Raise ValueError for a country without telephone numbers."""
+        region = value.strip().upper()
+        if region not in REGIONS:
+            raise ValueError(f"'{value}' is not an ISO 3166 code of a country, such as ES, MX or GB")
+        return region
 
     @property
     def sandbox(self) -> Path:

@@ -12,8 +12,10 @@ from grpc import aio
 from phylactery.agent.v1 import chat_pb2, form_pb2, form_pb2_grpc
 from phylactery_agent.graph.form import closing
 from phylactery_agent.runtime.forms.catalog import FormCatalog
+from phylactery_agent.settings import AgentSettings
 from phylactery_chassis.errors import StartError
 from phylactery_forms.definitions.reading import sample_folder
+from pydantic import ValidationError
 from sqlalchemy.engine import Connection
 
 from tests.support.agent.system import DONE, FAILED, SUSPENDED, Person, System, open_system, refused
@@ -355,6 +357,24 @@ async def test_an_invalid_form_file_stops_the_start_with_its_line(tmp_path: Path
     (tmp_path / "bad.yaml").write_text(_PLAIN.replace("type: email", "type: e_mail"))
     with pytest.raises(StartError, match=r"AGENT_FORMS_DIR: .*bad\.yaml:\d+: "):
         FormCatalog.from_folder(tmp_path)
+
+
+async def test_the_configured_country_reads_a_number_without_its_code(tmp_path: Path) -> None:
+    folder = tmp_path / "forms"
+    folder.mkdir()
+    (folder / "desk.yaml").write_text(_PLAIN.replace("id: email\n    type: email", "id: email\n    type: phone"))
+    async with open_system(tmp_path, asks=True, forms_dir=folder, region="mx") as system:
+        ana = system.person()
+        await said(ana, "i want a desk", "55 1234 5678")
+        assert [one.value for one in (await state_of(system, ana)).values] == ["+525512345678"]
+        dry = form_pb2.ValidateFormRequest(form="desk", field="email", text="55 1234 5678")
+        assert (await forms_of(system).ValidateForm(dry, metadata=ana.metadata)).value == "+525512345678"
+
+
+@pytest.mark.parametrize("region", ["", "Spain", "XX", "001"])
+def test_a_region_that_is_no_country_stops_the_start(tmp_path: Path, region: str) -> None:
+    with pytest.raises(ValidationError, match="is not an ISO 3166 code"):
+        AgentSettings(data_dir=tmp_path, region=region)
 
 
 async def test_a_deleted_thread_takes_its_form_along(own: System) -> None:

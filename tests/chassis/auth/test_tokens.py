@@ -132,6 +132,7 @@ async def test_a_new_token_works_without_a_restart(client, tokens):
         return await client.works(cleo)
 
     await until(known)
+    assert await client.works(cleo)
 
 
 async def test_the_last_token_can_be_revoked_and_then_nobody_is_let_in(client, tokens, ana, ben):
@@ -141,6 +142,7 @@ async def test_the_last_token_can_be_revoked_and_then_nobody_is_let_in(client, t
         return not await client.works(ana) and not await client.works(ben)
 
     await until(nobody)
+    assert not await client.works(ana)
 
 
 @pytest.fixture

@@ -221,15 +221,7 @@ class Desk:
         if of_mine and entry.kind != "CLAIMED":
             assert mine is not None
             self._print(entry_line(self._texts, entry, mine.subject, named=False))
-        elif not of_mine and entry.kind in (
-            "OPENED",
-            "REQUESTED",
-            "CLAIMED",
-            "REQUEUED",
-            "EXPIRED",
-            "RELEASED",
-            "CLOSED",
-        ):
+        elif not of_mine and entry.kind not in ("MESSAGE", "REPLY", "NOTE"):
             self._print(entry_line(self._texts, entry, "", named=True))
 
     async def _above(self, show: Callable[[], None]) -> None:

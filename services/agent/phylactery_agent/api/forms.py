@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
 
 from phylactery.agent.v1 import form_pb2, form_pb2_grpc
 from phylactery_chassis.auth.identity import Principal, current_principal
 from phylactery_chassis.errors import NotFound
 from phylactery_chassis.rpc.validation import EdgeModel, Identifier, OptionalIdentifier, from_message, parse
-from phylactery_chassis.util.clock import MICROSECONDS, Clock
+from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_forms.definitions.model import Field as FormField
@@ -31,9 +30,7 @@ from phylactery_agent.runtime.forms.catalog import FormCatalog
 from phylactery_agent.runtime.forms.serving import FormServing
 from phylactery_agent.runtime.forms.sessions import FormSessions, StoredSession
 from phylactery_agent.runtime.storage.records import Page
-from phylactery_agent.timeparse.recurrence import zone
 
-_REGION = "ES"
 NOT_PROVIDED = "not_provided"
 DEFAULT_PAGE = 50
 _HIDDEN = "••••••"
@@ -124,7 +121,6 @@ class FormEdge:
     sessions: FormSessions
     serving: FormServing
     clock: Clock
-    time_zone: str
     opens_graph: str
 
     def forms(self, principal: Principal) -> list[Form]:
@@ -196,8 +192,7 @@ class FormEdge:
         return found
 
     def _context(self, language: Language) -> ReadingContext:
-        moment = datetime.fromtimestamp(self.clock.now_us() / MICROSECONDS, UTC).astimezone(zone(self.time_zone))
-        return ReadingContext(language, moment, _REGION)
+        return self.serving.context(language, self.clock.now_us())
 
 
 def validated(one: FormField, text: str, context: ReadingContext) -> Validated:

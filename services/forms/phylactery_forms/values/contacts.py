@@ -13,6 +13,8 @@ from email_validator import EmailNotValidError, validate_email
 from phylactery_forms.values.message import Message, alternatives, filler, groups
 from phylactery_forms.values.model import Context, Found, Language, Options, PhoneOptions, Problem, UrlOptions
 
+REGIONS: Final = frozenset(phonenumbers.SUPPORTED_REGIONS)
+"""ISO 3166 codes of the countries that a context may name."""
 _MOST: Final = 16
 """The maximum number of candidates that are tried in one message."""
 

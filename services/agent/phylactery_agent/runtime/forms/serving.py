@@ -17,6 +17,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import EffectState, Language, OpenForm
 from phylactery_agent.runtime.forms.catalog import FormCatalog
+from phylactery_agent.runtime.forms.metrics import answer_of
 from phylactery_agent.runtime.forms.sessions import ENDED, FormSessions, SessionChange, StoredSession, apply_change
 from phylactery_agent.runtime.runs.lifecycle import end
 from phylactery_agent.runtime.runs.status import RunStatus
@@ -27,7 +28,6 @@ from phylactery_agent.tools.registry import ToolRegistry
 
 FORM_GRAPH: Final = "form"
 SUPERSEDED: Final = "SUPERSEDED"
-_REGION: Final = "ES"
 _SUBMISSION, _CONVERSATION = "submission", "conversation"
 
 
@@ -46,16 +46,27 @@ class FormServing:
     """The forms of turns: found before the graph runs, and left in the transaction that ends the turn."""
 
     def __init__(
-        self, catalog: FormCatalog, sessions: FormSessions, tools: ToolRegistry, *, time_zone: str, on_duty: bool
+        self,
+        catalog: FormCatalog,
+        sessions: FormSessions,
+        tools: ToolRegistry,
+        *,
+        time_zone: str,
+        region: str,
+        on_duty: bool,
     ) -> None:
         """on_duty says whether people work the queue of escalations; without them no form is handed over."""
-        self._catalog, self._sessions, self._tools, self._zone = catalog, sessions, tools, time_zone
-        self._on_duty = on_duty
+        self._catalog, self._sessions, self._tools = catalog, sessions, tools
+        self._zone, self._region, self._on_duty = time_zone, region, on_duty
+
+    def context(self, language: Language, now_us: int) -> Context:
+        """Return how an answer is read where no session says otherwise."""
+        moment = datetime.fromtimestamp(now_us / MICROSECONDS, UTC).astimezone(zone(self._zone))
+        return Context(language, moment, self._region)
 
     def new_state(self, form: Form, language: Language, now_us: int) -> Mapping[str, Any]:
         """Return what a new session holds."""
-        moment = datetime.fromtimestamp(now_us / MICROSECONDS, UTC).astimezone(zone(self._zone))
-        return {_CONVERSATION: new_conversation(form, Context(language, moment, _REGION)), _SUBMISSION: {}}
+        return {_CONVERSATION: new_conversation(form, self.context(language, now_us)), _SUBMISSION: {}}
 
     async def find(self, claim: Claim, language: Language) -> ServedForm | None:
         """Return the form a claimed message is said in, or None if none is open and the words begin none."""
@@ -116,6 +127,7 @@ class FormServing:
             run_id=submission.get("run_id", ""),
             tool_call_id=submission.get("tool_call_id", ""),
             supersedes=replaced if changed and replaced != claim.lease.run_id else "",
+            answer=answer_of(state, opens=served.opens),
         )
 
     def write(self, connection: Connection, lease: Lease, change: SessionChange, ending: Ending, now: int) -> None:

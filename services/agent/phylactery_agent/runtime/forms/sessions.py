@@ -19,6 +19,7 @@ from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.ports import EffectState
+from phylactery_agent.runtime.forms.metrics import STARTED, Answer, answered, session_changed
 from phylactery_agent.runtime.runs.queries import before, page_of
 from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.storage.records import Lease, OfThread, Owner, Page
@@ -83,6 +84,16 @@ class SessionChange:
     run_id: str = ""
     tool_call_id: str = ""
     supersedes: str = ""
+    answer: Answer = ""
+    """What the turn's message came to."""
+
+    def count(self) -> None:
+        """Count the turn in the metrics; call it once, after the change is durable."""
+        if self.opens:
+            session_changed(self.form, STARTED)
+        if self.status in ENDED:
+            session_changed(self.form, self.status)
+        answered(self.form, self.answer)
 
 
 _SESSION = Columns(StoredSession, FORM_SESSIONS, besides=("owner", "state"))
@@ -141,6 +152,8 @@ class FormSessions:
                 found = self._read(await self._database.write(work))
                 break
         assert found is not None, "what was just written or was there is there"
+        if found.session_id == session_id:
+            session_changed(form, STARTED)
         if found.form != form:
             raise FailedPrecondition(
                 "FORM_OPEN",

@@ -102,7 +102,7 @@ _READ_AT_THE_END: Final = [*TurnState.__annotations__, "approval_state", "asked_
 """State keys read after the turn: LangGraph collects every output key it is given after each superstep."""
 _READ_IF_THERE: Final = ("escalation", "conversation")
 """Keys of the same kind that only some graphs have."""
-_READ_OF_A_FORM: Final = ("metadata",)
+_READ_OF_A_FORM: Final = ("metadata", "next_action", "is_off_topic", "is_correction", "is_valid", "current_field")
 
 MAX_ATTEMPTS = 10
 """Claims of one turn before it is given up: a message that kills the process must not do so forever."""
@@ -195,6 +195,8 @@ class TurnServer:
                 await writes.close()
             span.set_attribute(semconv.FINISH_REASON, ending.reason)
             times.ended(ending.status, ending.reason)
+        if ending.form is not None and ending.status in {RunStatus.DONE, RunStatus.SUSPENDED}:
+            ending.form.count()
         if ending.escalation is not None:
             escalation_opened(ending.escalation.policy)
         if ending.escalation is not None or ending.passed_on:
