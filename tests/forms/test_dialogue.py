@@ -74,6 +74,8 @@ def test_the_state_is_plain_json() -> None:
         ("la fecha está mal, es el 02/12/2026", "day", "2026-12-02"),
         ("el teléfono es el 699 111 222", "phone", "+34699111222"),
         ("no, mi nombre es Luis Pérez", "name", "Luis Pérez"),
+        ("no, me llamo Luis Pérez", "name", "Luis Pérez"),
+        ("me equivoqué, me llamo Luis Pérez", "name", "Luis Pérez"),
         ("corrige el nombre: Luis Pérez", "name", "Luis Pérez"),
         ("quiero cambiar el servicio a revisión", "service", "follow_up"),
         ("mejor una revisión", "service", "follow_up"),
@@ -95,6 +97,24 @@ def test_a_spanish_correction_in_a_review_changes_its_field_alone(text: str, fie
 def test_a_first_answer_is_no_correction(text: str) -> None:
     said = Simulation(FORMS["appointment"], Context("es", NOW, "ES"))
     assert not said.say(text).turn["is_correction"]
+
+
+@pytest.mark.parametrize("text", ["no me llamo Ana", "no me llamo Ana García"])
+def test_who_says_that_a_name_is_not_theirs_is_asked_for_it(text: str) -> None:
+    said = booked()
+    before = values(said)
+    turn = said.say(text).turn
+    assert (turn["correction_field"], said.conversation["asked"]) == ("name", "name")
+    assert values(said) == before
+
+
+def test_a_name_is_corrected_in_the_middle_of_a_form() -> None:
+    said = Simulation(FORMS["appointment"], Context("en", NOW, "ES"))
+    said.say("Ana García")
+    asked = said.conversation["asked"]
+    said.say("no, I'm called Eva García")
+    assert values(said)["name"] == "Eva García"
+    assert said.conversation["asked"] == asked
 
 
 def test_two_fields_of_a_type_are_filled_in_their_order_and_never_overwrite_each_other() -> None:

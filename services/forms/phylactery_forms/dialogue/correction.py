@@ -63,7 +63,8 @@ def _of(
             return None
     if named and (marked or review or _gives(said, named[0][0], named[0][1], context)):
         best = _most_telling(named, said, context)
-        return Correction(best.id, _value_text(said, best, context))
+        now = conversation["values"][best.id]["value"]
+        return Correction(best.id, "" if _denies(said, best, now) else _value_text(said, best, context))
     if len(words) and consists_of("wrong", words, "beside", "denial"):
         return _which(filled)
     if review and read_answer(text) == "no":
@@ -169,6 +170,16 @@ def _most_telling(named: list[tuple[Field, Span]], said: Words, context: Context
 def _gives(said: Words, one: Field, span: Span, context: Context) -> bool:
     """Return True if a message begins with a field's name and gives a value: e-mail: ana@example.com."""
     return _leads(said, span) and bool(_after_name(said, one)) and taken_whole(one, _after_name(said, one), context)
+
+
+def _denies(said: Words, one: Field, value: str) -> bool:
+    """Return True if a message denies the name that was taken, without a pause after the no: no me llamo Ana."""
+    span = named_at(one, said.folded)
+    if one.type.name != "person_name" or span is None or not span.start:
+        return False
+    before, first = said.tokens[span.start - 1], said.tokens[span.start]
+    together = size_at("denial", said.folded, span.start - 1) and not said.text[before.stop : first.start].strip()
+    return bool(together) and {*words_of(_after_name(said, one)).folded} <= {*words_of(value).folded}
 
 
 def _leads(said: Words, span: Span) -> bool:

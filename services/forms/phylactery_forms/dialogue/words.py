@@ -150,7 +150,7 @@ _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "time": ("time", "hour", "hora"),
     "choice": (),
     "yes_no": (),
-    "person_name": ("name", "nombre"),
+    "person_name": ("name", "nombre", "me llamo", "i am called", "i'm called", "name's"),
     "address": ("address", "dirección", "domicilio"),
     "national_id": ("id", "dni", "nie", "documento", "cédula"),
     "file": ("file", "attachment", "archivo", "fichero", "adjunto"),

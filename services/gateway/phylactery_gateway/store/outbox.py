@@ -82,7 +82,9 @@ def add(
             .where(conversations.c.conversation_id == conversation_id)
             .values(last_position=conversations.c.last_position + 1)
             .returning(conversations.c.last_position)
-        ).scalar_one()
+        ).scalar_one_or_none()
+        if position is None:  # the person was erased meanwhile
+            break
         made = insert(outbox).values(
             outbox_id=new_id("out"),
             conversation_id=conversation_id,

@@ -272,7 +272,9 @@ class Threads:
 
         def work(connection: Connection) -> int:
             of_it = conversations.c.conversation_id == conversation_id
-            row = connection.execute(sa.select(conversations).where(of_it).with_for_update()).one()
+            row = connection.execute(sa.select(conversations).where(of_it).with_for_update()).one_or_none()
+            if row is None:  # the person was erased meanwhile
+                return 0
             if claimed is not None and claimed != row.claimed:
                 connection.execute(sa.update(conversations).where(of_it).values(claimed=claimed))
                 if claimed:
@@ -302,15 +304,19 @@ def turn_id_of(row: Any) -> str:
     return f"gw-{hashlib.sha256(named.encode()).hexdigest()}"
 
 
+def subject_of(channel: str, user_id: str) -> str:
+    """Return the name under which the agent knows a person of a channel."""
+    return f"{_SUBJECTS.get(channel, channel)}:{user_id}"
+
+
 def _conversation(connection: Connection, conversation_id: str) -> Conversation:
     query = sa.select(conversations).where(conversations.c.conversation_id == conversation_id)
     row = connection.execute(query).one()
-    prefix = _SUBJECTS.get(row.channel, row.channel)
     return Conversation(
         conversation_id,
         row.channel,
         Address(row.account, people.identities_of(connection, row.user_id)),
-        f"{prefix}:{row.user_id}",
+        subject_of(row.channel, row.user_id),
         conversation_id,
         row.language,
         row.event_after,

@@ -1,0 +1,116 @@
+"""Erasing a person at the gateway: nothing of them is left, nothing of others is missing, nothing is taken twice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from phylactery_chassis.errors import FailedPrecondition, NotFound
+from phylactery_gateway.store.erasure import erase
+from phylactery_gateway.tables import metadata
+
+from tests.support.gateway.running import Desk, environment_of, open_gateway, open_servers, settings_of
+
+STICKER = {"type": "sticker", "sticker": {"id": "1", "mime_type": "image/webp"}}
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with open_gateway(tmp_path) as opened:
+        yield opened
+
+
+async def stored(desk: Desk) -> str:
+    """Return every value of every table, but for the ids of received elements."""
+    found = []
+    for table in metadata.sorted_tables:
+        for row in await desk.rows(f"SELECT * FROM {table.name}"):
+            values = row._mapping.items()
+            found += [str(value) for name, value in values if (table.name, name) != ("inbox", "element_id")]
+    return "\n".join(found)
+
+
+async def erased(desk: Desk, value: str, channel: str = "whatsapp") -> Any:
+    return await erase(desk.gateway.database, channel, value, desk.clock.now_us())
+
+
+@pytest.mark.parametrize("value", ["34600000001", "ES.100"])
+async def test_nothing_of_a_person_is_left_and_nothing_of_another_is_missing(desk: Desk, value: str) -> None:
+    ana, ben = desk.phone(), desk.phone("ES.200", "34600000002")
+    for phone in (ana, ben):
+        await phone.send(STICKER)
+    await desk.until_rows("SELECT * FROM outbox WHERE state = 'sent' AND delivery = 3", 2)
+    users = {row.value: row.user_id for row in await desk.rows("SELECT * FROM identities WHERE kind = 'bsuid'")}
+    done = await erased(desk, value)
+    assert (done.subjects, done.received, done.sent) == ((f"wa:{users['ES.100']}",), 1, 1)
+    left = await stored(desk)
+    assert [one for one in ("34600000001", "ES.100", users["ES.100"]) if one in left] == []
+    assert [one for one in ("34600000002", "ES.200", users["ES.200"]) if one not in left] == []
+    with pytest.raises(NotFound, match="nobody is known on whatsapp as"):
+        await erased(desk, value)
+
+
+async def test_a_webhook_delivered_again_is_not_taken_and_a_new_message_is_of_a_new_person(desk: Desk) -> None:
+    ana = desk.phone()
+    await ana.send(STICKER)
+    await desk.until_rows("SELECT * FROM outbox WHERE state = 'sent' AND delivery = 3", 1)
+    before = await desk.rows("SELECT * FROM inbox WHERE kind = 'message'") or await desk.rows("SELECT * FROM inbox")
+    [old] = (await desk.rows("SELECT user_id FROM users"))[0]
+    await erased(desk, "ES.100")
+    assert {row.element_id for row in await desk.rows("SELECT * FROM inbox")} >= {row.element_id for row in before}
+    await ana.send(STICKER)
+    await desk.until_rows("SELECT * FROM outbox WHERE state = 'sent' AND delivery = 3", 1)
+    [new] = (await desk.rows("SELECT user_id FROM users"))[0]
+    assert new != old
+
+
+async def test_a_person_whose_message_is_being_answered_is_not_erased_until_it_is(desk: Desk) -> None:
+    await desk.phone().send(STICKER)
+    await desk.until_rows("SELECT * FROM outbox WHERE state = 'sent' AND delivery = 3", 1)
+    until = desk.clock.now_us() + 60_000_000
+    serve = sa.text("UPDATE conversations SET turn_owner = 'gw_1', turn_until_us = :until")
+    await desk.gateway.database.write(lambda connection: connection.execute(serve, {"until": until}))
+    with pytest.raises(FailedPrecondition, match="run the command again"):
+        await erased(desk, "ES.100")
+    assert len(await desk.rows("SELECT * FROM identities")) == 2
+    desk.clock.advance(61)
+    assert (await erased(desk, "ES.100")).received == 1
+
+
+async def test_bodies_are_emptied_page_by_page(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("phylactery_gateway.store.erasure._PAGE", 2)
+    ana, ben = desk.phone(), desk.phone("ES.200", "34600000002")
+    for phone in (ana, ben, ana, ben, ana):
+        await phone.send(STICKER)
+    await desk.until_rows("SELECT * FROM outbox WHERE state = 'sent' AND delivery = 3", 5)
+    await erased(desk, "34600000001")
+    bodies = b"\n".join(row.body for row in await desk.rows("SELECT body FROM inbox"))
+    assert b"34600000001" not in bodies
+    assert bodies.count(b"ES.200") >= 2
+
+
+async def test_the_command_says_what_it_did_and_how_the_agent_knows_the_person(tmp_path: Path) -> None:
+    async with open_gateway(tmp_path) as desk:
+        await desk.phone().send(STICKER)
+        await desk.until_rows("SELECT * FROM outbox WHERE state = 'sent' AND delivery = 3", 1)
+        [user] = (await desk.rows("SELECT user_id FROM users"))[0]
+    async with open_servers() as (graph, bot):
+        environment = os.environ | environment_of(settings_of(tmp_path, graph, bot, "127.0.0.1:1"))
+
+        def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, "-m", "phylactery_gateway", *arguments]
+            return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+        done = run("erase", "whatsapp", "34600000001")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "1 received and 1 sent message erased" in done.stdout
+        assert f"phylactery erase --user wa:{user}" in done.stdout
+        again = run("erase", "whatsapp", "34600000001")
+        assert (again.returncode, again.stderr) == (2, "gateway: nobody is known on whatsapp as '34600000001'\n")
+        assert run("erase", "whatsapp").returncode == 2
