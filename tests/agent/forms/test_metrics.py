@@ -34,7 +34,7 @@ async def test_every_message_of_a_form_is_counted_once_by_what_it_came_to(tmp_pa
         ana = system.person()
         (system.sandbox / "notas.txt").write_text("comprar pan")
         for text, came_to in (
-            ("quiero poner una queja", ["started"]),
+            ("quiero poner una queja", ["begun"]),
             ("Ana García", ["accepted"]),
             ("lee notas.txt", ["off_topic"]),
             ("no lo sé", ["refused"]),
@@ -72,18 +72,18 @@ submit: {tool: write_file, args: {path: "desk.txt", content: "{seats}"}}
         start = form_pb2.StartFormRequest(form="desk", thread_id="t1", language="en")
         for _ in range(2):
             await forms.StartForm(start, metadata=ana.metadata)
-        assert counted == [("desk", "started")]
+        assert counted == [("desk", "begun")]
         review = await ana.say("4")
         pending = review.pending_approval
         shown = chat_pb2.ShownApproval(approval_id=pending.approval_id, args_hash=pending.args_hash)
         await ana.say("yes", shown_approvals=[shown])
         assert (system.sandbox / "desk.txt").read_text() == "4"
-    ends = [came_to for _, came_to in counted if came_to in {"started", "submitted"}]
-    assert ends == ["started", "submitted"]
+    ends = [came_to for _, came_to in counted if came_to in {"begun", "submitted"}]
+    assert ends == ["begun", "submitted"]
 
 
 def test_the_attributes_are_those_of_the_conventions(counted: Counted) -> None:
-    metrics.session_changed("desk", metrics.STARTED)
+    metrics.session_changed("desk", metrics.BEGUN)
     metrics.answered("desk", "")
-    assert counted == [("desk", "started")]
+    assert counted == [("desk", "begun")]
     assert (semconv.FORM, semconv.FORM_STATUS) == ("phylactery.form.id", "phylactery.form.status")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -13,6 +15,8 @@ from phylactery.agent.v1 import chat_pb2, form_pb2, form_pb2_grpc
 from phylactery_agent.graph.form import closing
 from phylactery_agent.runtime.forms.catalog import FormCatalog
 from phylactery_agent.settings import AgentSettings
+from phylactery_agent.tools import executor
+from phylactery_agent.tools.executor import Executor, Reconciled
 from phylactery_chassis.errors import StartError
 from phylactery_forms.definitions.reading import sample_folder
 from pydantic import ValidationError
@@ -260,6 +264,35 @@ async def test_a_form_sent_in_a_run_that_failed_after_it_is_told_as_sent_and_not
     told = await said(ana, "yes")
     assert (told.run.status, told.reply.text) == (DONE, "Sent: Desk.")
     assert (await state_of(own, ana)).status == form_pb2.FORM_STATUS_SUBMITTED
+    assert not (own.sandbox / "desk.txt").exists()
+
+
+async def test_a_submission_whose_effect_is_in_doubt_says_so_and_is_never_sent_again(
+    own: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Executor._admit
+
+    async def fails(_invocation: object) -> str:
+        raise OSError("the disk went away in the middle")
+
+    async def unknown(*_: object) -> Reconciled:
+        return Reconciled("unknown")
+
+    async def admit(self: Executor, *given: Any) -> Any:
+        spec, implementation, args = await real(self, *given)
+        return spec, replace(implementation, run=fails, reconcile=unknown), args
+
+    ana = own.person()
+    review = await said(ana, "i want a desk", "ana@example.org", "4")
+    monkeypatch.setattr(executor, "_repeatable", lambda _spec: False)
+    monkeypatch.setattr(Executor, "_admit", admit)
+    told = await yes(ana, "yes", review)
+    assert "do not know" in told.reply.text
+    assert (await state_of(own, ana)).status == form_pb2.FORM_STATUS_IN_DOUBT
+    assert "phylactery runs unknown" in told.reply.text
+    monkeypatch.undo()
+    after = await said(ana, "yes")
+    assert after.run.graph == "secured"
     assert not (own.sandbox / "desk.txt").exists()
 
 

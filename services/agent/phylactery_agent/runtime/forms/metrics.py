@@ -13,10 +13,10 @@ from phylactery_chassis.telemetry.telemetry import meter
 
 Answer = Literal["", "accepted", "corrected", "refused", "off_topic", "command"]
 """What a message in a form came to: "refused" is asked again; empty for a message that answers no field."""
-STARTED: Final = "started"
+BEGUN: Final = "begun"
 
 _sessions = meter().create_counter(
-    semconv.AGENT_FORM_SESSIONS, unit="{session}", description="forms that were started or ended, by status"
+    semconv.AGENT_FORM_SESSIONS, unit="{session}", description="forms that were begun or ended, by status"
 )
 _answers = meter().create_counter(
     semconv.AGENT_FORM_ANSWERS, unit="{message}", description="messages said in a form, by what they came to"

@@ -131,11 +131,8 @@ class FormServing:
         )
 
     def write(self, connection: Connection, lease: Lease, change: SessionChange, ending: Ending, now: int) -> None:
-        """Write a change with the end of its turn, and end the run whose submission it replaced.
-
-        A turn that failed or was cancelled leaves its form as it was.
-        """
-        if ending.status not in {RunStatus.DONE, RunStatus.SUSPENDED}:
+        """Write a change with the end of its turn, and end the run whose submission it replaced."""
+        if not leaves_form(ending):
             return
         superseded = apply_change(connection, lease, change, now)
         if not superseded:
@@ -146,6 +143,15 @@ class FormServing:
         its = Lease(row.run_id, row.turn_id, row.thread_id, lease.owner, holder="", fence=row.fence + 1)
         over = Ending(RunStatus.CANCELLED, SUPERSEDED, f"{row.turn_id}.superseded", "")
         end(connection, its, RunStatus(row.status), over, now, tools=self._tools, cancel_us=now)
+
+
+def leaves_form(ending: Ending) -> bool:
+    """Return True if a turn changes the form it was said in.
+
+    One that failed or was cancelled does not, except where it failed because nobody knows whether the form was sent.
+    """
+    in_doubt = ending.form is not None and ending.form.status == EffectState.IN_DOUBT
+    return ending.status in {RunStatus.DONE, RunStatus.SUSPENDED} or in_doubt
 
 
 def kept_under(form: Form, state: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...] | None]:

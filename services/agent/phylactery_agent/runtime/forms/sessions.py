@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.ports import EffectState
-from phylactery_agent.runtime.forms.metrics import STARTED, Answer, answered, session_changed
+from phylactery_agent.runtime.forms.metrics import BEGUN, Answer, answered, session_changed
 from phylactery_agent.runtime.runs.queries import before, page_of
 from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.storage.records import Lease, OfThread, Owner, Page
@@ -90,7 +90,7 @@ class SessionChange:
     def count(self) -> None:
         """Count the turn in the metrics; call it once, after the change is durable."""
         if self.opens:
-            session_changed(self.form, STARTED)
+            session_changed(self.form, BEGUN)
         if self.status in ENDED:
             session_changed(self.form, self.status)
         answered(self.form, self.answer)
@@ -153,7 +153,7 @@ class FormSessions:
                 break
         assert found is not None, "what was just written or was there is there"
         if found.session_id == session_id:
-            session_changed(form, STARTED)
+            session_changed(form, BEGUN)
         if found.form != form:
             raise FailedPrecondition(
                 "FORM_OPEN",

@@ -46,7 +46,7 @@ from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.ledger import SqlLedger
-from phylactery_agent.runtime.forms.serving import FORM_GRAPH, FormServing, ServedForm
+from phylactery_agent.runtime.forms.serving import FORM_GRAPH, FormServing, ServedForm, leaves_form
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, queue_key
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
 from phylactery_agent.runtime.intake.classification import Classification, asked_in, listen, pointers
@@ -195,7 +195,7 @@ class TurnServer:
                 await writes.close()
             span.set_attribute(semconv.FINISH_REASON, ending.reason)
             times.ended(ending.status, ending.reason)
-        if ending.form is not None and ending.status in {RunStatus.DONE, RunStatus.SUSPENDED}:
+        if ending.form is not None and leaves_form(ending):
             ending.form.count()
         if ending.escalation is not None:
             escalation_opened(ending.escalation.policy)
