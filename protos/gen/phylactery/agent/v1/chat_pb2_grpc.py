@@ -72,6 +72,11 @@ class ChatServiceStub:
                 request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ListMessagesRequest.SerializeToString,
                 response_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ListMessagesResponse.FromString,
                 _registered_method=True)
+        self.FetchFile = channel.unary_stream(
+                '/phylactery.agent.v1.ChatService/FetchFile',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.FetchFileRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.FetchFileResponse.FromString,
+                _registered_method=True)
 
 
 class ChatServiceServicer:
@@ -145,6 +150,18 @@ class ChatServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FetchFile(self, request, context):
+        """FetchFile streams the content of a file that the agent sent in one of the caller's threads (the event file): first its
+        description, then the content in chunks of at most 64 KiB. The content is read once, before the first response, and
+        is what was permitted, by its hash: a file that was changed since fails with FAILED_PRECONDITION and FILE_CHANGED,
+        and nothing of it is sent. An unknown file_id, one of another thread and one whose event was deleted are NOT_FOUND.
+        A caller fetches at most 4 files at a time, others fail with RESOURCE_EXHAUSTED and TOO_MANY_FETCHES. A stream that is
+        not read to its end within 60 seconds ends with CANCELLED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ChatServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -182,6 +199,11 @@ def add_ChatServiceServicer_to_server(servicer, server):
                     servicer.ListMessages,
                     request_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ListMessagesRequest.FromString,
                     response_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ListMessagesResponse.SerializeToString,
+            ),
+            'FetchFile': grpc.unary_stream_rpc_method_handler(
+                    servicer.FetchFile,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.FetchFileRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.FetchFileResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -376,6 +398,33 @@ class ChatService:
             '/phylactery.agent.v1.ChatService/ListMessages',
             phylactery_dot_agent_dot_v1_dot_chat__pb2.ListMessagesRequest.SerializeToString,
             phylactery_dot_agent_dot_v1_dot_chat__pb2.ListMessagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FetchFile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/phylactery.agent.v1.ChatService/FetchFile',
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.FetchFileRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.FetchFileResponse.FromString,
             options,
             channel_credentials,
             insecure,

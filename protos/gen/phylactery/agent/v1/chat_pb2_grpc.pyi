@@ -72,6 +72,14 @@ class ChatServiceStub:
     """
     ListMessages: _grpc.UnaryUnaryMultiCallable[_chat_pb2.ListMessagesRequest, _chat_pb2.ListMessagesResponse]
     """ListMessages lists what was said in a thread, newest first, from the memory service's transcript."""
+    FetchFile: _grpc.UnaryStreamMultiCallable[_chat_pb2.FetchFileRequest, _chat_pb2.FetchFileResponse]
+    """FetchFile streams the content of a file that the agent sent in one of the caller's threads (the event file): first its
+    description, then the content in chunks of at most 64 KiB. The content is read once, before the first response, and
+    is what was permitted, by its hash: a file that was changed since fails with FAILED_PRECONDITION and FILE_CHANGED,
+    and nothing of it is sent. An unknown file_id, one of another thread and one whose event was deleted are NOT_FOUND.
+    A caller fetches at most 4 files at a time, others fail with RESOURCE_EXHAUSTED and TOO_MANY_FETCHES. A stream that is
+    not read to its end within 60 seconds ends with CANCELLED.
+    """
 
 @_typing.type_check_only
 class ChatServiceAsyncStub(ChatServiceStub):
@@ -117,6 +125,14 @@ class ChatServiceAsyncStub(ChatServiceStub):
     """
     ListMessages: _aio.UnaryUnaryMultiCallable[_chat_pb2.ListMessagesRequest, _chat_pb2.ListMessagesResponse]  # type: ignore[assignment]
     """ListMessages lists what was said in a thread, newest first, from the memory service's transcript."""
+    FetchFile: _aio.UnaryStreamMultiCallable[_chat_pb2.FetchFileRequest, _chat_pb2.FetchFileResponse]  # type: ignore[assignment]
+    """FetchFile streams the content of a file that the agent sent in one of the caller's threads (the event file): first its
+    description, then the content in chunks of at most 64 KiB. The content is read once, before the first response, and
+    is what was permitted, by its hash: a file that was changed since fails with FAILED_PRECONDITION and FILE_CHANGED,
+    and nothing of it is sent. An unknown file_id, one of another thread and one whose event was deleted are NOT_FOUND.
+    A caller fetches at most 4 files at a time, others fail with RESOURCE_EXHAUSTED and TOO_MANY_FETCHES. A stream that is
+    not read to its end within 60 seconds ends with CANCELLED.
+    """
 
 class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
     """ChatService accepts messages from a user and replies to them. The user's identity comes from the transport
@@ -201,5 +217,19 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_chat_pb2.ListMessagesResponse, _abc.Awaitable[_chat_pb2.ListMessagesResponse]]:
         """ListMessages lists what was said in a thread, newest first, from the memory service's transcript."""
+
+    @_abc_1.abstractmethod
+    def FetchFile(
+        self,
+        request: _chat_pb2.FetchFileRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_chat_pb2.FetchFileResponse], _abc.AsyncIterator[_chat_pb2.FetchFileResponse]]:
+        """FetchFile streams the content of a file that the agent sent in one of the caller's threads (the event file): first its
+        description, then the content in chunks of at most 64 KiB. The content is read once, before the first response, and
+        is what was permitted, by its hash: a file that was changed since fails with FAILED_PRECONDITION and FILE_CHANGED,
+        and nothing of it is sent. An unknown file_id, one of another thread and one whose event was deleted are NOT_FOUND.
+        A caller fetches at most 4 files at a time, others fail with RESOURCE_EXHAUSTED and TOO_MANY_FETCHES. A stream that is
+        not read to its end within 60 seconds ends with CANCELLED.
+        """
 
 def add_ChatServiceServicer_to_server(servicer: ChatServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

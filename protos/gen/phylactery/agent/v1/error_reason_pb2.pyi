@@ -159,6 +159,18 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """FAILED_PRECONDITION: the escalation was released or closed:
     {"reason":"ERROR_REASON_ESCALATION_ENDED","domain":"agent.phylactery","metadata":{"state":"released"}}
     """
+    ERROR_REASON_FILE_NOT_FOUND: _ErrorReason.ValueType  # 50
+    """NOT_FOUND: no file with this id was sent in the thread, or its event was deleted:
+    {"reason":"ERROR_REASON_FILE_NOT_FOUND","domain":"agent.phylactery","metadata":{"file_id":"…"}}
+    """
+    ERROR_REASON_FILE_CHANGED: _ErrorReason.ValueType  # 51
+    """FAILED_PRECONDITION: the file was changed or removed since it was permitted to be sent:
+    {"reason":"ERROR_REASON_FILE_CHANGED","domain":"agent.phylactery","metadata":{"file_id":"…"}}
+    """
+    ERROR_REASON_TOO_MANY_FETCHES: _ErrorReason.ValueType  # 52
+    """RESOURCE_EXHAUSTED: the caller fetches as many files as it may at a time; end one first:
+    {"reason":"ERROR_REASON_TOO_MANY_FETCHES","domain":"agent.phylactery","metadata":{"limit":"4"}}
+    """
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 60
     """RESOURCE_EXHAUSTED: the limit of concurrent calls, or of streams of this kind, is reached for the caller, the host
     or the service; end one or retry later:
@@ -304,6 +316,18 @@ ERROR_REASON_CLAIM_EXPIRED: ErrorReason.ValueType  # 44
 ERROR_REASON_ESCALATION_ENDED: ErrorReason.ValueType  # 45
 """FAILED_PRECONDITION: the escalation was released or closed:
 {"reason":"ERROR_REASON_ESCALATION_ENDED","domain":"agent.phylactery","metadata":{"state":"released"}}
+"""
+ERROR_REASON_FILE_NOT_FOUND: ErrorReason.ValueType  # 50
+"""NOT_FOUND: no file with this id was sent in the thread, or its event was deleted:
+{"reason":"ERROR_REASON_FILE_NOT_FOUND","domain":"agent.phylactery","metadata":{"file_id":"…"}}
+"""
+ERROR_REASON_FILE_CHANGED: ErrorReason.ValueType  # 51
+"""FAILED_PRECONDITION: the file was changed or removed since it was permitted to be sent:
+{"reason":"ERROR_REASON_FILE_CHANGED","domain":"agent.phylactery","metadata":{"file_id":"…"}}
+"""
+ERROR_REASON_TOO_MANY_FETCHES: ErrorReason.ValueType  # 52
+"""RESOURCE_EXHAUSTED: the caller fetches as many files as it may at a time; end one first:
+{"reason":"ERROR_REASON_TOO_MANY_FETCHES","domain":"agent.phylactery","metadata":{"limit":"4"}}
 """
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 60
 """RESOURCE_EXHAUSTED: the limit of concurrent calls, or of streams of this kind, is reached for the caller, the host

@@ -25,45 +25,47 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fphylactery/agent/v1/event.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x98\x07\n\x05\x45vent\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x10\n\x08sequence\x18\x03 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x36\n\x0brun_started\x18\n \x01(\x0b\x32\x1f.phylactery.agent.v1.RunStartedH\x00\x12:\n\rroute_decided\x18\x0b \x01(\x0b\x32!.phylactery.agent.v1.RouteDecidedH\x00\x12-\n\x04step\x18\x0c \x01(\x0b\x32\x1d.phylactery.agent.v1.PlanStepH\x00\x12:\n\rtool_proposed\x18\r \x01(\x0b\x32!.phylactery.agent.v1.ToolProposedH\x00\x12:\n\rrisk_decision\x18\x0e \x01(\x0b\x32!.phylactery.agent.v1.RiskDecisionH\x00\x12\x42\n\x11\x61pproval_required\x18\x0f \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequiredH\x00\x12\x36\n\x0btool_result\x18\x10 \x01(\x0b\x32\x1f.phylactery.agent.v1.ToolResultH\x00\x12:\n\rmessage_delta\x18\x12 \x01(\x0b\x32!.phylactery.agent.v1.MessageDeltaH\x00\x12\x38\n\x07message\x18\x13 \x01(\x0b\x32%.phylactery.agent.v1.AssistantMessageH\x00\x12\x38\n\x0crun_finished\x18\x15 \x01(\x0b\x32 .phylactery.agent.v1.RunFinishedH\x00\x12>\n\x0fmemory_degraded\x18\x16 \x01(\x0b\x32#.phylactery.agent.v1.MemoryDegradedH\x00\x12-\n\x06notice\x18\x17 \x01(\x0b\x32\x1b.phylactery.agent.v1.NoticeH\x00\x12/\n\x07handoff\x18\x1e \x01(\x0b\x32\x1c.phylactery.agent.v1.HandoffH\x00\x12:\n\rhuman_message\x18\x1f \x01(\x0b\x32!.phylactery.agent.v1.HumanMessageH\x00\x42\x06\n\x04kind\",\n\nRunStarted\x12\x0f\n\x07resumed\x18\x01 \x01(\x08\x12\r\n\x05graph\x18\x02 \x01(\t\"i\n\x0cRouteDecided\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x13\n\x0binput_class\x18\x03 \x01(\t\x12\x0f\n\x07pathway\x18\x04 \x01(\t\x12\x15\n\rclass_reasons\x18\x05 \x03(\t\" \n\x0eMemoryDegraded\x12\x0e\n\x06reason\x18\x01 \x01(\t\"K\n\x06Notice\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07step_id\x18\x02 \x01(\t\x12\r\n\x05kinds\x18\x03 \x03(\t\x12\x11\n\tdirection\x18\x04 \x01(\t\"O\n\x08PlanStep\x12\x0f\n\x07step_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\t\x12\r\n\x05tries\x18\x04 \x01(\x05\"V\n\x0cToolProposed\x12\x0c\n\x04tool\x18\x01 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x02 \x01(\t\x12\x11\n\targs_hash\x18\x03 \x01(\t\x12\x0f\n\x07step_id\x18\x04 \x01(\t\"~\n\x0cRiskDecision\x12\x0c\n\x04tool\x18\x01 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x02 \x01(\t\x12\x10\n\x08\x64\x65\x63ision\x18\x03 \x01(\t\x12\x0f\n\x07reasons\x18\x04 \x03(\t\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x05 \x01(\t\x12\x12\n\npolicy_ids\x18\x06 \x03(\t\"\xbc\x02\n\x10\x41pprovalRequired\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12\x0c\n\x04risk\x18\x03 \x01(\t\x12\x16\n\x0e\x61pproval_class\x18\x04 \x01(\t\x12\x38\n\targuments\x18\x05 \x03(\x0b\x32%.phylactery.agent.v1.ApprovalArgument\x12/\n\x0b\x65xpire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x63ode\x18\x07 \x01(\t\x12\x11\n\targs_hash\x18\x08 \x01(\t\x12\x33\n\x04\x61lso\x18\t \x03(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x0e\n\x06\x61\x63tion\x18\n \x01(\t\x12\x0e\n\x06run_id\x18\x0b \x01(\t\"B\n\x10\x41pprovalArgument\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0f\n\x07\x64isplay\x18\x02 \x01(\t\x12\x0f\n\x07\x63ontrol\x18\x03 \x01(\x08\"\x96\x01\n\nToolResult\x12\x0c\n\x04tool\x18\x01 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\t\x12\x12\n\nsize_chars\x18\x04 \x01(\x03\x12\x0f\n\x07pointer\x18\x05 \x01(\t\x12\x1b\n\x13rehydration_allowed\x18\x06 \x01(\x08\x12\x12\n\nerror_code\x18\x07 \x01(\t\"@\n\x0cMessageDelta\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x0c\n\x04text\x18\x03 \x01(\t\"4\n\x10\x41ssistantMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"E\n\x07Handoff\x12\r\n\x05state\x18\x01 \x01(\t\x12\x15\n\rescalation_id\x18\x02 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x03 \x01(\t\"]\n\x0cHumanMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x03 \x01(\t\x12\x15\n\rescalation_id\x18\x04 \x01(\t\"M\n\x0bRunFinished\x12.\n\x06status\x18\x01 \x01(\x0e\x32\x1e.phylactery.agent.v1.RunStatus\x12\x0e\n\x06reason\x18\x02 \x01(\t*\xcb\x01\n\tRunStatus\x12\x1a\n\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x15\n\x11RUN_STATUS_QUEUED\x10\x01\x12\x16\n\x12RUN_STATUS_RUNNING\x10\x02\x12\x18\n\x14RUN_STATUS_SUSPENDED\x10\x03\x12\x13\n\x0fRUN_STATUS_DONE\x10\x04\x12\x15\n\x11RUN_STATUS_FAILED\x10\x05\x12\x18\n\x14RUN_STATUS_CANCELLED\x10\x06\x12\x13\n\x0fRUN_STATUS_DEAD\x10\x07\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fphylactery/agent/v1/event.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc7\x07\n\x05\x45vent\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x10\n\x08sequence\x18\x03 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x36\n\x0brun_started\x18\n \x01(\x0b\x32\x1f.phylactery.agent.v1.RunStartedH\x00\x12:\n\rroute_decided\x18\x0b \x01(\x0b\x32!.phylactery.agent.v1.RouteDecidedH\x00\x12-\n\x04step\x18\x0c \x01(\x0b\x32\x1d.phylactery.agent.v1.PlanStepH\x00\x12:\n\rtool_proposed\x18\r \x01(\x0b\x32!.phylactery.agent.v1.ToolProposedH\x00\x12:\n\rrisk_decision\x18\x0e \x01(\x0b\x32!.phylactery.agent.v1.RiskDecisionH\x00\x12\x42\n\x11\x61pproval_required\x18\x0f \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequiredH\x00\x12\x36\n\x0btool_result\x18\x10 \x01(\x0b\x32\x1f.phylactery.agent.v1.ToolResultH\x00\x12:\n\rmessage_delta\x18\x12 \x01(\x0b\x32!.phylactery.agent.v1.MessageDeltaH\x00\x12\x38\n\x07message\x18\x13 \x01(\x0b\x32%.phylactery.agent.v1.AssistantMessageH\x00\x12\x38\n\x0crun_finished\x18\x15 \x01(\x0b\x32 .phylactery.agent.v1.RunFinishedH\x00\x12>\n\x0fmemory_degraded\x18\x16 \x01(\x0b\x32#.phylactery.agent.v1.MemoryDegradedH\x00\x12-\n\x06notice\x18\x17 \x01(\x0b\x32\x1b.phylactery.agent.v1.NoticeH\x00\x12/\n\x07handoff\x18\x1e \x01(\x0b\x32\x1c.phylactery.agent.v1.HandoffH\x00\x12:\n\rhuman_message\x18\x1f \x01(\x0b\x32!.phylactery.agent.v1.HumanMessageH\x00\x12-\n\x04\x66ile\x18  \x01(\x0b\x32\x1d.phylactery.agent.v1.SentFileH\x00\x42\x06\n\x04kind\",\n\nRunStarted\x12\x0f\n\x07resumed\x18\x01 \x01(\x08\x12\r\n\x05graph\x18\x02 \x01(\t\"i\n\x0cRouteDecided\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x13\n\x0binput_class\x18\x03 \x01(\t\x12\x0f\n\x07pathway\x18\x04 \x01(\t\x12\x15\n\rclass_reasons\x18\x05 \x03(\t\" \n\x0eMemoryDegraded\x12\x0e\n\x06reason\x18\x01 \x01(\t\"K\n\x06Notice\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07step_id\x18\x02 \x01(\t\x12\r\n\x05kinds\x18\x03 \x03(\t\x12\x11\n\tdirection\x18\x04 \x01(\t\"O\n\x08PlanStep\x12\x0f\n\x07step_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\t\x12\r\n\x05tries\x18\x04 \x01(\x05\"V\n\x0cToolProposed\x12\x0c\n\x04tool\x18\x01 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x02 \x01(\t\x12\x11\n\targs_hash\x18\x03 \x01(\t\x12\x0f\n\x07step_id\x18\x04 \x01(\t\"~\n\x0cRiskDecision\x12\x0c\n\x04tool\x18\x01 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x02 \x01(\t\x12\x10\n\x08\x64\x65\x63ision\x18\x03 \x01(\t\x12\x0f\n\x07reasons\x18\x04 \x03(\t\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x05 \x01(\t\x12\x12\n\npolicy_ids\x18\x06 \x03(\t\"\xbc\x02\n\x10\x41pprovalRequired\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12\x0c\n\x04risk\x18\x03 \x01(\t\x12\x16\n\x0e\x61pproval_class\x18\x04 \x01(\t\x12\x38\n\targuments\x18\x05 \x03(\x0b\x32%.phylactery.agent.v1.ApprovalArgument\x12/\n\x0b\x65xpire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x63ode\x18\x07 \x01(\t\x12\x11\n\targs_hash\x18\x08 \x01(\t\x12\x33\n\x04\x61lso\x18\t \x03(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x0e\n\x06\x61\x63tion\x18\n \x01(\t\x12\x0e\n\x06run_id\x18\x0b \x01(\t\"B\n\x10\x41pprovalArgument\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0f\n\x07\x64isplay\x18\x02 \x01(\t\x12\x0f\n\x07\x63ontrol\x18\x03 \x01(\x08\"\x96\x01\n\nToolResult\x12\x0c\n\x04tool\x18\x01 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\t\x12\x12\n\nsize_chars\x18\x04 \x01(\x03\x12\x0f\n\x07pointer\x18\x05 \x01(\t\x12\x1b\n\x13rehydration_allowed\x18\x06 \x01(\x08\x12\x12\n\nerror_code\x18\x07 \x01(\t\"@\n\x0cMessageDelta\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x0c\n\x04text\x18\x03 \x01(\t\"4\n\x10\x41ssistantMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"E\n\x07Handoff\x12\r\n\x05state\x18\x01 \x01(\t\x12\x15\n\rescalation_id\x18\x02 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x03 \x01(\t\"]\n\x0cHumanMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x03 \x01(\t\x12\x15\n\rescalation_id\x18\x04 \x01(\t\"n\n\x08SentFile\x12\x0f\n\x07\x66ile_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\tmime_type\x18\x03 \x01(\t\x12\x12\n\nsize_bytes\x18\x04 \x01(\x03\x12\x0e\n\x06sha256\x18\x05 \x01(\t\x12\x0c\n\x04path\x18\x06 \x01(\t\"M\n\x0bRunFinished\x12.\n\x06status\x18\x01 \x01(\x0e\x32\x1e.phylactery.agent.v1.RunStatus\x12\x0e\n\x06reason\x18\x02 \x01(\t*\xcb\x01\n\tRunStatus\x12\x1a\n\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x15\n\x11RUN_STATUS_QUEUED\x10\x01\x12\x16\n\x12RUN_STATUS_RUNNING\x10\x02\x12\x18\n\x14RUN_STATUS_SUSPENDED\x10\x03\x12\x13\n\x0fRUN_STATUS_DONE\x10\x04\x12\x15\n\x11RUN_STATUS_FAILED\x10\x05\x12\x18\n\x14RUN_STATUS_CANCELLED\x10\x06\x12\x13\n\x0fRUN_STATUS_DEAD\x10\x07\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.agent.v1.event_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RUNSTATUS']._serialized_start=2479
-  _globals['_RUNSTATUS']._serialized_end=2682
+  _globals['_RUNSTATUS']._serialized_start=2638
+  _globals['_RUNSTATUS']._serialized_end=2841
   _globals['_EVENT']._serialized_start=90
-  _globals['_EVENT']._serialized_end=1010
-  _globals['_RUNSTARTED']._serialized_start=1012
-  _globals['_RUNSTARTED']._serialized_end=1056
-  _globals['_ROUTEDECIDED']._serialized_start=1058
-  _globals['_ROUTEDECIDED']._serialized_end=1163
-  _globals['_MEMORYDEGRADED']._serialized_start=1165
-  _globals['_MEMORYDEGRADED']._serialized_end=1197
-  _globals['_NOTICE']._serialized_start=1199
-  _globals['_NOTICE']._serialized_end=1274
-  _globals['_PLANSTEP']._serialized_start=1276
-  _globals['_PLANSTEP']._serialized_end=1355
-  _globals['_TOOLPROPOSED']._serialized_start=1357
-  _globals['_TOOLPROPOSED']._serialized_end=1443
-  _globals['_RISKDECISION']._serialized_start=1445
-  _globals['_RISKDECISION']._serialized_end=1571
-  _globals['_APPROVALREQUIRED']._serialized_start=1574
-  _globals['_APPROVALREQUIRED']._serialized_end=1890
-  _globals['_APPROVALARGUMENT']._serialized_start=1892
-  _globals['_APPROVALARGUMENT']._serialized_end=1958
-  _globals['_TOOLRESULT']._serialized_start=1961
-  _globals['_TOOLRESULT']._serialized_end=2111
-  _globals['_MESSAGEDELTA']._serialized_start=2113
-  _globals['_MESSAGEDELTA']._serialized_end=2177
-  _globals['_ASSISTANTMESSAGE']._serialized_start=2179
-  _globals['_ASSISTANTMESSAGE']._serialized_end=2231
-  _globals['_HANDOFF']._serialized_start=2233
-  _globals['_HANDOFF']._serialized_end=2302
-  _globals['_HUMANMESSAGE']._serialized_start=2304
-  _globals['_HUMANMESSAGE']._serialized_end=2397
-  _globals['_RUNFINISHED']._serialized_start=2399
-  _globals['_RUNFINISHED']._serialized_end=2476
+  _globals['_EVENT']._serialized_end=1057
+  _globals['_RUNSTARTED']._serialized_start=1059
+  _globals['_RUNSTARTED']._serialized_end=1103
+  _globals['_ROUTEDECIDED']._serialized_start=1105
+  _globals['_ROUTEDECIDED']._serialized_end=1210
+  _globals['_MEMORYDEGRADED']._serialized_start=1212
+  _globals['_MEMORYDEGRADED']._serialized_end=1244
+  _globals['_NOTICE']._serialized_start=1246
+  _globals['_NOTICE']._serialized_end=1321
+  _globals['_PLANSTEP']._serialized_start=1323
+  _globals['_PLANSTEP']._serialized_end=1402
+  _globals['_TOOLPROPOSED']._serialized_start=1404
+  _globals['_TOOLPROPOSED']._serialized_end=1490
+  _globals['_RISKDECISION']._serialized_start=1492
+  _globals['_RISKDECISION']._serialized_end=1618
+  _globals['_APPROVALREQUIRED']._serialized_start=1621
+  _globals['_APPROVALREQUIRED']._serialized_end=1937
+  _globals['_APPROVALARGUMENT']._serialized_start=1939
+  _globals['_APPROVALARGUMENT']._serialized_end=2005
+  _globals['_TOOLRESULT']._serialized_start=2008
+  _globals['_TOOLRESULT']._serialized_end=2158
+  _globals['_MESSAGEDELTA']._serialized_start=2160
+  _globals['_MESSAGEDELTA']._serialized_end=2224
+  _globals['_ASSISTANTMESSAGE']._serialized_start=2226
+  _globals['_ASSISTANTMESSAGE']._serialized_end=2278
+  _globals['_HANDOFF']._serialized_start=2280
+  _globals['_HANDOFF']._serialized_end=2349
+  _globals['_HUMANMESSAGE']._serialized_start=2351
+  _globals['_HUMANMESSAGE']._serialized_end=2444
+  _globals['_SENTFILE']._serialized_start=2446
+  _globals['_SENTFILE']._serialized_end=2556
+  _globals['_RUNFINISHED']._serialized_start=2558
+  _globals['_RUNFINISHED']._serialized_end=2635
 # @@protoc_insertion_point(module_scope)

@@ -88,6 +88,7 @@ class Event(_message.Message):
     NOTICE_FIELD_NUMBER: _builtins.int
     HANDOFF_FIELD_NUMBER: _builtins.int
     HUMAN_MESSAGE_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id is the conversation."""
     run_id: _builtins.str
@@ -154,6 +155,10 @@ class Event(_message.Message):
     def human_message(self) -> Global___HumanMessage:
         """human_message is a message of a person who handles the thread in place of the agent."""
 
+    @_builtins.property
+    def file(self) -> Global___SentFile:
+        """file is a file that the agent sends to the user. ChatService.FetchFile returns its content."""
+
     def __init__(
         self,
         *,
@@ -175,12 +180,13 @@ class Event(_message.Message):
         notice: Global___Notice | None = ...,
         handoff: Global___Handoff | None = ...,
         human_message: Global___HumanMessage | None = ...,
+        file: Global___SentFile | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "handoff", b"handoff", "human_message", b"human_message", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "notice", b"notice", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_started", b"run_started", "step", b"step", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "file", b"file", "handoff", b"handoff", "human_message", b"human_message", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "notice", b"notice", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_started", b"run_started", "step", b"step", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "handoff", b"handoff", "human_message", b"human_message", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "notice", b"notice", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_id", b"run_id", "run_started", b"run_started", "sequence", b"sequence", "step", b"step", "thread_id", b"thread_id", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_required", b"approval_required", "create_time", b"create_time", "file", b"file", "handoff", b"handoff", "human_message", b"human_message", "kind", b"kind", "memory_degraded", b"memory_degraded", "message", b"message", "message_delta", b"message_delta", "notice", b"notice", "risk_decision", b"risk_decision", "route_decided", b"route_decided", "run_finished", b"run_finished", "run_id", b"run_id", "run_started", b"run_started", "sequence", b"sequence", "step", b"step", "thread_id", b"thread_id", "tool_proposed", b"tool_proposed", "tool_result", b"tool_result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["run_started", "route_decided", "step", "tool_proposed", "risk_decision", "approval_required", "tool_result", "message_delta", "message", "run_finished", "memory_degraded", "notice", "handoff", "human_message"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["run_started", "route_decided", "step", "tool_proposed", "risk_decision", "approval_required", "tool_result", "message_delta", "message", "run_finished", "memory_degraded", "notice", "handoff", "human_message", "file"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -486,7 +492,8 @@ class ApprovalRequired(_message.Message):
     @_builtins.property
     def arguments(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApprovalArgument]:
         """arguments is RiskGate's view of the bound arguments, control arguments first. It is fetched when the event is sent
-        to the requester and is never stored by the agent.
+        to the requester and is never stored by the agent. For a call that sends a file, entries under /file follow, which
+        the agent adds: the size, the type and the first lines of the content that the call is bound to.
         """
 
     @_builtins.property
@@ -723,6 +730,50 @@ class HumanMessage(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___HumanMessage: _TypeAlias = HumanMessage  # noqa: Y015
+
+@_typing.final
+class SentFile(_message.Message):
+    """SentFile is a file of the workspace that RiskGate permitted to be sent. Its content is not in the event: it is read when
+    it is fetched, and what is fetched always has this hash.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILE_ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    MIME_TYPE_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    file_id: _builtins.str
+    """file_id identifies the file in its thread."""
+    name: _builtins.str
+    """name is the last part of its path, at most 255 characters, without characters that cannot be printed."""
+    mime_type: _builtins.str
+    """mime_type is the type of its content, whatever its name says."""
+    size_bytes: _builtins.int
+    """size_bytes is its size."""
+    sha256: _builtins.str
+    """sha256 is the hash of its content as it was when the call was proposed, in hex."""
+    path: _builtins.str
+    """path is where it is in the workspace."""
+    def __init__(
+        self,
+        *,
+        file_id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        mime_type: _builtins.str = ...,
+        size_bytes: _builtins.int = ...,
+        sha256: _builtins.str = ...,
+        path: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["file_id", b"file_id", "mime_type", b"mime_type", "name", b"name", "path", b"path", "sha256", b"sha256", "size_bytes", b"size_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SentFile: _TypeAlias = SentFile  # noqa: Y015
 
 @_typing.final
 class RunFinished(_message.Message):

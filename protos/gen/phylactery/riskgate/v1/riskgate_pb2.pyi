@@ -64,6 +64,7 @@ class EvaluateRequest(_message.Message):
     PATHWAY_FIELD_NUMBER: _builtins.int
     MIN_BUNDLE_REVISION_FIELD_NUMBER: _builtins.int
     TASK_ID_FIELD_NUMBER: _builtins.int
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id is the conversation, 1 to 128 characters of [A-Za-z0-9_.:-]. Required."""
     run_id: _builtins.str
@@ -85,6 +86,14 @@ class EvaluateRequest(_message.Message):
     first decision is used. Empty means a call without a task: it counts as not requested, and its arguments as of
     unknown origin.
     """
+    execution_id: _builtins.str
+    """execution_id redeems the call for that execution if this request decides it as ALLOW without an approval, as Redeem
+    would with its permit, but in the transaction that records the decision: the response has the redemption in place
+    of a permit. It is for executors that run the call at once. An ALLOW that was recorded before, or that an approval
+    counted for, is returned with a permit as ever; redeem it with the same execution_id. What Redeem refuses is
+    refused here with its error, and the decision stays recorded. 8 to 128 characters of [A-Za-z0-9_.:-]. Empty redeems
+    nothing. EvaluateBatch does not take it.
+    """
     @_builtins.property
     def call(self) -> _types_pb2.ToolCall:
         """call is the proposal. Required."""
@@ -100,10 +109,11 @@ class EvaluateRequest(_message.Message):
         pathway: _types_pb2.Pathway.ValueType = ...,
         min_bundle_revision: _builtins.int = ...,
         task_id: _builtins.str = ...,
+        execution_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "call", b"call", "min_bundle_revision", b"min_bundle_revision", "pathway", b"pathway", "plan_step", b"plan_step", "run_id", b"run_id", "task_id", b"task_id", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "call", b"call", "execution_id", b"execution_id", "min_bundle_revision", b"min_bundle_revision", "pathway", b"pathway", "plan_step", b"plan_step", "run_id", b"run_id", "task_id", b"task_id", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -128,6 +138,7 @@ class EvaluateResponse(_message.Message):
     AUDIT_INDEX_FIELD_NUMBER: _builtins.int
     REPLAYED_FIELD_NUMBER: _builtins.int
     AUDIT_LOG_FIELD_NUMBER: _builtins.int
+    REDEMPTION_FIELD_NUMBER: _builtins.int
     decision_id: _builtins.str
     """decision_id identifies the decision in the audit log."""
     decision: _types_pb2.Decision.ValueType
@@ -169,6 +180,10 @@ class EvaluateResponse(_message.Message):
     def policy_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """policy_ids are the determining policies."""
 
+    @_builtins.property
+    def redemption(self) -> Global___RedeemResponse:
+        """redemption authorizes the execution named in the request. Set only if this request redeemed the call."""
+
     def __init__(
         self,
         *,
@@ -185,10 +200,11 @@ class EvaluateResponse(_message.Message):
         audit_index: _builtins.int = ...,
         replayed: _builtins.bool = ...,
         audit_log: _builtins.str = ...,
+        redemption: Global___RedeemResponse | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval", "bound_call", b"bound_call", "permit_expire_time", b"permit_expire_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval", "bound_call", b"bound_call", "permit_expire_time", b"permit_expire_time", "redemption", b"redemption"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval", "audit_index", b"audit_index", "audit_log", b"audit_log", "bound_call", b"bound_call", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "permit", b"permit", "permit_expire_time", b"permit_expire_time", "policy_ids", b"policy_ids", "reasons", b"reasons", "replayed", b"replayed", "risk", b"risk"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval", "audit_index", b"audit_index", "audit_log", b"audit_log", "bound_call", b"bound_call", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "permit", b"permit", "permit_expire_time", b"permit_expire_time", "policy_ids", b"policy_ids", "reasons", b"reasons", "redemption", b"redemption", "replayed", b"replayed", "risk", b"risk"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -78,7 +78,7 @@ class RiskGateServiceServicer:
         reasons. The decision is in the audit log before it is returned. Repeating the call with the same run_id,
         tool_call_id and raw arguments returns the same decision without a second record; a new permit is signed if the
         last one has expired unused. With approval_id the call is decided again with the current policy, taking that
-        approval into account.
+        approval into account. With execution_id a call that is allowed is redeemed in the same step.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -40,7 +40,7 @@ class RiskGateServiceStub:
     reasons. The decision is in the audit log before it is returned. Repeating the call with the same run_id,
     tool_call_id and raw arguments returns the same decision without a second record; a new permit is signed if the
     last one has expired unused. With approval_id the call is decided again with the current policy, taking that
-    approval into account.
+    approval into account. With execution_id a call that is allowed is redeemed in the same step.
     """
     EvaluateBatch: _grpc.UnaryUnaryMultiCallable[_riskgate_pb2.EvaluateBatchRequest, _riskgate_pb2.EvaluateBatchResponse]
     """EvaluateBatch decides about up to 100 calls and returns one result for each, in order: the response of Evaluate or
@@ -80,7 +80,7 @@ class RiskGateServiceAsyncStub(RiskGateServiceStub):
     reasons. The decision is in the audit log before it is returned. Repeating the call with the same run_id,
     tool_call_id and raw arguments returns the same decision without a second record; a new permit is signed if the
     last one has expired unused. With approval_id the call is decided again with the current policy, taking that
-    approval into account.
+    approval into account. With execution_id a call that is allowed is redeemed in the same step.
     """
     EvaluateBatch: _aio.UnaryUnaryMultiCallable[_riskgate_pb2.EvaluateBatchRequest, _riskgate_pb2.EvaluateBatchResponse]  # type: ignore[assignment]
     """EvaluateBatch decides about up to 100 calls and returns one result for each, in order: the response of Evaluate or
@@ -123,7 +123,7 @@ class RiskGateServiceServicer(metaclass=_abc_1.ABCMeta):
         reasons. The decision is in the audit log before it is returned. Repeating the call with the same run_id,
         tool_call_id and raw arguments returns the same decision without a second record; a new permit is signed if the
         last one has expired unused. With approval_id the call is decided again with the current policy, taking that
-        approval into account.
+        approval into account. With execution_id a call that is allowed is redeemed in the same step.
         """
 
     @_abc_1.abstractmethod
