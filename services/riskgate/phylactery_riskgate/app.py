@@ -104,11 +104,11 @@ class RiskGate:
             TextWork("reading"),
         )
         self.tasks = Tasks(self.core, data_key, settings)
-        self.evaluation = Evaluation(self.core, self.tasks)
+        self.redemptions = Redemptions(self.core)
+        self.evaluation = Evaluation(self.core, self.tasks, self.redemptions)
         self.batches = Batches(self.core, self.evaluation)
         self.access = AccessEvaluations(self.core)
         self.explaining = Explaining(self.core, self.tasks)
-        self.redemptions = Redemptions(self.core)
         self.approvals = ApprovalService(self.core)
         self.watches = Watches(self.core, self.approvals)
         self.auditing = AuditReader(self.core, self.tasks)

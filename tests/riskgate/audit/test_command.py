@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
 from collections.abc import Iterator
 
 import grpc
@@ -54,7 +55,7 @@ async def test_list_shows_a_table_and_lines_and_every_filter_works(served):
     assert table.exit_code == 0
     assert table.output.splitlines()[0].split() == ["time", "log:index", "kind", "subject", "what", "result"]
     assert table.output.splitlines()[1].split()[2:] == ["riskgate:5", "decision", "ben", "write_file", "AUTH_REQUIRED"]
-    assert "zoe" not in table.output
+    assert not re.search(r"\bzoe\b", table.output), "ids may hold any letters"
     assert [line["index"] for line in lines(await run("list", "--json"))] == [5, 4, 3, 2, 1, 0]
     assert [line["index"] for line in lines(await run("list", "--json", "--oldest-first", "--limit", "2"))] == [0, 1]
     for options, count in (

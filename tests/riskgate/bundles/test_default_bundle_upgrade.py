@@ -54,12 +54,12 @@ async def test_the_new_default_bundle_takes_over_at_the_next_start_and_what_was_
 
 
 async def test_an_installation_whose_own_bundle_is_newer_goes_on_with_its_own(make_gate, call, tmp_path):
-    gate = await make_gate(bundle=before(tmp_path / "own", 7))
+    gate = await make_gate(bundle=before(tmp_path / "own", NOW + 1))
     await gate.stop()
     again = await make_gate(bundle=default_bundle_folder(), bundle_or_active=True)
-    assert await live_revision(again.person("petra")) == 7
+    assert await live_revision(again.person("petra")) == NOW + 1
     answer = await again.person("ana").evaluate(call(*LIST))
-    assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_BLOCKED, 7)
+    assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_BLOCKED, NOW + 1)
 
 
 async def test_an_installation_whose_own_bundle_has_the_same_revision_goes_on_with_its_own_and_says_so(

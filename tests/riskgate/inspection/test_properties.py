@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,7 @@ from phylactery_chassis.inspection import Finding, Wanted, inspect, redact, repl
 from phylactery_chassis.inspection.candidates import Sight
 from phylactery_chassis.inspection.text import readings
 
-from tests.support.effort import effort
+from tests.support.effort import assert_linear, assert_within
 from tests.support.riskgate import inspection as made
 from tests.support.riskgate.inspection import ALL, PROSE, found
 
@@ -48,29 +47,21 @@ HOSTILE += [
     "mysql -u a ",
     "curl x ",
     "contraseña:\n",
+    "4111 1111 ",
+    "123-45-6789 ",
+    "+34 612345678 ",
 ]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_a_megabyte_of_anything_takes_linear_time(unit: str):
-    def seconds(size: int) -> float:
-        text = (unit * (size // len(unit) + 1))[:size]
-        best = float("inf")
-        for _ in range(2):
-            began = time.process_time()
-            inspect(text)
-            best = min(best, time.process_time() - began)
-        return best
-
-    small, large = seconds(32 * 1024), seconds(256 * 1024)
-    assert large < 5
-    assert large < max(0.2, small * 8 * 3)
+def test_a_long_text_of_anything_takes_linear_time(unit: str):
+    assert_linear(inspect, unit, 8_000, 240_000)
 
 
 def test_ten_thousand_characters_take_milliseconds():
     text = (" ".join(PROSE) * 3)[:9_900] + " dni 12345678Z, tarjeta 4111 1111 1111 1111"
     assert len(inspect(text)) == 2
-    assert effort(lambda: inspect(text)) < 3
+    assert_within(0.02, lambda: inspect(text), tries=20)
 
 
 TEXTS = st.text(max_size=200) | st.lists(

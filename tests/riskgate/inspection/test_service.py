@@ -10,7 +10,6 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from phylactery_riskgate.tasks.requests import MAX_TEXT_BYTES, MAX_TEXTS
 from typer.testing import CliRunner
 
 from tests.support.contracts.refusals import refusal_of
-from tests.support.effort import effort
+from tests.support.effort import assert_within
 from tests.support.riskgate import inspection as made
 
 CARD = "4111 1111 1111 1111"
@@ -143,13 +142,12 @@ async def test_a_long_text_does_not_hold_up_everybody_else(gate, inspector):
     """Other calls go on while long texts are looked at, and no more of those at once than there are threads for."""
     text = "4111 " * 30_000
     long = [asyncio.create_task(inspector.inspect(text)) for _ in range(3)]
-    waits = []
+    others = 0
     while not all(task.done() for task in long):
-        began = time.perf_counter()
         await gate.person("ana").list_keys()
-        waits.append(time.perf_counter() - began)
+        others += 1
     assert [task.result().total_findings for task in long] == [0] * 3
-    assert len(waits) >= 5
+    assert others >= 5
 
 
 HOSTILE = ("4111 1111 " * 104_858)[:MAX_TEXT_BYTES]
@@ -204,14 +202,6 @@ async def test_more_of_a_caller_than_may_wait_are_refused_at_once(inspector, mon
     let_go.set()
     assert [(await one).total_findings for one in ending] == [0] * 32
     assert not (await inspector.inspect(text)).total_findings
-
-
-@pytest.mark.parametrize(
-    "unit", ["4111 1111 ", "4111 ", "123-45-6789 ", "+34 612345678 ", "12345678Z ", "1.2.3.4 ", "a@b.co "]
-)
-def test_ten_times_the_text_takes_about_ten_times_the_work_whatever_it_is_made_of(unit: str):
-    short, long = ((unit * size)[:size] for size in (10_000, 100_000))
-    assert effort(lambda: inspect(long), times=3) < 25 * effort(lambda: inspect(short), times=3)
 
 
 def run(*arguments: str, text: str | None = None) -> Result:
@@ -303,4 +293,4 @@ def test_the_same_text_is_inspected_the_same_in_another_process():
 )
 def test_the_longest_text_that_is_looked_at_between_other_calls_holds_them_up_for_milliseconds(piece):
     text = (piece * SMALL_CHARACTERS)[:SMALL_CHARACTERS]
-    assert effort(lambda: inspect(text)) < 3
+    assert_within(0.02, lambda: inspect(text), tries=20)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from phylactery_riskgate.domain.model import Asks, BoundCall, Decision
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import LOST, UNREADABLE
 
+from tests.support.effort import attempts_within
 from tests.support.riskgate.bundles import bundle_of, decide, policy, tool
 
 MAIL = replace(
@@ -81,10 +81,11 @@ def test_words_that_were_changed_hide_nothing(body: str) -> None:
 @pytest.mark.parametrize("body", [DICTATED, DICTATED.replace("customer", "client").replace("Friday", "Monday"), SHORT])
 def test_what_stands_at_the_end_of_a_megabyte_is_found(body: str, odd: str) -> None:
     text = odd + filler(1_000_000) + f" {DICTATED} and {SHORT}"
-    began = time.process_time()
-    shown = page(text)
-    assert signals(body, shown) == 1
-    assert time.process_time() - began < 10
+    for attempt in attempts_within(10):
+        with attempt:
+            shown = page(text)
+            found = signals(body, shown)
+        assert found == 1
     assert signals("the agenda of the meeting and two rooms to choose from", shown) == 0
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from phylactery_riskgate.domain.model import Decision, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
+from tests.support.effort import attempts_within
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, decide, tool
 
 ADDRESS = {
@@ -135,9 +135,10 @@ def test_at_most_twenty_reasons_are_given(engine: DecisionEngine) -> None:
 
 
 def test_a_pattern_costs_linear_time(engine: DecisionEngine) -> None:
-    began = time.process_time()
-    assert decide(engine, "order", {"code": "a" * 39 + "!"}).decision is Decision.BLOCKED
-    assert time.process_time() - began < 1
+    for attempt in attempts_within(1):
+        with attempt:
+            verdict = decide(engine, "order", {"code": "a" * 39 + "!"})
+        assert verdict.decision is Decision.BLOCKED
 
 
 def test_a_name_nobody_declared_is_in_no_path(engine: DecisionEngine) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import pytest
@@ -14,6 +13,8 @@ from phylactery_riskgate.domain.policy.guard import (
     read_json,
     read_struct,
 )
+
+from tests.support.effort import attempts_within
 
 
 def refusal(text: str) -> tuple[str, str]:
@@ -112,10 +113,9 @@ def test_a_struct_is_held_to_the_same_size() -> None:
 
 @pytest.mark.parametrize("text", ['{"a":"' + '\\"' * 500_000, "[" * 64 + '"' * 500_000, '{"a":"' + "\\" * 500_001])
 def test_a_hostile_text_costs_linear_time(text: str) -> None:
-    began = time.process_time()
-    with pytest.raises(GuardError):
-        read_json(text)
-    assert time.process_time() - began < 2
+    for attempt in attempts_within(2):
+        with attempt, pytest.raises(GuardError):
+            read_json(text)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,15 @@ async def test_a_redeem_past_a_limit_says_which_budget_and_is_recorded_with_what
     assert list(record["values"]) == ["/usage/pace"]
 
 
+async def test_a_call_redeemed_with_its_decision_counts_and_one_past_the_limit_is_blocked(gate, ana):
+    for number, amount, decision in ((1, 100, ALLOW), (2, 901, BLOCKED), (3, 100, ALLOW)):
+        place = {"thread": f"t{number}", "run": f"r{number}", "execution_id": f"execution-{number}"}
+        answer = await ana.evaluate(transfer(number, amount), **place)
+        assert (answer.decision, answer.HasField("redemption")) == (decision, decision == ALLOW)
+    assert gate.count("redemptions") == len(gate.records("redeemed")) == 2
+    assert await blocked_by(ana, transfer(4, 801), thread="t4", run="r4") == NO_ROOM
+
+
 async def test_the_same_execution_redeems_again_and_counts_once(gate, ana, pay):
     first = await pay(1)
     answer = await ana.evaluate(transfer(1), thread="t1", run="r1")

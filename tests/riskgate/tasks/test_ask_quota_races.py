@@ -50,6 +50,45 @@ async def test_processes_that_race_one_ask_redeem_what_it_allows(rivals, shared_
     assert rows_of(folder, shared_database, "ask_uses") == rows_of(folder, shared_database, "redemptions") == room
 
 
+@pytest.mark.parametrize(("words", "room"), [(ASKED, 1), (f"{ASKED} and to {OTHER}", 2)])
+async def test_processes_that_decide_and_redeem_at_once_redeem_what_an_ask_allows(
+    rivals, shared_database, tmp_path, words, room
+):
+    people = [Person(one.channel, "local") for one in await asyncio.gather(*(rivals(f"r{n}") for n in range(RIVALS)))]
+    task = await people[0].begin(words)
+    results = await asyncio.gather(
+        *(
+            people[n % RIVALS].evaluate(a_call(n, room), task_id=task, execution_id=f"execution-{n}")
+            for n in range(CALLS)
+        ),
+        return_exceptions=True,
+    )
+    assert {reason_of(one) for one in results if isinstance(one, BaseException)} <= {"ASK_USED_UP"}
+    answers = [one for one in results if not isinstance(one, BaseException)]
+    assert sum(one.HasField("redemption") for one in answers) == room
+    assert not any(one.permit for one in answers)
+    folder = tmp_path / "data"
+    assert rows_of(folder, shared_database, "ask_uses") == rows_of(folder, shared_database, "redemptions") == room
+
+
+@pytest.mark.parametrize("point", ["riskgate.2", "riskgate.8"])
+async def test_killed_before_the_answer_to_a_decision_that_redeems_the_call_is_known_to_be_redeemed(
+    rivals, shared_database, tmp_path, point
+):
+    doomed, steady = await rivals("doomed", point), await rivals("steady")
+    person, other = Person(steady.channel, "local"), Person(doomed.channel, "local")
+    task = await person.begin(ASKED)
+    with pytest.raises(aio.AioRpcError):
+        await other.evaluate(a_call(0), task_id=task, execution_id="execution-0")
+    await doomed.channel.close()
+    assert await asyncio.to_thread(doomed.process.wait, 60) == -signal.SIGKILL
+    again = await person.evaluate(a_call(0), task_id=task, execution_id="execution-0")
+    assert (again.replayed, again.HasField("redemption")) == (True, False)
+    assert (await person.redeem(again.permit, a_call(0), execution="execution-0")).repeated_redeem
+    folder = tmp_path / "data"
+    assert rows_of(folder, shared_database, "ask_uses") == rows_of(folder, shared_database, "redemptions") == 1
+
+
 async def test_killed_between_the_count_and_the_receipt_the_execution_gets_its_receipt_and_counts_once(
     rivals, shared_database, tmp_path
 ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 
 import pytest
@@ -112,7 +113,7 @@ async def test_an_auditor_who_has_the_words_can_check_that_riskgate_was_shown_th
     (entry,) = (await aldo.audit.ListEntries(request, metadata=aldo.metadata, timeout=60)).entries
     (value,) = entry.values
     assert value.path == "/words_salt"
-    assert "luz" not in str(entry)
+    assert not re.search(r"\bluz\b", str(entry)), "ids and hashes may hold any letters"
     salt, (record,) = decode(json.loads(value.value_json)), gate.records("task_begun")
     assert commitment(salt, "Paga la luz") == record["words"]
     assert commitment(salt, "Paga la luz.") != record["words"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from phylactery_understanding.replies.retraction import forbids, read_retraction, targets_in
+
+from tests.support.effort import assert_linear
 
 SEND = frozenset({"send"})
 
@@ -73,6 +73,4 @@ def test_what_only_sounds_like_it_takes_nothing_back(text):
 
 
 def test_it_is_read_in_the_time_its_length_needs():
-    began = time.perf_counter()
-    read_retraction("No, don't send it to eve@x.com. " * 3_000)
-    assert time.perf_counter() - began < 5
+    assert_linear(read_retraction, "No, don't send it to eve@x.com. ", 3_200, 96_000)

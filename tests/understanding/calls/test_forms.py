@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from phylactery_understanding.calls.proposal import Call, Level
 from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.effort import attempts_within
 from tests.understanding.calls.test_calls import DAY, argument
 
 TICKET = """New ticket please
@@ -140,9 +140,10 @@ def test_an_amount_and_its_currency_are_the_whole_of_their_fields(amount, curren
 
 
 def test_a_line_of_blanks_takes_no_time():
-    began = time.perf_counter()
-    assert read_form(" " * 50_000 + "-" + " " * 49_000) is None
-    assert time.perf_counter() - began < 5
+    for attempt in attempts_within(2):
+        read_form.cache_clear()
+        with attempt:
+            assert read_form(" " * 50_000 + "-" + " " * 49_000) is None
 
 
 def test_a_form_is_used_up_by_its_one_call():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from phylactery_understanding.calls.content.model import Source
 from phylactery_understanding.calls.proposal import Argument, Call, Item, Level
 from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.requests.parser import parse
+
+from tests.support.effort import assert_within
 
 NOUNS = frozenset({"file", "docu", "list"})
 
@@ -99,10 +99,8 @@ def test_tasks_in_one_line_are_told_by_their_numbers() -> None:
 
 
 def test_numbers_without_end_are_read_in_time() -> None:
-    began = time.perf_counter()
-    parse("5. " * 3_000)
-    parse(f"1. {'9' * 5_000}. ². Delete plan.docx")
-    assert time.perf_counter() - began < 5
+    for text in ("5. " * 3_000, f"1. {'9' * 5_000}. ². Delete plan.docx"):
+        assert_within(3, lambda text=text: parse(text))
 
 
 def test_who_takes_a_look_takes_nothing_away() -> None:

@@ -6,13 +6,12 @@ import pytest
 from phylactery_understanding.replies.retraction import read_retraction
 from phylactery_understanding.requests.parser import parse
 
-from tests.support.effort import effort
+from tests.support.effort import assert_linear
 
 
 @pytest.mark.parametrize("unit", ["(", "- ", "and ", "y luego ", "( y ", "; then write "])
-def test_eight_times_the_message_takes_about_eight_times_the_work(unit: str):
-    short, long = ((unit * size)[:size] for size in (1_000, 8_000))
-    assert effort(lambda: read_retraction(long), times=2) < 25 * effort(lambda: read_retraction(short), times=2)
+def test_a_retraction_is_read_in_linear_time(unit: str):
+    assert_linear(read_retraction, unit, 600, 18_000)
 
 
 @pytest.mark.parametrize("text", ["write a to a.txt, and (then) read b.txt", "escribe a en a.txt (y luego lee b.txt)"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from phylactery_understanding.language.text import MAX_TOKENS, Kind, fold, is_disguised, tokenize
 from phylactery_understanding.requests.model import Label
+from phylactery_understanding.requests.operators import left_open
 from phylactery_understanding.requests.parser import parse
+
+from tests.support.effort import assert_linear, assert_within
 
 
 def clear(text: str) -> list[str]:
@@ -235,20 +236,18 @@ def test_a_message_longer_than_is_read_is_not_understood() -> None:
 )
 def test_a_hundred_thousand_characters_are_read_in_bounded_time(piece: str) -> None:
     text = (piece * (100_000 // len(piece) + 1))[:100_000]
-    began = time.process_time()
-    parse(text)
-    assert time.process_time() - began < 30
+    assert_within(10, lambda: parse(text))
 
 
-def test_twice_the_text_takes_no_more_than_some_times_the_time() -> None:
-    def seconds(count: int) -> float:
-        text = "Write a line to a.txt. " * count
-        began = time.process_time()
-        parse(text)
-        return time.process_time() - began
+@pytest.mark.parametrize("unit", ["Write a line to a.txt. ", "word ", "no it ", "do not ", "- uno\n"])
+def test_a_long_message_is_read_in_linear_time(unit: str) -> None:
+    assert_linear(parse, unit, 640, 19_200)
 
-    seconds(10)
-    assert seconds(1_200) < 8 * seconds(300) + 0.2
+
+def test_a_negation_that_is_left_open_is_looked_for_in_linear_time() -> None:
+    words = parse("word").lexicon
+    assert left_open(words, ["word", "please", "do", "not"]) == "do not"
+    assert_linear(lambda text: left_open(words, text.split()), "word ", 2_000, 100_000)
 
 
 def test_what_an_ask_is_about_is_no_content_and_a_source_no_goal() -> None:

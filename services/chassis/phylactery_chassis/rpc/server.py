@@ -28,6 +28,7 @@ from phylactery_chassis.rpc.listeners import AdminServer, add_reflection, bind, 
 from phylactery_chassis.rpc.workers import Workers, write_ready
 from phylactery_chassis.settings import ServiceSettings, Settings, load
 from phylactery_chassis.telemetry import logs, telemetry
+from phylactery_chassis.util.version import version_line
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
@@ -107,7 +108,7 @@ class RunningServer:
     _service: Service
     _health: health_aio.HealthServicer
     _watch: asyncio.Task[None]
-    _identities: _Identities
+    _identities: IdentityWatch
     _drain_seconds: float
     _stopped: bool = field(default=False)
 
@@ -179,7 +180,7 @@ async def start(service: Service, settings: ServiceSettings) -> RunningServer:
         undo.pop_all()
     await _tell_health(service, health)
     watch = asyncio.create_task(_watch_health(service, health))
-    identities = _Identities(authenticator, interceptor)
+    identities = IdentityWatch(authenticator, interceptor.end_withdrawn)
     return RunningServer(port, admin.port, server, admin, service, health, watch, identities, settings.drain_seconds)
 
 
@@ -236,15 +237,17 @@ async def _watch_health(service: Service, health: health_aio.HealthServicer) -> 
         await _tell_health(service, health)
 
 
-class _Identities:
-    """Updater of a running server's identities: it checks each second, and at once on SIGHUP."""
+class IdentityWatch:
+    """Keeps the identities of an authenticator current: it looks each second, and at once on SIGHUP."""
 
-    def __init__(self, authenticator: Authenticator, interceptor: ServerInterceptor) -> None:
-        self._authenticator, self._interceptor = authenticator, interceptor
+    def __init__(self, authenticator: Authenticator, refreshed: Callable[[], None]) -> None:
+        """Call ``refreshed`` after each look."""
+        self._authenticator, self._refreshed = authenticator, refreshed
         self._task = asyncio.create_task(self._watch())
         hangup.subscribe(self._look_now)
 
     async def end(self) -> None:
+        """Look no more."""
         hangup.unsubscribe(self._look_now)
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -255,7 +258,7 @@ class _Identities:
 
     def _look(self, *, now: bool = False) -> None:
         self._authenticator.refresh(now=now)
-        self._interceptor.end_withdrawn()
+        self._refreshed()
 
     async def _watch(self) -> None:
         while True:
@@ -310,14 +313,16 @@ def migrate(kind: type[Settings], **options: Any) -> None:
 
 
 def main(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]]) -> None:
-    """Run the command line of `python -m phylactery_<service>`: the service, or its migrations with `migrate`."""
+    """Run the command line of `python -m phylactery_<service>`: the service, `migrate` or `--version`."""
     match sys.argv[1:]:
         case []:
             run(kind, build)
         case ["migrate"]:
             migrate(kind)
+        case ["--version"]:
+            sys.stdout.write(f"{version_line(f'phylactery-{kind.service}')}\n")
         case _:
-            sys.stderr.write(f"usage: python -m phylactery_{kind.service} [migrate]\n")
+            sys.stderr.write(f"usage: python -m phylactery_{kind.service} [migrate | --version]\n")
             raise SystemExit(2)
 
 

@@ -16,6 +16,8 @@ OptionalIdentifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]
 """An Identifier, or empty."""
 LongIdentifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{8,128}$")]
 """A client-generated idempotency id of at least 8 characters."""
+OptionalLongIdentifier = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_.:-]{8,128})?$")]
+"""A LongIdentifier, or empty."""
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
 """A tool's name."""
 Sha256 = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]

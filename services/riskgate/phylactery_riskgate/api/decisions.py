@@ -171,6 +171,8 @@ def _fill(response: riskgate_pb2.EvaluateResponse, answer: Evaluated) -> None:
         response.permit_expire_time.CopyFrom(to_timestamp(answer.permit_expire_us))
     if answer.approval is not None:
         response.approval.CopyFrom(approval(answer.approval))
+    if answer.redeemed is not None:
+        response.redemption.CopyFrom(redeemed(answer.redeemed))
 
 
 def _error(answer: DomainError) -> riskgate_pb2.RequestError:

@@ -13,7 +13,7 @@ from typing import Any
 
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.db.jobs import Work
-from phylactery_chassis.errors import STORE_FAILED, DomainError
+from phylactery_chassis.errors import STORE_FAILED, DomainError, InvalidArgument, Violation
 from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_riskgate.decisions.context import DecisionContext
@@ -78,6 +78,8 @@ class Batches:
     ) -> Question | DomainError:
         if isinstance(question, DomainError):
             return question
+        if question.execution_id:
+            return _redeeming()
         try:
             return await self._evaluation.decide(who, question, engine)
         except DomainError as error:
@@ -94,6 +96,13 @@ class Batches:
 
     def _answer(self, question: Question, stored: Stored | DomainError) -> Answer:
         return stored if isinstance(stored, DomainError) else self._evaluation.answer(question, stored)
+
+
+def _redeeming() -> InvalidArgument:
+    why = "a call of a batch is redeemed by Redeem"
+    return InvalidArgument(
+        "INVALID_REQUEST", f"the request is not valid: execution_id: {why}", violations=[Violation("execution_id", why)]
+    )
 
 
 def _reads(question: EvaluateInput) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from phylactery_chassis.auth.identity import Principal, Role
-from phylactery_chassis.auth.jws import SKEW_SECONDS, TokenType
+from phylactery_chassis.auth.jws import SKEW_SECONDS, Claims, TokenType
 from phylactery_chassis.db.jobs import Work
 from phylactery_chassis.telemetry import semconv
 from phylactery_chassis.telemetry.telemetry import annotate
@@ -46,6 +46,7 @@ from phylactery_riskgate.decisions.questions import (
     sensitive_body,
     unbound_values,
 )
+from phylactery_riskgate.decisions.redeem import Attempt, Redemptions
 from phylactery_riskgate.decisions.requests import EvaluateInput
 from phylactery_riskgate.decisions.stops import frozen_verdict
 from phylactery_riskgate.decisions.task_ref import TaskRef, TaskResolver, TaskSource
@@ -95,11 +96,14 @@ def permit_claims(record: DecisionRecord, bound: BoundCall, issuer: str, end_us:
 class Evaluation:
     """The Evaluate use case."""
 
-    def __init__(self, core: DecisionContext, tasks: TaskSource) -> None:
-        self._core, self._namings = core, TaskResolver(core, tasks)
+    def __init__(self, core: DecisionContext, tasks: TaskSource, redemptions: Redemptions) -> None:
+        self._core, self._namings, self._redemptions = core, TaskResolver(core, tasks), redemptions
 
     async def evaluate(self, who: Principal, asked: EvaluateInput, engine: DecisionEngine | None = None) -> Evaluated:
         """Return the decision about one call, by the given engine or the current one.
+
+        A new ALLOW without an approval is redeemed with it for the execution that the request names, if any; that
+        raises what Redeem raises, too.
 
         Raise PermissionDenied TOOL_NOT_GRANTED, AlreadyExists CALL_CONFLICT, NotFound APPROVAL_NOT_FOUND and
         TASK_NOT_FOUND, the refusals of an approval request, Unavailable STORE_UNAVAILABLE, and FailedPrecondition if
@@ -107,7 +111,8 @@ class Evaluation:
         """
         who.require(Role.CALLER)
         question = await self.decide(who, asked, engine)
-        stored = await self._core.write(self.work_of(question))
+        work = self.work_of(question)
+        stored = await self._core.write(work if not asked.execution_id else self._redeeming(question, work))
         reach("riskgate.2")
         answer = self.answer(question, stored)
         annotate({semconv.GEN_AI_TOOL: asked.call.tool, semconv.DECISION: str(answer.record.decision)})
@@ -136,12 +141,45 @@ class Evaluation:
     def answer(self, question: Question, stored: Stored) -> Evaluated:
         """Return the durable answer; its permit, if it has one, is signed only now."""
         self._show_shadow(question, stored)
-        record, permit, end = stored.record, "", 0
-        if record.decision is Decision.ALLOW and stored.bound is not None:
+        record, permit, end, redeemed = stored.record, "", 0, None
+        if stored.consumed is not None:
+            redeemed = self._redemptions.answer(stored.consumed)
+        elif record.decision is Decision.ALLOW and stored.bound is not None:
             end = self._permit_end(record)
             permit = self._core.keys.sign(permit_claims(record, stored.bound, self._core.issuer, end), TokenType.PERMIT)
         tell_decision(question.who, question.engine, record, question.began, replayed=stored.replayed)
-        return Evaluated(record, stored.bound, stored.approval, permit, end, stored.replayed)
+        return Evaluated(record, stored.bound, stored.approval, permit, end, stored.replayed, redeemed)
+
+    def _redeeming(self, question: Question, work: Work[Stored | Refused]) -> Work[Stored | Refused]:
+        """Return the work that also redeems a call that it decides as ALLOW, by the permit that is never sent.
+
+        A decision made before may be older than what stops it, and one that an approval counted for has its own checks:
+        both are redeemed by their permit.
+        """
+
+        def record(connection: Connection) -> Stored | Refused:
+            stored = work(connection)
+            if isinstance(stored, Refused) or stored.replayed or question.asked.approval_id:
+                return stored
+            decided, bound = stored.record, stored.bound
+            if decided.decision is not Decision.ALLOW or bound is None:
+                return stored
+            claims = Claims(permit_claims(decided, bound, self._core.issuer, self._permit_end(decided)))
+            attempt = Attempt(
+                who=question.who,
+                asked=question.asked,
+                claims=claims,
+                decision=decided,
+                basis=question.basis,
+                verdict=question.verdict,
+                fingerprint=question.fingerprint,
+                now_us=question.now_us,
+                task_id=question.naming.task_id,
+            )
+            consumed = self._redemptions.consume(connection, attempt)
+            return consumed if isinstance(consumed, Refused) else stored._replace(consumed=consumed)
+
+        return record
 
     async def _decide(
         self,

@@ -10,6 +10,7 @@ from phylactery_chassis.errors import AlreadyExists, NotFound
 from phylactery_riskgate.audit.commitments import CLAIMED_HASH, RAW_ARGUMENTS
 from phylactery_riskgate.audit.entries import SENSITIVE, sensitive_values
 from phylactery_riskgate.decisions.context import ApprovalSeen, Basis
+from phylactery_riskgate.decisions.redeem import Consumed, Redeemed
 from phylactery_riskgate.decisions.requests import EvaluateInput
 from phylactery_riskgate.decisions.task_ref import TaskRef
 from phylactery_riskgate.domain.model import BoundCall, Verdict
@@ -19,7 +20,7 @@ from phylactery_riskgate.tasks.snapshot import told_body
 
 
 class Evaluated(NamedTuple):
-    """A recorded decision and what comes with it; permit is empty without ALLOW."""
+    """A recorded decision and what comes with it; permit is empty without ALLOW, and where the call is redeemed."""
 
     record: DecisionRecord
     bound: BoundCall | None
@@ -27,15 +28,17 @@ class Evaluated(NamedTuple):
     permit: str
     permit_expire_us: int
     replayed: bool
+    redeemed: Redeemed | None = None
 
 
 class Stored(NamedTuple):
-    """What one transaction made durable: the whole answer except the permit."""
+    """What one transaction made durable: the whole answer except the permit or the receipt."""
 
     record: DecisionRecord
     bound: BoundCall | None
     approval: ApprovalSeen | None
     replayed: bool
+    consumed: Consumed | None = None
 
 
 class Question(NamedTuple):

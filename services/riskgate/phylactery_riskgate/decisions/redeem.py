@@ -32,7 +32,7 @@ from phylactery_riskgate.audit.log import Kind
 from phylactery_riskgate.decisions.context import Basis, DecisionContext, Refused
 from phylactery_riskgate.decisions.log import tell_doubtful_votes
 from phylactery_riskgate.decisions.proposals import fingerprint, key_of, raw_call
-from phylactery_riskgate.decisions.requests import OutcomeInput, RedeemInput
+from phylactery_riskgate.decisions.requests import EvaluateInput, OutcomeInput, RedeemInput
 from phylactery_riskgate.decisions.usage import usage_values
 from phylactery_riskgate.domain.intent.facts import uses_ask, without_ask
 from phylactery_riskgate.domain.intent.understood import task_of
@@ -64,18 +64,20 @@ class Redeemed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class Consumed:
+    """What one transaction made durable of a redemption: everything except the receipt."""
+
     redemption: Redemption
     bound: BoundCall
     repeated: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
-    """One Redeem request: the permit's claims, the decision that issued it, and the current decision."""
+class Attempt:
+    """One redemption: its request, the permit's claims, the decision that issued it, and the current decision."""
 
     who: Principal
-    asked: RedeemInput
+    asked: RedeemInput | EvaluateInput
     claims: Claims
     decision: DecisionRecord
     basis: Basis
@@ -126,16 +128,19 @@ class Redemptions:
             error, known = refused, claims
             await self._core.write(lambda connection: self._refused(connection, who, asked, known, error))
             raise refused.error from None
-        stored = await self._core.write(lambda connection: self._consume(connection, attempt))
+        return self.answer(await self._core.write(lambda connection: self.consume(connection, attempt)))
+
+    def answer(self, consumed: Consumed) -> Redeemed:
+        """Return the durable redemption with its receipt, which is signed only now."""
         reach("riskgate.8")
         # the row holds no hash, which would outlive the values; a repeated request brings the call itself
-        claims_of = {**stored.redemption.receipt_claims, "args_hash": stored.bound.args_hash}
+        claims = {**consumed.redemption.receipt_claims, "args_hash": consumed.bound.args_hash}
         now = self._core.clock.now_us() // MICROSECONDS
-        if claims_of["iat"] > now + SKEW_SECONDS:
+        if claims["iat"] > now + SKEW_SECONDS:
             # the clock was set back: an executor would reject a receipt from the future
-            claims_of["iat"] = now
-        receipt = self._core.keys.sign(claims_of, TokenType.RECEIPT)
-        return Redeemed(receipt, stored.bound, stored.redemption.redeem_us, stored.repeated)
+            claims["iat"] = now
+        receipt = self._core.keys.sign(claims, TokenType.RECEIPT)
+        return Redeemed(receipt, consumed.bound, consumed.redemption.redeem_us, consumed.repeated)
 
     async def report_outcome(self, who: Principal, report: OutcomeInput) -> Place:
         """Record how an execution ended and return the record's place in the audit log.
@@ -175,7 +180,7 @@ class Redemptions:
             raise _refuse("PERMIT_INVALID", factor, f"the permit cannot be used: {error.message}") from None
         return claims
 
-    async def _prepare(self, who: Principal, asked: RedeemInput, claims: Claims) -> _Attempt:
+    async def _prepare(self, who: Principal, asked: RedeemInput, claims: Claims) -> Attempt:
         """Decide about the call again, with the class of the approval the permit came from, if any.
 
         The task facts are those known when the call was first decided.
@@ -191,7 +196,7 @@ class Redemptions:
         verdict = await self._core.decide(engine, who, call, site, approved, task=told.reader, counted_later=True)
         basis, now_us = Basis(engine, who, site, approved), self._core.clock.now_us()
         print_ = fingerprint(call, verdict)
-        return _Attempt(who, asked, claims, decision, basis, verdict, print_, now_us, told.task_id)
+        return Attempt(who, asked, claims, decision, basis, verdict, print_, now_us, told.task_id)
 
     def _origin(
         self, connection: Connection, who: Principal, claims: Claims
@@ -203,7 +208,8 @@ class Redemptions:
         approval = self._core.find_approval(connection, who.tenant, counted) if counted else None
         return decision, *self._core.rest_of(connection, decision), approval
 
-    def _consume(self, connection: Connection, attempt: _Attempt) -> _Stored | Refused:
+    def consume(self, connection: Connection, attempt: Attempt) -> Consumed | Refused:
+        """Redeem the call inside a transaction, or record why that is refused."""
         try:
             repeated = self._repeated(connection, attempt)
             if repeated is not None:
@@ -222,7 +228,7 @@ class Redemptions:
             return self._refused(connection, attempt.who, attempt.asked, attempt.claims, refused)
         return self._redeem(connection, attempt, bound, approval)
 
-    def _repeated(self, connection: Connection, attempt: _Attempt) -> _Stored | None:
+    def _repeated(self, connection: Connection, attempt: Attempt) -> Consumed | None:
         """Return this execution's earlier redemption, if any; raise a refusal if another one redeemed the call."""
         who, asked = attempt.who, attempt.asked
         execution = rows.find_execution(connection, who.tenant, who.subject, asked.execution_id)
@@ -244,9 +250,9 @@ class Redemptions:
         bound = self._core.bound_of(connection, origin) or attempt.verdict.bound
         if bound is None or not self._core.same_call(origin, bound):
             raise _refuse("ARGS_MISMATCH", "argument_hash", "the call that was redeemed cannot be bound again")
-        return _Stored(holder, bound, repeated=True)
+        return Consumed(holder, bound, repeated=True)
 
-    def _check_stops(self, connection: Connection, attempt: _Attempt) -> _Attempt:
+    def _check_stops(self, connection: Connection, attempt: Attempt) -> Attempt:
         """Return the attempt with the current decision; raise a refusal if an operator stopped the call.
 
         No freeze or revocation can happen until the commit. Raise BusyError if one is in progress.
@@ -265,7 +271,7 @@ class Redemptions:
             )
         return replace(attempt, decision=decision)
 
-    def _check_time(self, connection: Connection, attempt: _Attempt) -> None:
+    def _check_time(self, connection: Connection, attempt: Attempt) -> None:
         """Raise a refusal if the permit has expired, is not valid yet, or was superseded by a later one.
 
         A permit that was once found expired stays expired, whatever the clock says later.
@@ -281,7 +287,7 @@ class Redemptions:
             told = "the permit was refused before, or a later one was issued; ask Evaluate again"
             raise _refuse("PERMIT_EXPIRED", "expiry", told)
 
-    def _check_retraction(self, connection: Connection, attempt: _Attempt, bound: BoundCall) -> None:
+    def _check_retraction(self, connection: Connection, attempt: Attempt, bound: BoundCall) -> None:
         """Raise a refusal if later words took the call back, unless the decision already accounted for them.
 
         Until the commit, nothing of its tasks can be taken back, and no other call can use up their asks.
@@ -298,7 +304,7 @@ class Redemptions:
                 "PERMIT_RETRACTED", "retraction", "the person took this back since; do not run it", task_id=by
             )
 
-    def _with_ask_used(self, connection: Connection, attempt: _Attempt) -> Verdict:
+    def _with_ask_used(self, connection: Connection, attempt: Attempt) -> Verdict:
         """Return the verdict of a call that an ask allowed, with that ask used once more.
 
         Raise a refusal if the ask is used up, unless the policies allow the call without it.
@@ -323,7 +329,7 @@ class Redemptions:
         ask_rows.insert_use(connection, key, use, attempt.now_us)
         return verdict._replace(task=replace(facts, used=used + 1))
 
-    def _checked_approval(self, connection: Connection, attempt: _Attempt, bound: BoundCall) -> Approval | None:
+    def _checked_approval(self, connection: Connection, attempt: Attempt, bound: BoundCall) -> Approval | None:
         """Return the approval the permit relies on, if it is still valid and for exactly this call."""
         counted, asked = attempt.decision.counted_approval_id, attempt.asked
         if not counted:
@@ -353,8 +359,8 @@ class Redemptions:
         return approval
 
     def _redeem(
-        self, connection: Connection, attempt: _Attempt, bound: BoundCall, approval: Approval | None
-    ) -> _Stored:
+        self, connection: Connection, attempt: Attempt, bound: BoundCall, approval: Approval | None
+    ) -> Consumed:
         who, asked, decision, now_us = attempt.who, attempt.asked, attempt.decision, attempt.now_us
         if approval is not None:
             redeemed = replace(approval, state=advance(approval.state, ApprovalEvent.REDEEM))
@@ -407,13 +413,13 @@ class Redemptions:
             place.index,
         )
         rows.insert_redemption(connection, redemption)
-        return _Stored(redemption, bound, repeated=False)
+        return Consumed(redemption, bound, repeated=False)
 
     def _refused(
         self,
         connection: Connection,
         who: Principal,
-        asked: RedeemInput,
+        asked: RedeemInput | EvaluateInput,
         claims: Claims | None,
         refused: _RefusalError,
     ) -> Refused:
@@ -459,7 +465,7 @@ class Redemptions:
         return place
 
 
-def _checked_call(attempt: _Attempt) -> BoundCall:
+def _checked_call(attempt: Attempt) -> BoundCall:
     """Return the call as bound now, if it is the permitted one."""
     bound = attempt.verdict.bound
     if bound is None or bound.args_hash != attempt.claims.text("args_hash"):
@@ -469,7 +475,7 @@ def _checked_call(attempt: _Attempt) -> BoundCall:
     return bound
 
 
-def _check_approvers(attempt: _Attempt, approval: Approval | None) -> None:
+def _check_approvers(attempt: Attempt, approval: Approval | None) -> None:
     """Raise a refusal if the call still needs its approval and one of its approvers lost eligibility."""
     asks = attempt.verdict.decision is Decision.AUTH_REQUIRED
     if approval is not None and asks and lost_approvers(attempt.basis.engine.bundle, approval):
@@ -496,7 +502,7 @@ def _check_policy(verdict: Verdict) -> None:
     raise refused
 
 
-def _place(asked: RedeemInput) -> dict[str, Any]:
+def _place(asked: RedeemInput | EvaluateInput) -> dict[str, Any]:
     return {
         "thread_id": asked.thread_id,
         "run_id": asked.run_id,

@@ -12,6 +12,7 @@ from phylactery_chassis.rpc.validation import (
     Identifier,
     LongIdentifier,
     OptionalIdentifier,
+    OptionalLongIdentifier,
     OptionalSha256,
     ToolName,
     parse,
@@ -52,6 +53,7 @@ class EvaluateInput(EdgeModel):
     pathway: Pathway = "unspecified"
     task_id: OptionalIdentifier = ""
     min_bundle_revision: int = Field(0, ge=0)
+    execution_id: OptionalLongIdentifier = ""
 
 
 class BatchInput(EdgeModel):

@@ -41,9 +41,7 @@ _TEXTS: Final = ("title", "subject", "comment", "reason", "text", "body", "messa
 def told_by_another(scope: Scope, ask: InterpretedAsk) -> Fault | None:
     """Return a sentence that states its speaker: Bob (manager): send it; but not a field of a form: Repo: website."""
     for number in scope.mine:
-        places = [
-            at for at, of in enumerate(scope.sentences) if of == number and scope.tokens[at].kind is not Kind.BREAK
-        ]
+        places = [at for at in scope.places[number] if scope.tokens[at].kind is not Kind.BREAK]
         head = [scope.tokens[at] for at in places[:_SPEAKER]]
         speaks = head and head[0].kind is Kind.WORD and head[0].raw[:1].isupper()
         if speaks and any(one.text == ":" for one in head):
@@ -56,16 +54,17 @@ def told_by_another(scope: Scope, ask: InterpretedAsk) -> Fault | None:
 def done_by_another(scope: Scope) -> Fault | None:
     """Return words by which something else does it: a robot that writes to a.txt, esa foto me recuerda a ella."""
     tokens, words = scope.tokens, scope.words
-    begun = -1
+    begun, end, last = -1, 0, -1
     for at, one in enumerate(tokens):
         begun = at if scope.begins(at) else begun
+        if at >= end:
+            end = next((later for later in range(at, len(tokens)) if tokens[later].kind in STOPS), len(tokens))
+            last = max((later for later in range(at, end) if scope.covered[later]), default=-1)
+        if at >= last or scope.sentences[at] not in scope.requesting:
+            continue
         if one.kind is not Kind.WORD or not words.verb(one.text) or at < 2:
             continue
         before, first = tokens[at - 1], tokens[begun]
-        end = next((later for later in range(at, len(tokens)) if tokens[later].kind in STOPS), len(tokens))
-        behind = any(scope.covered[at + 1 : end])
-        if not behind or scope.sentences[at] not in scope.requesting:
-            continue
         noun = at > 2 and words.holds("article", tokens[at - 3].text) and not words.verb(tokens[at - 2].text)
         noun = noun and not scope.covered[at - 2]  # the ask's own time: at noon, that I call her
         if before.text in RELATIVE and noun:
@@ -85,12 +84,9 @@ def narrated(scope: Scope, ask: InterpretedAsk, request: Request) -> Fault | Non
     slots = [slot.span for slot in ask.slots]
     spans = [*slots, *ask.times] or list(ask.spans)
     told: Fault | None = None
-    sentences: dict[int, list[int]] = {}
-    for at, number in enumerate(scope.sentences):
-        sentences.setdefault(number, []).append(at)
     needless = ended_needs(request) if ends_something(ask) else set[int]()
     for number in scope.requesting:
-        places = sentences[number]
+        places = scope.places[number]
         parts = list(_parts_within(scope, places))
         heard = any(id(scope.tokens[at]) in verbs for at in places)
         ended = not needless.isdisjoint(places)

@@ -32,8 +32,12 @@ class Scope:
         self, ask: InterpretedAsk, request: Request, strange: Sequence[tuple[int, int]], newest: int = 0
     ) -> None:
         self.tokens, self.words, self.newest = request.tokens, request.lexicon, newest
+        self.texts = [one.text for one in self.tokens]
         self.covered = [is_covered(ask, one) for one in self.tokens]
         self.sentences = sentence_numbers(self.tokens)
+        self.places: dict[int, list[int]] = {}
+        for at, number in enumerate(self.sentences):
+            self.places.setdefault(number, []).append(at)
         clauses = clause_numbers(request, self.sentences)
         everywhere = not any(self.covered)  # an ask without a literal may be anywhere
         self.mine = {self.sentences[at] for at, is_so in enumerate(self.covered) if is_so or everywhere}
@@ -67,7 +71,7 @@ class Scope:
         """Return the places of words that only make a question of what the newest message says to do, and of that."""
         found = {at for at, one in enumerate(self.tokens) if one.start >= self.newest}
         for number in {self.sentences[at] for at, one in enumerate(self.tokens) if one.text == "?"}:
-            opening = [at for at, of in enumerate(self.sentences) if of == number and self.tokens[at].kind is Kind.WORD]
+            opening = [at for at in self.places[number] if self.tokens[at].kind is Kind.WORD]
             found.update(opening[:2])
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -36,7 +37,7 @@ _ABOUT: Final = frozenset({"condition", "past", "future", "report", "exclusion",
 def veto_of(scope: Scope, ask: InterpretedAsk, request: Request) -> Fault | None:
     """Return why words cannot be this ask, apart from single operators, or None."""
     return (
-        _asked_about(request, scope.sentences, scope.asking)  # what was mentioned before may be what is meant now
+        _asked_about(scope)  # what was mentioned before may be what is meant now
         or told_by_another(scope, ask)
         or done_by_another(scope)
         or narrated(scope, ask, request)
@@ -48,9 +49,9 @@ def veto_of(scope: Scope, ask: InterpretedAsk, request: Request) -> Fault | None
 
 def vetoes_of(scope: Scope, ask: InterpretedAsk) -> Iterator[tuple[int, int, Fault]]:
     """Yield the operators of the grammar that prevent words from being this ask."""
+    first = next(iter(_covered_by(ask, scope.tokens)), -1)
     for at, size, fault in scope.operators:
         if scope.covered[at]:
-            first = next(iter(_covered_by(ask, scope.tokens)), -1)
             if fault.kind in _TAKING and scope.begins(at) and at != first:
                 yield at, size, fault
         elif _vetoes(scope, ask, at, fault):
@@ -78,7 +79,7 @@ def _vetoes(scope: Scope, ask: InterpretedAsk, at: int, fault: Fault) -> bool:
         return False
     if fault.kind in _ANYWHERE and not (fault.words in WEAK and _goes_on(scope, at)):
         return True
-    if fault.kind == "hypothetical" and at - scope.sentences.index(scope.sentences[at]) < _FIRST:
+    if fault.kind == "hypothetical" and at - bisect_left(scope.sentences, scope.sentences[at]) < _FIRST:
         return True
     if fault.kind == "negation":
         return scope.is_near[at] and _denies(scope, ask, at, fault.words)
@@ -89,8 +90,7 @@ def _vetoes(scope: Scope, ask: InterpretedAsk, at: int, fault: Fault) -> bool:
 
 def _denies(scope: Scope, ask: InterpretedAsk, at: int, words: str) -> bool:
     """Return True if a negation may negate an ask; reasons that people give and ended needs do not."""
-    lexicon, size = scope.words, len(words.split())
-    texts = [one.text for one in scope.tokens]
+    lexicon, texts, size = scope.words, scope.texts, len(words.split())
     reason = max(lexicon.match("reason", texts, place) - (at - place) for place in range(max(at - 1, 0), at + 1))
     if reason > size:
         return False
@@ -142,15 +142,11 @@ def _covered_by(ask: InterpretedAsk, tokens: Sequence[Token]) -> Iterator[int]:
         yield from (at for at, one in enumerate(tokens) if content.start < one.stop and one.start < content.stop)
 
 
-def _asked_about(request: Request, sentences: Sequence[int], mine: set[int]) -> Fault | None:
+def _asked_about(scope: Scope) -> Fault | None:
     """Return the question in a sentence, if there is one and it is not a polite request."""
-    words = request.lexicon
-    for number in mine:
-        said = [
-            one
-            for one, of in zip(request.tokens, sentences, strict=True)
-            if of == number and one.kind is not Kind.BREAK
-        ]
+    words = scope.words
+    for number in scope.asking:
+        said = [scope.tokens[at] for at in scope.places[number] if scope.tokens[at].kind is not Kind.BREAK]
         texts = [one.text for one in said]
         opening = next((at for at, one in enumerate(said) if one.text != "¿"), len(said))
         asks = opening < len(said) and bool(words.match("question", texts, opening))
@@ -164,7 +160,7 @@ def _asked_about(request: Request, sentences: Sequence[int], mine: set[int]) -> 
 
 def _corrected(scope: Scope) -> Fault | None:
     """Return the words by which the person replaces a value of the ask: at 4, I mean at 6."""
-    texts = [one.text for one in scope.tokens]
+    texts = scope.texts
     kinds: set[Kind] = set()
     for at in range(1, len(texts)):
         if scope.covered[at - 1]:
@@ -186,7 +182,7 @@ def _corrected(scope: Scope) -> Fault | None:
 
 def _spared(scope: Scope, ask: InterpretedAsk) -> Fault | None:
     """Return the words by which a target stays as it is: leave c.txt be, deja c.txt en paz."""
-    texts = [one.text for one in scope.tokens]
+    texts = scope.texts
     for slot in ask.slots:
         mine = [at for at, one in enumerate(scope.tokens) if covers(slot.span, one)]
         if not mine:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Final
 
 from phylactery_understanding.language.lexicon import OPERATORS, Lexicon
@@ -55,10 +54,12 @@ def operator_at(words: Lexicon, texts: Sequence[str], place: int, only: frozense
 
 def left_open(words: Lexicon, texts: Sequence[str]) -> str:
     """Return a negation with nothing to negate in its clause, so that it applies to what follows."""
+    ends = [True] * (len(texts) + 1)  # nothing to negate from a place on to the next pause
+    for at in reversed(range(len(texts))):
+        ends[at] = texts[at] in PAUSES or (texts[at] in _EMPTY and ends[at + 1])
     for at in range(len(texts)):
         size = words.match("negation", texts, at) or 2 * (list(texts[at : at + 2]) == ["do", "not"])
-        behind = takewhile(lambda one: one not in PAUSES, texts[at + size :])
-        if size and all(one in _EMPTY for one in behind):
+        if size and ends[at + size]:
             return " ".join(texts[at : at + size])
     return ""
 

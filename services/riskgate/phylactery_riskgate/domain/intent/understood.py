@@ -333,13 +333,16 @@ def _is_key(field: str) -> bool:
 
 
 def _listed(index: TaskIndex, result: Result) -> list[tuple[int, Item]]:
-    """Return the items of a result, with the words of the fields by which a person may name them."""
+    """Return the items of a result, with the words of the fields by which a person may name them.
+
+    What has no value of its own only holds other items: nothing can name it, and nobody counts it.
+    """
     words: dict[int, set[str]] = {}
     times: dict[int, set[Feature]] = {}
     forms: dict[int, dict[str, set[str]]] = {}
     keys: dict[int, set[str]] = {}
     for value in result.values:
-        if len(words) > _MOST_ITEMS and value.item not in words:
+        if len(forms) > _MOST_ITEMS and value.item not in forms:
             continue
         words.setdefault(value.item, set())
         forms.setdefault(value.item, {}).setdefault(value.norm, set()).add(value.written or value.norm)
@@ -351,7 +354,10 @@ def _listed(index: TaskIndex, result: Result) -> list[tuple[int, Item]]:
                 if item or item == value.item:
                     words.setdefault(item, set()).update(atoms)
             times.setdefault(value.item, set()).update(times_of(value.written or value.norm).features)
-    order = [item for item in sorted(words) if item or len(words) == 1]
+    order = [item for item in sorted(forms) if item or len(forms) == 1]
+    levels: dict[int, list[int]] = {}
+    for item in order:
+        levels.setdefault(sum(1 for _ in result.within(item)), []).append(item)
     return [
         (
             item,
@@ -362,12 +368,13 @@ def _listed(index: TaskIndex, result: Result) -> list[tuple[int, Item]]:
                 _sayer(result, item),
                 item in result.named.picks,
                 place,
-                len(order),
+                len(level),
                 frozenset(keys.get(item, ())),
                 result.made,
             ),
         )
-        for place, item in enumerate(order)
+        for level in levels.values()  # the second order is not the first line of the first one
+        for place, item in enumerate(level)
     ]
 
 
