@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -10,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from phylactery_forms.values import TYPES, Context, Problem, ValueType, extract, shown, validate, value_type
+
+from tests.support.effort import assert_within, attempts_within
 
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=ZoneInfo("Europe/Madrid"))
 CONTEXTS = (Context("es", NOW), Context("en", NOW, "US"))
@@ -26,19 +27,18 @@ UNITS = [
 @pytest.mark.parametrize("of", ALL, ids=TYPES)
 def test_a_hundred_thousand_characters_are_refused_at_once(of: ValueType):
     for unit in UNITS:
-        began = time.perf_counter()
         text = (unit * 100_000)[:100_000]
-        assert isinstance(extract(of, text, CONTEXTS[0]), Problem)
-        assert isinstance(validate(of, text, CONTEXTS[0]), Problem)
-        assert time.perf_counter() - began < SECONDS
+        for attempt in attempts_within(SECONDS):
+            with attempt:
+                assert isinstance(extract(of, text, CONTEXTS[0]), Problem)
+                assert isinstance(validate(of, text, CONTEXTS[0]), Problem)
 
 
 @pytest.mark.parametrize("of", ALL, ids=TYPES)
 def test_the_longest_message_is_searched_in_bounded_time(of: ValueType):
     for unit in UNITS:
-        began = time.perf_counter()
-        extract(of, (unit * 4_000)[:4_000], CONTEXTS[0])
-        assert time.perf_counter() - began < SECONDS, unit
+        text = (unit * 4_000)[:4_000]
+        assert_within(SECONDS, lambda text=text: extract(of, text, CONTEXTS[0]))
 
 
 @pytest.mark.parametrize("of", [one for one in ALL if one.name != "text"], ids=[one for one in TYPES if one != "text"])

@@ -86,6 +86,8 @@ class Form:
     description: Texts
     triggers: Phrases
     fields: tuple[Field, ...]
+    examples: Phrases = field(default_factory=dict)
+    """Sentences that begin it; one that has most of their words does too."""
     prompts: Mapping[str, Texts] = field(default_factory=dict)
     digressions: int = 5
     """How often a person may do something else before they are asked whether to go on."""

@@ -96,6 +96,7 @@ def _form(document: Document) -> Form:
         description=data["description"],
         triggers=_phrases(data["triggers"]),
         fields=tuple(fields.values()),
+        examples=_phrases(data.get("examples", {})),
         prompts=data.get("prompts", {}),
         digressions=data.get("digressions", 5),
         escalation=_escalation(document, fields),

@@ -1,9 +1,9 @@
-"""Commands to the form itself: undo, skip, what have I said so far, same as before, cancel, go on, explain."""
+"""Commands to the form itself: undo, skip, what have I said so far, same as before, leave, cancel, go on, explain."""
 
 from __future__ import annotations
 
 from phylactery_forms.definitions.model import Form
-from phylactery_forms.dialogue.reading import accepted
+from phylactery_forms.dialogue.reading import accepted, taken_whole
 from phylactery_forms.dialogue.state import ConversationState, first_open, skip, undone
 from phylactery_forms.dialogue.words import Command, command_in, words_of
 from phylactery_forms.values.model import Context
@@ -12,12 +12,19 @@ from phylactery_forms.values.model import Context
 def command_of(form: Form, conversation: ConversationState, text: str, context: Context) -> Command | None:
     """Return the command a message consists of; what the asked choice or question takes as its answer is none."""
     command = command_in(words_of(text))
+    if command == "leave" and conversation["confirming"] is None and _is_answer(form, conversation, text, context):
+        return None  # later, asked for a time that a form calls so
     asked = form.by_id.get(conversation["asked"] or "")
     if command in {"undo", "skip", "same", "resume", "explain"} and asked is not None:
         takes = asked.type.name in {"choice", "yes_no", "pattern"} and accepted(asked, text, context) is not None
         if takes and conversation["status"] == "collecting":
             return None
     return command
+
+
+def _is_answer(form: Form, conversation: ConversationState, text: str, context: Context) -> bool:
+    asked = form.by_id.get(conversation["asked"] or "")
+    return asked is not None and asked.type.name in {"choice", "date", "time"} and taken_whole(asked, text, context)
 
 
 def apply_command(
@@ -34,6 +41,8 @@ def apply_command(
         return {**conversation, "status": "cancelled", "asked": None, "confirming": None, "choosing": []}, {
             "command": "cancelled"
         }
+    if command == "leave":
+        return {**conversation, "left": True}, {"command": "left"}
     if command == "skip":
         return _skip(form, conversation, turn_id)
     return conversation, {"command": command}

@@ -1,24 +1,34 @@
 """Corrections: which earlier answer a message changes, if it changes one.
 
-A message corrects if it has a marker and a field to be meant, if it is a value of a filled field's type where another
-was asked, or if it gives a new value after everything was read back. A message that the asked field takes is an answer.
+The signals of a message are weighed (``signals``, ``correction.yaml``): words of regret and of second thoughts, an
+order to change, a contrast, an earlier answer or its field named, a value of a filled field's type, and what the
+message is to the question. One answer changes one field; where it may mean several, the person is asked which.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, Literal
 
+import yaml
 from phylactery_understanding.replies.answers import read_answer
 
-from phylactery_forms.definitions.model import DISTINCTIVE, FREE, Field, Form
-from phylactery_forms.dialogue.reading import accepted, found_in, taken_whole
+from phylactery_forms.definitions.model import FREE, Field, Form
+from phylactery_forms.dialogue.reading import accepted, found_in
+from phylactery_forms.dialogue.signals import About, Evidence, Signals, evidence_of, hinted_at, parts_of
 from phylactery_forms.dialogue.state import ConversationState, applies
-from phylactery_forms.dialogue.words import Span, Words, consists_of, find, is_question, named_at, size_at, words_of
-from phylactery_forms.values.model import Context, Found, Problem
+from phylactery_forms.dialogue.words import Words, consists_of, named_at, size_at, words_of
+from phylactery_forms.values.model import Context, Problem
 
-_TOLD: Final = DISTINCTIVE | {"number", "choice", "yes_no"}
-"""Types of which a value may be meant without its field being named, once everything was read back."""
+_SURE: Final = 0.6
+"""The share from which a field is changed without asking which one is meant."""
+_POSSIBLE: Final = 0.05
+"""The share from which a field is among those that the person is asked about."""
+_TELLING: Final = ("regret", "rethink", "put", "any_named", "any_named_less", "any_hinted", "any_old")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,15 @@ class Correction:
     candidates: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    threshold: float
+    weights: Mapping[str, float]
+
+    def share(self, signals: Signals) -> float:
+        return 1 / (1 + math.exp(-_weighed(self.weights, signals)))
+
+
 def correction_in(form: Form, conversation: ConversationState, text: str, context: Context) -> Correction | None:
     """Return what a message corrects, or None if it answers, or is about something else."""
     said = words_of(text)
@@ -41,113 +60,50 @@ def correction_in(form: Form, conversation: ConversationState, text: str, contex
         return None
     if conversation["choosing"]:
         return _chosen(form, conversation, said)
-    return _of(form, conversation, said, filled, context)
+    if consists_of("wrong", said.folded, "beside", "denial"):
+        return _which([one.id for one in filled])
+    if answers_review(conversation, text):
+        return None
+    evidence = evidence_of(form, conversation, said, context)
+    if _answers_question(evidence):
+        return None
+    weights = _message_weights("review" if in_review(conversation) else "asked")
+    if weights.share(evidence.message) < weights.threshold:
+        return None
+    return _of(evidence, form, conversation, said, context)
+
+
+def in_review(conversation: ConversationState) -> bool:
+    """Return True if an answer was read back: one value, or all of them."""
+    return conversation["status"] == "review" or conversation["confirming"] is not None
+
+
+def answers_review(conversation: ConversationState, text: str) -> bool:
+    """Return True for a plain yes or no to what was read back."""
+    return in_review(conversation) and read_answer(text) != "unclear"
+
+
+def _answers_question(evidence: Evidence) -> bool:
+    """Return True if a text is asked for, and no word of a message says that another answer is meant."""
+    told = evidence.message
+    return bool(told.get("asked_free")) and not any(told[name] for name in _TELLING)
 
 
 def _of(
-    form: Form, conversation: ConversationState, said: Words, filled: list[Field], context: Context
+    evidence: Evidence, form: Form, conversation: ConversationState, said: Words, context: Context
 ) -> Correction | None:
-    text, words = said.text, said.folded
-    asked = form.by_id.get(conversation["asked"] or "")
-    review = conversation["status"] == "review" or conversation["confirming"] is not None
-    marked = has_marker(said)
-    named = [(one, span) for one in filled if (span := named_at(one, words)) is not None]
-    about_asked = asked is not None and named_at(asked, words) is not None and asked not in filled
-    if asked is not None and not review and asked.id not in conversation["values"]:
-        whole = taken_whole(asked, text, context)
-        if about_asked and accepted(asked, _after_name(said, asked), context) is not None:
-            return None
-        if whole and asked.type.name in FREE and not (marked and named and _says_change(said)):
-            return None
-        if whole and not (marked and _same_type_before(conversation, form, asked)) and not (marked and named):
-            return None
-    if named and (marked or review or _gives(said, named[0][0], named[0][1], context)):
-        best = _most_telling(named, said, context)
-        now = conversation["values"][best.id]["value"]
-        return Correction(best.id, "" if _denies(said, best, now) else _value_text(said, best, context))
-    if len(words) and consists_of("wrong", words, "beside", "denial"):
-        return _which(filled)
-    if review and read_answer(text) == "no":
-        return None
-    return _unnamed(conversation, said, filled, asked, context, marked=marked, review=review)
+    """Return the correction of the field that the signals speak for, or of one to be asked for."""
+    weighed = [math.exp(_weighed(_field_weights(), one.signals)) for one in evidence.about]
+    shares = [(one, share / sum(weighed)) for one, share in zip(evidence.about, weighed, strict=True)]
+    best, share = max(shares, key=lambda one: one[1])
+    if share >= _SURE or len(shares) == 1:
+        return Correction(best.field.id, _value_text(best, form, conversation, said, context))
+    return _which([one.field.id for one, some in shares if some >= _POSSIBLE])
 
 
-def _unnamed(
-    conversation: ConversationState,
-    said: Words,
-    filled: list[Field],
-    asked: Field | None,
-    context: Context,
-    *,
-    marked: bool,
-    review: bool,
-) -> Correction | None:
-    """Return a correction whose field only its value tells."""
-    text = said.text
-    if not review and not marked and asked is not None and accepted(asked, text, context) is not None:
-        return None
-    rest = _after_marker(said)
-    read: list[tuple[Field, Found]] = []
-    for one in filled:
-        name = one.type.name
-        telling = name in DISTINCTIVE or ((review or marked) and name in _TOLD and name != "yes_no")
-        found = accepted(one, rest, context) if telling else None
-        if found is None or found.value == conversation["values"][one.id]["value"]:
-            continue
-        if found.whole or review or marked:
-            read.append((one, found))
-    candidates = [one for one, found in read if not any(_holds(other, found) for _, other in read)]
-    if len(candidates) > 1 and marked and not review:
-        last = _last_filled(conversation)
-        candidates = [one for one in candidates if one.id == last] or candidates
-    if len(candidates) == 1:
-        return Correction(candidates[0].id, rest)
-    if candidates:
-        return Correction(None, rest, tuple(one.id for one in candidates))
-    if not marked:
-        return None
-    last_field = next((one for one in filled if one.id == _last_filled(conversation)), None)
-    if last_field is not None and last_field.type.name not in DISTINCTIVE and rest != text and not review:
-        if last_field.type.name not in FREE and taken_whole(last_field, rest, context):
-            return Correction(last_field.id, rest)
-        return None
-    if review and rest.strip() and not is_question(said):
-        return _which(filled, rest)
-    return None
-
-
-def _holds(wide: Found, narrow: Found) -> bool:
-    """Return True if a value is only a part of another: the 2 of 2 December."""
-    inside = wide.start <= narrow.start and narrow.end <= wide.end
-    return inside and wide.end - wide.start > narrow.end - narrow.start
-
-
-def has_marker(said: Words) -> bool:
-    """Return True if a message begins with a denial, or has a marker of a correction."""
-    words = said.folded
-    return bool(size_at("denial", words, 0)) or find("marker", words) is not None
-
-
-def _says_change(said: Words) -> bool:
-    return find("changes", said.folded) is not None or bool(size_at("denial", said.folded, 0))
-
-
-def _same_type_before(conversation: ConversationState, form: Form, asked: Field) -> bool:
-    last = _last_filled(conversation)
-    return last is not None and form.by_id[last].type.name == asked.type.name and asked.type.name in DISTINCTIVE
-
-
-def _last_filled(conversation: ConversationState) -> str | None:
-    return next(
-        (one["field"] for one in reversed(conversation["history"]) if one["field"] in conversation["values"]), None
-    )
-
-
-def _which(filled: list[Field], rest: str = "") -> Correction:
+def _which(names: list[str]) -> Correction:
     """Return a correction of the only field, or of one to be asked for."""
-    if len(filled) == 1:
-        return Correction(filled[0].id, rest)
-    return Correction(None, rest, tuple(one.id for one in filled))
+    return Correction(names[0], "") if len(names) == 1 else Correction(None, "", tuple(names))
 
 
 def _chosen(form: Form, conversation: ConversationState, said: Words) -> Correction | None:
@@ -162,61 +118,75 @@ def _chosen(form: Form, conversation: ConversationState, said: Words) -> Correct
     return None
 
 
-def _most_telling(named: list[tuple[Field, Span]], said: Words, context: Context) -> Field:
-    """Return the field that is named by most words, and of which there is a value."""
-    return max(named, key=lambda one: (accepted(one[0], said.text, context) is not None, one[1].stop - one[1].start))[0]
-
-
-def _gives(said: Words, one: Field, span: Span, context: Context) -> bool:
-    """Return True if a message begins with a field's name and gives a value: e-mail: ana@example.com."""
-    return _leads(said, span) and bool(_after_name(said, one)) and taken_whole(one, _after_name(said, one), context)
-
-
-def _denies(said: Words, one: Field, value: str) -> bool:
-    """Return True if a message denies the name that was taken, without a pause after the no: no me llamo Ana."""
-    span = named_at(one, said.folded)
-    if one.type.name != "person_name" or span is None or not span.start:
-        return False
-    before, first = said.tokens[span.start - 1], said.tokens[span.start]
-    together = size_at("denial", said.folded, span.start - 1) and not said.text[before.stop : first.start].strip()
-    return bool(together) and {*words_of(_after_name(said, one)).folded} <= {*words_of(value).folded}
-
-
-def _leads(said: Words, span: Span) -> bool:
-    return all(size_at("links", said.folded, place) for place in range(span.start))
-
-
-def _after_name(said: Words, one: Field) -> str:
-    span = named_at(one, said.folded)
-    return _from(said, span.stop) if span is not None else ""
-
-
-def _value_text(said: Words, one: Field, context: Context) -> str:
-    """Return the part of a message that holds the new value of a field it names."""
-    after = _after_name(said, one)
-    if after and accepted(one, after, context) is not None:
-        return after
+def _value_text(about: About, form: Form, conversation: ConversationState, said: Words, context: Context) -> str:
+    """Return the part of a message that holds the new value of a field, empty if it has to be asked for."""
+    one, now = about.field, conversation["values"][about.field.id]["value"]
     if one.type.name in FREE or one.type.name == "person_name":
-        return after
+        return _named_text(one, form, now, said, context)
+    if about.part is not None:
+        return about.part.text
+    after = _after_name(said, one, form)
     if after and isinstance(found_in(one, after, context), Problem):
         return after  # somebody tried: it is told what is wrong with it
-    return said.text if accepted(one, said.text, context) is not None else ""
+    return ""
 
 
-def _after_marker(said: Words) -> str:
-    """Return a message without the denial and the markers at its beginning."""
-    place, words = 0, said.folded
-    while place < len(words):
-        size = max(size_at("denial", words, place), size_at("marker", words, place))
-        if not size:
-            break
-        place += size
-    return _from(said, place) if place else said.text
+def _named_text(one: Field, form: Form, now: str, said: Words, context: Context) -> str:
+    """Return the words after a field's name that are its new value: not those that are denied, nor that say "wrong"."""
+    after = words_of(_after_name(said, one, form))
+    kept = [
+        part for part in parts_of(after) if not part.denied and not _says_wrong(after.folded[part.start : part.stop])
+    ]
+    if not kept:
+        return ""
+    text = _from(after, kept[0].start)
+    if len(kept) < len(parts_of(after)):
+        end = kept[0].stop if one.type.name != "address" else kept[-1].stop
+        text = _from(words_of(after.text[: after.tokens[end - 1].stop]), kept[0].start)
+    same = {*words_of(text).folded} <= {*words_of(now).folded}
+    return "" if same or accepted(one, text, context) is None else text
+
+
+def _says_wrong(words: tuple[str, ...]) -> bool:
+    return consists_of("regret", words, "changes", "beside", "wrong", "denial") or consists_of(
+        "changes", words, "beside", "denial"
+    )
+
+
+def _after_name(said: Words, one: Field, form: Form) -> str:
+    span = named_at(one, said.folded) or hinted_at(one, form, said.folded)
+    return _from(said, span.stop) if span is not None else ""
 
 
 def _from(said: Words, place: int) -> str:
     """Return the text from a word on, without the words that only link."""
     words = said.folded
-    while place < len(words) and (size := max(size_at("links", words, place), size_at("instead", words, place))):
+    while place < len(words) and (size := max(size_at(name, words, place) for name in ("links", "instead", "gives"))):
         place += size
     return said.text[said.tokens[place].start :].strip() if place < len(words) else ""
+
+
+def _weighed(weights: Mapping[str, float], signals: Signals) -> float:
+    return sum(weight * signals.get(name, 0.0) for name, weight in weights.items())
+
+
+@cache
+def _content() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = yaml.safe_load((files(__package__) / "correction.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def signal_weights(of: Literal["asked", "review", "field"]) -> Mapping[str, float]:
+    """Return the weights of the signals in a state, or of those that tell the field."""
+    return _field_weights() if of == "field" else _message_weights(of).weights
+
+
+@cache
+def _message_weights(state: Literal["asked", "review"]) -> _Weights:
+    found = _content()[state]
+    return _Weights(found["threshold"], found["weights"])
+
+
+def _field_weights() -> Mapping[str, float]:
+    found: Mapping[str, float] = _content()["field"]
+    return found

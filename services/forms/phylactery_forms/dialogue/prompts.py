@@ -52,6 +52,8 @@ def reply(turn: FormTurn, form: Form) -> str:
     asking = question(form, conversation)
     if conversation["status"] == "cancelled":
         return own_text("cancelled", form, conversation) or say("cancelled", language, title=form.title[language])
+    if turn["next_action"] == "left":
+        return say("left", language, title=form.title[language])
     if metadata.get("resumed") and (turn["is_off_topic"] or turn["next_action"] in {"resume", "told"}):
         return _welcome(form, conversation, asking)
     if turn["next_action"]:

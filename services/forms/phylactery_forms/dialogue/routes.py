@@ -26,6 +26,8 @@ def route_after_correction_check(state: FormTurn) -> Literal["extract_field", "c
 
 def route_after_off_topic_check(state: FormTurn) -> Literal["complete", "prompt_next", "extract_field"]:
     """Return the step after check_off_topic; a command is carried out and answered without reading a value."""
+    if state["next_action"] == "left":
+        return "prompt_next"
     if state["metadata"].get("all_collected"):
         return "complete"
     if state["is_off_topic"] or state["next_action"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from phylactery_forms.definitions.model import Field, Form
 from phylactery_forms.values.model import Context, Language
@@ -66,6 +66,8 @@ class ConversationState(TypedDict):
     corrections: int
     status: Status
     escalation: Escalated | None
+    left: NotRequired[bool]
+    """Whether the person left it for now: what they do meanwhile is not followed by the form's question."""
     started_us: int
     updated_us: int
 
@@ -180,6 +182,13 @@ def given_values(form: Form, conversation: ConversationState) -> dict[str, str]:
     """Return the canonical values of the fields that apply: what is submitted."""
     values = conversation["values"]
     return {f.id: values[f.id]["value"] for f in form.fields if f.id in values and applies(f, conversation)}
+
+
+def last_changed(conversation: ConversationState) -> str | None:
+    """Return the field with a value that was given or changed last, or None."""
+    return next(
+        (one["field"] for one in reversed(conversation["history"]) if one["field"] in conversation["values"]), None
+    )
 
 
 def _put(conversation: ConversationState, field: str, value: FilledValue | None, turn_id: str) -> ConversationState:

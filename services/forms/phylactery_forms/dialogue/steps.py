@@ -19,6 +19,7 @@ from phylactery_forms.dialogue.escalation import completes_with_person, escalati
 from phylactery_forms.dialogue.filling import beside
 from phylactery_forms.dialogue.off_topic import is_off_topic
 from phylactery_forms.dialogue.reading import found_in, taken_whole, valid_value
+from phylactery_forms.dialogue.signals import undenied
 from phylactery_forms.dialogue.state import (
     ConversationState,
     FormTurn,
@@ -135,7 +136,7 @@ def extract_field(turn: FormTurn, form: Form, context: Context, *, suggested: st
     if one is not None and "same" in metadata:
         value, problem = _checked(one, str(metadata["same"]), context)
     elif one is not None and text.strip():
-        read = found_in(one, text, context)
+        read = found_in(one, text, context) if corrects else undenied(one, text, context)
         if isinstance(read, Problem):
             problem = read
         elif read:
@@ -177,6 +178,7 @@ def validate(turn: FormTurn, form: Form, context: Context) -> dict[str, Any]:
         "confirming": one.id if one.confirm else None,
         "choosing": [],
         "corrections": left["corrections"] + corrects,
+        "left": False,
         "status": "collecting",
     }
     left = {**left, "asked": None if one.confirm else first_open(form, left)}
@@ -294,6 +296,8 @@ def _command(
     target = _target(left)
     if name == "same" and target is not None and target in left["previous"]:
         return _update(turn, form, left, is_correction=False, correction_field=None, same=left["previous"][target])
+    if about["command"] != "left":
+        left = {**left, "left": False}
     found = _update(turn, form, left, is_correction=False, correction_field=None, **about)
     return {**found, "next_action": about["command"]}
 

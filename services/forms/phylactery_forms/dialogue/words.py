@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,18 +19,22 @@ from phylactery_forms.dialogue.state import MAX_CHARACTERS
 from phylactery_forms.values.model import Language
 
 ListName = Literal[
-    "undo", "skip", "told", "same", "cancel", "resume", "explain", "beside",
+    "undo", "skip", "told", "same", "leave", "cancel", "resume", "explain", "beside",
     "marker", "denial", "wrong", "changes", "instead", "links",
+    "regret", "rethink", "put", "wish", "denies", "gives",
     "topic_change", "question",
     "person", "person_word", "not_person", "mild", "strong",
 ]  # fmt: skip
-Command = Literal["undo", "skip", "told", "same", "cancel", "resume", "explain"]
+Command = Literal["undo", "skip", "told", "same", "leave", "cancel", "resume", "explain"]
 COMMANDS: Final[tuple[Command, ...]] = get_args(Command)
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 SWITCH_TOKENS: Final = 3
 """The least number of words that may change the language of a conversation."""
 _FEWEST: Final = 2
 """The least number of words of the other language alone that change it."""
+
+_JOINED: Final = re.compile(r"(?i)\.{2,}|(?<=\bno)\.(?=\w)|(?<=\bnope)\.(?=\w)")
+"""Dots that join words which are none: no.it is, sorry...the other."""
 
 _Phrase = tuple[str, ...]
 
@@ -60,6 +65,7 @@ def words_of(text: str) -> Words:
     kept = text[:MAX_CHARACTERS].replace("\0", " ")
     for mark in '"“”«»„`':
         kept = kept.replace(mark, " ")
+    kept = _JOINED.sub(lambda found: "," * len(found[0]), kept)
     return Words(kept, tuple(token for token in tokenize(kept) if token.kind not in STOPS))
 
 

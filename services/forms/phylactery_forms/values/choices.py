@@ -33,7 +33,7 @@ def find_choice(options: Options, message: Message, _: Context) -> list[Found] |
         numbered = [one for one in _numbered(options.choices, message) if not found or one.whole]
         found = [*found, *numbered] if not any(one.whole for one in numbered) else [*numbered, *found]
     if not found:
-        found = list(_similar(options.choices, message))
+        found = list(_similar(options.choices, message)) or list(_partly(options.choices, message))
     values = {one.value for one in found}
     if len(values) > 1 and len(named) > 1:
         return Problem("several_options") if not any(one.whole for one in found) else found
@@ -105,6 +105,18 @@ def _numbered(choices: Sequence[Choice], message: Message) -> Iterator[Found]:
     if letter is not None and ord(letter[1]) - ord("a") < len(choices):
         choice = choices[ord(letter[1]) - ord("a")]
         yield message.found(choice.id, 0, len(message.text), words)
+
+
+def _partly(choices: Sequence[Choice], message: Message) -> Iterator[Found]:
+    """Yield the one option of whose name a message says a part, and nothing else: a visit, of a first visit."""
+    spoken = filler("choice")
+    spans = [one.span() for one in _WORD.finditer(message.plain)]
+    said = {message.plain[start:end] for start, end in spans} - spoken
+    if not said or any(len(one) < _TYPO_LENGTH for one in said) or "?" in message.plain:
+        return
+    fitting = [choice for choice in choices if any(said <= {*_WORD.findall(fold(name))} for name in choice.names())]
+    if len(fitting) == 1:
+        yield message.found(fitting[0].id, spans[0][0], spans[-1][1], spoken)
 
 
 def _similar(choices: Sequence[Choice], message: Message) -> Iterator[Found]:

@@ -1,0 +1,103 @@
+"""Answers as people give them: a denied value, a number for an option, a past year, and another language."""
+
+from __future__ import annotations
+
+import pytest
+from phylactery_forms.definitions.reading import parse_form, read_forms, sample_folder
+from phylactery_forms.stories.runner import Simulation
+from phylactery_forms.values.model import Context, Language
+
+from tests.support.agent.forms import NOW
+
+ANSWERS = ("Ana García", "ana@ejemplo.com", "612 345 678", "1", "30/11/2026", "10:00")
+
+
+def appointment(given: int, language: Language = "es") -> Simulation:
+    """Return an appointment with its first answers given."""
+    said = Simulation(read_forms(sample_folder())["appointment"], Context(language, NOW, "ES"))
+    for text in ANSWERS[:given]:
+        said.say(text)
+    return said
+
+
+def value(of: Simulation, field: str) -> str | None:
+    found = of.conversation["values"].get(field)
+    return None if found is None else found["value"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("es", "no quiero a las 12:30"), ("es", "no a las 12:30"), ("en", "not at 12:30"), ("en", "no not at 12:30")],
+)
+def test_a_time_that_is_denied_asks_again(language: Language, text: str) -> None:
+    said = appointment(5, language)
+    turn = said.say(text).turn
+    assert value(said, "hour") is None
+    assert said.conversation["asked"] == "hour"
+    assert ("eso no" if language == "es" else "not that one") in turn["response"]
+    said.say("11:15")
+    assert value(said, "hour") == "11:15"
+
+
+@pytest.mark.parametrize("text", ["no a las 12:30 sino a las 11:15", "a las 12:30 no, a las 11:15", "no, a las 11:15"])
+def test_what_is_said_instead_of_a_denied_time_is_the_answer(text: str) -> None:
+    said = appointment(5)
+    said.say(text)
+    assert value(said, "hour") == "11:15"
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen"),
+    [
+        ("1", "first_visit"),
+        ("2", "follow_up"),
+        ("la segunda", "follow_up"),
+        ("visita", "first_visit"),
+    ],
+)
+def test_a_choice_is_answered_by_its_number_or_a_part_of_its_words(text: str, chosen: str) -> None:
+    said = appointment(3)
+    said.say(text)
+    assert value(said, "service") == chosen
+
+
+def test_what_is_part_of_no_option_is_none() -> None:
+    said = appointment(3)
+    said.say("quizás")
+    assert value(said, "service") is None
+
+
+@pytest.mark.parametrize("text", ["30/11/2025", "el 3 de marzo de 2020", "30.11.1999"])
+def test_a_date_of_a_past_year_asks_again(text: str) -> None:
+    said = appointment(4)
+    turn = said.say(text).turn
+    assert value(said, "day") is None
+    assert "ya ha pasado" in turn["response"]
+
+
+def test_another_language_in_the_middle_of_a_form_changes_what_is_asked_and_no_answer() -> None:
+    said = appointment(2)
+    turn = said.say("sorry, what do you need my phone number for?").turn
+    assert said.conversation["language"] == "en"
+    assert "Which phone number" in turn["response"]
+    assert value(said, "email") == "ana@ejemplo.com"
+    said.say("612 345 678")
+    assert value(said, "phone") == "+34612345678"
+    said.say("la primera visita, por favor, y perdona")
+    assert (value(said, "service"), said.conversation["language"]) == ("first_visit", "en")
+
+
+def test_examples_are_read_in_both_languages() -> None:
+    text = """
+id: desk
+version: 1
+title: {es: Puesto, en: Desk}
+description: {es: Pide un puesto., en: Asks for a desk.}
+triggers: {es: [quiero un puesto], en: [i want a desk]}
+examples: {es: [me hace falta un sitio para trabajar], en: [i am looking for a place to work]}
+fields:
+  - {id: seats, type: number, label: {es: sitios, en: seats}, ask: {es: "¿Cuántos?", en: "How many?"}}
+"""
+    form = parse_form(text.encode(), "desk.yaml")
+    assert form.examples["es"] == ("me hace falta un sitio para trabajar",)
+    assert form.examples["en"] == ("i am looking for a place to work",)
