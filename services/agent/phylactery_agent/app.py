@@ -39,6 +39,7 @@ from sqlalchemy.engine import make_url
 from phylactery_agent.adapters.connections import GrpcServices
 from phylactery_agent.api.chat import ChatEdge, ChatServicer
 from phylactery_agent.api.escalations import EscalationEdge, EscalationServicer
+from phylactery_agent.api.files import FileEdge
 from phylactery_agent.api.forms import FormEdge, FormServicer
 from phylactery_agent.api.graphs import GraphEdge, GraphServicer
 from phylactery_agent.api.mapping import BudgetLimits
@@ -55,6 +56,7 @@ from phylactery_agent.llm_client.settings import ModelSettings
 from phylactery_agent.media.endpoint import EndpointMedia, MediaEndpoint
 from phylactery_agent.media.reading import MediaReader
 from phylactery_agent.ports.services import Services
+from phylactery_agent.rules.recognition.recognizer import model as recognition_model
 from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher
 from phylactery_agent.runtime.dispatch.claims import ClaimStore
 from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
@@ -64,7 +66,9 @@ from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.dispatch.process_registry import FolderLock, FolderTakenError
 from phylactery_agent.runtime.dispatch.replicas import LOOK_SECONDS, Replicas
 from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.effects.file_previews import FilePreviews
 from phylactery_agent.runtime.effects.outbox import OutboxStore
+from phylactery_agent.runtime.effects.sent_files import SentFileStore
 from phylactery_agent.runtime.forms.catalog import FormCatalog, FormIntake
 from phylactery_agent.runtime.forms.serving import FormServing
 from phylactery_agent.runtime.forms.sessions import FormSessions
@@ -73,6 +77,7 @@ from phylactery_agent.runtime.handoff.lists import EscalationLists
 from phylactery_agent.runtime.handoff.store import EscalationStore
 from phylactery_agent.runtime.intake.changes import ThreadChanges
 from phylactery_agent.runtime.intake.inbox import InboxStore
+from phylactery_agent.runtime.intake.meanings import LikelyMeanings
 from phylactery_agent.runtime.intake.redaction import Sanitizing
 from phylactery_agent.runtime.privacy.delete_thread import Deletions, DeletionStore
 from phylactery_agent.runtime.privacy.erase_user import Privacy
@@ -155,6 +160,7 @@ async def build_agent(settings: AgentSettings, clock: Clock | None = None) -> Ag
 
 async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack) -> Agent:
     """Build the parts, each from those before it; the stack closes what has to be closed, in reverse order."""
+    await asyncio.to_thread(recognition_model)  # built before the first message, not by it
     models = open_models(settings, clock)
     if models is not None:
         stack.push_async_callback(models.close)
@@ -218,6 +224,13 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         models=RunModels(models, database, clock) if models is not None else None,
         reminding=Reminding(database, clock, settings.time_zone, settings.reminders_per_user, firing.wake),
         changes=ThreadChanges(database, clock, tools, seconds=settings.change_seconds),
+        meanings=LikelyMeanings(
+            database,
+            clock,
+            tools,
+            seconds=settings.change_seconds,
+            forms=[(one.title["es"], one.title["en"]) for one in forms.all()],
+        ),
         interpreter_seconds=settings.interpreter_seconds if settings.interpreter == "on" else 0.0,
         handoff=settings.handoff == "on",
     )
@@ -256,7 +269,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
 
     # what the gRPC services call
     threads, log = ThreadStore(database), EventLog(database)
-    showing = Showing(services, log, runs)
+    showing = Showing(services, log, runs, FilePreviews(database, executor))
     chat_edge = ChatEdge(
         inbox=inbox,
         runs=runs,
@@ -268,7 +281,8 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         showing=showing,
         sealer=sealer,
         sanitizing=sanitizing,
-        forms=FormIntake(forms, sessions),
+        forms=FormIntake(forms, sessions, tools),
+        tools=tools,
         accept=runner.accept,
         wake=runner.wake,
         graphs=OPENING_GRAPHS,
@@ -320,7 +334,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
                 chat_pb2.DESCRIPTOR,
                 "ChatService",
                 chat_pb2_grpc.add_ChatServiceServicer_to_server,
-                ChatServicer(chat_edge, thread_edge),
+                ChatServicer(chat_edge, thread_edge, FileEdge(SentFileStore(database), executor)),
             ),
             registration(
                 run_pb2.DESCRIPTOR, "RunService", run_pb2_grpc.add_RunServiceServicer_to_server, RunServicer(run_edge)

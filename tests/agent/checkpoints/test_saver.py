@@ -362,6 +362,7 @@ async def test_a_file_whose_values_lay_by_their_keys_keeps_them_all(tmp_path: Pa
             ("agent_inbox", "form"),
             ("agent_inbox", "attachments"),
             ("agent_threads", "handed_off"),
+            ("agent_tool_calls", "content_hash"),
         ):
             file.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         for table in ("form_sessions", "escalations", "escalation_entries", "escalation_queues"):

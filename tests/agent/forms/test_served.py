@@ -211,6 +211,65 @@ async def test_a_form_goes_on_the_next_day_in_an_agent_that_was_restarted(own: S
     assert (own.sandbox / "desk.txt").read_text() == "ana@example.org 4"
 
 
+async def test_the_question_of_a_submission_says_what_is_sent_and_where_to_without_secrets(own: System) -> None:
+    ana = own.person()
+    review = await said(ana, "i want a desk", "ana@example.org", "4")
+    assert review.reply.text.endswith("May I send “Desk” to desk.txt? Answer yes or no.")
+    assert "e-mail: ana@example.org; seats: 4" in review.reply.text
+    secret = await said(own.person("ben"), "quiero un reintegro", "73198264Z", "ben@example.org")
+    assert secret.reply.text.endswith("¿Puedo enviar «Reintegro» a refund.txt? Responde sí o no.")
+    assert "73198264Z" not in secret.reply.text
+
+
+async def test_a_form_begins_by_a_sentence_like_one_of_its_examples(tmp_path: Path) -> None:
+    folder = tmp_path / "forms"
+    folder.mkdir()
+    examples = "examples: {es: [me hace falta un sitio para trabajar], en: [i am looking for a place to work]}\nfields:"
+    (folder / "desk.yaml").write_text(_PLAIN.replace("fields:", examples, 1))
+    catalog = FormCatalog.from_folder(folder)
+    for text in (
+        "Hola, me hace falta un sitio para trabajar por favor",
+        "Hello, I am looking for a place to work please",
+    ):
+        assert catalog.begun_by(text) == "desk", text
+    for text in ("busco trabajo", "i am looking for my keys", "lee notas.txt", "a place"):
+        assert catalog.begun_by(text) == "", text
+
+
+async def test_a_form_that_is_left_for_now_is_kept_at_a_question_and_at_its_review(own: System) -> None:
+    ana = own.person()
+    left = await said(ana, "i want a desk", "ana@example.org", "bye for now")
+    assert "continue" in left.reply.text
+    (own.sandbox / "notes.txt").write_text("buy bread")
+    away = await said(ana, "read notes.txt")
+    assert "buy bread" in away.reply.text
+    assert "How many seats?" not in away.reply.text
+    assert "How many seats?" in (await said(ana, "continue")).reply.text
+    review = await said(ana, "4")
+    kept = await said(ana, "leave it for now")
+    assert "continue" in kept.reply.text
+    state = await state_of(own, ana)
+    assert (state.status, len(state.values)) == (form_pb2.FORM_STATUS_REVIEW, 2)
+    again = await said(ana, "continue")
+    sent = await yes(ana, "yes", again if again.pending_approval.approval_id else review)
+    assert sent.run.status == DONE, (sent.reply.text, again.pending_approval, review.pending_approval)
+    assert (own.sandbox / "desk.txt").read_text() == "ana@example.org 4"
+
+
+async def test_who_somebody_is_may_be_the_same_as_in_another_form_and_thread(own: System) -> None:
+    ana, ben = own.person(), own.person("ben")
+    await yes(ana, "yes", await said(ana, "i want a desk", "ana@example.org", "4"))
+    for text in ("quiero un puesto", "lo mismo de antes"):
+        asked = await ana.say(text, "t2")
+    assert "¿Cuántos sitios?" in asked.reply.text
+    assert [one.value for one in (await state_of(own, ana, "t2")).values] == ["ana@example.org"]
+    still = await ana.say("lo mismo de antes", "t2")
+    assert "¿Cuántos sitios?" in still.reply.text
+    other = await said(ben, "quiero un puesto", "lo mismo de antes")
+    assert "ana@example.org" not in other.reply.text
+    assert "¿Cuál es tu correo?" in other.reply.text
+
+
 async def test_a_form_that_changed_keeps_the_answers_it_still_takes_and_says_so(own: System) -> None:
     ana = own.person()
     await said(ana, "quiero un puesto", "ana@example.org")

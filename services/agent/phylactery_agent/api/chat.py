@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc
 from phylactery_chassis.auth.identity import Principal, current_principal
@@ -28,6 +28,7 @@ from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_understanding.replies.answers import read_answer
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
+from phylactery_agent.api.files import FetchRequest, FileEdge, part_message
 from phylactery_agent.api.mapping import Context, ShownRun, owner_of, run_message, word_of
 from phylactery_agent.api.showing import PendingApproval, Showing, ShownEvent, approval_message, event_message
 from phylactery_agent.api.threads import (
@@ -42,6 +43,7 @@ from phylactery_agent.api.threads import (
 from phylactery_agent.media.attachments import MAX_ADDRESS, MAX_ATTACHMENTS, MAX_NAME, Attachment, Place
 from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError
 from phylactery_agent.ports.services import Services, TranscriptMessage, TranscriptPage
+from phylactery_agent.rules.going_on import split_answer
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.forms.catalog import FormIntake
@@ -54,10 +56,14 @@ from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.storage.events import EventLog
 from phylactery_agent.runtime.storage.records import Incoming, Owner, StoredTurn
 from phylactery_agent.runtime.storage.sealing import Sealer
+from phylactery_agent.tools.registry import ToolRegistry
 
 MAX_TEXT = 20_000
 DEFAULT_PAGE = 50
 _STARTED, _FINISHED = "run_started", "run_finished"
+_ANSWER: Final = ".answer"
+"""What the request_id of a message gains for the answer that it begins with."""
+_LONGEST_NAME: Final = 128
 
 
 class ShownApproval(EdgeModel):
@@ -159,6 +165,7 @@ class ChatEdge:
     sealer: Sealer
     sanitizing: Sanitizing
     forms: FormIntake
+    tools: ToolRegistry
     accept: Callable[[Incoming], Awaitable[StoredTurn]]
     """Accepts a message and has it served."""
     wake: Callable[[str], None]
@@ -255,11 +262,32 @@ class ChatEdge:
         # A message that is already stored is answered even if services are unavailable; its text is not accepted again.
         turn = await self.inbox.find(owner, request.request_id, body_hash)
         if turn is None:
-            return await self._take_in(principal, request, body_hash, turn_id)
+            rest = await self._rest_after_answer(principal, request)
+            return await self._take_in(principal, rest, body_hash, turn_id)
         reach("agent.5")
         if not turn.handled:
             self.wake(turn.thread_key)
         return turn
+
+    async def _rest_after_answer(self, principal: Principal, request: MessageRequest) -> MessageRequest:
+        """Accept the answer with which a message begins as a turn of its own, and return what it goes on with (ADR 54).
+
+        Any other message is returned as it is. A message that is sent again goes on from an answer already stored.
+        """
+        owner, queued = owner_of(principal), request.on_busy in {"", "enqueue"}
+        if not (request.shown_approvals and request.thread_id and queued) or request.attachments:
+            return request
+        split = split_answer(request.text, self.tools)
+        name = f"{request.request_id}{_ANSWER}"
+        if split is None or len(name) > _LONGEST_NAME:
+            return request
+        first = request.model_copy(update={"request_id": name, "text": split[0]})
+        if await self.inbox.find(owner, name, self.sealer.body_hash(_body(first))) is None:
+            shown = {one.approval_id: one.args_hash for one in request.shown_approvals}
+            if not await self.showing.waiting(owner, request.thread_id, shown):
+                return request
+            await self._commit(principal, first, new_id("tu"))
+        return request.model_copy(update={"text": split[1], "shown_approvals": ()})
 
     async def _take_in(self, principal: Principal, request: MessageRequest, body_hash: str, turn_id: str) -> StoredTurn:
         owner = owner_of(principal)
@@ -357,8 +385,8 @@ def _body(request: MessageRequest) -> bytes:
 class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
     """phylactery.agent.v1.ChatService."""
 
-    def __init__(self, edge: ChatEdge, threads: ThreadEdge) -> None:
-        self._edge, self._threads = edge, threads
+    def __init__(self, edge: ChatEdge, threads: ThreadEdge, files: FileEdge) -> None:
+        self._edge, self._threads, self._files = edge, threads, files
 
     async def SendMessage(
         self, request: chat_pb2.SendMessageRequest, _context: Context
@@ -412,6 +440,14 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
             messages=[transcript_message(message) for message in page.messages],
             next_page_token=page.next_page_token,
         )
+
+    async def FetchFile(
+        self, request: chat_pb2.FetchFileRequest, _context: Context
+    ) -> AsyncIterator[chat_pb2.FetchFileResponse]:
+        """Stream a file that was sent."""
+        async with aclosing(self._files.fetch(current_principal(), from_message(FetchRequest, request))) as parts:
+            async for part in parts:
+                yield part_message(part)
 
 
 def _message(request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageRequest) -> MessageRequest:

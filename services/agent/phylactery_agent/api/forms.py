@@ -155,7 +155,7 @@ class FormEdge:
     async def start(self, principal: Principal, request: StartRequest) -> tuple[ShownState, str]:
         """Open a session, and return it with its question. Raise NotFound, FailedPrecondition FORM_OPEN."""
         owner, form, language = owner_of(principal), self._form(request.form), _language(request.language)
-        state = self.serving.new_state(form, language, self.clock.now_us())
+        state = await self.serving.new_state(owner, form, language, self.clock.now_us())
         session = await self.sessions.start(
             owner,
             request.thread_id or new_id("th"),

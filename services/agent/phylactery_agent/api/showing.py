@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from google.protobuf import json_format
@@ -14,6 +14,7 @@ from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_agent.graph.core.events import SELF_CLASS
 from phylactery_agent.ports import ApprovalInfo, GateRefusedError, GateUnavailableError
 from phylactery_agent.ports.services import Services
+from phylactery_agent.runtime.effects.file_previews import FilePreviews
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.storage.events import EventLog
@@ -44,8 +45,8 @@ class ShownEvent:
 class Showing:
     """A view of events and pending approvals for their owner."""
 
-    def __init__(self, services: Services, log: EventLog, runs: RunStore) -> None:
-        self._services, self._log, self._runs = services, log, runs
+    def __init__(self, services: Services, log: EventLog, runs: RunStore, previews: FilePreviews) -> None:
+        self._services, self._log, self._runs, self._previews = services, log, runs, previews
 
     async def event(self, owner: Owner, event: StoredEvent) -> ShownEvent:
         """Return an event in the form sent to its owner."""
@@ -114,7 +115,8 @@ class Showing:
             return "", None
         except GateRefusedError as error:
             return error.reason, None
-        return info.state, info
+        more = await self._previews.of(owner, info) if info.state == "PENDING" else ()
+        return info.state, replace(info, arguments=(*info.arguments, *more)) if more else info
 
 
 def _ids(card: Mapping[str, Any]) -> list[str]:

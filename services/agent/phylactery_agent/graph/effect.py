@@ -208,6 +208,8 @@ class Effect:
                 outputs=context.outputs,
                 memories=context.memories,
                 reminders=context.reminders,
+                files=context.files,
+                content_hash="" if self._row is None else self._row.content_hash,
             )
         except ReceiptRefusedError:
             return await self._stop("RECEIPT_REFUSED")

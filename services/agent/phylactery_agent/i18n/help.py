@@ -15,7 +15,7 @@ from phylactery_agent.tools.registry import ToolRegistry
 _MORE: Final = "more"
 _OUTPUTS: Final = "outputs"
 _TOPICS: Final[Mapping[str, Sequence[str]]] = {
-    "files": ("read_file", "write_file", "list_dir", "search_files", "undo_write", "file_info"),
+    "files": ("read_file", "write_file", "list_dir", "search_files", "undo_write", "file_info", "send_file"),
     "reminders": ("create_reminder", "list_reminders", "cancel_reminder"),
     "memory": ("remember", "recall"),
     "mail": ("send_email",),

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from phylactery_agent.media.confinement import confine
 from phylactery_agent.media.sniffing import DOCX
 
 if TYPE_CHECKING:
@@ -103,9 +104,13 @@ def _limit() -> None:
 
 
 def main() -> None:
-    """Read a document from standard input and write a line with a code, empty for success, and then its text."""
+    """Read a document from standard input and write its text.
+
+    A line with a code, empty for success, and one that says what the process is not cut off from go before it.
+    """
     mime_type = DOCX if sys.argv[1:] == ["docx"] else "application/pdf"
     _limit()
+    missing = confine()
     sys.setrecursionlimit(500)
     code, text = "", ""
     try:
@@ -117,7 +122,7 @@ def main() -> None:
         code = TOO_LARGE
     except Exception:  # noqa: BLE001 - a library's error may quote the document, and nothing of it is shown
         code = UNREADABLE
-    sys.stdout.buffer.write(f"{code}\n{text}".encode("utf-8", "replace"))
+    sys.stdout.buffer.write(f"{code}\n{' '.join(missing)}\n{text}".encode("utf-8", "replace"))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import os
+import signal
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Protocol
+
+from phylactery_chassis.telemetry.logs import get_logger
 
 from phylactery_agent.media.attachments import Attachment
 from phylactery_agent.media.extraction import MAX_CHARACTERS, TOO_LARGE, UNREADABLE, DocumentError
@@ -18,6 +24,13 @@ _MAX_OUTPUT: Final = 4 * MAX_CHARACTERS + 64
 NO_TEXT: Final = "DOCUMENT_WITHOUT_TEXT"
 TIMED_OUT: Final = "DOCUMENT_TIMEOUT"
 _CUT: Final = "CUT"
+_START: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+    "from phylactery_agent.media.extraction import main; main()"
+)
+"""The reader has no environment, so it is told where this process has its modules from."""
+
+_log = get_logger("media")
 
 
 class MediaError(Exception):
@@ -55,6 +68,7 @@ class MediaReader:
         """Take what reads images and audio; None means that nothing does."""
         self._port, self._seconds = port, seconds
         self._one = asyncio.Semaphore(1)
+        self._warned = False
 
     async def read(self, attachment: Attachment) -> Content:
         """Return the text of an attachment. Raise MediaError, DocumentError."""
@@ -88,15 +102,16 @@ class MediaReader:
     async def _extracted(self, attachment: Attachment) -> Content:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            "-IB",
-            "-m",
-            "phylactery_agent.media.extraction",
+            "-IBc",
+            _START,
+            _module_folders(),
             "docx" if attachment.mime_type == DOCX else "pdf",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             cwd="/",
             env={},
+            start_new_session=True,  # so that it is ended together with whatever it might have started
         )
         try:
             async with asyncio.timeout(self._seconds):
@@ -105,16 +120,32 @@ class MediaReader:
             raise DocumentError(TIMED_OUT) from None
         finally:
             with contextlib.suppress(ProcessLookupError):
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
         if len(output) > _MAX_OUTPUT:
             raise DocumentError(TOO_LARGE)
-        head, separator, text = output.decode("utf-8", "replace").partition("\n")
+        head, _, rest = output.decode("utf-8", "replace").partition("\n")
+        missing, separator, text = rest.partition("\n")
         if not separator:  # killed by one of its limits
             raise DocumentError(TOO_LARGE)
+        if missing and not self._warned:
+            self._warned = True
+            _log.warning(
+                "documents are read by a process that is not cut off from everything", not_cut_off_from=missing
+            )
         if head not in {"", _CUT}:
             raise DocumentError(head)
         return Content(text, head == _CUT)
+
+
+def _module_folders() -> str:
+    """Return in JSON where this process has its modules from.
+
+    The folder it was started in is none of them, although Python puts it first: the services' data may be below it.
+    """
+    here = Path.cwd()
+    folders = [Path(folder).resolve() for folder in sys.path if folder]
+    return json.dumps([str(one) for one in folders if one != here or (one / "phylactery_agent").is_dir()])
 
 
 async def _exchanged(process: asyncio.subprocess.Process, data: bytes) -> bytes:

@@ -4,6 +4,7 @@ The graph imports these and nothing that uses gRPC or SQL; the adapters and the 
 """
 
 from phylactery_agent.ports.effects import EffectState
+from phylactery_agent.ports.files import FileRefusedError, SentFile, SentFiles
 from phylactery_agent.ports.gate import (
     ApprovalInfo,
     BoundCall,
@@ -52,6 +53,7 @@ from phylactery_agent.ports.reminders import Reminder, ReminderRefusedError, Rem
 from phylactery_agent.ports.turn import (
     ApprovalRequest,
     Events,
+    LikelyMeaning,
     NodeStep,
     NoTrail,
     OpenForm,
@@ -71,6 +73,7 @@ __all__ = [
     "EffectState",
     "Events",
     "ExecutionReport",
+    "FileRefusedError",
     "Gate",
     "GateArgument",
     "GateDecision",
@@ -84,6 +87,7 @@ __all__ = [
     "LeaseLostError",
     "Ledger",
     "LedgerRow",
+    "LikelyMeaning",
     "Memories",
     "MemoryRefusedError",
     "MemoryUnavailableError",
@@ -109,6 +113,8 @@ __all__ = [
     "Reminder",
     "ReminderRefusedError",
     "Reminders",
+    "SentFile",
+    "SentFiles",
     "StoredOutput",
     "Told",
     "ToolCatalog",

@@ -39,6 +39,8 @@ class ProposedCall:
     canonical_args: str
     args_hash: str
     schema_hash: str = ""
+    content_hash: str = ""
+    """The SHA-256 of the file that the call would send, as it is when it is proposed; empty for other calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ class LedgerRow:
     execution_id: str = ""
     effect_key: str = ""
     args_hash: str = ""
+    content_hash: str = ""
+    """The hash of the file that the call may send, and of no other content."""
     status: str = ""
     error_code: str = ""
     output: str | None = field(default=None, repr=False)
@@ -45,7 +47,10 @@ class Ledger(Protocol):
         ...
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
-        """Write the proposal; idempotent. Another call under the same id is an internal error (bug) and raises."""
+        """Write the proposal; idempotent, and the first content_hash stays.
+
+        Another call under the same id is an internal error (bug) and raises.
+        """
         ...
 
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:

@@ -73,3 +73,7 @@ class Reminders(Protocol):
         REMINDER_AMBIGUOUS.
         """
         ...
+
+    async def cancel_all(self, *, key: str) -> Sequence[Reminder]:
+        """Cancel every active reminder and return them; the same key again returns the same ones."""
+        ...

@@ -11,7 +11,8 @@ from phylactery_forms.definitions.model import Form
 from phylactery_forms.dialogue.state import ConversationState
 from phylactery_forms.values.model import Context
 
-from phylactery_agent.ports.forms import FormContext
+from phylactery_agent.ports.files import SentFiles
+from phylactery_agent.ports.forms import FormContext, FormExtractor
 from phylactery_agent.ports.gate import Gate, GateDecision, Inspector, Language
 from phylactery_agent.ports.ledger import Ledger
 from phylactery_agent.ports.memory import Hydration, Memories, Outputs
@@ -112,14 +113,27 @@ class OpenForm:
     on_duty: bool = False
     """Whether people work the queue of escalations."""
 
-    def nodes_context(self) -> FormContext:
-        """Return what the nodes of the form graph need; no model reads what is said in a form."""
+    def nodes_context(self, extractor: FormExtractor | None = None) -> FormContext:
+        """Return what the nodes of the form graph need; extractor is a model's reading, None without a model."""
         given = self.context(self.conversation["language"])
-        return FormContext({self.definition.id: self.definition}, given)
+        return FormContext({self.definition.id: self.definition}, given, extractor)
 
     def context(self, language: Language) -> Context:
         """Return what reading a value may depend on."""
         return Context(language=language, now=self.now, region=self.conversation["region"])
+
+
+@dataclass(frozen=True, slots=True)
+class LikelyMeaning:
+    """What words that no pattern reads most likely mean: a request, or a reply by its key."""
+
+    request: str = ""
+    """The request in words that the patterns read; RiskGate is given the person's own."""
+    offered: bool = False
+    """Whether the request is only offered: it is planned if the next message is a yes."""
+    key: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    intent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +166,8 @@ class Turn:
     """What was done for the previous request and stays although the text corrects it: a tool, and what it changed."""
     said_before: str = ""
     """The user's last request, if the text asks for it: what did I just ask you?"""
+    likely: LikelyMeaning | None = None
+    """What the text most likely means, if no pattern reads it; static mode alone goes by it."""
     attachments: tuple[str, ...] = ()
     """The pointers of the attachments that came with it, in their order."""
     reasons: tuple[str, ...] = ()
@@ -191,6 +207,8 @@ class TurnContext:
     """The kinds found in the person's message of this turn, each prefixed with its category."""
     reminders: Reminders | None = None
     """The person's reminders; None without a reminder store."""
+    files: SentFiles | None = None
+    """What sends files in the thread; None where nothing does."""
     form: OpenForm | None = None
     """The form of this turn; None where none is open and the words begin none."""
     trail: Trail = field(default_factory=NoTrail)

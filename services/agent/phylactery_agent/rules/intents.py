@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from phylactery_understanding.replies.talk import read_talk
+from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.examples import likeness
 from phylactery_agent.rules.expressions import detect_language, expression
 from phylactery_agent.rules.planner import read_request
+from phylactery_agent.rules.recognition.recognizer import needs_no_tool, recognize
 from phylactery_agent.tools.registry import ToolRegistry
 
 _APPROVE = expression(r"^(?:APROBAR|APPROVE)\s+([A-Za-z0-9_-]{6,})\s+([A-Za-z0-9_-]{6,})$")
@@ -89,9 +91,26 @@ def classify(text: str, tools: ToolRegistry, fallback: Language = "es") -> Inten
     if talk_kind(text) is not None:
         return Intent(language, "conversation", FAST_PATHWAY, ("SMALL_TALK",))
     like = likeness(text, tools)
-    if like.is_talk:  # a model answers, and needs no tool for it
+    foreign = like.is_tool or any(tools.source_of(spec.name).startswith("mcp") for spec in tools.offered())
+    if like.is_talk or (needs_no_tool(recognize(text), surely=foreign) and not _asks_for_work(text)):
+        # a model answers, and needs no tool for it
         return Intent(language, TASK, FAST_PATHWAY, ("TALK_EXAMPLE",))
     return Intent(language, TASK, TOOL_PATHWAY, ("TOOL_EXAMPLE" if like.is_tool else "NO_SMALL_TALK",))
+
+
+_WORK: Final = frozenset(
+    {
+        *("send", "write", "add", "append", "delete", "remove", "cancel", "remind", "search", "copy", "move"),
+        *("rename", "open", "buy", "pay", "book", "order", "create", "set", "change", "schedule"),
+    }
+)
+"""What verbs mean that ask for more than an answer."""
+
+
+def _asks_for_work(text: str) -> bool:
+    """Return True if a message asks for something with a verb that a tool may serve: send something funny to Marta."""
+    meanings = [ask.verb.meanings for ask in parse(text).asks]
+    return any(not one.isdisjoint(_WORK) and "tell" not in one for one in meanings)
 
 
 def talk_kind(text: str) -> TalkKind | None:

@@ -104,7 +104,11 @@ def read_request(text: str, tools: ToolRegistry) -> Reading:
 def _reading_of(text: str, tools: ToolRegistry) -> Reading:
     cleaned = _clean(text)
     unknown = cleaned
+    tried: list[list[str]] = []
     for number, cut in enumerate((_cut(cleaned, tools, weak=True), _cut(cleaned, tools, weak=False), [cleaned])):
+        if cut in tried:  # most messages are one clause however they are cut
+            continue
+        tried.append(cut)
         pieces = [part for clause in cut for part in _completed(clause, tools)]
         readings = [_read(_clean(piece), tools) for piece in pieces]
         if readings and all(readings):

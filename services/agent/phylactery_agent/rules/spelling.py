@@ -44,6 +44,23 @@ _SHORTEST_SPELLED: Final = 4
 _TYPED: Final = expression(r"[\pL]+")
 
 
+_WRITTEN_OUT: Final = {
+    "q": "que", "k": "que", "d": "de", "x": "por", "xq": "porque", "pq": "porque", "porq": "porque", "tb":
+    "tambien", "tmb": "tambien", "tbn": "tambien", "xfa": "porfa", "xfavor": "porfavor", "bn": "bien", "toy":
+    "estoy", "tas": "estas", "aki": "aqui", "kiero": "quiero", "qiero": "quiero", "ke": "que", "dnd": "donde",
+    "pa": "para", "msj": "mensaje", "u": "you", "ur": "your", "r": "are", "pls": "please", "plz": "please",
+    "thx": "thanks", "tmrw": "tomorrow", "tmr": "tomorrow", "2moro": "tomorrow", "wat": "what", "wut": "what",
+    "wanna": "want", "gonna": "going", "gimme": "give", "lemme": "let", "cuz": "because", "wsp": "whatsapp",
+    "wasap": "whatsapp", "wpp": "whatsapp", "guasap": "whatsapp",
+}  # fmt: skip
+"""Words of a chat, without accents, and the words they stand for."""
+
+
+def written_out(word: str) -> str:
+    """Return the word that a word of a chat, in lower case and without accents, stands for."""
+    return _WRITTEN_OUT.get(word, word)
+
+
 def spoken_names(text: str) -> str:
     """Return a text with the file names of a voice message as they are written: trip dot txt."""
     return _SPOKEN.sub(r"\1.\2", text)

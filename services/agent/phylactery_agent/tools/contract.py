@@ -14,7 +14,7 @@ import rfc8785
 from phylactery_chassis.util.crypto import sha256
 from pydantic import BaseModel
 
-from phylactery_agent.ports import Language, Memories, Outputs, Reminders
+from phylactery_agent.ports import Language, Memories, Outputs, Reminders, SentFiles
 
 Risk = Literal["low", "medium", "high", "critical"]
 Effect = Literal["read", "write", "irreversible"]
@@ -30,6 +30,10 @@ FINAL_ERRORS: Final = frozenset(
         "NOT_A_FILE",
         "NOT_A_FOLDER",
         "NOT_UTF8",
+        "FILE_EMPTY",
+        "FILE_TYPE_REFUSED",
+        "HANDED_OFF",
+        "FILES_UNAVAILABLE",
         "FILE_TOO_LARGE",
         "PATH_INVALID",
         "PATH_OUTSIDE_SANDBOX",
@@ -208,6 +212,10 @@ class Invocation:
     """None without a reminder store."""
     thread_id: str = ""
     """The conversation that requested it."""
+    files: SentFiles | None = None
+    """None where no files are sent."""
+    content_hash: str = ""
+    """The hash of the file that the call may send; empty if there was none when it was proposed."""
 
 
 def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:

@@ -19,10 +19,11 @@ from phylactery_chassis.telemetry.telemetry import span
 from pydantic import BaseModel, ValidationError
 
 from phylactery_agent.media.reading import MediaReader
-from phylactery_agent.ports import BoundCall, Memories, Outputs, Reminders
-from phylactery_agent.tools.builtin import builtin_implementations, file_to_replace
+from phylactery_agent.ports import BoundCall, Memories, Outputs, Reminders, SentFiles
+from phylactery_agent.tools.builtin import builtin_implementations, file_content, file_to_replace
 from phylactery_agent.tools.builtin.journal import EffectJournal
-from phylactery_agent.tools.builtin.versions import VersionLimits, VersionStore
+from phylactery_agent.tools.builtin.sending import content_of
+from phylactery_agent.tools.builtin.versions import VersionLimits, VersionStore, sha256
 from phylactery_agent.tools.contract import (
     EffectUnknownError,
     Implementation,
@@ -41,6 +42,7 @@ from phylactery_agent.tools.receipts import (
     verify_receipt,
 )
 from phylactery_agent.tools.registry import TOOL_DISABLED, ToolRegistrationError, ToolRegistry
+from phylactery_agent.tools.specs import SEND_FILE, SendFileArguments
 
 if TYPE_CHECKING:
     from phylactery_agent.tools.mcp.server import McpServers
@@ -109,6 +111,7 @@ class Executor:
             raise ToolRegistrationError("the effect journal must lie outside the sandbox")
         self._tools = tools
         self._sandbox, self._journal = settings.sandbox, EffectJournal(settings.journal)
+        self._max_file_bytes = settings.max_file_bytes
         limits = VersionLimits(settings.file_versions, settings.file_version_bytes)
         self._versions = VersionStore(settings.journal / "versions", limits)
         self._implementations: dict[str, Implementation] = dict(
@@ -161,6 +164,33 @@ class Executor:
         """
         return await asyncio.to_thread(file_to_replace, self._sandbox, tenant, path)
 
+    async def content_hash(self, tenant: str, tool: str, args: Mapping[str, Any]) -> str:
+        """Return the SHA-256 of the file that a call would send, or "" if it sends none or there is no such file.
+
+        It needs no receipt: the call is proposed with it, and can then send no other content.
+        """
+        if tool != SEND_FILE.name:
+            return ""
+        return await asyncio.to_thread(self._content_hash, tenant, args)
+
+    def _content_hash(self, tenant: str, args: Mapping[str, Any]) -> str:
+        try:
+            path = SendFileArguments.model_validate(dict(args)).path
+        except ValidationError:
+            return ""
+        return sha256(file_content(self._sandbox, tenant, path, self._max_file_bytes))
+
+    async def sent_content(self, tenant: str, user_id: str, path: str, content_hash: str) -> bytes | None:
+        """Return the content of a file that was sent, or None if neither the file nor a kept version has this hash."""
+
+        def read() -> bytes | None:
+            found = file_content(self._sandbox, tenant, path, self._max_file_bytes)
+            if found is not None and sha256(found) == content_hash:
+                return found
+            return content_of(self._versions.of(tenant, user_id), content_hash)
+
+        return await asyncio.to_thread(read)
+
     async def run(
         self,
         receipt: str,
@@ -171,6 +201,8 @@ class Executor:
         outputs: Outputs,
         memories: Memories,
         reminders: Reminders | None = None,
+        files: SentFiles | None = None,
+        content_hash: str = "",
     ) -> str:
         """Run exactly the bound call under its receipt and return its output.
 
@@ -189,6 +221,8 @@ class Executor:
             execution.user_id,
             reminders,
             execution.thread_id,
+            files,
+            content_hash,
         )
         with span(f"{semconv.EXECUTE_TOOL} {bound.tool}", attributes=_described(bound, execution)):
             attempts = 1 + (spec.contract.retries if _repeatable(spec) else 0)

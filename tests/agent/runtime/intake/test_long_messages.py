@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from asyncio import events
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.agent.system import open_system
+from tests.support.effort import attempts_within
 
 SLOW = {"sentences": "a. ", "lines": "- uno\n", "requests": "borra el archivo notas.txt y luego ", "quotes": '"a '}
 MOST_SECONDS = 0.2
@@ -40,12 +42,11 @@ async def test_a_message_of_the_longest_size_never_holds_the_loop(
     async with open_system(tmp_path, graph=graph) as system:
         ana, ben = system.person("ana"), system.person("ben")
         await ana.say("hola", "t-first")
-        longest = []
+        threads = itertools.count()
         # A collection of garbage that other tests left falls into one try, not into all of them
-        for number in range(3):
+        for attempt in attempts_within(MOST_SECONDS):
             turns.clear()
-            answer = await ana.say((unit * 20_000)[:20_000], f"t-long-{number}")
+            answer = await ana.say((unit * 20_000)[:20_000], f"t-long-{next(threads)}")
             assert answer.reply.text
-            longest.append(max(turns))
-        assert min(longest) < MOST_SECONDS, longest
+            attempt.seconds = max(turns)
         assert (await ben.say("hola", "t-ben")).reply.text

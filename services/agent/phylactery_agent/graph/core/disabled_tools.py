@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from phylactery_agent.i18n.texts import say, shortened, tool_title
+from phylactery_agent.graph.core.state import LikelyState
+from phylactery_agent.i18n.help import help_text
+from phylactery_agent.i18n.texts import named, say, shortened, tool_title
 from phylactery_agent.ports import Language
+from phylactery_agent.rules.likely import HEDGED
 from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply, told_of
 from phylactery_agent.rules.planner import Reading, off_tool
 from phylactery_agent.tools.network_policy import SWITCHES
@@ -16,6 +19,36 @@ def plainly_told(reading: Reading, language: Language, text: str) -> str:
     if not key or (key == CANNOT and reading.doubt):
         return ""
     return say(key, language, clause=shortened(told_of(text)))
+
+
+def likely_told(
+    likely: LikelyState | None, language: Language, request: str, tools: ToolRegistry, *, model_away: bool
+) -> str:
+    """Return the reply to words that no pattern reads but that most likely mean something, or an empty string.
+
+    What no tool does, a model that is away might have done, so that it is not refused for good.
+    """
+    if likely is None or (model_away and likely["key"].startswith(("cannot_", "beyond", "unknown"))):
+        return ""
+    if likely["offered"]:
+        return say("offer", language, request=likely["request"])
+    told = _told_by_key(likely, language, request, tools) if likely["key"] else ""
+    return f"{say('perhaps', language)}\n{told}" if HEDGED in likely["values"] else told
+
+
+def _told_by_key(likely: LikelyState, language: Language, request: str, tools: ToolRegistry) -> str:
+    """Return a reply with what it lists."""
+    key, values = likely["key"], likely["values"]
+    if key in {"help", "help_how"}:
+        return help_text(values.get("topic", ""), language, tools)
+    if key == "history":
+        done = named(filter(None, values["done"].split(",")), language, tools)
+        return say("history_done", language, done=done) if done else say("history_none", language)
+    if key == "unknown_near":
+        near = [say(f"near_{one}", language) for one in values["near"].split(",")]
+        told = near[0] if len(near) == 1 else say("near_or", language, one=near[0], other=near[1])
+        values = {"unknown": say("unknown", language, clause=shortened(request)), "near": told}
+    return say(key, language, **values)
 
 
 def not_planned(reading: Reading, language: Language, text: str, tools: ToolRegistry) -> str:

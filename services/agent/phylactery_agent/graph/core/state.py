@@ -146,6 +146,15 @@ class StandingEffect(TypedDict):
     name: str
 
 
+class LikelyState(TypedDict):
+    """What words that no pattern reads most likely mean: a request that is planned or only offered, or a reply."""
+
+    request: str
+    offered: bool
+    key: str
+    values: dict[str, str]
+
+
 class Incoming(TypedDict):
     """The message that started the turn; the text is empty if an approval was decided elsewhere.
 
@@ -158,6 +167,8 @@ class Incoming(TypedDict):
     meant: NotRequired[str]
     stays: NotRequired[StandingEffect]
     said_before: NotRequired[str]
+    likely: NotRequired[LikelyState]
+    """What the text most likely means, if no pattern reads it."""
     attachments: NotRequired[list[str]]
     """The pointers of the attachments that came with it."""
     reasons: NotRequired[list[str]]
@@ -347,6 +358,12 @@ def meant_in(incoming: Incoming) -> str:
     return incoming.get("meant") or incoming["text"]
 
 
+def asked_of_rules(incoming: Incoming) -> str:
+    """Return what the rules plan: the effective request, or the one that words no pattern reads most likely mean."""
+    likely = incoming.get("likely")
+    return likely["request"] if likely and likely["request"] and not likely["offered"] else meant_in(incoming)
+
+
 def with_attachments(incoming: Incoming) -> str:
     """Return a message's words as a model is shown them: with the pointers by which its attachments are read."""
     attached = ", ".join(incoming.get("attachments", ()))
@@ -362,6 +379,9 @@ def _incoming(turn: Turn) -> Incoming:
         incoming["stays"] = StandingEffect(tool=turn.stays[0], name=turn.stays[1])
     if turn.said_before:
         incoming["said_before"] = turn.said_before
+    if turn.likely is not None:
+        one = turn.likely
+        incoming["likely"] = LikelyState(request=one.request, offered=one.offered, key=one.key, values=dict(one.values))
     if turn.attachments:
         incoming["attachments"] = list(turn.attachments)
     if turn.reasons:

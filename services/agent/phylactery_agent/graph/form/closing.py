@@ -8,13 +8,14 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.dialogue.escalation import completes_with_person
+from phylactery_forms.dialogue.messages import with_values
 from phylactery_forms.dialogue.prompts import escalated, finished, question
 from phylactery_forms.dialogue.state import ConversationState
 
-from phylactery_agent.graph.core.events import EFFECT_IN_DOUBT
+from phylactery_agent.graph.core.events import EFFECT_IN_DOUBT, SELF_CLASS
 from phylactery_agent.graph.form.steps import ServedFormState, handed_over, open_form
 from phylactery_agent.graph.secured.nodes.finalizer import finalizer
-from phylactery_agent.i18n.texts import say
+from phylactery_agent.i18n.texts import named, say
 from phylactery_agent.ports import TurnContext
 
 
@@ -48,12 +49,33 @@ def _submission(state: ServedFormState, context: TurnContext) -> dict[str, Any]:
         "metadata": {**state["metadata"], "outcome": outcome},
     }
     if outcome == "submitting":
-        return changes
+        return {**changes, "notes": _asked(state, form, context)}
     if outcome == "submitted":
         return {**changes, **_completed(form, conversation, on_duty=open_form(context).on_duty), "quoted": {}}
     if outcome == "in_doubt":
         return {**changes, "notes": [say("form_in_doubt", language, title=title)], "quoted": {}}
     return {**changes, **_done(state), "notes": [*state["notes"], say("form_not_sent", language, title=title)]}
+
+
+def _asked(state: ServedFormState, form: Form, context: TurnContext) -> list[str]:
+    """Return the notes with the question of the approval as the form's own: what is sent, and where to.
+
+    No sensitive value is in it.
+    """
+    approval, language = state["approval_state"], state["language"]
+    if approval is None or form.submit is None:
+        return state["notes"]
+    own = approval["approval_class"] == SELF_CLASS
+    title = named([approval["tool"]], language, context.tools)
+    general = say("approval_required" if own else "approval_required_other", language, tools=title)
+    spec = context.tools.get(form.submit.tool)
+    controls = () if spec is None else spec.contract.controls
+    given = (form.submit.args.get(pointer.removeprefix("/")) for pointer in controls)
+    where = ", ".join(with_values(one, form, state["conversation"]) for one in given if isinstance(one, str))
+    to, bare = ("form_asked_to", "form_asked") if own else ("form_asked_other_to", "form_asked_other")
+    key = to if where else bare
+    mine = say(key, language, title=form.title[language], where=where)
+    return [mine if note == general else note for note in state["notes"]]
 
 
 def _completed(form: Form, conversation: ConversationState, *, on_duty: bool) -> dict[str, Any]:
@@ -75,7 +97,8 @@ def _digression(state: ServedFormState, context: TurnContext) -> dict[str, Any]:
     """Return the update that ends a digression with the form's question; a failed one asks nothing of its own."""
     if not state["metadata"].get("digression"):
         return {}
-    asked = question(open_form(context).definition, state["conversation"])
+    left = state["conversation"].get("left", False)
+    asked = "" if left else question(open_form(context).definition, state["conversation"])
     return {**_done(state), "notes": [*state["notes"], *([asked] if asked else [])]}
 
 

@@ -89,7 +89,8 @@ async def extract_field(state: GraphState, runtime: Runtime[TurnContext]) -> Com
     form, given = parts_of(state, runtime)
     update = steps.extract_field(state, form, given.context)
     one = form.by_id.get(update["current_field"] or "")
-    if update["extracted_value"] is None and one is not None and given.extractor and not one.sensitive:
+    unread = update["extracted_value"] is None and update["metadata"]["problem"] is None  # a refusal by rules stands
+    if unread and one is not None and given.extractor and not one.sensitive:
         suggested = await given.extractor.extract(form, one, state["user_message"], given.context)
         update = steps.extract_field(state, form, given.context, suggested=suggested)
     return Command(goto="validate", update=update)

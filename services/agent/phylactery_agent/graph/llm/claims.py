@@ -397,6 +397,7 @@ def _has_effect(name: str, tools: ToolRegistry) -> bool:
 
 _OF_TOOL: Final[dict[str, set[Kind]]] = {
     "send_email": {"send"},
+    "send_file": {"send"},
     "write_file": {"write"},
     "undo_write": {"write", "delete"},
     "create_reminder": {"remind", "write"},

@@ -16,7 +16,7 @@ from phylactery_agent.graph.core.events import (
     with_message,
 )
 from phylactery_agent.graph.core.output_inspection import said_findings
-from phylactery_agent.graph.core.state import ChatMessage, meant_in, with_attachments
+from phylactery_agent.graph.core.state import ChatMessage, asked_of_rules, with_attachments
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.react.state import ReactMetadata, ReactState
 from phylactery_agent.i18n.texts import say
@@ -69,7 +69,7 @@ async def planner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[L
     text = state["incoming"]["text"]
     mode: Literal["static", "llm"] = "static" if model_of(state, runtime.context) is None else "llm"
     message = ChatMessage(id=state["incoming"]["id"], role="user", content=with_attachments(state["incoming"]))
-    request = meant_in(state["incoming"]) if mode == "static" else text
+    request = asked_of_rules(state["incoming"]) if mode == "static" else text
     update = {
         "agent_mode": "planning",
         "user_query": request,

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeVar
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.core.disabled_tools import not_planned, not_understood
+from phylactery_agent.graph.core.disabled_tools import likely_told, not_planned, not_understood
 from phylactery_agent.graph.core.guards import STEP_LIMIT
 from phylactery_agent.graph.llm.asking import still_away_note
 from phylactery_agent.graph.react.effects import room_for_a_call
@@ -87,6 +87,10 @@ def _instead_of_a_call(state: ReactState, reading: Reading, tools: ToolRegistry)
     language = state["language"]
     if kind := talk_kind(state["user_query"]):
         return [talk_text(kind, state["user_query"], language, tools)]
+    away = bool(still_away_note(state))
+    likely = state["incoming"].get("likely")
+    if told := likely_told(likely, language, state["user_query"], tools, model_away=away):
+        return [told]
     if note := not_planned(reading, language, state["user_query"], tools):
         return [note]
     if still := still_away_note(state):

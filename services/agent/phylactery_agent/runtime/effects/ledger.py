@@ -58,7 +58,7 @@ _READ = Query(
     )
     .limit(1)
 )
-_GIVEN = ("run_id", "tool_call_id", "tool", "plan_step", "args_hash", "fence", "tenant", "user_id")
+_GIVEN = ("run_id", "tool_call_id", "tool", "plan_step", "args_hash", "content_hash", "fence", "tenant", "user_id")
 _before = TOOL_CALLS.alias()
 _PROPOSE = Update(
     sa.insert(TOOL_CALLS).values(
@@ -144,7 +144,7 @@ class SqlLedger:
             if there is not None:
                 _require_same(there, call)
                 return False
-            its = (call.tool_call_id, call.tool, plan_step, call.args_hash)
+            its = (call.tool_call_id, call.tool, plan_step, call.args_hash, call.content_hash)
             under = (lease.fence, lease.owner.tenant, lease.owner.user_id)
             given = zip(_GIVEN, (lease.run_id, *its, *under), strict=True)
             values = {f"its_{name}": value for name, value in given}

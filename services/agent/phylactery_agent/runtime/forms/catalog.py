@@ -12,10 +12,20 @@ from phylactery_forms.definitions.model import Form
 from phylactery_forms.definitions.reading import read_forms
 from phylactery_understanding.replies.answers import plain_words
 
+from phylactery_agent.rules.intents import parse_reply, talk_kind
+from phylactery_agent.rules.planner import read_request
+from phylactery_agent.rules.recognition.intents import FORM_BEGINS
+from phylactery_agent.rules.recognition.recognizer import SURE, recognize
 from phylactery_agent.runtime.forms.sessions import FormSessions
+from phylactery_agent.tools.registry import ToolRegistry
 
+_LIKE: Final = 0.75
+"""The share of the words of a message and an example together that both must have."""
+_FEWEST: Final = 2
+"""The least number of words that an example must share."""
 MAX_OPENING: Final = 500
 """The part of a message in which a trigger phrase is looked for."""
+_STEM: Final = 5
 _GREETINGS: Final = frozenset(
     (
         *("hola", "buenas", "buenos", "dias", "tardes", "noches", "oye", "por", "favor"),
@@ -36,6 +46,13 @@ class FormCatalog:
             for phrase in phrases
         }
 
+        self._examples = [
+            (frozenset(_content(plain_words(phrase))), form.id)
+            for form in forms.values()
+            for phrases in form.examples.values()
+            for phrase in phrases
+        ]
+
     @classmethod
     def from_folder(cls, folder: Path | None) -> FormCatalog:
         """Read the forms of a folder, none without one. Raise StartError with file and line of an invalid one."""
@@ -55,26 +72,54 @@ class FormCatalog:
         return [self._forms[name] for name in sorted(self._forms)]
 
     def begun_by(self, text: str) -> str:
-        """Return the form with whose longest trigger phrase a text opens, after a greeting, or an empty string."""
+        """Return the form whose longest trigger phrase opens a text after a greeting, or that has an example like it.
+
+        Return an empty string for none, and where examples of two forms are alike.
+        """
         if not self._triggers:
             return ""
         words = tuple(word for word in plain_words(text[:MAX_OPENING]) if word[0].isalnum())
         while words and words[0] in _GREETINGS:
             words = words[1:]
         sizes = range(min(len(words), max(map(len, self._triggers))), 0, -1)
-        return next((self._triggers[words[:size]] for size in sizes if words[:size] in self._triggers), "")
+        begun = next((self._triggers[words[:size]] for size in sizes if words[:size] in self._triggers), "")
+        return begun or self._like(words)
+
+    def _like(self, words: tuple[str, ...]) -> str:
+        said = frozenset(_content(words))
+        found = {
+            form
+            for example, form in self._examples
+            if len(example & said) >= _FEWEST and len(example & said) >= _LIKE * len(example | said)
+        }
+        return found.pop() if len(found) == 1 else ""
+
+
+def _content(words: tuple[str, ...]) -> list[str]:
+    """Return the stems of the words of a sentence that are not polite ones."""
+    return [word[:_STEM] for word in words if word[0].isalnum() and word not in _GREETINGS]
 
 
 class FormIntake:
     """What the acceptance of a message asks about forms."""
 
-    def __init__(self, catalog: FormCatalog, sessions: FormSessions) -> None:
-        self._catalog, self._sessions = catalog, sessions
+    def __init__(self, catalog: FormCatalog, sessions: FormSessions, tools: ToolRegistry) -> None:
+        self._catalog, self._sessions, self._tools = catalog, sessions, tools
         self._sensitive = frozenset(form.id for form in catalog.all() if any(one.sensitive for one in form.fields))
 
     def begun_by(self, text: str) -> str:
         """Return the form that a text begins, or an empty string."""
-        return self._catalog.begun_by(text)
+        return self._catalog.begun_by(text) or self._resembled(text)
+
+    def _resembled(self, text: str) -> str:
+        """Return the form that a text surely asks for in words of its own, where no pattern reads another request."""
+        if not self._catalog.all() or parse_reply(text) is not None or talk_kind(text) is not None:
+            return ""
+        found = recognize(text)
+        name = found.intent.removeprefix(FORM_BEGINS)
+        if name == found.intent or found.share < SURE or self._catalog.get(name) is None:
+            return ""
+        return "" if read_request(text, self._tools).clauses else name
 
     async def hides(self, thread_key: str, *, begun: str) -> bool:
         """Return True if what is said in a thread may hold a sensitive value, so that none of it is kept readable."""

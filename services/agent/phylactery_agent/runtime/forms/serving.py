@@ -11,6 +11,7 @@ from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.ids import new_id
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.dialogue.reading import valid_value
+from phylactery_forms.dialogue.same import same_as_before, who_it_is
 from phylactery_forms.dialogue.state import ConversationState, first_open, new_conversation
 from phylactery_forms.values.model import Context
 from sqlalchemy.engine import Connection
@@ -21,7 +22,7 @@ from phylactery_agent.runtime.forms.metrics import answer_of
 from phylactery_agent.runtime.forms.sessions import ENDED, FormSessions, SessionChange, StoredSession, apply_change
 from phylactery_agent.runtime.runs.lifecycle import end
 from phylactery_agent.runtime.runs.status import RunStatus
-from phylactery_agent.runtime.storage.records import Claim, Ending, Lease
+from phylactery_agent.runtime.storage.records import Claim, Ending, Lease, Owner
 from phylactery_agent.runtime.storage.schema import RUNS
 from phylactery_agent.timeparse.recurrence import zone
 from phylactery_agent.tools.registry import ToolRegistry
@@ -64,9 +65,11 @@ class FormServing:
         moment = datetime.fromtimestamp(now_us / MICROSECONDS, UTC).astimezone(zone(self._zone))
         return Context(language, moment, self._region)
 
-    def new_state(self, form: Form, language: Language, now_us: int) -> Mapping[str, Any]:
-        """Return what a new session holds."""
-        return {_CONVERSATION: new_conversation(form, self.context(language, now_us)), _SUBMISSION: {}}
+    async def new_state(self, owner: Owner, form: Form, language: Language, now_us: int) -> Mapping[str, Any]:
+        """Return what a new session holds: who the person is, by their last submissions, may be said to be the same."""
+        previous = same_as_before(form, await self._sessions.known(owner))
+        context = self.context(language, now_us)
+        return {_CONVERSATION: new_conversation(form, context, previous=previous), _SUBMISSION: {}}
 
     async def find(self, claim: Claim, language: Language) -> ServedForm | None:
         """Return the form a claimed message is said in, or None if none is open and the words begin none."""
@@ -75,7 +78,7 @@ class FormServing:
             form = self._catalog.get(claim.turn.form)
             if form is None:
                 return None
-            state = self.new_state(form, language, claim.turn.created_us)
+            state = await self.new_state(claim.lease.owner, form, language, claim.turn.created_us)
             return self._served(new_id("fs"), form, state, claim, opens=True)
         return await self._resumed(session, claim)
 
@@ -124,11 +127,16 @@ class FormServing:
             status=status,
             sealed=self._sessions.seal(served.session_id, kept),
             opens=served.opens,
+            known=self._known(served, conversation) if status == "submitted" else None,
             run_id=submission.get("run_id", ""),
             tool_call_id=submission.get("tool_call_id", ""),
             supersedes=replaced if changed and replaced != claim.lease.run_id else "",
             answer=answer_of(state, opens=served.opens),
         )
+
+    def _known(self, served: ServedForm, conversation: ConversationState) -> bytes | None:
+        known = who_it_is(served.form.definition, conversation)
+        return self._sessions.seal(served.session_id, known) if known else None
 
     def write(self, connection: Connection, lease: Lease, change: SessionChange, ending: Ending, now: int) -> None:
         """Write a change with the end of its turn, and end the run whose submission it replaced."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,6 +40,18 @@ _NEWEST = Query(
     .order_by(FORM_SESSIONS.c.started_us.desc(), FORM_SESSIONS.c.session_id.desc())
     .limit(1)
 )
+_KNOWN = Query(
+    sa.select(FORM_SESSIONS.c.session_id, FORM_SESSIONS.c.state)
+    .where(
+        FORM_SESSIONS.c.tenant == sa.bindparam("of_tenant"),
+        FORM_SESSIONS.c.user_id == sa.bindparam("of_user"),
+        FORM_SESSIONS.c.status == "submitted",
+        FORM_SESSIONS.c.state.is_not(None),
+    )
+    .order_by(FORM_SESSIONS.c.started_us.desc(), FORM_SESSIONS.c.session_id.desc())
+    .limit(5)
+)
+"""What is known of a person by their last submissions, the newest first."""
 _RUN = Query(sa.select(RUNS).where(RUNS.c.run_id == sa.bindparam("of_run")).with_for_update())
 _CALL = Query(
     sa.select(TOOL_CALLS.c.state, TOOL_CALLS.c.status).where(
@@ -81,6 +93,8 @@ class SessionChange:
     status: str
     sealed: bytes | None
     opens: bool = False
+    known: bytes | None = None
+    """Who the person is, sealed: kept of a submitted session for "same as before"."""
     run_id: str = ""
     tool_call_id: str = ""
     supersedes: str = ""
@@ -182,6 +196,17 @@ class FormSessions:
 
         return await self._database.read(work)
 
+    async def known(self, owner: Owner) -> Mapping[str, str]:
+        """Return who the person is by their last submissions of any form: values by the type of their field."""
+
+        def work(connection: Connection) -> Sequence[Record]:
+            return _KNOWN.all(connection, {"of_tenant": owner.tenant, "of_user": owner.user_id})
+
+        found: dict[str, str] = {}
+        for row in await self._database.read_quickly(work):
+            found = {**json.loads(self._sealer.uncover(row.state, of=row.session_id)), **found}
+        return found
+
     async def submission(self, session: StoredSession) -> str:
         """Return where the call of a session's submission stands.
 
@@ -203,7 +228,8 @@ class FormSessions:
     def _read(self, row: Record | None) -> StoredSession | None:
         if row is None:
             return None
-        state = None if row.state is None else json.loads(self._sealer.uncover(row.state, of=row.session_id))
+        shown = row.state is not None and not row.ended_us
+        state = None if not shown else json.loads(self._sealer.uncover(row.state, of=row.session_id))
         return _session(row, state)
 
 
@@ -235,12 +261,19 @@ def apply_change(connection: Connection, lease: Lease, change: SessionChange, no
             form=change.form,
             version=change.version,
             status=change.status,
-            state=None if ended else change.sealed,
+            state=_left(change),
             updated_us=now,
             ended_us=now if ended else 0,
             **values,
         )
     return change.supersedes
+
+
+def _left(change: SessionChange) -> bytes | None:
+    """Return what the row holds: the conversation while it is open, afterwards who the person is."""
+    if change.status not in ENDED:
+        return change.sealed
+    return change.known if change.status == "submitted" else None
 
 
 def _insert(connection: Connection, owner: Owner, thread_id: str, change: SessionChange, now: int) -> None:
@@ -255,7 +288,7 @@ def _insert(connection: Connection, owner: Owner, thread_id: str, change: Sessio
             form=change.form,
             version=change.version,
             status=change.status,
-            state=None if ended else change.sealed,
+            state=_left(change),
             run_id=change.run_id,
             tool_call_id=change.tool_call_id,
             started_us=now,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import sqlalchemy as sa
@@ -37,6 +38,8 @@ from phylactery_agent.rules.references import (
 )
 from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.storage.schema import INBOX, SCHEDULES, TOOL_CALLS, to_bytes, to_text
+from phylactery_agent.timeparse.recurrence import zone
+from phylactery_agent.timeparse.shifts import exact_time, shift_in
 from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import CANCEL_REMINDER, CREATE_REMINDER, UNDO_WRITE, WRITE_FILE
 
@@ -114,6 +117,12 @@ class ThreadChanges:
         turn = claim.turn
         if not self._window_us or turn.kind != "message" or turn.do_not_store or not _may_change(turn.text):
             return NO_CHANGE
+        shift = shift_in(turn.text)
+        return await (self._changed(claim) if shift is None else self._shifted(claim, shift))
+
+    async def _changed(self, claim: Claim) -> ThreadChange:
+        """Return what a message that may change another changes."""
+        turn = claim.turn
         later = parse(turn.text)
         takes_back = read_retraction(turn.text) is not None
         if not takes_back and not may_amend(later) and not may_refer(turn.text, later):
@@ -141,6 +150,36 @@ class ThreadChanges:
         if not meant and not takes_back:
             return NO_CHANGE
         return ThreadChange(meant, takes_back and not meant, newest.task_id, newest.run_id, stays)
+
+    async def _shifted(self, claim: Claim, shift: timedelta) -> ThreadChange:
+        """Return the change that moves the thread's newest reminder, which is cancelled and set again.
+
+        A repeated one is not moved: its rule would be lost. Nor is one of long ago, which nobody has just spoken of.
+        """
+        now_us = self._clock.now_us()
+        query = (
+            sa.select(SCHEDULES.c.text, SCHEDULES.c.due_us, SCHEDULES.c.time_zone, SCHEDULES.c.repeat)
+            .where(
+                SCHEDULES.c.thread_key == claim.lease.thread_key,
+                SCHEDULES.c.state == "active",
+                SCHEDULES.c.created_us >= now_us - self._window_us,
+            )
+            .order_by(SCHEDULES.c.created_us.desc(), SCHEDULES.c.schedule_id.desc())
+            .limit(1)
+        )
+        earlier = await self._earlier(claim)
+        row = await self._database.read(lambda connection: connection.execute(query).one_or_none())
+        if row is None or row.repeat or not earlier:
+            return NO_CHANGE
+        newest = earlier[-1]
+        due = datetime.fromtimestamp(row.due_us / MICROSECONDS, UTC).astimezone(zone(row.time_zone)) + shift
+        if due.timestamp() * MICROSECONDS <= now_us:
+            return NO_CHANGE  # the new one would be refused after the old one was cancelled
+        args = {"text": to_text(row.text), "when": exact_time(due)}
+        call = PlannedCall(CREATE_REMINDER.name, args, claim.turn.text)
+        said = f"{newest.text} {claim.turn.text}"
+        meant = f"{reversal(call, said)}; {restated(call, said)}"
+        return ThreadChange(meant, task_id=newest.task_id, run_id=newest.run_id)
 
     async def _done(self, claim: Claim, run_id: str, call: PlannedCall | None) -> PlannedCall | None:
         """Return a call if the effect that it asked for was done in a run and still stands, or None."""

@@ -131,6 +131,24 @@ class TurnReminders:
 
         return await shared.database.write(work)
 
+    async def cancel_all(self, *, key: str) -> Sequence[Reminder]:
+        """Cancel all the person's active reminders, once per key. Raise LeaseLostError, Unavailable."""
+        shared, lease, owner = self._shared, self._lease, self._lease.owner
+        mine = sa.and_(SCHEDULES.c.tenant == owner.tenant, SCHEDULES.c.user_id == owner.user_id)
+
+        def work(connection: Connection) -> Sequence[Reminder]:
+            under_key = sa.select(SCHEDULES).where(mine, SCHEDULES.c.cancel_key == key).order_by(SCHEDULES.c.due_us)
+            there = connection.execute(under_key).all()
+            if not there:
+                now = shared.clock.now_us()
+                require_lease(connection, lease, now)
+                active = sa.update(SCHEDULES).where(mine, SCHEDULES.c.state == "active")
+                connection.execute(active.values(state="cancelled", cancel_key=key, updated_us=now))
+                there = connection.execute(under_key).all()
+            return [_reminder(row) for row in there]
+
+        return await shared.database.write(work)
+
 
 def _require_room(connection: Connection, owner: Owner, most: int) -> None:
     """Raise ReminderRefusedError if the person has reached the limit.

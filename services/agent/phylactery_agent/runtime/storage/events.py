@@ -23,7 +23,7 @@ _PAGE_CHARACTERS = 64 * 1024
 """Maximum size of one page in characters, unless one event is longer: a slow reader keeps it in memory."""
 _NEVER_STORED = frozenset({"code", "arguments"})
 """Fields of approval_required that are fetched when the event is sent and never stored."""
-SPOKEN = frozenset({"message", "message_delta", "approval_required"})
+SPOKEN = frozenset({"message", "message_delta", "approval_required", "file"})
 """Events by which the agent says something. None is stored while a person has the thread."""
 SILENT = 0
 """What append_event returns for an event that was not stored for that reason."""

@@ -163,6 +163,7 @@ TOOL_CALLS = sa.Table(
     sa.Column("size_chars", sa.BigInteger, nullable=False),
     sa.Column("pointer", _NAME, nullable=False),
     sa.Column("resolution", _WORD, nullable=False, server_default=""),
+    sa.Column("content_hash", _HASH, nullable=False, server_default=""),
     sa.Column("fence", sa.BigInteger, nullable=False),
     sa.Column("tenant", _NAME, nullable=False, server_default=""),
     sa.Column("user_id", _NAME, nullable=False, server_default=""),
@@ -274,7 +275,7 @@ FORM_SESSIONS = sa.Table(
     sa.Column("updated_us", sa.BigInteger, nullable=False),
     sa.Column("ended_us", sa.BigInteger, nullable=False),
 )
-"""A person's answers are sealed in state, and dropped when the form has ended."""
+"""A person's answers are sealed in state. A submitted form leaves only who they are, any other ended one nothing."""
 _open = FORM_SESSIONS.c.ended_us == 0
 sa.Index(
     "agent_form_sessions_one_open",

@@ -25,6 +25,7 @@ from phylactery_agent.graph.core.events import card_of_state
 from phylactery_agent.graph.core.registry import Graphs, UnknownGraphError
 from phylactery_agent.graph.core.spec import GraphSpec
 from phylactery_agent.graph.core.state import TurnState
+from phylactery_agent.graph.form.extraction import ModelExtractor
 from phylactery_agent.i18n.messages import message
 from phylactery_agent.i18n.texts import shortened
 from phylactery_agent.ports import (
@@ -32,6 +33,7 @@ from phylactery_agent.ports import (
     Hydration,
     Language,
     LeaseLostError,
+    LikelyMeaning,
     MemoryUnavailableError,
     Turn,
     TurnContext,
@@ -46,12 +48,14 @@ from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.ledger import SqlLedger
+from phylactery_agent.runtime.effects.sent_files import TurnFiles
 from phylactery_agent.runtime.forms.serving import FORM_GRAPH, FormServing, ServedForm, leaves_form
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, queue_key
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
 from phylactery_agent.runtime.intake.classification import Classification, asked_in, listen, pointers
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.interpretation import Interpreter
+from phylactery_agent.runtime.intake.meanings import LikelyMeanings
 from phylactery_agent.runtime.intake.redaction import Sanitizing, kinds_found
 from phylactery_agent.runtime.reminders.store import Reminding, TurnReminders
 from phylactery_agent.runtime.runs.status import RunStatus
@@ -145,6 +149,8 @@ class TurnServer:
     """None serves no forms."""
     changes: ThreadChanges | None = None
     """None interprets every message without reference to earlier requests."""
+    meanings: LikelyMeanings | None = None
+    """None makes nothing of words that no pattern reads."""
     interpreter_seconds: float = 0.0
     """Maximum wait for the model's interpretation of the turn's words, in seconds; 0 disables it."""
     handoff: bool = False
@@ -346,8 +352,13 @@ class TurnServer:
             claim, heard = self._spoken(claim, heard)
         own = self.changes is None or bool(claim.turn.attachments) or served is not None  # a form knows its corrections
         change = await self.changes.of(claim) if self.changes is not None and not own else NO_CHANGE
-        if change.meant:
-            heard = replace(heard, intent=TASK, pathway=TOOL_PATHWAY, reasons=("CHANGES_EARLIER",))
+        likely: LikelyMeaning | None = None
+        if self.meanings is not None and not own and change == NO_CHANGE:
+            change = await self.meanings.accepted(claim, heard.language)
+            likely = await self.meanings.of(claim, asked_in(claim), heard.language) if not change.meant else None
+        if change.meant or (likely is not None and likely.request):
+            reason = "CHANGES_EARLIER" if change.meant else "REQUEST"
+            heard = replace(heard, intent=TASK, pathway=TOOL_PATHWAY, reasons=(reason,))
         with contextlib.closing(self._gate(claim, snapshot.values, change, served=served)) as gate:
             given: dict[str, Any] | None = None
             if not taken_in:
@@ -357,7 +368,7 @@ class TurnServer:
                     await gate.open_task()
                 hydration = await self.hydrating.of(claim, heard)
                 turn = replace(
-                    self._turn(claim, heard, hydration, change), form=None if served is None else served.form
+                    self._turn(claim, heard, hydration, change, likely), form=None if served is None else served.form
                 )
                 given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
             trail = RunTrail(
@@ -365,7 +376,8 @@ class TurnServer:
             )
             context = self._context(claim, heard, writes, trail, gate, before=snapshot.values)
             if served is not None:
-                context = replace(context, form=served.form, forms=served.form.nodes_context())
+                reads = None if context.model is None else ModelExtractor(context.model, lease.turn_id)
+                context = replace(context, form=served.form, forms=served.form.nodes_context(reads))
             # LANGSMITH_TRACING in the environment would send every argument to a third party
             with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):
                 keys = [*_READ_AT_THE_END, *(key for key in _READ_IF_THERE if key in graph.compiled.channels)]
@@ -390,7 +402,14 @@ class TurnServer:
             raise GraphChangedError
         self.runs.note_version(writes, spec.version)
 
-    def _turn(self, claim: Claim, heard: Classification, hydration: Hydration | None, change: ThreadChange) -> Turn:
+    def _turn(
+        self,
+        claim: Claim,
+        heard: Classification,
+        hydration: Hydration | None,
+        change: ThreadChange,
+        likely: LikelyMeaning | None,
+    ) -> Turn:
         lease, attached = claim.lease, pointers(claim.turn.attachments)
         return Turn(
             turn_id=lease.turn_id,
@@ -414,6 +433,7 @@ class TurnServer:
             reasons=heard.reasons,
             stays=change.stays,
             said_before=change.said_before,
+            likely=likely,
         )
 
     def _context(
@@ -451,6 +471,7 @@ class TurnServer:
             model=self.models.of(lease, inspector, first=writes.flush, keep=not private) if self.models else None,
             trail=trail,
             reminders=self._reminders(claim, heard, request_turn),
+            files=TurnFiles(writes),
         )
 
     def _reminders(self, claim: Claim, heard: Classification, request_turn: str) -> TurnReminders | None:

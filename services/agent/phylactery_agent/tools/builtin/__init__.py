@@ -15,6 +15,7 @@ from phylactery_agent.tools.builtin.mail import MailTools
 from phylactery_agent.tools.builtin.memories import recall, remember
 from phylactery_agent.tools.builtin.reminders import cancel_reminder, create_reminder, list_reminders
 from phylactery_agent.tools.builtin.sandbox import Sandbox, named_folder
+from phylactery_agent.tools.builtin.sending import SendingTools
 from phylactery_agent.tools.builtin.texts import echo, read_output, rehydrate_output, search_output
 from phylactery_agent.tools.builtin.versions import VersionStore
 from phylactery_agent.tools.builtin.web import WebTools
@@ -22,7 +23,7 @@ from phylactery_agent.tools.contract import Implementation, Invocation, ToolFail
 from phylactery_agent.tools.network_policy import MailSettings, WebSettings
 from phylactery_agent.tools.registry import TOOL_DISABLED
 
-__all__ = ["builtin_implementations", "file_to_replace"]
+__all__ = ["builtin_implementations", "file_content", "file_to_replace"]
 
 
 class _TenantFiles:
@@ -41,6 +42,10 @@ class _TenantFiles:
     def folders_of(self, invocation: Invocation) -> FolderTools:
         """Return the folder tools of the invocation's tenant."""
         return self._of(invocation.tenant)[1]
+
+    def sandbox_of(self, invocation: Invocation) -> Sandbox:
+        """Return the sandbox of the invocation's tenant."""
+        return self.of(invocation).sandbox
 
     def _of(self, tenant: str) -> tuple[FileTools, FolderTools]:
         if tenant not in self._tools:
@@ -78,6 +83,16 @@ def file_to_replace(root: Path, tenant: str, path: str) -> str | None:
     return found if json.loads(found)["exists"] else None
 
 
+def file_content(root: Path, tenant: str, path: str, max_bytes: int) -> bytes | None:
+    """Return the bytes of a tenant's file, or None if it cannot be read; then sending it fails as well."""
+    try:
+        sandbox = Sandbox(root / named_folder(tenant), max_bytes)
+        with sandbox.parent(path) as (folder, name):
+            return sandbox.read_bytes(folder, name)
+    except (ToolFailedError, OSError):
+        return None
+
+
 def builtin_implementations(
     sandbox: Path,
     journal: EffectJournal,
@@ -102,6 +117,7 @@ def builtin_implementations(
             run=lambda call: files.of(call).undo_write(call),
             reconcile=lambda call: files.of(call).reconcile_undo(call),
         ),
+        "send_file": Implementation(run=SendingTools(files.sandbox_of).send_file),
         "file_info": Implementation(run=lambda call: files.of(call).file_info(call)),
         "list_dir": Implementation(run=lambda call: files.folders_of(call).list_dir(call)),
         "search_files": Implementation(run=lambda call: files.folders_of(call).search_files(call)),

@@ -70,6 +70,11 @@ class FileTools:
     def __init__(self, sandbox: Sandbox, journal: EffectJournal, versions: VersionStore) -> None:
         self._sandbox, self._journal, self._versions = sandbox, journal, versions
 
+    @property
+    def sandbox(self) -> Sandbox:
+        """The sandbox whose files these are."""
+        return self._sandbox
+
     async def read_file(self, invocation: Invocation) -> str:
         """Return a file's text.
 

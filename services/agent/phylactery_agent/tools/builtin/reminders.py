@@ -10,6 +10,7 @@ from phylactery_agent.timeparse.phrases import WhenError, resolve
 from phylactery_agent.timeparse.recurrence import RuleError, parse_rule, zone
 from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import CancelReminderArguments, CreateReminderArguments, ListRemindersArguments
+from phylactery_agent.tools.specs.reminders import is_every_reminder
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -57,12 +58,17 @@ async def list_reminders(invocation: Invocation) -> str:
 
 
 async def cancel_reminder(invocation: Invocation) -> str:
-    """Cancel one reminder; return it. Idempotent per effect.
+    """Cancel one reminder, or all of them; return what was cancelled. Idempotent per effect.
 
     Raises:
         ToolFailedError: REMINDER_NOT_FOUND, REMINDER_AMBIGUOUS, or REMINDERS_UNAVAILABLE without a reminder store.
     """
     args = arguments_of(invocation, CancelReminderArguments)
+    if is_every_reminder(args.reminder):
+        cancelled_all = await _keeper(invocation).cancel_all(key=invocation.effect_key)
+        if not cancelled_all:
+            raise ToolFailedError("REMINDER_NOT_FOUND", "there is no active reminder")
+        return json.dumps({"reminders": [_view(one) for one in cancelled_all]}, ensure_ascii=False)
     try:
         cancelled = await _keeper(invocation).cancel(args.reminder, key=invocation.effect_key)
     except ReminderRefusedError as error:

@@ -12,10 +12,12 @@ from phylactery_agent.tools.specs.attachments import READ_ATTACHMENT, ReadAttach
 from phylactery_agent.tools.specs.files import (
     FILE_INFO,
     READ_FILE,
+    SEND_FILE,
     UNDO_WRITE,
     WRITE_FILE,
     FileInfoArguments,
     ReadFileArguments,
+    SendFileArguments,
     UndoWriteArguments,
     WriteFileArguments,
 )
@@ -65,6 +67,7 @@ __all__ = [
     "SEARCH_FILES",
     "SEARCH_OUTPUT",
     "SEND_EMAIL",
+    "SEND_FILE",
     "UNDO_WRITE",
     "WRITE_FILE",
     "CancelReminderArguments",
@@ -83,6 +86,7 @@ __all__ = [
     "SearchFilesArguments",
     "SearchOutputArguments",
     "SendEmailArguments",
+    "SendFileArguments",
     "UndoWriteArguments",
     "WriteFileArguments",
 ]
@@ -101,6 +105,7 @@ BUILTIN_SPECS: Final[tuple[ToolSpec, ...]] = (
     WRITE_FILE,
     UNDO_WRITE,
     FILE_INFO,
+    SEND_FILE,
     SEND_EMAIL,
     RECALL,
     SEARCH_FILES,

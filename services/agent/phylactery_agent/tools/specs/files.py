@@ -1,4 +1,4 @@
-"""Specifications of read_file, write_file, undo_write and file_info."""
+"""Specifications of read_file, write_file, undo_write, file_info and send_file."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ _BACK_ES: Final = r"(?:vuelve\s+a|restaura|recupera)"
 _BACK_EN: Final = r"(?:restore|(?:go\s+back|revert)\s+to)"
 _LAST_ES: Final = r"(?:el|mi)\s+[uú]ltimo\s+cambio"
 _LAST_EN: Final = r"(?:the|my)\s+last\s+change"
+_SEND_ES: Final = r"(?:env[ií]a|enviar|env[ií]es|manda|mandar|m[aá]nda|m[aá]ndes|p[aá]sa|pasar|comparte)(?:me)?"
+_SEND_EN: Final = r"(?:send|share)(?:\s+me)?"
+_SENT_ES: Final = r"(?:(?:el|la|un|una|mi)\s+)?(?:(?:archivo|fichero|documento|foto|imagen)\s+)?"
+_SENT_EN: Final = r"(?:(?:the|my|a)\s+)?(?:(?:file|document|photo|picture|image)\s+)?"
 
 
 class ReadFileArguments(Arguments):
@@ -65,6 +69,12 @@ class UndoWriteArguments(Arguments):
 
 class FileInfoArguments(Arguments):
     """The arguments of file_info."""
+
+    path: str = Field(min_length=1, max_length=400)
+
+
+class SendFileArguments(Arguments):
+    """The arguments of send_file. The content is bound beside them, by the hash in the ledger."""
 
     path: str = Field(min_length=1, max_length=400)
 
@@ -212,4 +222,27 @@ FILE_INFO: Final = ToolSpec(
     ),
     labels=in_each_language("tool_file_info.label"),
     shown=file_shown,
+)
+
+SEND_FILE: Final = ToolSpec(
+    name="send_file",
+    descriptions=in_each_language("tool_send_file"),
+    schema=object_schema(["path"], path={"type": "string", "minLength": 1, "maxLength": 400}),
+    args_model=SendFileArguments,
+    contract=Contract(
+        risk="medium", effect="write", idempotency="idempotent_by_key", controls=("/path",), answers="json"
+    ),
+    verbs=(_SEND_ES, _SEND_EN),
+    patterns=(
+        Pattern("es", _SEND_ES + r"\s+" + _SENT_ES + _FILE_NAME + r"(?:\s+(?:a\s+m[ií]|por\s+aqu[ií]))?"),
+        Pattern("en", _SEND_EN + r"\s+" + _SENT_EN + _FILE_NAME + r"(?:\s+(?:to\s+me|here))?"),
+    ),
+    examples=(
+        Example("es", "envíame informe.pdf", {"path": "informe.pdf"}),
+        Example("es", "mándame el archivo «mis notas.txt»", {"path": "mis notas.txt"}),
+        Example("en", "send me report.pdf", {"path": "report.pdf"}),
+        Example("en", "send me the file docs/plan.md", {"path": "docs/plan.md"}),
+    ),
+    labels=in_each_language("tool_send_file.label"),
+    quotes_output=False,
 )

@@ -9,6 +9,7 @@ from phylactery_understanding.language.text import is_file_name
 from pydantic import Field
 
 from phylactery_agent.i18n.messages import in_each_language
+from phylactery_agent.rules.expressions import expression
 from phylactery_agent.timeparse.phrases import is_time, tidy
 from phylactery_agent.timeparse.vocabulary import when_expression
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
@@ -27,6 +28,9 @@ _ALARM_EN: Final = r"(?:set|start|create)(?:\s+me)?\s+(?:an\s+alarm|a\s+timer)\s
 _ALARM: Final = {"es": "alarma", "en": "alarm"}
 """What a reminder says that only rings."""
 _ALARM_TIME: Final = r"(?P<when>[^:;\"]+(?::[0-5][0-9][^:;\"]*)?)"
+_ALL_ES: Final = r"todos\s+(?:mis|los)\s+recordatorios"
+_ALL_EN: Final = r"all\s+(?:of\s+)?(?:my\s+|the\s+)?reminders"
+_ALL: Final = expression(r"(?i)^(?:" + _ALL_ES + "|" + _ALL_EN + r")$")
 _TEXT: Final = r"(?P<text>.+)"
 _SHORT_TEXT: Final = r"(?P<text>.+?)"
 _LATER: Final = when_expression(last=True)
@@ -72,6 +76,11 @@ def _from_now(args: Mapping[str, Any]) -> dict[str, Any] | None:
 def _one_of_them(args: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the arguments, or None if what is named is a file: delete the one in a.txt."""
     return None if any(map(is_file_name, args["reminder"].split())) else dict(args)
+
+
+def is_every_reminder(reminder: str) -> bool:
+    """Return True if words mean all the person's reminders and name none."""
+    return _ALL.match(reminder.strip()) is not None
 
 
 def _asks(language: Any, expression: str) -> Pattern:
@@ -178,6 +187,8 @@ CANCEL_REMINDER: Final = ToolSpec(
     ),
     verbs=(_CANCEL_ES, _CANCEL_EN),
     patterns=(
+        Pattern("es", _CANCEL_ES + r"\s+(?P<reminder>" + _ALL_ES + r")"),
+        Pattern("en", _CANCEL_EN + r"\s+(?P<reminder>" + _ALL_EN + r")"),
         Pattern("es", _CANCEL_ES + r"\s+(?:el|mi)\s+recordatorio\s+(?:de\s+|para\s+|que\s+dice\s+)?(?P<reminder>.+?)"),
         Pattern(
             "en",
@@ -194,6 +205,8 @@ CANCEL_REMINDER: Final = ToolSpec(
     examples=(
         Example("es", "cancela el recordatorio de pagar el arriendo", {"reminder": "pagar el arriendo"}),
         Example("en", "cancel the reminder to water the plants", {"reminder": "water the plants"}),
+        Example("es", "cancela todos mis recordatorios", {"reminder": "todos mis recordatorios"}),
+        Example("en", "cancel all my reminders", {"reminder": "all my reminders"}),
     ),
     labels=in_each_language("tool_cancel_reminder.label"),
     quotes_output=False,

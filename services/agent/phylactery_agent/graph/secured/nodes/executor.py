@@ -7,6 +7,7 @@ every case there is one proposal at a time, and RiskGate decides about each.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import rfc8785
@@ -83,11 +84,17 @@ async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, 
         return Command(
             goto="Interpreter", update={**update, "last_tool_result": blocked_result(tool, refusal, reasons)}
         )
-    await context.ledger.propose(proposed_call(tool), plan_step=tool["step_id"])
+    await note_proposal(state, context, tool)
     reach("agent.1")
     payload = {name: tool[name] for name in ("tool_call_id", "args_hash", "step_id")} | {"tool": tool["name"]}
     await context.events.emit(Told("tool_proposed", payload, key=f"proposed:{tool['tool_call_id']}"))
     return Command(goto="RiskGate", update=update)
+
+
+async def note_proposal(state: AgentState, context: TurnContext, tool: ProposedTool) -> None:
+    """Write a proposal, together with the hash of the file that it would send: it may send nothing else."""
+    content_hash = await context.executor.content_hash(state["tenant"], tool["name"], tool["args"])
+    await context.ledger.propose(replace(proposed_call(tool), content_hash=content_hash), plan_step=tool["step_id"])
 
 
 def refusal_of(state: AgentState, context: TurnContext, tool: ProposedTool) -> str:

@@ -9,9 +9,16 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_chassis.util.clock import MICROSECONDS
 
-from phylactery_agent.graph.core.disabled_tools import not_planned, not_understood, plainly_told
+from phylactery_agent.graph.core.disabled_tools import likely_told, not_planned, not_understood, plainly_told
 from phylactery_agent.graph.core.events import fingerprint, step_told
-from phylactery_agent.graph.core.state import MAX_PLAN_STEPS, MAX_TRIES, AgentState, PlannedStep, StepState, meant_in
+from phylactery_agent.graph.core.state import (
+    MAX_PLAN_STEPS,
+    MAX_TRIES,
+    AgentState,
+    PlannedStep,
+    StepState,
+    asked_of_rules,
+)
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.llm.planning import plan_by_model, plan_reads, replan_by_model
 from phylactery_agent.i18n.texts import say, shortened
@@ -39,7 +46,7 @@ async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[L
 
 
 async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
-    request = meant_in(state["incoming"])
+    request = asked_of_rules(state["incoming"])
     if (told := await _time_told(state, context)) is not None:
         return told
     update = await read_aside((state["tenant"], state["user_id"]), request, lambda: _ruled(state, context.tools))
@@ -54,7 +61,7 @@ def _ruled(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
 
 
 def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
-    request = meant_in(state["incoming"])
+    request = asked_of_rules(state["incoming"])
     if asks_last_request(request):
         said = state["incoming"].get("said_before", "")
         language = state["language"]
@@ -65,6 +72,8 @@ def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
         if plain := plainly_told(reading, state["language"], request):
             return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], plain, *_stays(state)]}
         language, away = state["language"], bool(state["model_away"])
+        if told := likely_told(state["incoming"].get("likely"), language, request, tools, model_away=away):
+            return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], told]}
         note = not_planned(reading, language, request, tools)
         note = note or not_understood(reading, language, request, model_away=away)
         return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
@@ -108,7 +117,7 @@ def _stays(state: AgentState) -> list[str]:
 
 async def _time_told(state: AgentState, context: TurnContext) -> dict[str, Any] | None:
     """Return the plan of a message that only asks for the time, which needs no tool; None for any other message."""
-    if context.reminders is None or not asks_time(state["incoming"]["text"]):
+    if context.reminders is None or not asks_time(asked_of_rules(state["incoming"])):
         return None
     name = context.reminders.time_zone
     now = datetime.fromtimestamp(await context.reminders.asked_us() / MICROSECONDS, UTC).astimezone(zone(name))

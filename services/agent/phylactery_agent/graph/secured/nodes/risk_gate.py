@@ -19,7 +19,7 @@ from phylactery_agent.graph.core.events import (
     with_audit,
 )
 from phylactery_agent.graph.core.state import AgentState, AskedAhead, ProposedTool
-from phylactery_agent.graph.secured.nodes.executor import known_after, refusal_of
+from phylactery_agent.graph.secured.nodes.executor import known_after, note_proposal, refusal_of
 from phylactery_agent.i18n.texts import error_text, say
 from phylactery_agent.ports import ApprovalInfo, GateDecision, GateRefusedError, GateUnavailableError, TurnContext
 
@@ -93,7 +93,7 @@ async def _ask_ahead(state: AgentState, context: TurnContext) -> list[AskedAhead
     for tool in known_after(state, context.tools):
         if len(found) == MAX_ASKED_AHEAD or refusal_of(state, context, tool):
             break
-        await context.ledger.propose(proposed_call(tool), plan_step=tool["step_id"])
+        await note_proposal(state, context, tool)
         try:
             approval = (await _evaluate(state, context, tool)).approval
         except (GateRefusedError, GateUnavailableError):

@@ -1,0 +1,82 @@
+"""An agent killed around the sending of a file: the file is sent once, as it was permitted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from grpc import StatusCode, aio
+from phylactery.agent.v1 import chat_pb2, event_pb2
+
+from tests.support.agent.process import AgentProcess
+from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system
+
+pytestmark = pytest.mark.slow
+
+POINTS = ("agent.5", "agent.claim", "agent.6", "agent.7", "agent.8", "agent.send_file.sent", "agent.9", "agent.10")
+CHANGED = ("agent.6", "agent.8", "agent.send_file.sent")
+WAYS = [*((point, False) for point in POINTS), *((point, True) for point in CHANGED)]
+
+
+@pytest.fixture
+async def system(tmp_path: Path) -> AsyncIterator[System]:
+    async with open_system(tmp_path, asks=True) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("point", "changes"), WAYS)
+async def test_a_file_is_sent_once_wherever_the_agent_is_killed(system: System, point: str, changes: bool) -> None:
+    folder = system.folder / "killed"
+    file = folder / "sandbox" / "acme" / "a.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("permitted")
+    first = AgentProcess(system, folder)
+    ana = system.through(await first.channel(), system.person())
+    asked = await ana.say("send me a.txt")
+    assert asked.run.status == SUSPENDED
+    first.end()
+
+    pending = asked.pending_approval
+    shown = [chat_pb2.ShownApproval(approval_id=pending.approval_id, args_hash=pending.args_hash)]
+    dying = AgentProcess(system, folder, point)
+    ana = system.through(await dying.channel(), ana)
+    with pytest.raises(aio.AioRpcError) as gone:
+        await ana.say("yes", request_id="request-yes", shown_approvals=shown)
+    assert gone.value.code() is StatusCode.UNAVAILABLE
+    assert await asyncio.to_thread(dying.child.wait, 60) == -9, "it died somewhere else"
+    if changes:
+        file.write_text("something else")
+
+    last = AgentProcess(system, folder)
+    ana = system.through(await last.channel(), ana)
+    answered = await ana.say("yes", request_id="request-yes", shown_approvals=shown)
+    assert changes or answered.run.status == DONE
+    sent = await sent_until(ana, answered.last_sequence)
+    assert len(sent) <= 1
+    assert changes or len(sent) == 1
+    for one in sent:
+        call = ana.chat.FetchFile(
+            chat_pb2.FetchFileRequest(thread_id="t1", file_id=one.file_id), metadata=ana.metadata, timeout=60
+        )
+        if changes:
+            with pytest.raises(aio.AioRpcError) as refused:
+                await call.read()
+            assert refused.value.code() is StatusCode.FAILED_PRECONDITION
+        else:
+            assert b"".join([part.data async for part in call]) == b"permitted"
+    last.end()
+
+
+async def sent_until(ana: Person, sequence: int) -> list[event_pb2.SentFile]:
+    """Return the files that were sent up to an event of the thread."""
+    watch = ana.chat.WatchThread(chat_pb2.WatchThreadRequest(thread_id="t1"), metadata=ana.metadata, timeout=60)
+    found = []
+    async for response in watch:
+        if response.event.HasField("file"):
+            found.append(response.event.file)
+        if response.event.sequence >= sequence:
+            break
+    watch.cancel()
+    return found
