@@ -21,6 +21,7 @@ from phylactery_memory.outputs.chunks import Chunk, Intake
 from phylactery_memory.outputs.grep import Query, Scanner
 
 from tests.support.contracts.refusals import refusal_of
+from tests.support.effort import attempts_within
 
 LOG = "".join(f"línea {number}: {'ERROR 🜛' if number % 1_000 == 7 else 'ok'}\r\n" for number in range(1, 20_001))
 
@@ -212,14 +213,14 @@ MANY_LINES = "\n".join("".join(LETTERS.choice("ab") for _ in range(200)) for _ i
 @pytest.mark.parametrize("pattern", HOSTILE.values(), ids=HOSTILE.keys())
 async def test_a_hostile_pattern_takes_bounded_work_of_one_call_or_is_refused(ana, capfd, text, pattern):
     pointer = (await ana.store(text)).output.pointer
-    before = time.process_time()
-    try:
-        answer = await ana.grep(pointer, pattern)
-        assert answer.next_offset > 0
-    except aio.AioRpcError as error:
-        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT  # noqa: PT017 - either of both is right
-        assert "too large for a line of" in (error.details() or "")  # noqa: PT017
-    assert time.process_time() - before < 8
+    for attempt in attempts_within(8):  # of the server too, which is in this process
+        try:
+            with attempt:
+                answer = await ana.grep(pointer, pattern)
+            assert answer.next_offset > 0
+        except aio.AioRpcError as error:
+            assert error.code() is grpc.StatusCode.INVALID_ARGUMENT  # noqa: PT017 - either of both is right
+            assert "too large for a line of" in (error.details() or "")  # noqa: PT017
     assert "out of memory" not in "".join(capfd.readouterr())
 
 
