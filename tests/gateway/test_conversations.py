@@ -90,6 +90,32 @@ async def test_a_typed_yes_and_a_typed_number_answer_the_buttons(whole: Whole) -
         assert (whole.sandbox / f"file{place}.txt").read_text() == "x"
 
 
+@pytest.mark.parametrize(("command", "written"), [("/approve", True), ("/reject", False)])
+async def test_what_the_agent_says_to_answer_with_answers_the_question_that_waits(
+    whole: Whole, command: str, written: bool
+) -> None:
+    phone = whole.desk.phone()
+    await phone.say('write "x" to a.txt')
+    await whole.desk.until(lambda: phone.inbox, "a question")
+    await phone.say("hola")
+    await whole.desk.until(lambda: len(phone.inbox) == 2, "a reply")
+    await whole.desk.until_rows("SELECT * FROM outbox WHERE state = 'sent'", 2)
+    await phone.say(command, at=time.time() + LATER)
+    await whole.desk.until(lambda: len(phone.inbox) == 3, "the end")
+    assert (whole.sandbox / "a.txt").exists() == written
+
+
+async def test_with_two_questions_a_bare_command_answers_neither(whole: Whole) -> None:
+    phone = whole.desk.phone()
+    for place in range(2):
+        await phone.say(f'write "x" to file{place}.txt')
+        await whole.desk.until(lambda place=place: len(phone.inbox) == place + 1, "a question")
+    await whole.desk.until_rows("SELECT * FROM outbox WHERE state = 'sent'", 2)
+    await phone.say("/approve", at=time.time() + LATER)
+    await whole.desk.until(lambda: len(phone.inbox) == 3, "a reply")
+    assert list(whole.sandbox.iterdir()) == []
+
+
 async def test_a_button_of_another_conversation_answers_nothing_not_even_ones_own_question(whole: Whole) -> None:
     ana, bob = whole.desk.phone("ES.1", "341"), whole.desk.phone("ES.2", "342")
     await ana.say('write "x" to a.txt')

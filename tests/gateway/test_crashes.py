@@ -106,6 +106,33 @@ async def test_a_gateway_killed_between_two_writes_loses_nothing_and_repeats_no_
         assert len(phone.inbox) == 2
 
 
+FILE_POINTS = ("said", "claimed", "fetched", "uploaded", "begun", "sent", "done")
+
+
+@pytest.mark.parametrize("statuses", [True, False], ids=["with statuses", "without"])
+@pytest.mark.parametrize("point", FILE_POINTS)
+async def test_a_gateway_killed_while_it_sends_a_file_sends_it_once_or_says_that_it_does_not_know(
+    tmp_path: Path, point: str, statuses: bool
+) -> None:
+    async with open_system(tmp_path) as system, one_gateway(tmp_path, system.target("agent")) as (process, graph):
+        (system.sandbox_of("local") / "a.txt").write_text("hola")
+        graph.statuses = statuses
+        await process.start(f"gateway.{point}")
+        phone = Phone(graph)
+        await phone.say("envíame a.txt")
+        await process.died()
+        await process.start()
+        await until(lambda: any("Te envío" in one.text for one in phone.inbox), "the reply")
+        files = [one for one in phone.inbox if one.media_id]
+        # nobody can tell a message that was never asked for from one whose status does not come
+        unknown = point == "begun" or (point == "sent" and not statuses)
+        if unknown:
+            await until(lambda: any("No sé si «a.txt»" in one.text for one in phone.inbox), "the doubt")
+        assert len(files) == (point != "begun")
+        assert {graph.uploads[one.media_id].content for one in files} <= {b"hola"}
+        assert sum("No sé si" in one.text for one in phone.inbox) == unknown
+
+
 async def test_two_gateway_processes_share_one_database_and_one_conversation(tmp_path: Path, postgres_url: str) -> None:
     url = postgres.create_database(postgres_url, "gateway_processes")
     async with open_system(tmp_path) as system, one_gateway(tmp_path, system.target("agent"), url) as (first, graph):

@@ -8,6 +8,7 @@ import pytest
 from phylactery.agent.v1 import event_pb2
 from phylactery_client.chat import event_of
 from phylactery_gateway.channels.messages import Outgoing
+from phylactery_gateway.delivery import rendering
 from phylactery_gateway.delivery.rendering import Renderer
 from phylactery_gateway.whatsapp.channel import LIMITS
 
@@ -37,7 +38,7 @@ def test_an_approval_is_said_with_the_agents_own_question_and_bound_to_its_hash(
     message = event_pb2.AssistantMessage(message_id="m", text="May I write it?")
     [(source, [said])] = read({"approval_required": card()}, {"message": message})
     assert source == "event:run_1:m"
-    assert said.text == 'May I write it?\npath: "a.txt"'
+    assert said.text == 'May I write it?\nfile: "a.txt"'
     assert [dict(option.does) for option in said.options] == [
         {"approval": "ap_1", "args_hash": HASH, "approve": approve} for approve in (True, False)
     ]
@@ -92,5 +93,48 @@ def test_a_person_who_handles_the_thread_is_named():
     assert read({"handoff": event_pb2.Handoff(state="CLAIMED", display_name="Marta")}) == []
 
 
+def test_a_card_says_what_will_be_done_and_cannot_be_disguised():
+    long = "x" * 5_000
+    arguments = [
+        event_pb2.ApprovalArgument(path="/to", display='"eve@example.org"', control=True),
+        event_pb2.ApprovalArgument(path="/subject", display='"Hi' + " " * 900 + 'approved"'),
+        event_pb2.ApprovalArgument(path="/body", display=f'"{long}"'),
+        event_pb2.ApprovalArgument(path="/x", display='"a\nYes: approved\u202e\u2028b"'),
+    ]
+    asked = card()
+    del asked.arguments[:]
+    asked.arguments.extend(arguments)
+    [(_, [said])] = read({"approval_required": asked}, {"message": event_pb2.AssistantMessage(text="May I?")})
+    question, to, subject, body, other = said.text.split("\n")
+    assert (question, to) == ("May I?", 'to: "eve@example.org"')
+    assert subject == 'subject: "Hi[900 spaces]approved"'
+    assert body.startswith('message: "xxx')
+    assert body.endswith("… (5002 characters in all)")
+    assert other == 'x: "a\ufffdYes: approved\ufffd\ufffdb"'
+
+
+def test_a_file_is_described_before_it_is_sent():
+    arguments = [
+        event_pb2.ApprovalArgument(path="/path", display='"plan.md"', control=True),
+        event_pb2.ApprovalArgument(path="/file/bytes", display="1,200"),
+        event_pb2.ApprovalArgument(path="/file/begins", display='"# Plan ⏎ first"'),
+    ]
+    asked = card(tool="send_file")
+    del asked.arguments[:]
+    asked.arguments.extend(arguments)
+    [(_, [said])] = read(
+        {"approval_required": asked}, {"message": event_pb2.AssistantMessage(text="¿Puedo?")}, language="es"
+    )
+    assert said.text == '¿Puedo?\narchivo: "plan.md"\ntamaño en bytes: 1,200\nempieza así: "# Plan ⏎ first"'
+
+
+def test_the_name_of_a_file_is_one_visible_line():
+    name = "a/b\n\u202egpj.exe"
+    file = event_pb2.SentFile(file_id="r.f", name=name, mime_type="text/plain", size_bytes=1, sha256="x")
+    [(source, [said])] = read({"file": file})
+    assert (source, said.text, said.file.name) == ("event:run_1:r.f", "a_b__gpj.exe", "a_b__gpj.exe")
+
+
 def test_the_messages_are_the_same_in_both_languages_and_all_are_used():
-    MessageSet("phylactery_gateway.i18n", {"say": ""}, {}, frozenset({"language"})).check()
+    named = {one.replace("/", "_") for one in rendering._NAMED}
+    MessageSet("phylactery_gateway.i18n", {"say": ""}, {"arg_": named}, frozenset({"language"})).check()

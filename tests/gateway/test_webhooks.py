@@ -172,7 +172,7 @@ async def test_an_edit_of_a_message_that_was_read_is_a_correction(desk: Desk) ->
 
 
 async def test_messages_that_arrive_out_of_order_are_one_turn_in_order(tmp_path: Path) -> None:
-    async with open_gateway(tmp_path, debounce_seconds=0.5) as desk:
+    async with open_gateway(tmp_path, debounce_seconds=3) as desk:
         phone, now = desk.phone(), time.time()
         await phone.say("tres", at=now)
         await phone.say("uno", at=now - 2)
@@ -341,7 +341,7 @@ async def test_two_gateways_at_once_store_a_message_once(tmp_path: Path, postgre
     async with open_servers() as (graph, bot):
         settings = [
             GatewaySettings(
-                **settings_of(tmp_path / name, graph, bot, "127.0.0.1:1", database_url=url, debounce_seconds=0.3)
+                **settings_of(tmp_path / name, graph, bot, "127.0.0.1:1", database_url=url, debounce_seconds=3)
             )
             for name in ("a", "b")
         ]

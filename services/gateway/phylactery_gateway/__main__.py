@@ -13,6 +13,7 @@ from phylactery_chassis.rpc import server
 from phylactery_chassis.settings import load
 from phylactery_chassis.telemetry import logs, telemetry
 from phylactery_chassis.util.clock import SystemClock
+from phylactery_chassis.util.version import version_line
 
 from phylactery_gateway.app import PACKAGE, serve
 from phylactery_gateway.settings import GatewaySettings
@@ -22,7 +23,7 @@ _CANNOT_START = 2
 
 
 def main() -> None:
-    """Serve until SIGINT or SIGTERM, migrate, or erase a person; an error is one sentence and exit code 2."""
+    """Serve until SIGINT or SIGTERM, migrate, erase a person or print the version; exit with 2 on an error."""
     match sys.argv[1:]:
         case []:
             run()
@@ -30,8 +31,12 @@ def main() -> None:
             server.migrate(GatewaySettings)
         case ["erase", channel, value]:
             erase_person(channel, value)
+        case ["--version"]:
+            sys.stdout.write(f"{version_line('phylactery-gateway')}\n")
         case _:
-            sys.stderr.write("usage: python -m phylactery_gateway [migrate | erase <channel> <number or id>]\n")
+            sys.stderr.write(
+                "usage: python -m phylactery_gateway [migrate | erase <channel> <number or id> | --version]\n"
+            )
             raise SystemExit(_CANNOT_START)
 
 

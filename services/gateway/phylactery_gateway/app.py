@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 import httpx
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
+from phylactery_chassis.rpc.server import authenticator_for
 from phylactery_chassis.rpc.workers import write_ready
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import Clock, SystemClock
 from phylactery_chassis.util.ids import new_id
 from phylactery_client import PhylacteryClient
+from starlette.applications import Starlette
 
 from phylactery_gateway.channels.port import SECOND_US, Channel
 from phylactery_gateway.delivery.agent import Agent
@@ -23,9 +25,13 @@ from phylactery_gateway.delivery.followers import Followers
 from phylactery_gateway.delivery.housekeeping import Housekeeping
 from phylactery_gateway.delivery.sender import Sender
 from phylactery_gateway.delivery.turns import TurnWorker
+from phylactery_gateway.http.rpc import RpcRoutes
 from phylactery_gateway.http.server import HttpServer
 from phylactery_gateway.http.webhooks import Webhooks
 from phylactery_gateway.metrics import Metrics
+from phylactery_gateway.rpc.admission import Admission
+from phylactery_gateway.rpc.calls import Calls, Limits
+from phylactery_gateway.rpc.services import Services
 from phylactery_gateway.settings import GatewaySettings
 from phylactery_gateway.store.inbox import Inbox, InboxRules
 from phylactery_gateway.store.outbox import Outbox
@@ -52,6 +58,7 @@ class Gateway:
     sender: Sender
     housekeeping: Housekeeping
     http: HttpServer
+    rpc: RpcRoutes | None = None
 
     @property
     def port(self) -> int:
@@ -62,11 +69,17 @@ class Gateway:
         """Begin the background work, then accept webhooks."""
         for loop in (self.sender.loop, self.followers.loop, self.turns.loop, self.housekeeping.loop):
             loop.start()
+        if self.rpc is not None:
+            self.rpc.follow_identities()
         await self.http.start()
 
     async def stop(self) -> None:
-        """Take no more webhooks, finish what is being sent, and close everything."""
+        """Take no more requests, finish what is being sent, and close everything."""
+        if self.rpc is not None:
+            self.rpc.end_streams()
         await self.http.stop()
+        if self.rpc is not None:
+            await self.rpc.close()
         await self.turns.stop()
         await self.followers.stop()
         await self.sender.stop()
@@ -102,7 +115,7 @@ def assemble(
     metrics, by_name = Metrics(), {channel.name: channel for channel in channels}
     lease_us = int(settings.lease_seconds * SECOND_US)
     outbox = Outbox(database, lease_us)
-    sender = Sender(outbox, by_name, clock, metrics)
+    sender = Sender(outbox, agent, by_name, clock, metrics)
     followers = Followers(
         Threads(database),
         agent,
@@ -137,15 +150,41 @@ def assemble(
         stored=stored,
         healthy=database.probe,
     )
+    rpc = _rpc_of(settings, metrics, lambda: http.port) if settings.rpc_services else None
+    application = Starlette(routes=[*webhooks.routes(), *(rpc.routes() if rpc is not None else ())])
+    application.router.redirect_slashes = False  # a redirect would name whatever host the request does
     http = HttpServer(
-        webhooks.application(),
+        application,
         settings.host,
         settings.port,
         grace=settings.drain_seconds,
         variable="GATEWAY_PORT or GATEWAY_HOST",
     )
     housekeeping = Housekeeping(database, clock, settings.retention_days)
-    return Gateway(database, channels, agent, worker, followers, sender, housekeeping, http)
+    return Gateway(database, channels, agent, worker, followers, sender, housekeeping, http, rpc)
+
+
+def _rpc_of(settings: GatewaySettings, metrics: Metrics, port: Callable[[], int]) -> RpcRoutes:
+    """Return the routes of the services that are offered. Raise StartError for one that does not exist."""
+    authenticator = authenticator_for(settings)
+    services = Services(settings.rpc_services)
+    limits = Limits(
+        settings.max_concurrent_rpcs,
+        min(settings.max_concurrent_rpcs, settings.max_concurrent_rpcs_per_caller),
+        settings.max_streams,
+        min(settings.max_streams, settings.max_streams_per_caller),
+        settings.rpc_seconds,
+    )
+    calls = Calls(services, Admission(authenticator, settings.rpc_origins), limits, metrics)
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return RpcRoutes(
+        calls,
+        services,
+        authenticator,
+        base=lambda: settings.public_url or f"http://{host}:{port()}",
+        origins=settings.rpc_origins,
+        max_bytes=settings.max_message_bytes,
+    )
 
 
 def channels_of(settings: GatewaySettings) -> Sequence[Channel]:
@@ -198,7 +237,8 @@ async def serve(settings: GatewaySettings) -> None:
         if settings.ready_file is not None:
             write_ready(settings.ready_file, {"service": settings.service, "pid": os.getpid(), "port": gateway.port})
         names = [channel.name for channel in gateway.channels]
-        _log.info("serving", host=settings.host, port=gateway.port, channels=names)
+        offered = sorted(settings.rpc_services)
+        _log.info("serving", host=settings.host, port=gateway.port, channels=names, services=offered)
         await stop.wait()
         _log.info("stopping")
     finally:
@@ -206,4 +246,4 @@ async def serve(settings: GatewaySettings) -> None:
 
 
 def _connector(settings: GatewaySettings) -> Callable[[str], PhylacteryClient]:
-    return lambda token: PhylacteryClient(settings.agent_target, token=token)
+    return lambda token: PhylacteryClient(settings.agent_target, token=token, retry_seconds=0)

@@ -9,6 +9,8 @@ from phylactery_chassis.telemetry.semconv import (
     GATEWAY_ACTION,
     GATEWAY_REPEATED,
     GATEWAY_TURN_STATE,
+    RPC_METHOD,
+    RPC_STATUS,
 )
 from phylactery_chassis.telemetry.telemetry import meter
 
@@ -25,6 +27,7 @@ class Metrics:
         self._turns = source.create_counter("gateway.turns")
         self._agent = source.create_counter("gateway.agent.failures")
         self._sent = source.create_counter("gateway.sent")
+        self._calls = source.create_histogram("gateway.rpc.duration", unit="s")
         self._failures = source.create_counter("gateway.send.failures")
 
     def acknowledged(self, channel: str, milliseconds: float, elements: int, new: int) -> None:
@@ -52,3 +55,7 @@ class Metrics:
     def send_failed(self, channel: str, code: str, action: str) -> None:
         """Count a message that was not sent, by the channel's code and by what is done about it."""
         self._failures.add(1, {CHANNEL: channel, ERROR_TYPE: code, GATEWAY_ACTION: action})
+
+    def called(self, method: str, status: str, seconds: float) -> None:
+        """Record an RPC that was served over HTTP."""
+        self._calls.record(seconds, {RPC_METHOD: method, RPC_STATUS: status})

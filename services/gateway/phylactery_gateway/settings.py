@@ -13,6 +13,8 @@ from pydantic_settings import SettingsConfigDict
 from phylactery_gateway.channels.port import SECOND_US
 
 _NUMBER_ID = r"^[0-9]{1,32}$"
+_TARGET = r"^[^\s/@]+:[0-9]{1,5}$"
+_ORIGIN = r"^https?://[^\s/?#@*,]+$"
 
 
 class GatewaySettings(ServiceSettings):
@@ -22,7 +24,7 @@ class GatewaySettings(ServiceSettings):
     service: ClassVar[str] = "gateway"
 
     data_dir: Path = Field(Path(".phylactery/gateway"), description="data folder of this service")
-    port: int = Field(8_080, ge=0, le=65_535, description="public HTTP port of the webhooks; 0 takes a free one")
+    port: int = Field(8_080, ge=0, le=65_535, description="public HTTP port; 0 takes a free one")
     agent_target: str = Field("127.0.0.1:50051", description="address of the agent")
     agent_token_file: Path | None = Field(
         None, description="file with the token for the agent, of an identity with role delegate"
@@ -84,6 +86,23 @@ class GatewaySettings(ServiceSettings):
     telegram_api_url: str = Field(
         "https://api.telegram.org", pattern=r"^https?://[^\s@]+$", description="address of the Bot API"
     )
+    rpc_services: dict[str, Annotated[str, Field(pattern=_TARGET)]] = Field(
+        {},
+        description="services offered over HTTP, each with its address: "
+        '{"phylactery.agent.v1.ChatService": "127.0.0.1:50051"}; empty offers none',
+    )
+    rpc_origins: list[Annotated[str, Field(pattern=_ORIGIN)]] = Field(
+        [], description='origins of pages in browsers that may call services, ["https://console.example"]'
+    )
+    rpc_seconds: float = Field(
+        300.0, gt=0, le=3_600, description="longest call of a service over HTTP; a caller may ask for less"
+    )
+    public_url: str = Field(
+        "",
+        pattern=r"^(https?://[^\s/?#@]+)?$",
+        description="URL under which the gateway is reached, for AuthZEN's metadata and the OpenAPI document; empty is "
+        "the address it listens on",
+    )
     lease_seconds: float = Field(
         60.0, gt=0, le=600, description="after this time a process that was at work on a message is taken for dead"
     )
@@ -122,10 +141,27 @@ class GatewaySettings(ServiceSettings):
             missing = [name for name, value in group.items() if not value]
             if missing and len(missing) < len(group):
                 raise ValueError(f"{title} needs {' and '.join(missing)} too")
-        if not self.whatsapp_on and not self.telegram_on:
+        if not self.whatsapp_on and not self.telegram_on and not self.rpc_services:
             raise ValueError(
                 "no channel is configured: without an app secret no webhook can be trusted; "
-                f"set {', '.join(whatsapp)}, or {', '.join(telegram)}"
+                f"set {', '.join(whatsapp)}, or {', '.join(telegram)}, or GATEWAY_RPC_SERVICES"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _callers_have_identities(self) -> Self:
+        """Check that nobody from elsewhere calls a service as somebody of this machine."""
+        if self.identity_mode == "tokens" and self.tokens_file is None:
+            raise ValueError("GATEWAY_IDENTITY_MODE is 'tokens': name the file of tokens in GATEWAY_TOKENS_FILE")
+        if not self.rpc_services or self.identity_mode == "tokens":
+            return self
+        public = "listens beyond this machine" if not self.on_loopback else ""
+        if self.whatsapp_on or self.telegram_on:
+            public = "receives webhooks from the internet"
+        if public or self.public_url:
+            raise ValueError(
+                f"GATEWAY_RPC_SERVICES would serve everybody who reaches a port that {public or 'has a public URL'}: "
+                "set GATEWAY_IDENTITY_MODE to tokens"
             )
         return self
 

@@ -46,6 +46,20 @@ FETCHED: Final = frozenset({"image", "audio", "document"})
 """The kinds of files that the agent gets."""
 
 
+FETCHED_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
+    "image": ("image/jpeg", "image/png", "image/webp"),
+    "audio": ("audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg"),
+    "video": ("video/mp4", "video/3gpp"),
+    "document": (
+        "application/pdf",
+        "text/plain",
+        "text/csv",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ),
+}
+"""The types a file may have, by what the message says it is."""
+
+
 class Media(NamedTuple):
     """A file a person sent, which the channel keeps until it is fetched."""
 
@@ -145,14 +159,26 @@ class Option(NamedTuple):
     """What choosing it means: {"say": text}, or {"approval": id, "args_hash": hash, "approve": true or false}."""
 
 
+class File(NamedTuple):
+    """A file the agent sends, whose content it keeps until it is fetched."""
+
+    file_id: str
+    name: str
+    mime: str
+    size: int
+    sha256: str
+
+
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message to a person, with at most a few options to choose from."""
+    """A message to a person: a text with at most a few options to choose from, or a file."""
 
     text: str
+    """The name of a file, if it is one."""
     options: tuple[Option, ...] = ()
     list_title: str = ""
     """What opens the options where they are a list instead of buttons."""
+    file: File | None = None
 
     def stored(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -160,14 +186,19 @@ class Outgoing:
             "text": self.text,
             "list_title": self.list_title,
             "options": [{"title": option.title, "does": dict(option.does)} for option in self.options],
+            **({"file": list(self.file)} if self.file else {}),
         }
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Outgoing:
         """Return what stored() wrote."""
         options: Sequence[Mapping[str, Any]] = stored.get("options", ())
+        file = stored.get("file")
         return cls(
-            stored["text"], tuple(Option(one["title"], one["does"]) for one in options), stored.get("list_title", "")
+            stored["text"],
+            tuple(Option(one["title"], one["does"]) for one in options),
+            stored.get("list_title", ""),
+            File(*file) if file else None,
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from phylactery_gateway.channels.messages import Element, Media, Outgoing
+from phylactery_gateway.channels.messages import Element, File, Media, Outgoing
 
 SECOND_US = 1_000_000
 
@@ -106,6 +106,21 @@ class Channel(Protocol):
 
     async def send(self, address: Address, message: Outgoing, outbox_id: str) -> str:
         """Send a message and return the channel's id of it. Raise SendError."""
+        ...
+
+    def takes(self, file: File) -> bool:
+        """Return True if the channel takes files of this type and size."""
+        ...
+
+    async def upload(self, address: Address, file: File, data: bytes) -> str:
+        """Give a file to the channel, which shows it to nobody, and return its reference. Raise SendError.
+
+        '' if the channel takes a file only together with its message.
+        """
+        ...
+
+    async def send_file(self, address: Address, file: File, reference: str, data: bytes, outbox_id: str) -> str:
+        """Send a file, by its reference if it has one, and return the channel's id of the message. Raise SendError."""
         ...
 
     async def send_template(self, address: Address, language: str, callback_id: str) -> str | None:

@@ -30,6 +30,8 @@ def parts(message: Outgoing, limits: Limits) -> Sequence[Outgoing]:
 
     Where options are not buttons their numbers stand in the text, so that a person may also type one.
     """
+    if message.file is not None:
+        return [message]
     if form_of(message, limits) != "buttons" and message.options:
         message = replace(message, text=f"{message.text}\n\n{numbered(message.options)}")
     if not message.options:

@@ -8,9 +8,18 @@ from contextlib import aclosing
 from typing import Final
 
 from phylactery_client import Attachment, PhylacteryClient
-from phylactery_client.errors import AlreadyExistsError, NotFoundError
+from phylactery_client.errors import (
+    AlreadyExistsError,
+    DataLossError,
+    FailedPreconditionError,
+    NotFoundError,
+    PhylacteryError,
+)
 from phylactery_client.results import Event, PendingApproval, Thread
 
+from phylactery_gateway.channels.messages import File
+from phylactery_gateway.channels.port import Action, SendError
+from phylactery_gateway.store.outbox import FILE_CHANGED
 from phylactery_gateway.store.turns import Conversation, Turn
 
 _CALL_SECONDS: Final = 20.0
@@ -31,9 +40,12 @@ class Agent:
 
     def of(self, conversation: Conversation) -> PhylacteryClient:
         """Return the client for the person of a conversation."""
+        return self._for(conversation.subject)
+
+    def _for(self, subject: str) -> PhylacteryClient:
         if (token := self._token()) != self._used:  # running calls keep the connection they have
             self._used, self._client = token, self._connect(token)
-        return self._client.acting_for(conversation.subject)
+        return self._client.acting_for(subject)
 
     async def give(self, conversation: Conversation, turn: Turn, files: Sequence[Attachment] = ()) -> None:
         """Give a turn to the agent and return as soon as it has it. The same turn again is the same run.
@@ -89,6 +101,22 @@ class Agent:
                 except (TimeoutError, StopAsyncIteration):
                     return
                 yield event
+
+    async def file(self, subject: str, thread_id: str, file: File) -> bytes:
+        """Return a file that the agent sent, of the size and hash its message has.
+
+        Raise SendError: RETRY, or FAIL with the reason if the agent has no such content any more.
+        """
+        client = self._for(subject)
+        try:
+            found = await client.fetch_file(thread_id, file.file_id, max_bytes=file.size, timeout=_CALL_SECONDS)
+        except (NotFoundError, FailedPreconditionError, DataLossError) as error:
+            raise SendError(Action.FAIL, error.reason or error.code.name) from None
+        except PhylacteryError as error:
+            raise SendError(Action.RETRY, error.reason or error.code.name) from None
+        if found.sha256 != file.sha256:
+            raise SendError(Action.FAIL, FILE_CHANGED)
+        return found.data
 
     async def close(self) -> None:
         """Close the connection."""

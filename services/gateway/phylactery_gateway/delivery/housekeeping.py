@@ -19,12 +19,13 @@ from phylactery_gateway.tables import inbox, media, messages, outbox, turns
 
 DAY_US: Final = 24 * 3_600 * SECOND_US
 _EVERY_SECONDS: Final = 3_600.0
+_SETTLED: Final = (State.SENT, State.FAILED, State.SILENCED, State.WINDOW, State.IN_DOUBT)
 _DONE: Final = (
     (inbox, inbox.c.receive_us, sa.true()),
     (media, media.c.create_us, sa.true()),
     (messages, messages.c.receive_us, messages.c.state != MessageState.WAITING),
     (turns, turns.c.create_us, turns.c.state != TurnState.OPEN),
-    (outbox, outbox.c.create_us, outbox.c.state.in_((State.SENT, State.FAILED, State.SILENCED, State.WINDOW))),
+    (outbox, outbox.c.create_us, outbox.c.state.in_(_SETTLED)),
 )
 
 _log = get_logger("housekeeping")

@@ -7,15 +7,16 @@ between reads the approval again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from phylactery.agent.v1 import event_pb2
 from phylactery_client.decode import decode
 from phylactery_client.results import Event, PendingApproval
 
-from phylactery_gateway.channels.messages import Option, Outgoing
+from phylactery_gateway.channels.messages import File, Option, Outgoing
 from phylactery_gateway.channels.port import Limits
 from phylactery_gateway.channels.presentation import parts
 from phylactery_gateway.i18n.texts import say
@@ -36,6 +37,11 @@ _KNOWN: Final = frozenset(
 )
 """Events that are nothing to read on a phone. One of a newer agent is read if it has a text for the person."""
 _MAX_SHOWN_ARGUMENT: Final = 300
+_MAX_NAME: Final = 200
+_BLANKS: Final = re.compile(r"\s{8,}")
+_FILE_NAMES: Final = ("file", "file/bytes", "file/type", "file/begins")
+_NAMED: Final = frozenset({"path", "content", "to", "subject", "body", "url", "text", "when", *_FILE_NAMES})
+"""Arguments that have a name people know, in the messages."""
 _HIGH: Final = frozenset({"high", "critical"})
 _SAYS: Final = ("text", "message", "reply")
 
@@ -54,7 +60,7 @@ class Renderer:
         """True while an approval waits for the message that belongs to it."""
         return bool(self._cards)
 
-    def read(self, event: Event) -> Said | None:
+    def read(self, event: Event) -> Said | None:  # noqa: PLR0911 - one for each kind of event
         """Return what an event says and the reason under which it is said once, None if it says nothing yet."""
         match event.kind:
             case "approval_required":
@@ -64,6 +70,8 @@ class Renderer:
                 card = self._cards.pop(event.run_id, None)
                 said = self._card(event.detail.text, card) if card else [Outgoing(event.detail.text)]
                 return self._said(event, said)
+            case "file":
+                return self._said(event, [_file(event.detail)])
             case "run_finished":
                 card = self._cards.pop(event.run_id, None)
                 waits = event.detail.status == event_pb2.RUN_STATUS_SUSPENDED  # otherwise nothing is left to approve
@@ -80,7 +88,8 @@ class Renderer:
     def _said(self, event: Event, messages: Sequence[Outgoing]) -> Said:
         said = [part for message in messages if message.text for part in parts(self._titled(message), self._limits)]
         # no sequence alone: they begin again after a thread was deleted
-        named = getattr(event.detail, "message_id", "") or str(event.sequence)
+        own = getattr(event.detail, "message_id", "") or getattr(event.detail, "file_id", "")
+        named = own or str(event.sequence)
         return f"{HUMAN if event.kind == 'human_message' else 'event:'}{event.run_id}:{named}", said
 
     def _titled(self, message: Outgoing) -> Outgoing:
@@ -98,10 +107,7 @@ class Renderer:
         lines = [text]
         if one.risk in _HIGH:
             lines.append(say("high_risk", self._language))
-        for argument in one.arguments:
-            shown = argument.display
-            shown = shown if len(shown) <= _MAX_SHOWN_ARGUMENT else f"{shown[:_MAX_SHOWN_ARGUMENT]}…"
-            lines.append(f"{argument.path.removeprefix('/')}: {shown}")
+        lines += [self._argument(argument.path, argument.display) for argument in one.arguments]
         if one.approval_class != "self" or not one.args_hash:
             return Outgoing("\n".join(lines))
         bound = {"approval": one.approval_id, "args_hash": one.args_hash}
@@ -111,6 +117,25 @@ class Renderer:
         )
         return Outgoing("\n".join(lines), options)
 
+    def _argument(self, path: str, display: str) -> str:
+        """Return one line for an argument: nothing in it is a line of its own, or is pushed out of sight unnoticed."""
+        name = path.removeprefix("/")
+        shown = _BLANKS.sub(lambda found: say("blanks", self._language, count=len(found[0])), display)
+        if len(shown) > _MAX_SHOWN_ARGUMENT:
+            shown = say("cut", self._language, text=shown[:_MAX_SHOWN_ARGUMENT], count=len(display))
+        return f"{say('arg_' + name.replace('/', '_'), self._language) if name in _NAMED else name}: {_one_line(shown)}"
+
     def _question(self, one: PendingApproval) -> str:
         key = "may_i" if one.approval_class == "self" else "other_person"
         return say(key, self._language, action=one.action or one.tool)
+
+
+def _one_line(text: str) -> str:
+    """Return a text without what breaks a line or cannot be seen; RiskGate escaped it already."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
+def _file(sent: Any) -> Outgoing:
+    """Return the message of a file; its name is one line that can be seen."""
+    name = "".join(char if char.isprintable() and char not in "/\\" else "_" for char in sent.name)[-_MAX_NAME:]
+    return Outgoing(name or "_", file=File(sent.file_id, name or "_", sent.mime_type, sent.size_bytes, sent.sha256))

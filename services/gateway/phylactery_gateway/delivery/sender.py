@@ -13,10 +13,12 @@ from phylactery_chassis.telemetry.telemetry import span
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
 
+from phylactery_gateway.channels.messages import File
 from phylactery_gateway.channels.port import Action, Channel, SendError
+from phylactery_gateway.delivery.agent import Agent
 from phylactery_gateway.delivery.loops import Loop
 from phylactery_gateway.metrics import Metrics
-from phylactery_gateway.store.outbox import Outbox, Parcel, template_id
+from phylactery_gateway.store.outbox import NOT_TAKEN, Outbox, Parcel, template_id
 
 _POLL_SECONDS: Final = 0.5
 _AT_ONCE: Final = 32
@@ -25,10 +27,12 @@ _log = get_logger("sender")
 
 
 class Sender:
-    """Sends messages, each at least once."""
+    """Sends messages: a text at least once, a file at most once."""
 
-    def __init__(self, outbox: Outbox, channels: Mapping[str, Channel], clock: Clock, metrics: Metrics) -> None:
-        self._outbox, self._channels, self._clock = outbox, channels, clock
+    def __init__(
+        self, outbox: Outbox, agent: Agent, channels: Mapping[str, Channel], clock: Clock, metrics: Metrics
+    ) -> None:
+        self._outbox, self._agent, self._channels, self._clock = outbox, agent, channels, clock
         self._metrics = metrics
         self._sending: dict[str, asyncio.Task[None]] = {}
         self.loop = Loop("sender", self._look, _POLL_SECONDS)
@@ -68,6 +72,11 @@ class Sender:
                     _log.info(
                         "message waits until the person writes", outbox_id=parcel.outbox_id, template=bool(external_id)
                     )
+                elif parcel.message.file is not None:
+                    sent = await self._file(channel, parcel, parcel.message.file)
+                    if sent is None:
+                        return
+                    external_id = sent
                 else:
                     external_id = await channel.send(parcel.address, parcel.message, parcel.outbox_id)
                 reach("gateway.sent")
@@ -77,6 +86,29 @@ class Sender:
         await self._outbox.sent(parcel, external_id, self._clock.now_us())
         reach("gateway.done")
         self._metrics.sent(parcel.channel)
+
+    async def _file(self, channel: Channel, parcel: Parcel, file: File) -> str | None:
+        """Fetch, upload and send a file; return the channel's id, None if it is not this process's to send any more.
+
+        Up to the note that it is being sent nobody has seen anything of it, so all that may be done again. Raise
+        SendError.
+        """
+        if not channel.takes(file):
+            raise SendError(Action.FAIL, NOT_TAKEN)
+        data, reference = b"", parcel.reference
+        if not reference:
+            data = await self._agent.file(parcel.subject, parcel.conversation_id, file)
+            reach("gateway.fetched")
+            try:
+                reference = await channel.upload(parcel.address, file, data)
+            except SendError as error:
+                unseen = error.action is Action.UNCERTAIN
+                raise SendError(Action.RETRY, error.code) if unseen else error from None
+            reach("gateway.uploaded")
+        if not await self._outbox.begin(parcel, reference, self._clock.now_us()):
+            return None
+        reach("gateway.begun")
+        return await channel.send_file(parcel.address, file, reference, data, parcel.outbox_id)
 
     async def _failed(self, parcel: Parcel, error: SendError) -> None:
         now_us = self._clock.now_us()

@@ -11,20 +11,16 @@ from phylactery_chassis.telemetry.semconv import CHANNEL
 from phylactery_chassis.telemetry.telemetry import span
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
-from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from phylactery_gateway.channels.port import Channel
+from phylactery_gateway.http.bodies import TooLargeError, read_body
 from phylactery_gateway.metrics import Metrics
 from phylactery_gateway.store.inbox import Inbox
 
 _log = get_logger("webhooks")
-
-
-class _TooLargeError(Exception):
-    """A body is larger than allowed."""
 
 
 class Webhooks:
@@ -45,16 +41,14 @@ class Webhooks:
         self._channels, self._inbox, self._clock, self._metrics = channels, inbox, clock, metrics
         self._max_bytes, self._stored, self._healthy = max_bytes, stored, healthy
 
-    def application(self) -> Starlette:
-        """Return the ASGI application."""
+    def routes(self) -> list[Route]:
+        """Return the routes."""
         hook = "/webhooks/{channel:str}"
-        return Starlette(
-            routes=[
-                Route(hook, self._challenge, methods=["GET"]),
-                Route(hook, self._receive, methods=["POST"]),
-                Route("/healthz", self._health, methods=["GET"]),
-            ]
-        )
+        return [
+            Route(hook, self._challenge, methods=["GET"]),
+            Route(hook, self._receive, methods=["POST"]),
+            Route("/healthz", self._health, methods=["GET"]),
+        ]
 
     async def _challenge(self, request: Request) -> Response:
         channel = self._channels.get(request.path_params["channel"])
@@ -71,8 +65,8 @@ class Webhooks:
             return Response(status_code=404)
         begun = time.perf_counter()
         try:
-            body = await self._body(request)
-        except _TooLargeError:
+            body = await read_body(request, self._max_bytes)
+        except TooLargeError:
             return self._refuse(channel, "too_large", 413)
         except ClientDisconnect:
             return self._refuse(channel, "disconnected", 400)
@@ -90,18 +84,6 @@ class Webhooks:
             self._stored()
         self._metrics.acknowledged(channel.name, (time.perf_counter() - begun) * 1_000, len(elements), new)
         return Response(status_code=200)
-
-    async def _body(self, request: Request) -> bytes:
-        """Return the raw body, of which no more is ever held than is allowed."""
-        length = request.headers.get("content-length", "")
-        if length.isdigit() and int(length) > self._max_bytes:
-            raise _TooLargeError
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > self._max_bytes:
-                raise _TooLargeError
-        return bytes(body)
 
     def _refuse(self, channel: Channel, reason: str, status: int) -> Response:
         self._metrics.refused(channel.name, reason)

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from phylactery_gateway.http.server import HttpServer
+from phylactery_gateway.loopback.multipart import Part, form_of
 
 
 @dataclass(slots=True)
@@ -26,6 +27,12 @@ class BotServer:
     webhook: str = ""
     sent: list[Mapping[str, Any]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+    documents: list[tuple[str, Part]] = field(default_factory=list)
+    """The files of the business, each with the method that sent it."""
+    files: dict[str, tuple[Mapping[str, Any], bytes]] = field(default_factory=dict)
+    """The files of people, by their id: what getFile says of them, and their content."""
+    lose_answers: int = 0
+    """So many answers to files that were sent get lost."""
     faults: deque[tuple[int, Mapping[str, Any]]] = field(default_factory=deque)
     _http: HttpServer | None = None
     _client: httpx.AsyncClient | None = None
@@ -33,7 +40,10 @@ class BotServer:
 
     async def start(self) -> None:
         """Listen on a free port."""
-        routes = [Route("/bot{token}/{method}", self._call, methods=["POST"])]
+        routes = [
+            Route("/bot{token}/{method}", self._call, methods=["POST"]),
+            Route("/file/bot{token}/{path:path}", self._file, methods=["GET"]),
+        ]
         self._http = HttpServer(Starlette(routes=routes), "127.0.0.1", 0, grace=1, variable="another port")
         self._client = httpx.AsyncClient(timeout=30)
         await self._http.start()
@@ -82,8 +92,15 @@ class BotServer:
     async def _call(self, request: Request) -> Response:
         if request.path_params["token"] != self.token:
             return JSONResponse({"ok": False, "error_code": 401}, status_code=401)
-        method, body = request.path_params["method"], await request.json()
+        method = request.path_params["method"]
         self.calls.append(method)
+        if method in ("sendDocument", "sendPhoto"):
+            return await self._document(method, request)
+        body = await request.json()
+        if method == "getFile":
+            found = self.files.get(body["file_id"])
+            answer = {"ok": True, "result": dict(found[0])} if found else {"ok": False, "error_code": 400}
+            return JSONResponse(answer, status_code=200 if found else 400)
         if method != "sendMessage":
             return JSONResponse({"ok": True, "result": True})
         if self.faults:
@@ -91,6 +108,23 @@ class BotServer:
             return JSONResponse({"ok": False, "error_code": status, "parameters": dict(parameters)}, status_code=status)
         self.sent.append(body)
         return JSONResponse({"ok": True, "result": {"message_id": self.number()}})
+
+    async def _document(self, method: str, request: Request) -> Response:
+        form = await form_of(request)
+        if self.faults:
+            status, parameters = self.faults.popleft()
+            return JSONResponse({"ok": False, "error_code": status, "parameters": dict(parameters)}, status_code=status)
+        self.documents.append((method, form["photo" if method == "sendPhoto" else "document"]))
+        if self.lose_answers:
+            self.lose_answers -= 1
+            return JSONResponse({"ok": False, "error_code": 502}, status_code=502)
+        return JSONResponse({"ok": True, "result": {"message_id": self.number()}})
+
+    async def _file(self, request: Request) -> Response:
+        named = request.path_params["path"]
+        found = next((data for described, data in self.files.values() if described.get("file_path") == named), None)
+        allowed = request.path_params["token"] == self.token
+        return Response(found) if found is not None and allowed else Response(status_code=404)
 
 
 def _person(chat: int) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from phylactery_gateway.http.server import HttpServer
+from phylactery_gateway.loopback.multipart import Part, form_of
 
 NUMBER: Final = "1122334455667"
 _OK, _TRIES, _AGAIN_SECONDS = 200, 200, 0.2
@@ -56,7 +57,14 @@ class Sent:
             return str(interactive["body"]["text"])
         if "template" in self.body:
             return f"[{self.body['template']['name']}]"
+        if self.media_id:
+            return f"[{self.body['type']} {self.body[self.body['type']].get('filename', '')}]"
         return str(self.body["text"]["body"])
+
+    @property
+    def media_id(self) -> str:
+        """The media id of a file, '' for another message."""
+        return str(self.body.get(self.body.get("type", ""), {}).get("id", ""))
 
     @property
     def choices(self) -> Mapping[str, str]:
@@ -80,6 +88,9 @@ class GraphServer:
     faults: deque[Fault] = field(default_factory=deque)
     media: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    uploads: dict[str, Part] = field(default_factory=dict)
+    """The files of the business, by their media id."""
+    upload_faults: deque[Fault] = field(default_factory=deque)
     statuses: bool = True
     """Whether the business hears that its messages were delivered."""
     arrived: Callable[[Sent], None] = lambda _: None
@@ -92,6 +103,7 @@ class GraphServer:
         """Listen on a free port."""
         routes = [
             Route("/{version}/{number}/messages", self._messages, methods=["POST"]),
+            Route("/{version}/{number}/media", self._upload, methods=["POST"]),
             Route("/files/{name}", self._file, methods=["GET"]),
             Route("/{version}/{media}", self._media, methods=["GET"]),
         ]
@@ -157,7 +169,7 @@ class GraphServer:
             await asyncio.sleep(fault.seconds)
             return _refusal(fault.status, fault.code)
         receiver = body.get("recipient") or body.get("to")
-        if not receiver or problem(body):
+        if not receiver or problem(body) or not self._has_media(body):
             return _refusal(400, 131009)
         sent = Sent(self.wamid(), receiver, body)
         self.sent.append(sent)
@@ -168,6 +180,11 @@ class GraphServer:
             await asyncio.sleep(fault.seconds)
             return _refusal(fault.status, fault.code)
         return JSONResponse({"messaging_product": "whatsapp", "messages": [{"id": sent.wamid}]})
+
+    def _has_media(self, body: Mapping[str, Any]) -> bool:
+        """Return True unless the message names a file that was never uploaded."""
+        content = body.get(body.get("type", "text"))
+        return not (isinstance(content, Mapping) and "id" in content) or content["id"] in self.uploads
 
     def _aside(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -202,6 +219,21 @@ class GraphServer:
             return _refusal(401, 190)
         found = self.media.get(request.path_params["media"])
         return _refusal(404, 131052) if found is None else JSONResponse(dict(found))
+
+    async def _upload(self, request: Request) -> Response:
+        if request.headers.get("authorization") != f"Bearer {self.token}":
+            return _refusal(401, 190)
+        form = await form_of(request)
+        fault = self.upload_faults.popleft() if self.upload_faults else None
+        if fault is not None and not fault.delivered:
+            return _refusal(fault.status, fault.code)
+        file = form["file"]
+        if form["messaging_product"].content != b"whatsapp" or form["type"].content.decode() != file.mime:
+            return _refusal(400, 100)
+        self._numbers += 1
+        reference = f"media-{self._numbers}"
+        self.uploads[reference] = file
+        return JSONResponse({"id": reference}) if fault is None else _refusal(fault.status, fault.code)
 
     async def _file(self, request: Request) -> Response:
         found = self.files.get(request.path_params["name"])

@@ -12,7 +12,7 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import FailedPrecondition, NotFound
 from sqlalchemy.engine import Connection
 
-from phylactery_gateway.store.turns import subject_of
+from phylactery_gateway.store.people import subject_of
 from phylactery_gateway.tables import conversations, identities, inbox, media, messages, outbox, turns, users
 
 _PAGE: Final = 500

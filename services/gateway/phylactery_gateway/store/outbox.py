@@ -1,4 +1,8 @@
-"""Messages to send: added once for each reason, sent at least once, in the order of their conversation."""
+"""Messages to send: added once for each reason, sent in the order of their conversation.
+
+A text is sent at least once. A file is sent at most once: that its sending begins is noted before, and where nobody
+knows how it ended, the person is told so instead.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,10 @@ from phylactery_chassis.util.ids import new_id
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
-from phylactery_gateway.channels.messages import Delivery, Outgoing, Status
+from phylactery_gateway.channels.messages import Delivery, File, Outgoing, Status
 from phylactery_gateway.channels.port import SECOND_US, Action, Address, Channel, SendError
 from phylactery_gateway.channels.presentation import numbered
+from phylactery_gateway.i18n.texts import say
 from phylactery_gateway.store import people
 from phylactery_gateway.store.accounts import account_burst, account_of, hold_templates, pause, set_rate, wait_us
 from phylactery_gateway.tables import NEVER_US, conversations, outbox
@@ -28,6 +33,11 @@ MAX_TRIES: Final = 10
 HUMAN: Final = "human:"
 """How the source of a message of a person of the business begins. Nothing silences one."""
 _TEMPLATE: Final = "t:"
+FILE_CHANGED: Final = "FILE_CHANGED"
+NOT_TAKEN: Final = "FILE_NOT_TAKEN"
+_FILE_NOTICES: Final[Mapping[str, str]] = {FILE_CHANGED: "file_changed", NOT_TAKEN: "file_not_taken"}
+_REFERENCE, _BEGUN = "reference", "begun"
+"""In the body of a file: what the channel calls it once it is uploaded, and whether its sending began."""
 
 _log = get_logger("outbox")
 
@@ -44,11 +54,13 @@ class State(StrEnum):
     FAILED = "failed"
     SILENCED = "silenced"
     """Somebody of the business has the conversation."""
+    IN_DOUBT = "in_doubt"
+    """A file of which nobody knows whether it was sent. It is not sent again."""
 
 
 _OPEN: Final = (State.PENDING, State.SENDING, State.UNCERTAIN, State.WINDOW)
 _DUE: Final = (State.PENDING, State.SENDING, State.UNCERTAIN)
-_ON_ITS_WAY: Final = (State.SENDING, State.UNCERTAIN, State.SENT)
+_ON_ITS_WAY: Final = (State.SENDING, State.UNCERTAIN, State.SENT, State.IN_DOUBT)
 
 
 class Parcel(NamedTuple):
@@ -63,6 +75,10 @@ class Parcel(NamedTuple):
     tries: int
     template: bool
     """Whether the template goes instead, because the window is closed."""
+    subject: str
+    """Whom the agent serves in the conversation, for what is fetched there."""
+    reference: str = ""
+    """What the channel calls a file that is uploaded already."""
 
 
 def add(
@@ -150,7 +166,7 @@ def apply_status(connection: Connection, channel: Channel, status: Status, now_u
             connection.execute(sa.update(outbox).where(outbox.c.outbox_id == row.outbox_id).values(**values))
         return
     values = {"delivery": max(row.delivery, int(status.delivery)), "external_id": status.external_id}
-    if row.state in _DUE and row.tries:  # it was sent by a process that did not live to say so
+    if row.state in (*_DUE, State.IN_DOUBT) and row.tries:  # it was sent by a process that did not live to say so
         values |= {"state": State.SENT, "sent_us": now_us}
     connection.execute(sa.update(outbox).where(outbox.c.outbox_id == row.outbox_id).values(**values))
 
@@ -197,6 +213,14 @@ def _after(
     connection: Connection, conversation: sa.Row[Any], row: sa.Row[Any], error: SendError, now_us: int
 ) -> dict[str, Any]:
     """Return the columns of a message after an error, which a call or a status told, and store its consequences."""
+    values = _next(connection, conversation, row, error, now_us)
+    return values | _of_file(connection, row, error, values["state"], now_us)
+
+
+def _next(
+    connection: Connection, conversation: sa.Row[Any], row: sa.Row[Any], error: SendError, now_us: int
+) -> dict[str, Any]:
+    """Return what is done next about a message, and store what its error means besides."""
     _consequences(connection, conversation, error, now_us)
     common: dict[str, Any] = {"error_code": error.code[:64]}
     wait_for_us = max(int(error.retry_after * SECOND_US), min(SECOND_US << min(row.tries, 20), _LONGEST_PAUSE_US))
@@ -217,12 +241,34 @@ def _after(
             return common | {"state": State.PENDING, "next_us": now_us + wait_for_us}
 
 
+def _of_file(connection: Connection, row: sa.Row[Any], error: SendError, state: State, now_us: int) -> dict[str, Any]:
+    """Return what an error changes besides if the message is a file, and tell the person that it is not sent."""
+    body = json.loads(row.body)
+    file = Outgoing.read(body).file
+    if file is None:
+        return {}
+    if error.action is Action.UNCERTAIN:  # however often it was tried before: this time it may have been sent
+        return {"state": State.UNCERTAIN, "next_us": now_us + SETTLE_US}
+    if state is State.FAILED:
+        _tell(connection, row, _FILE_NOTICES.get(error.code, "file_not_sent"), file, now_us)
+        return {}
+    return {"body": json.dumps(body | {_BEGUN: False}).encode()}
+
+
+def _tell(connection: Connection, row: sa.Row[Any], key: str, file: File, now_us: int) -> None:
+    """Tell the person what became of a file, once."""
+    of_it = conversations.c.conversation_id == row.conversation_id
+    language = connection.execute(sa.select(conversations.c.language).where(of_it)).scalar() or ""
+    notice = Outgoing(say(key, language, name=file.name))
+    add(connection, row.conversation_id, f"file:{row.outbox_id}:{key}", [notice], now_us)
+
+
 def _after_template(
     connection: Connection, conversation: sa.Row[Any], row: sa.Row[Any], error: SendError, now_us: int
 ) -> dict[str, Any]:
     """Return the columns of a message whose template was not sent: it waits, whatever is wrong with the template."""
     if error.action in (Action.RETRY, Action.UNCERTAIN, Action.SLOW_DOWN, Action.PAUSE):
-        values = _after(connection, conversation, row, error, now_us)
+        values = _next(connection, conversation, row, error, now_us)
         if values["state"] is not State.FAILED:
             return values
     else:
@@ -282,6 +328,31 @@ class Outbox:
             lambda connection: _claim(connection, outbox_id, channels, now_us, self._lease_us)
         )
 
+    async def begin(self, parcel: Parcel, reference: str, now_us: int) -> bool:
+        """Note that the sending of a file begins; return False if this process may not send it any more.
+
+        From now on it counts as sent unless the channel says that it was not.
+        """
+
+        def work(connection: Connection) -> bool:
+            found = _locked(connection, parcel.conversation_id, parcel.outbox_id)
+            if found is None:
+                return False
+            conversation, row = found
+            if row.state != State.SENDING or row.tries != parcel.tries:  # another process took this one for dead
+                return False
+            body = json.loads(row.body) | {_REFERENCE: reference}
+            values: dict[str, Any] = {
+                "body": json.dumps(body | {_BEGUN: True}).encode(),
+                "next_us": now_us + self._lease_us,
+            }
+            if silent := conversation.human_until_us > now_us or conversation.claimed:
+                values = {"state": State.SILENCED}
+            connection.execute(sa.update(outbox).where(outbox.c.outbox_id == parcel.outbox_id).values(**values))
+            return not silent
+
+        return await self._database.write(work)
+
     async def sent(self, parcel: Parcel, external_id: str, now_us: int) -> None:
         """Record that a message was sent. After a template the message itself waits for the person."""
 
@@ -298,7 +369,7 @@ class Outbox:
                     connection.execute(sa.update(outbox).where(where).values(**waits))
                 return
             failed_since = row.state != State.SENT and row.external_id == external_id != ""
-            if row.state in (*_DUE, State.SENT) and not failed_since:
+            if row.state in (*_DUE, State.SENT, State.IN_DOUBT) and not failed_since:
                 values = {"state": State.SENT, "external_id": external_id, "sent_us": now_us}
                 connection.execute(sa.update(outbox).where(where).values(**values))
 
@@ -334,6 +405,12 @@ def _claim(
     if channel is None:
         return None
     account = account_of(connection, row.channel, row.account)
+    stored = json.loads(found.body)
+    message = Outgoing.read(stored)
+    if message.file is not None and stored.get(_BEGUN) and found.state == State.UNCERTAIN:
+        _tell(connection, found, "file_in_doubt", message.file, now_us)
+        connection.execute(sa.update(outbox).where(of_message).values(state=State.IN_DOUBT))
+        return None
     if postponed := _postponed(found, row, account, channel, now_us=now_us, lease_us=lease_us):
         connection.execute(sa.update(outbox).where(of_message).values(**postponed))
         return None
@@ -344,8 +421,6 @@ def _claim(
     fresh = {"external_id": "", "sent_us": 0}
     taken = {**fresh, "state": State.SENDING, "tries": found.tries + 1, "next_us": now_us + lease_us}
     connection.execute(sa.update(outbox).where(of_message).values(**taken))
-    stored = json.loads(found.body)
-    message = Outgoing.read(stored)
     return Parcel(
         outbox_id,
         row.conversation_id,
@@ -355,6 +430,8 @@ def _claim(
         Outgoing(message.text) if stored.get("plain") else message,
         found.tries + 1,
         _closed(row, channel, now_us),
+        people.subject_of(row.channel, row.user_id),
+        stored.get(_REFERENCE, ""),
     )
 
 
@@ -369,7 +446,8 @@ def _postponed(
 ) -> dict[str, Any]:
     """Return the columns of a message that is not sent now, nothing if it is."""
     limits = channel.limits
-    if found.state == State.SENDING:  # its process died, perhaps after it was sent: its status may say so
+    unseen = Outgoing.read(stored := json.loads(found.body)).file is not None and not stored.get(_BEGUN)
+    if found.state == State.SENDING and not unseen:  # its process died, perhaps after it was sent: a status may say so
         return {"state": State.UNCERTAIN, "next_us": now_us + lease_us // 2}
     if (row.human_until_us > now_us or row.claimed) and not found.source.startswith(HUMAN):
         return {"state": State.SILENCED}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.util.ids import new_id
@@ -12,6 +12,8 @@ from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import REASSIGNED, Identity, Sender
 from phylactery_gateway.tables import NEVER_US, conversations, identities, users
+
+_SUBJECTS: Final[Mapping[str, str]] = {"whatsapp": "wa", "telegram": "tg"}
 
 
 def user_of(connection: Connection, channel: str, sender: Sender, now_us: int) -> str:
@@ -170,3 +172,8 @@ def _merge(connection: Connection, user_id: str, into: str) -> None:
     connection.execute(sa.update(identities).where(of_them).values(user_id=into, current=False))
     merged = (users.c.user_id == user_id) | (users.c.merged_into == user_id)
     connection.execute(sa.update(users).where(merged).values(merged_into=into))
+
+
+def subject_of(channel: str, user_id: str) -> str:
+    """Return the name under which the agent knows a person of a channel."""
+    return f"{_SUBJECTS.get(channel, channel)}:{user_id}"

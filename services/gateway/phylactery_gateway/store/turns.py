@@ -30,6 +30,10 @@ _MAX_FILES: Final = 8
 """The most files the agent takes with a message (docs/input.md)."""
 _MAX_TEXT: Final = 20_000
 _LAST_CARDS: Final = 8
+_LAST_SEEN: Final = 20
+_LAST_TURNS: Final = 100
+_COMMANDS: Final[Mapping[str, int]] = {"/approve": 0, "/reject": 1}
+"""What the agent says to answer a question with that is not the last one, and which of its buttons that is."""
 _READING_US: Final = SECOND_US
 """Nobody answers what they have had before them for less than this. A channel's times are whole seconds besides."""
 
@@ -304,11 +308,6 @@ def turn_id_of(row: Any) -> str:
     return f"gw-{hashlib.sha256(named.encode()).hexdigest()}"
 
 
-def subject_of(channel: str, user_id: str) -> str:
-    """Return the name under which the agent knows a person of a channel."""
-    return f"{_SUBJECTS.get(channel, channel)}:{user_id}"
-
-
 def _conversation(connection: Connection, conversation_id: str) -> Conversation:
     query = sa.select(conversations).where(conversations.c.conversation_id == conversation_id)
     row = connection.execute(query).one()
@@ -316,15 +315,12 @@ def _conversation(connection: Connection, conversation_id: str) -> Conversation:
         conversation_id,
         row.channel,
         Address(row.account, people.identities_of(connection, row.user_id)),
-        subject_of(row.channel, row.user_id),
+        people.subject_of(row.channel, row.user_id),
         conversation_id,
         row.language,
         row.event_after,
         row.thread_us,
     )
-
-
-_SUBJECTS: Final[Mapping[str, str]] = {"whatsapp": "wa", "telegram": "tg"}
 
 
 def _open(connection: Connection, conversation_id: str) -> Turn | None:
@@ -385,12 +381,31 @@ def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[s
     Only the newest message counts that they had before them when they wrote.
     """
     text = bytes(rows[0].text).decode().strip().rstrip(".")
+    if len(rows) == 1 and rows[0].kind == Kind.TEXT and (command := text.lower()) in _COMMANDS:
+        return _open_card(connection, conversation_id, rows[0].sent_us, _COMMANDS[command])
     if len(rows) > 1 or rows[0].kind == Kind.MEDIA or not (text.isascii() and text.isdigit()) or len(text) > 2:  # noqa: PLR2004 - no list is longer
         return ""
     newest = connection.execute(_seen(conversation_id, rows[0].sent_us).limit(1)).first()
     if newest is None or not 0 < int(text) <= len(json.loads(newest.body)["options"]):
         return ""
     return f"{newest.outbox_id}.{int(text) - 1}"
+
+
+def _open_card(connection: Connection, conversation_id: str, written_us: int, number: int) -> str:
+    """Return the option of the only card that a person had before them and has not answered, '' if there is not one."""
+    given = connection.execute(
+        sa.select(turns.c.body)
+        .where(turns.c.conversation_id == conversation_id)
+        .order_by(turns.c.create_us.desc())
+        .limit(_LAST_TURNS)
+    )
+    answered = {json.loads(row.body)["approval_id"] for row in given}
+    found: list[str] = []
+    for row in connection.execute(_seen(conversation_id, written_us).limit(_LAST_SEEN)):
+        options = Outgoing.read(json.loads(row.body)).options
+        if number < len(options) and str(options[number].does.get("approval", "")) not in {"", *answered}:
+            found.append(f"{row.outbox_id}.{number}")
+    return found[0] if len(found) == 1 else ""
 
 
 def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], chosen: str) -> Turn:

@@ -8,12 +8,16 @@ import hmac
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from phylactery_gateway.channels.messages import Element, Media, Outgoing, option_id
+from phylactery_gateway.channels.messages import FETCHED_TYPES, Element, File, Media, Outgoing, option_id
 from phylactery_gateway.channels.port import SECOND_US, Action, Address, Limits, MediaError, SendError
 from phylactery_gateway.telegram.bot_api import BotApi
 from phylactery_gateway.telegram.payloads import CHAT, parse
+from phylactery_gateway.telegram.types import looks_like
 
 _PRESSED: Final = "callback:"
+_PICTURES: Final = ("image/jpeg", "image/png")
+_LARGEST: Final = 50 * 1024 * 1024
+_LARGEST_PICTURE: Final = 10 * 1024 * 1024
 LIMITS: Final = Limits(
     text=4_096,
     body=4_096,
@@ -64,6 +68,21 @@ class Telegram:
             body["reply_markup"] = {"inline_keyboard": rows}
         return str((await self._bot.call("sendMessage", body)).get("message_id", ""))
 
+    def takes(self, file: File) -> bool:
+        """Return True for what a bot may upload."""
+        return file.size <= _LARGEST
+
+    async def upload(self, address: Address, file: File, data: bytes) -> str:  # noqa: ARG002
+        """Return '': a file goes with its message."""
+        return ""
+
+    async def send_file(self, address: Address, file: File, reference: str, data: bytes, outbox_id: str) -> str:  # noqa: ARG002
+        """Send a file, a picture as one that is seen at once, and return the message's id. Raise SendError."""
+        picture = file.mime in _PICTURES and file.size <= _LARGEST_PICTURE
+        method, field = ("sendPhoto", "photo") if picture else ("sendDocument", "document")
+        result = await self._bot.send(method, {"chat_id": str(_chat(address))}, field, file, data)
+        return str(result.get("message_id", ""))
+
     async def send_template(self, address: Address, language: str, callback_id: str) -> str | None:  # noqa: ARG002
         """Return None: there are no templates."""
         return None
@@ -80,9 +99,16 @@ class Telegram:
                 await self._bot.call("answerCallbackQuery", {"callback_query_id": query_id})
             await self._bot.call("sendChatAction", {"chat_id": _chat(address), "action": "typing"})
 
-    async def fetch(self, media: Media, limit: int) -> bytes:  # noqa: ARG002 - see docs/whatsapp.md
-        """Raise MediaError: files of Telegram are not fetched."""
-        raise MediaError("NOT_SUPPORTED")
+    async def fetch(self, media: Media, limit: int) -> bytes:
+        """Return a file, if its content is of the type that its message named. Raise MediaError."""
+        if media.mime not in FETCHED_TYPES.get(media.kind, ()):
+            raise MediaError("TYPE_NOT_ALLOWED")
+        if media.size > limit:
+            raise MediaError("TOO_LARGE")
+        data = await self._bot.fetch(media.reference, limit)
+        if not looks_like(media.mime, data):
+            raise MediaError("TYPE_DIFFERS")
+        return data
 
     async def close(self) -> None:
         """Close connections."""

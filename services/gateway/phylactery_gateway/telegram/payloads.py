@@ -9,11 +9,14 @@ from typing import Any, Final
 
 from phylactery_gateway.channels.messages import Content, Element, Identity, Kept, Kind, Media, Received, Sender
 from phylactery_gateway.channels.port import SECOND_US
+from phylactery_gateway.telegram.types import plain_type
 
 CHAT: Final = "chat"
 _MAX_TEXT: Final = 20_000
 _MAX_ID: Final = 512
 _FILES: Final = {"photo": "image", "voice": "audio", "audio": "audio", "video": "video", "document": "document"}
+_TYPES: Final = {"photo": "image/jpeg", "voice": "audio/ogg"}
+"""Types that go without saying."""
 _UNREADABLE: Final = ("location", "contact", "venue", "poll", "dice", "video_note")
 
 _Json = Mapping[str, Any]
@@ -72,7 +75,7 @@ def _message(message: _Json, kind: Kind, update_id: int) -> Content:  # noqa: PL
             media = Media(
                 _bounded(file["file_id"], _MAX_ID),
                 file_kind,
-                str(file.get("mime_type", "image/jpeg" if name == "photo" else ""))[:128],
+                plain_type(str(file.get("mime_type", _TYPES.get(name, ""))))[:128],
                 name=str(file.get("file_name", ""))[:_MAX_ID],
                 size=int(file.get("file_size", 0)),
             )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from phylactery_gateway.channels.messages import Element, Kept, Media, Outgoing, option_id
+from phylactery_gateway.channels.messages import Element, File, Kept, Media, Outgoing, option_id
 from phylactery_gateway.channels.port import SECOND_US, Action, Address, Limits, SendError
 from phylactery_gateway.channels.presentation import form_of, row_titles
 from phylactery_gateway.whatsapp.errors import error_of_code
@@ -19,6 +19,23 @@ from phylactery_gateway.whatsapp.payloads import BSUID, PHONE, parse
 _DAY_US: Final = 24 * 3_600 * SECOND_US
 _WINDOW_MARGIN_US: Final = 60 * SECOND_US
 _PREFIX: Final = "sha256="
+_DOCUMENT: Final = "document"
+_FORMS: Final[Mapping[str, frozenset[str]]] = {
+    "image": frozenset({"image/jpeg", "image/png"}),
+    "audio": frozenset({"audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg"}),
+    _DOCUMENT: frozenset(
+        {
+            "text/plain",
+            "text/csv",
+            "application/pdf",
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        }
+    ),
+}
+_UPLOADED_AS: Final[Mapping[str, str]] = {"text/csv": "text/plain"}
+"""Types that the Cloud API knows under another name."""
+_MIB: Final = 1024 * 1024
+_LARGEST: Final[Mapping[str, int]] = {"image": 5 * _MIB, "audio": 16 * _MIB, _DOCUMENT: 100 * _MIB}
 LIMITS: Final = Limits(
     text=4_096,
     body=1_024,
@@ -102,6 +119,27 @@ class WhatsApp:
                 content = {"type": "interactive", "interactive": _rows(message, outbox_id, self.limits)}
         return await self._send(address, content, outbox_id)
 
+    def takes(self, file: File) -> bool:
+        """Return True for the types and sizes of the Cloud API."""
+        return file.size <= _LARGEST.get(_form_of(file.mime), 0)
+
+    async def upload(self, address: Address, file: File, data: bytes) -> str:
+        """Upload a file and return its media id, which is good for 30 days. Raise SendError."""
+        return await self._graph.upload(address.account, file.name, _UPLOADED_AS.get(file.mime, file.mime), data)
+
+    async def send_file(
+        self,
+        address: Address,
+        file: File,
+        reference: str,
+        data: bytes,  # noqa: ARG002 - it is uploaded already
+        outbox_id: str,
+    ) -> str:
+        """Send an uploaded file and return the message's wamid. Raise SendError."""
+        form = _form_of(file.mime)
+        content = {"id": reference, **({"filename": file.name} if form == _DOCUMENT else {})}
+        return await self._send(address, {"type": form, form: content}, outbox_id)
+
     async def send_template(self, address: Address, language: str, callback_id: str) -> str | None:
         """Send the template that asks a person to write, None if none is configured. Raise SendError."""
         if self._template is None:
@@ -146,6 +184,11 @@ class WhatsApp:
             return str(response["messages"][0]["id"])
         except (KeyError, IndexError, TypeError):
             raise SendError(Action.UNCERTAIN, "response") from None
+
+
+def _form_of(mime: str) -> str:
+    """Return the kind of message that carries files of a type, '' if none does."""
+    return next((form for form, types in _FORMS.items() if mime in types), "")
 
 
 def _receiver(address: Address) -> Mapping[str, str]:

@@ -6,27 +6,15 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
-from phylactery_gateway.channels.messages import Media
+from phylactery_gateway.channels.messages import FETCHED_TYPES, Media
 from phylactery_gateway.channels.port import Action, MediaError, MediaUnavailableError, SendError
 from phylactery_gateway.whatsapp.errors import error_of_response
 
-_MIMES: Final = {
-    "image": ("image/jpeg", "image/png", "image/webp"),
-    "audio": ("audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg"),
-    "video": ("video/mp4", "video/3gpp"),
-    "document": (
-        "application/pdf",
-        "text/plain",
-        "text/csv",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ),
-}
-"""The types a file may have, by what the message says it is."""
 _OK, _SERVER_FAULTS, _TOO_MANY = 200, 500, 429
 
 
@@ -48,9 +36,21 @@ class GraphApi:
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Post a call and return its response. Raise SendError."""
+        return await self._post(path, json=body)
+
+    async def upload(self, account: str, name: str, mime: str, data: bytes) -> str:
+        """Upload a file of a number and return its media id. Raise SendError."""
+        fields = {"messaging_product": "whatsapp", "type": mime}
+        response = await self._post(f"{account}/media", data=fields, files={"file": (name, data, mime)})
+        reference = response.get("id")
+        if not isinstance(reference, str) or not reference:
+            raise SendError(Action.UNCERTAIN, "response")
+        return reference
+
+    async def _post(self, path: str, **content: Any) -> dict[str, Any]:
         try:
             response = await self._client.post(
-                f"{self._url}/{path}", json=body, headers=self._authorized(), timeout=self._timeout
+                f"{self._url}/{path}", headers=self._authorized(), timeout=self._timeout, **content
             )
         except httpx.ConnectError:
             raise SendError(Action.RETRY, "unreachable") from None
@@ -65,7 +65,7 @@ class GraphApi:
 
     async def fetch(self, media: Media, limit: int) -> bytes:
         """Return a file: of an allowed host, type and size, with the hash that the message named. Raise MediaError."""
-        if not any(media.mime.partition(";")[0].strip() == one for one in _MIMES.get(media.kind, ())):
+        if not any(media.mime.partition(";")[0].strip() == one for one in FETCHED_TYPES.get(media.kind, ())):
             raise MediaError("TYPE_NOT_ALLOWED")
         try:
             response = await self._client.get(
