@@ -63,6 +63,22 @@ def test_the_card_is_shown_and_a_yes_and_a_no_are_counted(stack: Stack):
     assert not journal(stack).exists()
 
 
+def assert_only_what_the_user_asked_for_was_done(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stderr
+    read, written, blocked = done.stdout.splitlines()
+    assert read.startswith("All agreed.")
+    assert written == "12 characters written"
+    assert blocked.startswith("write_file is blocked")
+
+
+def test_an_agent_of_the_openai_sdk_does_what_the_user_asked_and_not_what_the_file_said(stack: Stack):
+    assert_only_what_the_user_asked_for_was_done(run("openai_agents.py", stack.target("riskgate")))
+
+
+def test_an_agent_of_the_agent_framework_does_what_the_user_asked_and_not_what_the_file_said(stack: Stack):
+    assert_only_what_the_user_asked_for_was_done(run("microsoft_agent.py", stack.target("riskgate")))
+
+
 def test_a_graph_of_ones_own_runs_its_call_and_the_receipt_is_verified_offline(stack: Stack, tmp_path: Path):
     kept = tmp_path / "receipt.json"
     done = run("custom_graph.py", kept, stack.target("riskgate"))

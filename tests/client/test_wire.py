@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import math
 import subprocess
 import sys
 
@@ -11,11 +13,14 @@ import pytest
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.rpc import status_pb2
 from opentelemetry.sdk.trace import TracerProvider
+from phylactery.agent.v1 import chat_pb2, event_pb2
 from phylactery.memory.v1 import output_pb2
 from phylactery.riskgate.v1 import task_pb2
 from phylactery_client import (
     AccessQuestion,
+    AuditClient,
     FieldViolation,
+    FormClient,
     MemoryClient,
     NewMessage,
     PhylacteryClient,
@@ -24,6 +29,7 @@ from phylactery_client import (
     ToolCall,
     errors,
 )
+from phylactery_client.channel import MAX_ATTEMPTS
 
 CALL = ToolCall("write_file", "c1", '{"path":"a"}')
 AT = {"thread_id": "t1", "run_id": "r1"}
@@ -39,6 +45,7 @@ EVERY_CALL = {
     "StreamMessage": (PhylacteryClient, lambda c, **o: drain(c.stream_message("hola", **o))),
     "GetThread": (PhylacteryClient, lambda c, **o: c.get_thread("t1", **o)),
     "WatchThread": (PhylacteryClient, lambda c, **o: drain(c.watch_thread("t1", reconnect=False, **o))),
+    "FetchFile": (PhylacteryClient, lambda c, **o: c.fetch_file("t1", "r1.f1", **o)),
     "ListThreads": (PhylacteryClient, lambda c, **o: c.list_threads(**o)),
     "DeleteThread": (PhylacteryClient, lambda c, **o: c.delete_thread("t1", **o)),
     "ListMessages": (PhylacteryClient, lambda c, **o: c.list_messages("t1", **o)),
@@ -62,12 +69,15 @@ EVERY_CALL = {
     "AppendMessages": (MemoryClient, lambda c, **o: c.append_messages("t1", [NewMessage("m1", "USER", "hola")], **o)),
 }
 CALLS = pytest.mark.parametrize("name", EVERY_CALL)
-STREAMS = {"StreamMessage", "WatchThread"}
+STREAMS = {"StreamMessage", "WatchThread", "FetchFile"}
 
 
 def prepare(wire, name) -> None:
     """Give the calls that need a set field in the answer one; a stream without answers ends at once."""
-    if name in STREAMS:
+    if name == "FetchFile":
+        nothing = event_pb2.SentFile(sha256=hashlib.sha256(b"").hexdigest())
+        wire.answer(name, [chat_pb2.FetchFileResponse(file=nothing)])
+    elif name in STREAMS:
         wire.answer(name, [])
     if name == "StoreOutput":
         wire.answer(name, output_pb2.StoreOutputResponse(output=output_pb2.Output()))
@@ -263,19 +273,61 @@ async def test_no_answer_in_time_is_a_deadline_error_and_not_asked_again(wire, c
     assert len(wire.calls) <= 1  # none, where the time was over before it arrived
 
 
-async def test_a_server_that_is_not_there_is_unavailable(unused_target):
-    async with MemoryClient(unused_target, timeout=60.0) as client:
-        for call in (client.get_output("out_1"), client.store_output("x", **FROM)):
-            with pytest.raises(errors.UnavailableError) as caught:
-                await call
-            assert caught.value.reason == ""
+@pytest.mark.parametrize("name", EVERY_CALL)
+async def test_a_server_that_is_not_there_is_unavailable(unused_target, name):
+    kind, call = EVERY_CALL[name]
+    async with kind(unused_target, retry_seconds=0) as client:
+        with pytest.raises(errors.UnavailableError) as caught:
+            await call(client)
+    assert caught.value.reason == ""
 
 
-async def test_no_attempt_to_store_is_put_off_beyond_the_deadline(wire, connect, refusal, monkeypatch):
-    monkeypatch.setattr("phylactery_client.memory.FIRST_BACKOFF", 1_000)
+@pytest.mark.parametrize("name", ["SendMessage", "Redeem", "StoreOutput"])
+async def test_a_call_outlasts_a_restart_and_is_made_with_the_same_ids(wire, connect, refusal, name, monkeypatch):
+    kind, call = EVERY_CALL[name]
+    monkeypatch.setattr("phylactery_client.channel.FIRST_BACKOFF", 0.001)
+    wire.answer_after(name, *[refusal(grpc.StatusCode.UNAVAILABLE)] * 9)
+    await call(connect(kind, retry_seconds=math.inf))
+    assert len(wire.calls) == 10
+    assert all(one.requests == wire.calls[0].requests for one in wire.calls)
+
+
+async def test_a_call_that_was_silent_for_longer_than_that_outlasts_a_restart_as_well(wire, connect, refusal):
+    """The time is counted from the break."""
+    away = refusal(grpc.StatusCode.UNAVAILABLE)
+
+    async def silent() -> object:
+        await asyncio.sleep(0.5)
+        return away
+
+    wire.answer_after("SendMessage", silent, *[away] * (MAX_ATTEMPTS - 1))  # what gRPC repeats by itself
+    await connect(PhylacteryClient, retry_seconds=0.4).send_message("hola")
+    assert len(wire.calls) == MAX_ATTEMPTS + 1
+
+
+MADE_ONCE = {
+    "StartForm": (FormClient, lambda c: c.start("trip")),
+    "ForgetMemory": (MemoryClient, lambda c: c.forget_memory("mem_1")),
+    "SetProfileFields": (MemoryClient, lambda c: c.set_profile_fields({"city": "Lima"})),
+    "EraseValues": (AuditClient, lambda c: c.erase_values(subject="ana", reason="she asked")),
+}
+
+
+@pytest.mark.parametrize("name", MADE_ONCE)
+async def test_a_call_without_an_id_is_made_once(wire, connect, refusal, name):
+    """Made again, it could undo what came in between; neither the client nor gRPC does that."""
+    kind, call = MADE_ONCE[name]
+    wire.answer(name, refusal(grpc.StatusCode.UNAVAILABLE))
+    with pytest.raises(errors.UnavailableError):
+        await call(connect(kind, retry_seconds=math.inf))
+    assert len(wire.calls) == 1
+
+
+async def test_a_call_is_not_repeated_beyond_its_deadline(wire, connect, refusal, monkeypatch):
+    monkeypatch.setattr("phylactery_client.channel.FIRST_BACKOFF", 1_000)
     wire.answer("StoreOutput", refusal(grpc.StatusCode.UNAVAILABLE))
     with pytest.raises(errors.UnavailableError):
-        await connect(MemoryClient).store_output("x", **FROM, timeout=250)
+        await connect(MemoryClient, retry_seconds=math.inf).store_output("x", **FROM, timeout=250)
     assert len(wire.calls) == 1
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import json
 import math
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 import grpc
-from grpc import aio
 
 from phylactery_client.errors import UnavailableError, error_of
+from phylactery_client.transport import Failure, Response, Streaming, Unary, closing, connecting, open_channel, sleep
 
 try:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -32,11 +30,20 @@ EFFECT_TIMEOUT: Final = 90.0
 """The timeout of a call that waits for a running effect: the agent gives it 30 seconds, then more to settle."""
 MAX_ATTEMPTS: Final = 4
 FIRST_BACKOFF: Final = 0.05
+RETRY_SECONDS: Final = 10.0
+"""How long a call is repeated while nobody answers: longer than a service needs to start again."""
 _MAX_PAUSE_SECONDS = 2.0
 _MAX_RECEIVED_BYTES = 16 * 1024 * 1024
 _AUTHORIZATION, _SUBJECT, _TENANT = "authorization", "x-phylactery-subject", "x-phylactery-tenant"
 _STORE_OUTPUT = {"service": "phylactery.memory.v1.OutputService", "method": "StoreOutput"}
-"""The stream may be too long for gRPC to resend, so MemoryClient retries it itself."""
+"""The stream may be too long for gRPC to resend, so the client makes and sends it again itself."""
+_MADE_ONCE = (
+    {"service": "phylactery.agent.v1.FormService", "method": "StartForm"},
+    {"service": "phylactery.memory.v1.MemoryService", "method": "ForgetMemory"},
+    {"service": "phylactery.memory.v1.MemoryService", "method": "SetProfileFields"},
+    {"service": "phylactery.riskgate.v1.AuditService", "method": "EraseValues"},
+)
+"""Calls without an id: made again, they could undo or erase what came in between, or open another thread."""
 _SERVICE_CONFIG = json.dumps(
     {
         "methodConfig": [
@@ -50,12 +57,10 @@ _SERVICE_CONFIG = json.dumps(
                     "retryableStatusCodes": ["UNAVAILABLE"],
                 },
             },
-            {"name": [_STORE_OUTPUT]},
+            {"name": [_STORE_OUTPUT, *_MADE_ONCE]},
         ]
     }
 )
-
-Response = TypeVar("Response")
 
 
 def new_request_id() -> str:
@@ -67,8 +72,11 @@ class ServiceClient:
     """A connection to one service. Create it inside a running event loop and close it; it is a context manager.
 
     target is host:port. token is a bearer token, empty for none. subject and tenant name the end user a delegate acts
-    for, empty for none. timeout in seconds applies to calls without their own. credentials enables TLS; without them
-    the connection is plain text, suitable for loopback and private networks.
+    for, empty for none. timeout in seconds applies to calls without their own. A call that nobody answers is repeated
+    for up to retry_seconds from then, within its timeout, so that it outlasts a restart of the service: such calls are
+    idempotent by their ids, and a request_id that the client generated is in the error. Those that are not
+    (erase_values, forget_memory, set_profile_fields, and start of a form) are made once. credentials enables TLS;
+    without them the connection is plain text, suitable for loopback and private networks.
     """
 
     def __init__(
@@ -79,11 +87,13 @@ class ServiceClient:
         subject: str = "",
         tenant: str = "",
         timeout: float | None = None,
+        retry_seconds: float = RETRY_SECONDS,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
         named = ((_AUTHORIZATION, f"Bearer {token}" if token else ""), (_SUBJECT, subject), (_TENANT, tenant))
         self._identity = [(key, value) for key, value in named if value]
         self._timeout = timeout
+        self._retry_seconds = retry_seconds
         options: Sequence[tuple[str, Any]] = [
             ("grpc.service_config", _SERVICE_CONFIG),
             ("grpc.enable_retries", 1),
@@ -92,11 +102,7 @@ class ServiceClient:
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 2_000),
         ]
-        self._channel = (
-            aio.insecure_channel(target, options=options)
-            if credentials is None
-            else aio.secure_channel(target, credentials, options=options)
-        )
+        self._channel = open_channel(target, credentials, options)
 
     def acting_for(self, subject: str, tenant: str = "") -> Self:
         """Return a client that acts for another subject over the same connection, which closes with this one.
@@ -123,15 +129,37 @@ class ServiceClient:
         """Close the connection; running calls are cancelled."""
         await self._channel.close()
 
-    async def _call(self, method: Callable[..., Awaitable[Response]], request: Any, timeout: float | None) -> Response:
-        """Return the response. Raise the PhylacteryError of its code."""
-        try:
-            return await method(request, timeout=self._seconds(timeout), metadata=self._metadata())
-        except aio.AioRpcError as failure:
-            raise error_of(failure, getattr(request, "request_id", "")) from None
+    async def _call(
+        self, method: Unary[Response], request: Any, timeout: float | None, *, repeat: bool = True
+    ) -> Response:
+        """Return the response; a request that is a stream is given as the function that makes it.
+
+        Without ``repeat`` the call is made once: whether it had an effect is unknown when it fails as unavailable.
+        Raise the PhylacteryError of its code.
+        """
+        broke, pause, attempt = math.inf, FIRST_BACKOFF, 1
+        until = time.monotonic() + self._seconds(timeout)
+        while True:
+            try:
+                return await method(
+                    request() if callable(request) else request,
+                    timeout=max(until - time.monotonic(), 0.0),
+                    metadata=self._metadata(),
+                )
+            except Failure as failure:
+                error = error_of(failure, getattr(request, "request_id", ""))
+                # where the service answered, gRPC has made all attempts already, except of a stream
+                enough = bool(error.reason) and (not callable(request) or attempt == MAX_ATTEMPTS)
+                now = time.monotonic()
+                broke = min(broke, now)  # a turn may have been silent for minutes before that
+                late = now + pause >= min(broke + self._retry_seconds, until)
+                if enough or late or not repeat or not isinstance(error, UnavailableError):
+                    raise error from None
+            await sleep(pause)
+            pause, attempt = min(2 * pause, _MAX_PAUSE_SECONDS), attempt + 1
 
     async def _stream(
-        self, method: Callable[..., aio.UnaryStreamCall[Any, Response]], request: Any, timeout: float | None
+        self, method: Streaming[Response], request: Any, timeout: float | None
     ) -> AsyncGenerator[Response]:
         """Yield the responses. Raise the PhylacteryError of its code; disconnect when left early.
 
@@ -142,7 +170,7 @@ class ServiceClient:
         try:
             async for response in call:
                 yield response
-        except aio.AioRpcError as failure:
+        except Failure as failure:
             raise error_of(failure, getattr(request, "request_id", "")) from None
         finally:
             call.cancel()
@@ -152,31 +180,38 @@ class ServiceClient:
         stream: Callable[[float], AsyncGenerator[Response]],
         timeout: float,
         resumable: Callable[[], bool],
+        *,
+        endless: bool = True,
     ) -> AsyncGenerator[Response]:
         """Yield a stream's messages, and reopen it if the service stops or the connection breaks.
 
         ``stream`` opens it at the position where it was cut, with the remaining seconds; ``resumable`` says whether
-        that is possible. A stream that never received a response is not reopened, because the target may not exist.
+        that is possible. A stream that never received a response is not reopened, because the target may not exist. An
+        endless stream is reopened where the service ends it, too, and as often as it takes; another is given up when
+        the service says why it is unavailable, and when nobody answers for retry_seconds.
         """
         until, stood, pause = time.monotonic() + timeout, False, FIRST_BACKOFF
+        broke = math.inf
         while True:
-            connected = asyncio.create_task(self._channel.channel_ready())
+            connected = connecting(self._channel)
             try:
-                async with aclosing(stream(max(until - time.monotonic(), 0.0))) as responses:
+                async with closing(stream(max(until - time.monotonic(), 0.0))) as responses:
                     async for response in responses:
-                        stood, pause = True, FIRST_BACKOFF
+                        stood, pause, broke = True, FIRST_BACKOFF, math.inf
                         yield response
             except UnavailableError as error:
                 stood = stood or (connected.done() and not error.reason)
-                if not (stood and resumable()):
+                broke = min(broke, time.monotonic())
+                given_up = not endless and (error.reason or time.monotonic() - broke >= self._retry_seconds)
+                if given_up or not (stood and resumable()):
                     raise
             else:
                 stood = True
-                if not resumable():
+                if not (endless and resumable()):
                     return
             finally:
                 connected.cancel()
-            await asyncio.sleep(pause)
+            await sleep(pause)
             pause = min(2 * pause, _MAX_PAUSE_SECONDS)
 
     def _seconds(self, timeout: float | None, usual: float = DEFAULT_TIMEOUT) -> float:
@@ -184,11 +219,8 @@ class ServiceClient:
         given = self._timeout if timeout is None else timeout
         return usual if given is None else given
 
-    def _metadata(self) -> aio.Metadata:
-        metadata = aio.Metadata(*self._identity)
+    def _metadata(self) -> tuple[tuple[str, str], ...]:
+        carrier: dict[str, str] = {}
         if _propagator is not None:
-            carrier: dict[str, str] = {}
             _propagator.inject(carrier)
-            for key, value in carrier.items():
-                metadata.add(key, value)
-        return metadata
+        return (*self._identity, *carrier.items())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 from datetime import UTC
-from typing import Any, cast
+from typing import Any, Final, cast
 
+import grpc
 from phylactery.agent.v1 import (
     chat_pb2,
     chat_pb2_grpc,
@@ -25,11 +26,13 @@ from phylactery.agent.v1 import (
 from phylactery_client.attachments import Attachment, Place, attachment_messages
 from phylactery_client.channel import EFFECT_TIMEOUT, TURN_TIMEOUT, ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
+from phylactery_client.errors import DataLossError
 from phylactery_client.memory_results import AgentErasure
 from phylactery_client.results import (
     ChatPage,
     DrawnGraph,
     Event,
+    FetchedFile,
     Graph,
     PendingApproval,
     Thread,
@@ -38,6 +41,11 @@ from phylactery_client.results import (
     Turn,
 )
 from phylactery_client.run_results import RetriedRun, Run, RunPage, RunStepPage, ToolCallPage, ToolCallRecord
+from phylactery_client.transport import closing
+
+MAX_FILE_BYTES: Final = 8 * 1024 * 1024
+"""What fetch_file takes unless it is told otherwise."""
+_DESCRIBED: Final = tuple(event_pb2.SentFile.DESCRIPTOR.fields_by_name)
 
 
 class PhylacteryClient(ServiceClient):
@@ -99,11 +107,11 @@ class PhylacteryClient(ServiceClient):
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[Event]:
-        """Send a message and yield every event of the turn as it happens; timeout bounds the whole stream.
+        """Send a message and yield every event of the turn once, as it happens; timeout bounds the whole stream.
 
-        A broken stream is read again from its first event with the same request_id. Leaving the iterator early
-        disconnects and stops nothing; use contextlib.aclosing to disconnect at once. Raise ValueError for an unknown
-        on_busy.
+        A broken stream is opened again with the same request_id and goes on after the last event, also over a restart
+        of the agent. Leaving the iterator early disconnects and stops nothing; use contextlib.aclosing to disconnect
+        at once. Raise ValueError for an unknown on_busy.
         """
         request = chat_pb2.StreamMessageRequest(
             request_id=request_id or new_request_id(),
@@ -115,10 +123,42 @@ class PhylacteryClient(ServiceClient):
             shown_approvals=_shown(shown),
             attachments=attachment_messages(attachments),
         )
+        place = 0
+
+        def stream(seconds: float) -> AsyncGenerator[chat_pb2.StreamMessageResponse]:
+            return self._stream(self._chat.StreamMessage, request, seconds)
+
         seconds = self._seconds(timeout, TURN_TIMEOUT)
-        async with aclosing(self._stream(self._chat.StreamMessage, request, seconds)) as responses:
+        async with closing(self._outliving(stream, seconds, lambda: True, endless=False)) as responses:
             async for response in responses:
+                if response.event.sequence <= place:
+                    continue  # a stream that is opened again begins with the turn's first event
+                place = response.event.sequence
                 yield event_of(response.event)
+
+    async def answer_approval(
+        self,
+        approval: PendingApproval,
+        *,
+        thread_id: str,
+        approve: bool,
+        language: str = "",
+        request_id: str | None = None,
+        timeout: float | None = None,
+    ) -> Turn:
+        """Answer exactly the card that the person was shown, with all its calls, and return the turn that goes on.
+
+        It is the person's own answer in the thread, as if typed. A card that has changed or ended, that is not of class
+        self, or after which something else was said, is not answered, and the reply says what is pending.
+        """
+        return await self.send_message(
+            "yes" if approve else "no",
+            thread_id=thread_id,
+            language=language,
+            shown=approval,
+            request_id=request_id,
+            timeout=timeout,
+        )
 
     async def get_thread(self, thread_id: str, *, timeout: float | None = None) -> Thread:
         """Return a thread's state."""
@@ -141,10 +181,32 @@ class PhylacteryClient(ServiceClient):
             request = chat_pb2.WatchThreadRequest(thread_id=thread_id, after_sequence=place)
             return self._stream(self._chat.WatchThread, request, seconds)
 
-        async with aclosing(self._outliving(stream, timeout, lambda: reconnect)) as responses:
+        async with closing(self._outliving(stream, timeout, lambda: reconnect)) as responses:
             async for response in responses:
                 place = response.event.sequence
                 yield event_of(response.event)
+
+    async def fetch_file(
+        self, thread_id: str, file_id: str, *, max_bytes: int = MAX_FILE_BYTES, timeout: float | None = None
+    ) -> FetchedFile:
+        """Return a file that the agent sent in a thread, checked against its size and its hash.
+
+        Raise FailedPreconditionError FILE_CHANGED if it was changed since, DataLossError if it is longer than max_bytes
+        or not what its description says: nothing of it is returned then.
+        """
+        request = chat_pb2.FetchFileRequest(thread_id=thread_id, file_id=file_id)
+        described, data = event_pb2.SentFile(), bytearray()
+        async with closing(self._stream(self._chat.FetchFile, request, self._seconds(timeout))) as responses:
+            async for response in responses:
+                if response.HasField("file"):
+                    described.CopyFrom(response.file)
+                data += response.data
+                if max(len(data), described.size_bytes) > max_bytes:
+                    raise _damaged(f"the file is longer than {max_bytes} bytes")
+        if len(data) != described.size_bytes or hashlib.sha256(data).hexdigest() != described.sha256:
+            raise _damaged("the file is not the one that was described")
+        values = {name: getattr(described, name) for name in _DESCRIBED}
+        return FetchedFile(**values, data=bytes(data))
 
     async def list_threads(
         self, *, page_size: int = 0, page_token: str = "", timeout: float | None = None
@@ -284,3 +346,7 @@ def _shown(card: PendingApproval | None) -> list[chat_pb2.ShownApproval]:
     return [
         chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash) for one in shown if one.args_hash
     ]
+
+
+def _damaged(message: str) -> DataLossError:
+    return DataLossError(grpc.StatusCode.DATA_LOSS, message)

@@ -7,12 +7,11 @@ ErrorReason.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import grpc
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
-from grpc import aio
 from grpc_status import rpc_status
 
 _REASON_PREFIX = "ERROR_REASON_"
@@ -133,8 +132,11 @@ _CLASSES: Mapping[grpc.StatusCode, type[PhylacteryError]] = {
 }
 
 
-def error_of(failure: aio.AioRpcError, request_id: str = "") -> PhylacteryError:
-    """Return the typed exception of a failed call; unreadable details are omitted and never raise."""
+def error_of(failure: Any, request_id: str = "") -> PhylacteryError:
+    """Return the typed exception of a failed call; unreadable details are omitted and never raise.
+
+    gRPC has no common type for the failures of its two interfaces; both have code() and details().
+    """
     info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
     for detail in _status(failure).details:
         try:
@@ -152,7 +154,7 @@ def error_of(failure: aio.AioRpcError, request_id: str = "") -> PhylacteryError:
     )
 
 
-def _status(failure: aio.AioRpcError) -> status_pb2.Status:
+def _status(failure: Any) -> status_pb2.Status:
     try:
         status = rpc_status.from_call(failure)
     except (ValueError, DecodeError):  # a proxy may have changed one half of the status

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -13,6 +12,7 @@ from phylactery.agent.v1 import escalation_pb2, escalation_pb2_grpc
 
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
+from phylactery_client.transport import closing
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class EscalationClient(ServiceClient):
             request = escalation_pb2.WatchEscalationsRequest(after_sequence=place)
             return self._stream(self._queue.WatchEscalations, request, seconds)
 
-        async with aclosing(self._outliving(stream, timeout, lambda: reconnect)) as responses:
+        async with closing(self._outliving(stream, timeout, lambda: reconnect)) as responses:
             async for response in responses:
                 place = response.entry.sequence
                 yield decode(EscalationEntry, response.entry)

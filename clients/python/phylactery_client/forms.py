@@ -154,7 +154,7 @@ class FormClient(ServiceClient):
     ) -> StartedForm:
         """Open a session in a thread, a new one if none is named."""
         request = form_pb2.StartFormRequest(form=form, thread_id=thread_id, language=language)
-        return decode(StartedForm, await self._call(self._forms.StartForm, request, timeout))
+        return decode(StartedForm, await self._call(self._forms.StartForm, request, timeout, repeat=False))
 
     async def state(self, thread_id: str, *, timeout: float | None = None) -> FormState:
         """Return the newest session of a thread."""

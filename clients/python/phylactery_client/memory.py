@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-import random
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,9 +19,8 @@ from phylactery.memory.v1 import (
     user_memory_pb2,
 )
 
-from phylactery_client.channel import FIRST_BACKOFF, MAX_ATTEMPTS, ServiceClient, new_request_id
+from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
-from phylactery_client.errors import UnavailableError
 from phylactery_client.memory_results import (
     Context,
     Erasure,
@@ -36,6 +32,7 @@ from phylactery_client.memory_results import (
     WrittenMemory,
 )
 from phylactery_client.results import Appended, Output, OutputRange, StoredMessage, StoredOutput, Window
+from phylactery_client.transport import closing
 
 CHUNK_BYTES = 256 * 1024
 _ROLES = memory_pb2.DESCRIPTOR.enum_types_by_name["Role"]
@@ -86,24 +83,13 @@ class MemoryClient(ServiceClient):
     ) -> StoredOutput:
         """Store an output; memory keeps it if it is too large for a context.
 
-        Idempotent by run_id, tool_call_id and text, so it is retried while the service is UNAVAILABLE; timeout bounds
-        all attempts together. Raise UnicodeEncodeError for text with lone surrogates.
+        Idempotent by run_id, tool_call_id and text; timeout bounds all attempts together. Raise UnicodeEncodeError for
+        text with lone surrogates.
         """
         spec = output_pb2.OutputSpec(thread_id=thread_id, run_id=run_id, tool_call_id=tool_call_id, tool_name=tool_name)
         data = text.encode()
-        loop = asyncio.get_running_loop()
-        end = loop.time() + self._seconds(timeout)
-        attempt = 1
-        while True:
-            try:
-                call = self._call(self._outputs.StoreOutput, _parts(spec, data), max(0.0, end - loop.time()))
-                return decode(StoredOutput, await call)
-            except UnavailableError:
-                pause = FIRST_BACKOFF * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - spreads retries, not security-relevant
-                if attempt == MAX_ATTEMPTS or loop.time() + pause >= end:
-                    raise
-            await asyncio.sleep(pause)
-            attempt += 1
+        stored = await self._call(self._outputs.StoreOutput, lambda: _parts(spec, data), timeout)
+        return decode(StoredOutput, stored)
 
     async def get_output(self, pointer: str, *, timeout: float | None = None) -> Output:
         """Return a stored output's metadata, without its text."""
@@ -206,7 +192,7 @@ class MemoryClient(ServiceClient):
     async def forget_memory(self, memory_id: str, *, etag: str = "", timeout: float | None = None) -> None:
         """Remove a memory permanently, and what the profile took from it."""
         request = user_memory_pb2.ForgetMemoryRequest(memory_id=memory_id, etag=etag)
-        await self._call(self._memory.ForgetMemory, request, timeout)
+        await self._call(self._memory.ForgetMemory, request, timeout, repeat=False)
 
     async def get_profile(self, *, max_superseded: int = 0, timeout: float | None = None) -> Profile:
         """Return the profile, with up to max_superseded (at most 20) former values per name."""
@@ -228,7 +214,8 @@ class MemoryClient(ServiceClient):
         for name, value in values.items():
             kind = {bool: "bool_value", str: "text_value"}.get(type(value), "number_value")
             setattr(request.values.add(name=name), kind, value)
-        return _profile((await self._call(self._memory.SetProfileFields, request, timeout)).profile)
+        set_now = await self._call(self._memory.SetProfileFields, request, timeout, repeat=False)
+        return _profile(set_now.profile)
 
     async def build_context(
         self,
@@ -275,7 +262,7 @@ class MemoryClient(ServiceClient):
     async def export_user(self, *, timeout: float = math.inf) -> AsyncGenerator[str]:
         """Yield everything stored about the caller as JSON lines; the last one's type is "end"."""
         request = privacy_pb2.ExportUserRequest()
-        async with aclosing(self._stream(self._privacy.ExportUser, request, timeout)) as records:
+        async with closing(self._stream(self._privacy.ExportUser, request, timeout)) as records:
             async for record in records:
                 yield record.json
 

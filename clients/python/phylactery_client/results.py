@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from phylactery.agent.v1 import event_pb2
 
@@ -97,6 +97,27 @@ class ChatPage:
     next_page_token: str
 
 
+EventKind: TypeAlias = Literal[
+    "run_started",
+    "route_decided",
+    "step",
+    "tool_proposed",
+    "risk_decision",
+    "approval_required",
+    "tool_result",
+    "message_delta",
+    "message",
+    "run_finished",
+    "memory_degraded",
+    "notice",
+    "handoff",
+    "human_message",
+    "file",
+    "",
+]
+"""The type of an event, empty for one that is newer than this client."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """An event of a thread; kind is its type, for example risk_decision, and raw is the whole message."""
@@ -105,13 +126,26 @@ class Event:
     run_id: str
     sequence: int
     create_time: datetime | None
-    kind: str
+    kind: EventKind
     raw: event_pb2.Event = field(repr=False)
 
     @property
     def detail(self) -> Any:
         """The message of the event's kind, None for a kind unknown to this client."""
         return getattr(self.raw, self.kind) if self.kind else None
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedFile:
+    """A file that the agent sent, whole: data has the size and the hash that its event named."""
+
+    file_id: str
+    name: str
+    mime_type: str
+    size_bytes: int
+    sha256: str
+    path: str
+    data: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +277,21 @@ class ApprovalPage:
 
 
 @dataclass(frozen=True, slots=True)
+class Redemption:
+    """What an executor acts on: the signed receipt and the call to run."""
+
+    receipt: str = field(repr=False)
+    bound_call: BoundCall
+    redeem_time: datetime | None
+    repeated_redeem: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
-    """RiskGate's decision on a proposed call; decision is ALLOW, AUTH_REQUIRED or BLOCKED."""
+    """RiskGate's decision on a proposed call; decision is ALLOW, AUTH_REQUIRED or BLOCKED.
+
+    An ALLOW has a permit, or the redemption if the call was redeemed in the same step.
+    """
 
     decision_id: str
     decision: str
@@ -259,16 +306,7 @@ class Evaluation:
     audit_index: int
     replayed: bool
     audit_log: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Redemption:
-    """What an executor acts on: the signed receipt and the call to run."""
-
-    receipt: str = field(repr=False)
-    bound_call: BoundCall
-    redeem_time: datetime | None
-    repeated_redeem: bool
+    redemption: Redemption | None = None
 
 
 @dataclass(frozen=True, slots=True)

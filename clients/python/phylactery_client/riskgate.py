@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -38,6 +37,7 @@ from phylactery_client.results import (
     Redemption,
     Task,
 )
+from phylactery_client.transport import closing
 
 _STATES = types_pb2.DESCRIPTOR.enum_types_by_name["ApprovalState"]
 _OUTCOMES = riskgate_pb2.DESCRIPTOR.enum_types_by_name["Outcome"]
@@ -90,12 +90,15 @@ class RiskGateClient(ServiceClient):
         approval_id: str = "",
         task_id: str = "",
         min_bundle_revision: int = 0,
+        execution_id: str = "",
         timeout: float | None = None,
     ) -> Evaluation:
         """Return RiskGate's decision about a call, using the named approval if there is one.
 
         With task_id, RiskGate knows what the user requested and where each argument comes from: see begin_task. With
         min_bundle_revision, no replica decides by an earlier bundle, not even right after another replica's activation.
+        With execution_id, a new ALLOW without an approval is redeemed for that execution at once; any other has a
+        permit for redeem.
         """
         request = riskgate_pb2.EvaluateRequest(
             call=call.message(),
@@ -105,6 +108,7 @@ class RiskGateClient(ServiceClient):
             approval_id=approval_id,
             task_id=task_id,
             min_bundle_revision=min_bundle_revision,
+            execution_id=execution_id,
         )
         return decode(Evaluation, await self._call(self._gate.Evaluate, request, timeout))
 
@@ -318,7 +322,7 @@ class RiskGateClient(ServiceClient):
         def resumable() -> bool:
             return reconnect and bool(place or snapshot)
 
-        async with contextlib.aclosing(self._outliving(stream, timeout, resumable)) as changes:
+        async with closing(self._outliving(stream, timeout, resumable)) as changes:
             async for change in changes:
                 place = change.resume_token or place
                 yield decode(ApprovalChange, change)
@@ -342,4 +346,4 @@ class AuditClient(ServiceClient):
         The audit records and their commitments remain.
         """
         request = audit_pb2.EraseValuesRequest(filter=audit_pb2.EntryFilter(subject=subject), reason=reason)
-        return decode(ErasedValues, await self._call(self._audit.EraseValues, request, timeout))
+        return decode(ErasedValues, await self._call(self._audit.EraseValues, request, timeout, repeat=False))
