@@ -141,13 +141,23 @@ def test_what_a_model_names_can_neither_style_the_approval_nor_add_a_line_to_it(
     assert '"ana"\\nrisk  low :smile:' in out
 
 
+def test_a_sent_file_is_one_line_that_says_where_it_is():
+    file = event_pb2.SentFile(
+        file_id="r1.f1", name="plan\x1b[2J.md", mime_type="text/plain", size_bytes=12, path="docs/plan\n.md"
+    )
+    out = shown(event_pb2.Event(file=file))
+    assert "12 bytes, text/plain): in the agent's files as docs/plan" in out
+    assert "\x1b" not in out
+    assert len(out.strip().splitlines()) == 1
+
+
 def test_without_details_a_person_reads_what_is_said_and_asked_and_no_internal_word():
     out = io.StringIO()
     printer = EventPrinter(plain_console(file=out, width=100), Texts("en"), details=False)
     for field in event_pb2.Event.DESCRIPTOR.oneofs_by_name["kind"].fields:
         event = event_pb2.Event()
         getattr(event, field.name).SetInParent()
-        if field.name not in ("message", "human_message", "approval_required"):
+        if field.name not in ("message", "human_message", "approval_required", "file"):
             printer.show(event)
     assert out.getvalue() == ""
     printer.show(event_pb2.Event(message=event_pb2.AssistantMessage(text="Done.")))

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 from phylactery_chassis.auth.commands import make_app
+from phylactery_chassis.util.version import version_line
 from rich.console import Console
 
 from phylactery_cli.commands import approvals as approvals_command
@@ -103,9 +104,19 @@ Details = Annotated[bool, typer.Option("--details", help="Show each step and dec
 Thread = Annotated[str, typer.Option(help="The conversation to go on with.")]
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(version_line("phylactery-cli", "phylactery"))
+        raise typer.Exit
+
+
 @app.callback()
 @shared()
-def phylactery() -> None:
+def phylactery(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
     """Phylactery: agents whose every effect passes a gate.
 
     These options hold for every command, before its name or after it; the variables for all of them.

@@ -151,7 +151,13 @@ def agent_caller(context: typer.Context, command: str) -> AgentCaller:
     """Return what calls the agent for a command. Raise typer.BadParameter where the token cannot be read."""
     options = Options.of(context)
     token, target = options.token(), options.target_of("agent")
-    return Caller(command, target, options.texts, lambda: PhylacteryClient(target, token=token), json=options.json)
+    return Caller(
+        command,
+        target,
+        options.texts,
+        lambda: PhylacteryClient(target, token=token, retry_seconds=0),
+        json=options.json,
+    )
 
 
 def group(what: str) -> typer.Typer:

@@ -401,5 +401,5 @@ class Chat:
 
 async def talk(target: str, console: Console, texts: Texts, options: ChatOptions) -> bool:
     """Open a chat with the agent at target; return False as Chat.run does."""
-    async with PhylacteryClient(target, token=options.token) as client:
+    async with PhylacteryClient(target, token=options.token, retry_seconds=0) as client:
         return await Chat(client, console, texts, target=target, options=options).run()

@@ -29,7 +29,12 @@ def _caller(context: typer.Context) -> Caller[RiskGateClient]:
     options = Options.of(context)
     token, target = options.token(), options.target_of("riskgate")
     return Caller(
-        "approvals", target, options.texts, lambda: RiskGateClient(target, token=token), json=options.json, line=_line
+        "approvals",
+        target,
+        options.texts,
+        lambda: RiskGateClient(target, token=token, retry_seconds=0),
+        json=options.json,
+        line=_line,
     )
 
 

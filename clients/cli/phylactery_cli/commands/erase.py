@@ -78,18 +78,24 @@ class _Eraser:
             return _Told(service, why=str(error))
 
     async def _agent(self) -> _Told:
-        async with PhylacteryClient(self._targets["agent"], token=self._token, timeout=_SECONDS) as client:
+        async with PhylacteryClient(
+            self._targets["agent"], token=self._token, timeout=_SECONDS, retry_seconds=0
+        ) as client:
             return _Told("agent", await client.erase_user(subject=self._user, request_id=self._request_id))
 
     async def _memory(self) -> _Told:
-        async with MemoryClient(self._targets["memory"], token=self._token, timeout=_SECONDS) as client:
+        async with MemoryClient(
+            self._targets["memory"], token=self._token, timeout=_SECONDS, retry_seconds=0
+        ) as client:
             return _Told("memory", await client.erase_user(subject=self._user, request_id=self._request_id))
 
     async def _riskgate(self) -> _Told:
         name = self._user or await self._own_name()
         if not name:
             return _Told("riskgate", why=self._texts("erase_nameless"))
-        async with AuditClient(self._targets["riskgate"], token=self._token, timeout=_SECONDS) as client:
+        async with AuditClient(
+            self._targets["riskgate"], token=self._token, timeout=_SECONDS, retry_seconds=0
+        ) as client:
             try:
                 done = await client.erase_values(subject=name, reason=f"phylactery erase, request {self._request_id}")
             except PermissionDeniedError:

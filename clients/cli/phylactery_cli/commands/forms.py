@@ -34,7 +34,9 @@ Folder = Annotated[Path, typer.Argument(help="The folder of the form files; thei
 def _caller(context: typer.Context) -> Caller[FormClient]:
     options = Options.of(context)
     token, target = options.token(), options.target_of("agent")
-    return Caller(_COMMAND, target, options.texts, lambda: FormClient(target, token=token), json=options.json)
+    return Caller(
+        _COMMAND, target, options.texts, lambda: FormClient(target, token=token, retry_seconds=0), json=options.json
+    )
 
 
 @contextlib.contextmanager

@@ -50,7 +50,13 @@ def handoff(context: typer.Context, name: Name = "") -> None:
 def _caller(context: typer.Context) -> Caller[EscalationClient]:
     options = Options.of(context)
     token, target = options.token(), options.target_of("agent")
-    return Caller(_COMMAND, target, options.texts, lambda: EscalationClient(target, token=token), json=options.json)
+    return Caller(
+        _COMMAND,
+        target,
+        options.texts,
+        lambda: EscalationClient(target, token=token, retry_seconds=0),
+        json=options.json,
+    )
 
 
 @app.command("list")

@@ -65,7 +65,7 @@ def _caller(context: typer.Context) -> _Memory:
         return texts(_FIELDS[wrong]) if wrong in _FIELDS else error.message
 
     def opened() -> MemoryClient:
-        return MemoryClient(target, token=token, subject=subject, tenant=tenant)
+        return MemoryClient(target, token=token, subject=subject, tenant=tenant, retry_seconds=0)
 
     return _Memory("memory", target, texts, opened, told, json=options.json, subject=subject)
 

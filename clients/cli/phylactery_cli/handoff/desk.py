@@ -239,5 +239,5 @@ class Desk:
 
 async def work(target: str, token: str, console: Console, texts: Texts, *, name: str) -> bool:
     """Open the desk; return False as Desk.run does. Raise PhylacteryError if the queue cannot be read."""
-    async with EscalationClient(target, token=token) as client:
+    async with EscalationClient(target, token=token, retry_seconds=0) as client:
         return await Desk(client, console, texts, name=name).run()

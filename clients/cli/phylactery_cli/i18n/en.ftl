@@ -8,6 +8,7 @@ undo = undo the last change
 reject_verb = REJECT
 you = you
 agent = agent
+sent_file = { $name } ({ $size } bytes, { $type }): in the agent's files as { $path }
 hint = Try: read welcome.txt   ·   write "hello" to notes.txt   ·   /help
 files = files the agent may touch
 model = model

@@ -7,6 +7,7 @@ undo = deshaz el último cambio
 reject_verb = RECHAZAR
 you = tú
 agent = agente
+sent_file = { $name } ({ $size } bytes, { $type }): en los archivos del agente como { $path }
 hint = Prueba: lee welcome.txt   ·   escribe "hola" en notas.txt   ·   /help
 files = archivos que el agente puede tocar
 model = modelo

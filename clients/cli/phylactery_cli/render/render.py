@@ -145,7 +145,7 @@ class EventPrinter:
     def _speaker(self) -> Text:
         return Text(f"{self._texts('agent')} › ", style="bold cyan")
 
-    def _line(self, kind: str, event: event_pb2.Event) -> RenderableType | None:
+    def _line(self, kind: str, event: event_pb2.Event) -> RenderableType | None:  # noqa: PLR0911 - one for each kind
         match kind:
             case "approval_required":
                 asked = decode(PendingApproval, event.approval_required)
@@ -155,6 +155,8 @@ class EventPrinter:
                 return Text.assemble(self._speaker(), printable(event.message.text), overflow="fold")
             case "human_message" | "handoff":
                 return self._human(event)
+            case "file":
+                return Text.assemble(self._speaker(), _file(event.file, self._texts), overflow="fold")
             case "run_finished" if event.run_finished.reason not in _STILL_WAITS:
                 self._cards.pop(event.run_id, None)
                 self._cards.pop("", None)  # an older agent does not name the card's run and has one card at a time
@@ -234,6 +236,13 @@ class EventPrinter:
         return Group(head, table)
 
 
+def _file(sent: event_pb2.SentFile, texts: Texts) -> str:
+    """Return which file was sent, and where it is."""
+    return texts(
+        "sent_file", name=one_line(sent.name), size=sent.size_bytes, type=sent.mime_type, path=one_line(sent.path)
+    )
+
+
 def detail(event: event_pb2.Event, texts: Texts) -> str:
     """Return an event as one line, '' if it is not worth one. It never contains an approval code."""
     kind = event.WhichOneof("kind") or ""
@@ -242,6 +251,8 @@ def detail(event: event_pb2.Event, texts: Texts) -> str:
     if kind == "human_message":
         name = event.human_message.display_name or texts("human")
         return f"{name}: {event.human_message.text}"
+    if kind == "file":
+        return _file(event.file, texts)
     if kind == "handoff":
         return texts.handoff(event.handoff.state, event.handoff.display_name or texts("human"))
     if kind == "approval_required":
