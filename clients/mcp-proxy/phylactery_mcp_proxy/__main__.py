@@ -1,0 +1,5 @@
+"""Entry point: `python -m phylactery_mcp_proxy`."""
+
+from phylactery_mcp_proxy.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The MCP server that clients see, over standard streams and over streamable HTTP."""

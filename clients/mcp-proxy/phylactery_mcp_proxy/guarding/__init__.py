@@ -1,0 +1,1 @@
+"""One call under RiskGate: decision, question, execution, and what its result shows."""
