@@ -1,0 +1,1 @@
+"""RiskGate before coding agents: hooks of Claude Code, Codex and Gemini CLI."""

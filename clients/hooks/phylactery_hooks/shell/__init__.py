@@ -1,0 +1,1 @@
+"""What a shell command does: syntax, options, lists of programs, and the judge."""
