@@ -2,32 +2,38 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DISTRIBUTIONS := protos services/chassis services/understanding services/forms services/riskgate services/memory services/agent clients/python services/gateway clients/cli
+DISTRIBUTIONS := protos services/chassis services/understanding services/forms services/riskgate services/memory services/agent clients/python services/gateway clients/cli clients/langchain clients/pydantic-ai clients/openai-agents clients/agent-framework clients/mcp-proxy clients/hooks clients/runtime
 MANIFESTS := pyproject.toml $(addsuffix /pyproject.toml,$(DISTRIBUTIONS))
 STAMP := $(VENV)/.installed
 # AgentDojo needs libraries that do not go with the agent's, so it has an environment of its own, without the agent
 AGENTDOJO := .venv-agentdojo
 AGENTDOJO_STAMP := $(AGENTDOJO)/.installed
+# So has the adapter of Google ADK, which takes neither the OpenTelemetry nor the websockets of the others
+GOOGLE_ADK := .venv-google-adk
+GOOGLE_ADK_STAMP := $(GOOGLE_ADK)/.installed
+GOOGLE_ADK_DISTRIBUTIONS := protos clients/python clients/google-adk
 AGENTDOJO_DISTRIBUTIONS := protos services/chassis services/understanding services/riskgate clients/python
 # uv trusts what this machine trusts, as pip does: a certificate of a company's own is then no obstacle
 export UV_SYSTEM_CERTS ?= true
 OUT ?= dist
+CYCLONEDX := cyclonedx-bom==7.5.0
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo demo-whatsapp test check format protos protos-release docs bench chaos wheels riskgate-secrets compose-secrets constraints clean
+.PHONY: help install run demo demo-whatsapp test check format protos protos-release docs bench chaos wheels sbom riskgate-secrets compose-secrets constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## create the environment in .venv
 
-$(STAMP): constraints.txt hatch_build.py $(MANIFESTS)
+$(STAMP): constraints.txt hatch_build.py $(MANIFESTS) clients/google-adk/pyproject.toml
 	@echo "Preparing $(VENV) (once, about a minute) …"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Phylactery needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 …")'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
 		--group dev $(addprefix --editable ,$(DISTRIBUTIONS))
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --build-constraint constraints.txt --no-deps --editable clients/google-adk
 	@touch $(STAMP)
 
 run: $(STAMP) ## start the three services and chat with the agent
@@ -45,7 +51,7 @@ test: $(STAMP) ## run every test
 check: $(STAMP) ## lint, types, contracts, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy services clients benchmarks protos/generate.py docs/generate.py
+	$(BIN)/mypy services clients benchmarks examples protos/generate.py docs/generate.py
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
@@ -56,8 +62,10 @@ format: $(STAMP) ## format code and contracts
 	$(BIN)/ruff format .
 	$(BIN)/buf format --write
 
-protos: $(STAMP) ## generate protos/gen from the contracts
+protos: $(STAMP) ## generate protos/gen, and clients/go/gen where there is Go, from the contracts
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py
+	@if command -v go >/dev/null; then $(BIN)/buf generate --template clients/go/buf.gen.yaml; \
+		else echo "no go here: clients/go/gen is as it was"; fi
 
 protos-release: $(STAMP) ## at a release: keep its contracts, with which make check compares later ones
 	$(BIN)/buf build --exclude-source-info --output protos/release.binpb
@@ -80,15 +88,32 @@ $(AGENTDOJO_STAMP): $(STAMP) constraints-agentdojo.txt pyproject.toml
 		--build-constraint constraints.txt --group agentdojo $(addprefix --editable ,$(AGENTDOJO_DISTRIBUTIONS))
 	@touch $(AGENTDOJO_STAMP)
 
+# Tests make it themselves
+$(GOOGLE_ADK_STAMP): constraints-google-adk.txt hatch_build.py $(addsuffix /pyproject.toml,$(GOOGLE_ADK_DISTRIBUTIONS))
+	@$(BIN)/python -m venv --clear --without-pip $(GOOGLE_ADK)
+	@$(BIN)/uv pip install --quiet --python $(GOOGLE_ADK)/bin/python --constraint constraints-google-adk.txt \
+		--build-constraint constraints.txt $(addprefix --editable ,$(GOOGLE_ADK_DISTRIBUTIONS))
+	@touch $(GOOGLE_ADK_STAMP)
+
 chaos: $(STAMP) ## faults against running services, effects counted from outside: make chaos SECONDS=600 SEED=7
 	@$(BIN)/python -m tests.support.chaos --seconds $(or $(SECONDS),300) $(if $(SEED),--seed $(SEED)) $(OPTIONS)
 
 # From the checkout a distribution needs the folders of the others; in a release it needs their exact versions
 wheels: $(STAMP) ## build the wheels of a release into dist
-	@for folder in $(DISTRIBUTIONS); do \
+	@for folder in $(DISTRIBUTIONS) clients/google-adk; do \
 		PHYLACTERY_RELEASE=1 $(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python \
 			--out-dir "$(OUT)" $$folder || exit 1; \
 	done
+
+# What a release installs, read from an environment that its own wheels were installed into
+sbom: wheels ## list what a release is made of (CycloneDX, JSON) into dist
+	@rm -rf "$(OUT)/env" && $(BIN)/uv venv --quiet --python $(BIN)/python "$(OUT)/env"
+	@$(BIN)/uv pip install --quiet --python "$(OUT)/env/bin/python" --constraint constraints.txt \
+		$$(ls "$(OUT)"/phylactery_*.whl | grep -v google_adk)  # which needs other versions: constraints-google-adk.txt
+	@$(BIN)/uv tool run --quiet --from $(CYCLONEDX) cyclonedx-py environment --output-reproducible \
+		--pyproject clients/runtime/pyproject.toml --output-file "$(OUT)/phylactery-runtime.cdx.json" "$(OUT)/env/bin/python"
+	@sed -i 's#file://[^"]*/#./#' "$(OUT)/phylactery-runtime.cdx.json"  # our wheels stand beside it
+	@rm -rf "$(OUT)/env"
 
 riskgate-secrets: $(STAMP) ## make the tokens deploy/riskgate/docker-compose.yml needs, once, in deploy/riskgate/secrets
 	@deploy/riskgate/make-secrets $(BIN)/riskgate deploy/riskgate/secrets
@@ -99,9 +124,9 @@ compose-secrets: $(STAMP) ## make the tokens docker-compose.yml needs, once, in 
 constraints: $(STAMP) ## pin the newest versions that work together
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev \
 		--no-emit-index-url --no-emit-find-links --no-annotate --no-header \
-		$(addprefix --no-emit-package phylactery-,protos chassis understanding forms riskgate memory agent client gateway cli) \
+		$(addprefix --no-emit-package phylactery-,protos chassis understanding forms riskgate memory agent client gateway cli langchain pydantic-ai openai-agents agent-framework mcp-proxy hooks runtime) \
 		--output-file constraints.txt $(MANIFESTS)
 
 clean: ## remove the environment, caches and the local data folder
-	rm -rf $(VENV) $(AGENTDOJO) .phylactery .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(AGENTDOJO) $(GOOGLE_ADK) $(GOOGLE_ADK).lock .phylactery .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
