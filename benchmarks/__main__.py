@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import dialog, intent, labelled_claims, labelled_secrets, memory, riskgate, runtime, sla, webhook
+from benchmarks import dialog, intent, labelled_claims, labelled_secrets, memory, reach, riskgate, runtime, sla, webhook
 
 SUITES: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "intent": intent.run,
     "riskgate": riskgate.run,
     "memory": memory.run,
     "runtime": runtime.run,
+    "reach": reach.run,
     "sla": sla.run,
     "webhook": webhook.run,
     "secrets": labelled_secrets.run,

@@ -1,7 +1,8 @@
 """Service levels under an open-loop load: messages begin by a schedule, whether or not earlier ones are answered.
 
 Latency counts from the moment a message was due, so that a stalled service is not measured less often. Set
-BENCH_SOAK_SECONDS for a longer run, which also reports the memory of each service at its beginning and end.
+BENCH_SOAK_SECONDS for a longer run (600 is the promised one), which also reports the memory of each service at its
+beginning and end. The acknowledgement of webhooks, the suite of that name, is measured last.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from grpc import aio
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2
 from phylactery_cli.supervisor import Stack
 
+from benchmarks import webhook
 from benchmarks.measure import Sample, emit
 from benchmarks.stack import at_rest, services
 
@@ -61,6 +63,7 @@ async def run() -> None:
             load = await _open_loop(users.remind_twice, seconds=effects, per_second=_EFFECTS_PER_SECOND)
             _tell("effect_sent_twice", load, per_second=_EFFECTS_PER_SECOND)
             emit("sla_duplicated_effects", users.duplicated, "effects", done=users.done, sent=_EFFECTS)
+    await webhook.run()
 
 
 async def _open_loop(call: Callable[[int], Awaitable[None]], *, seconds: float, per_second: float) -> _Load:
