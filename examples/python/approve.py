@@ -28,8 +28,8 @@ async def main(answer: str, target: str) -> None:
         if asked.pending_approval is None:
             raise SystemExit("nothing waits for an approval; is another bundle active?")
         show(asked.pending_approval)
-        # shown binds the answer to exactly this card: it approves no other call and no other arguments
-        done = await agent.send_message(answer, thread_id=thread, shown=asked.pending_approval)
+        # the answer is bound to exactly this card: it approves no other call and no other arguments
+        done = await agent.answer_approval(asked.pending_approval, thread_id=thread, approve=answer == "yes")
         print(f"{done.run.status}: {done.reply.text}")
 
 

@@ -37,8 +37,9 @@ class Gated:
         """Take the connection, the public keys, and the file for the receipt."""
         self._gate, self._keys, self._out = gate, keys, out
 
-    async def propose(self, _state: State) -> State:
+    async def propose(self, state: State) -> State:
         """Propose a call, as a model would."""
+        del state
         return {"arguments": {"path": "notes.txt", "content": "hello"}}
 
     async def execute(self, state: State) -> State:
