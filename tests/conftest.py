@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.support.databases.schema import write_down_schemas
 from tests.support.servers import postgres
@@ -27,6 +28,21 @@ for _name in [name for name in os.environ if name.startswith(("PHYLACTERY_MODEL"
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeat", settings.get_profile("explore"), derandomize=True)
 settings.load_profile("repeat")
+
+
+def _leave_out_constants_of_modules() -> None:
+    """Let examples under "repeat" depend on the test alone.
+
+    Hypothesis also tries the constants of the project's modules that happen to be imported by then, and those differ
+    with the tests that a worker was given before. There is no setting for it.
+    """
+    own = getattr(providers, "_get_local_constants", None)
+    none = getattr(providers, "_local_constants", None)  # an empty set of each type as long as nothing is gathered
+    if own is not None and none is not None:
+        providers._get_local_constants = lambda: none if settings.default.derandomize else own()
+
+
+_leave_out_constants_of_modules()
 
 write_down_schemas()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from phylactery_riskgate.settings import RiskGateSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 BUF = Path(sys.executable).with_name("buf")
-PAGES = ("api.md", "settings.md")
+PAGES = ("api.md", "forms.md", "settings.md")
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,15 @@ def test_every_setting_has_a_line_with_a_meaning():
         for name in kind.model_fields:
             said = lines.get(f"{prefix}_{name.upper()}") or lines.get(f"…_{name.upper()}")
             assert said, f"{prefix}_{name.upper()}"
+
+
+def test_every_key_of_a_form_file_has_a_line_with_a_meaning():
+    text = (ROOT / "docs" / "reference" / "forms.md").read_text(encoding="utf-8")
+    said = dict(re.findall(r"^\| `(\w+)` \|.*\| (.+) \|$", text, re.MULTILINE))
+    schema = json.loads((files("phylactery_forms.definitions") / "form.schema.json").read_text(encoding="utf-8"))
+    for part in (schema, schema["properties"]["submit"], schema["$defs"]["field"]):
+        for name in part["properties"]:
+            assert said.get(name), name
 
 
 def test_every_rpc_of_the_contracts_has_a_line():

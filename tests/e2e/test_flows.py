@@ -231,7 +231,7 @@ def test_another_user_finds_neither_thread_nor_run_nor_approval_nor_output(stack
     stolen = bea.say(yes(asked))  # in a thread of her own by the same name
     assert stolen.run.id != asked.run.id
     assert stolen.run.status != FAILED
-    assert "mine" not in stolen.reply.text
+    assert "mine.txt" not in stolen.reply.text
     assert person.approval(approval_id).state == types_pb2.APPROVAL_STATE_PENDING
     assert lines(stack, "mine.txt") == []
 

@@ -30,5 +30,7 @@ def test_the_page_runs_what_was_asked_for_and_blocks_what_the_file_asked_for(tmp
         assert lines[:2] == wanted[:2]
         assert lines[2].startswith(wanted[2].removesuffix("…"))
         assert "nobody pointed to" in lines[2]
-        asks = program.replace("task_id=task_id, thread_id=thread_id", "thread_id=thread_id")
-        assert "write_file log.txt -> AUTH_REQUIRED" in run_page(stack, asks), "without its task a write asks"
+        named = "guard.task(words, thread_id=thread_id, request_id="
+        assert named in program
+        asks = program.replace(named, "guard.without_words(thread_id, request_id=")
+        assert "write_file log.txt -> write_file waits" in run_page(stack, asks), "without its task a write asks"

@@ -96,7 +96,7 @@ def test_the_lines_of_the_chat_page_follow_a_thread_and_delete_it(stack: Stack):
     with Person(stack, "local", thread="t1") as person:
         person.say("echo hi")
     assert first_of(stack, watch)["event"]["sequence"] == "1"
-    _, piece = blocks("chat.md", "python")
+    _, piece, _ = blocks("chat.md", "python")
     body = f"""
 async with PhylacteryClient("{stack.target("agent")}") as client:
     try:
@@ -108,6 +108,12 @@ async with PhylacteryClient("{stack.target("agent")}") as client:
     assert said(stack, delete) == {}
     done = subprocess.run(pasted(stack, watch), capture_output=True, text=True, timeout=60, check=False)
     assert "THREAD_NOT_FOUND" in done.stderr
+
+
+def test_the_program_of_the_chat_page_without_asyncio(stack: Stack):
+    piece = blocks("chat.md", "python")[2].replace("127.0.0.1:50051", stack.target("agent")).replace("t1", "t-sync")
+    (stack.sandbox / "welcome.txt").write_text("welcome to the page")
+    assert "welcome to the page" in run_python("pass", piece=piece)
 
 
 @needs_grpcurl

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import configparser
 import json
+import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +16,15 @@ from phylactery.memory.v1 import output_pb2, output_pb2_grpc
 from phylactery.riskgate.v1 import access_pb2, riskgate_pb2, riskgate_pb2_grpc, types_pb2
 from phylactery_chassis.rpc.healthcheck import serving
 
-from tests.support.packages.installing import ROOT, Alone, build_wheels, files_in, install, ours_needed
+from tests.support.packages.installing import (
+    ROOT,
+    Alone,
+    build_wheels,
+    files_in,
+    install,
+    ours_needed,
+    skip_if_unreachable,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("install"), pytest.mark.timeout(600)]
 
@@ -28,6 +39,20 @@ SOURCES = {
     "phylactery-client": ROOT / "clients" / "python",
     "phylactery-gateway": ROOT / "services" / "gateway",
     "phylactery-cli": ROOT / "clients" / "cli",
+    "phylactery-langchain": ROOT / "clients" / "langchain",
+    "phylactery-pydantic-ai": ROOT / "clients" / "pydantic-ai",
+    "phylactery-openai-agents": ROOT / "clients" / "openai-agents",
+    "phylactery-agent-framework": ROOT / "clients" / "agent-framework",
+    "phylactery-google-adk": ROOT / "clients" / "google-adk",
+    "phylactery-mcp-proxy": ROOT / "clients" / "mcp-proxy",
+    "phylactery-hooks": ROOT / "clients" / "hooks",
+}
+ADAPTERS = {
+    "phylactery-langchain",
+    "phylactery-pydantic-ai",
+    "phylactery-openai-agents",
+    "phylactery-agent-framework",
+    "phylactery-google-adk",
 }
 NEEDS = {
     "phylactery-protos": set(),
@@ -38,6 +63,13 @@ NEEDS = {
     "phylactery-memory": {"phylactery-protos", "phylactery-chassis"},
     "phylactery-agent": {"phylactery-protos", "phylactery-chassis", "phylactery-understanding", "phylactery-forms"},
     "phylactery-client": {"phylactery-protos"},
+    "phylactery-langchain": {"phylactery-client", "phylactery-protos"},
+    "phylactery-pydantic-ai": {"phylactery-client", "phylactery-protos"},
+    "phylactery-openai-agents": {"phylactery-client", "phylactery-protos"},
+    "phylactery-agent-framework": {"phylactery-client", "phylactery-protos"},
+    "phylactery-google-adk": {"phylactery-client", "phylactery-protos"},
+    "phylactery-mcp-proxy": {"phylactery-client", "phylactery-protos"},
+    "phylactery-hooks": {"phylactery-client", "phylactery-protos"},
     "phylactery-gateway": {
         "phylactery-protos",
         "phylactery-chassis",
@@ -78,9 +110,11 @@ def evaluate(target: str) -> riskgate_pb2.EvaluateResponse:
 
 
 def test_there_is_a_wheel_for_every_distribution_and_it_declares_what_of_ours_it_needs(wheels: dict[str, Path]):
-    assert wheels.keys() == SOURCES.keys()
+    assert wheels.keys() == {*SOURCES, "phylactery-runtime"}
     assert {name: ours_needed(name, wheels) - {name} for name in NEEDS} == NEEDS
-    assert ours_needed("phylactery-cli", wheels) == wheels.keys()
+    beside = {"phylactery-mcp-proxy", "phylactery-hooks"}
+    assert ours_needed("phylactery-cli", wheels) == SOURCES.keys() - ADAPTERS - beside
+    assert ours_needed("phylactery-runtime", wheels) == wheels.keys() - ADAPTERS
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -117,7 +151,8 @@ def test_no_wheel_carries_another_distribution_or_a_test(wheels: dict[str, Path]
     for name, path in wheels.items():
         package = "phylactery" if name == "phylactery-protos" else name.replace("-", "_")
         tops = {file.split("/")[0] for file in files_in(path)}
-        assert {top for top in tops if not top.endswith(".dist-info")} == {package}
+        expected = set() if name == "phylactery-runtime" else {package}
+        assert {top for top in tops if not top.endswith(".dist-info")} == expected, name
 
 
 def test_riskgate_alone_serves_and_knows_nothing_of_langgraph(alone: Callable[[str], Alone]):
@@ -235,11 +270,43 @@ def test_the_command_installs_with_everything_it_starts(alone: Callable[[str], A
     assert command.run("phylactery", *add).startswith("phy_")
 
 
+def test_the_runtime_puts_both_commands_on_the_path(wheels: dict[str, Path]):
+    (entries,) = (name for name in files_in(wheels["phylactery-runtime"]) if name.endswith("/entry_points.txt"))
+    with zipfile.ZipFile(wheels["phylactery-runtime"]) as archive:
+        scripts = configparser.ConfigParser()
+        scripts.read_string(archive.read(entries).decode())
+    assert dict(scripts["console_scripts"]) == {
+        "phylactery": "phylactery_cli.main:main",
+        "riskgate": "phylactery_riskgate.cli:main",
+    }
+
+
 @pytest.mark.parametrize("name", [name for name in SOURCES if name != "phylactery-cli"])
 def test_every_module_imports_with_the_declared_dependencies_alone(alone: Callable[[str], Alone], name: str):
     environment = alone(name)
     package = "phylactery" if name == "phylactery-protos" else name.replace("-", "_")
     imported = json.loads(environment.run("python", "-c", IMPORT_EVERYTHING, package))
-    assert len(imported) > 5
-    if name != "phylactery-agent":
+    assert len(imported) > 5 or name in ADAPTERS
+    if name not in {"phylactery-agent", "phylactery-langchain"}:
         assert not any(environment.has(module) for module in GRAPH)
+
+
+@pytest.mark.timeout(900)
+def test_a_release_lists_its_components_and_nothing_of_the_machine_that_built_it(tmp_path: Path):
+    done = subprocess.run(
+        ["make", "--silent", "sbom", f"OUT={tmp_path}"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    skip_if_unreachable(done.stderr if done.returncode else "")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "phylactery-runtime.cdx.json").read_text()
+    listed = json.loads(text)
+    assert (listed["bomFormat"], listed["metadata"]["component"]["name"]) == ("CycloneDX", "phylactery-runtime")
+    components = {one["name"]: one for one in listed["components"]}
+    assert components.keys() >= (SOURCES.keys() - ADAPTERS) | {"grpcio", "langgraph", "cedarpy"}
+    assert all(one["version"] for one in components.values())
+    for name in SOURCES.keys() - ADAPTERS:
+        (wheel,) = tmp_path.glob(f"{name.replace('-', '_')}-*.whl")
+        assert "purl" not in components[name], "a package index has other packages by our names"
+        assert [one["url"] for one in components[name]["externalReferences"]] == [f"./{wheel.name}"]
+    assert str(tmp_path) not in text
+    assert "file:" not in text

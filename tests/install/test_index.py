@@ -25,8 +25,16 @@ FOLDERS = {
     "phylactery-memory": "services/memory",
     "phylactery-agent": "services/agent",
     "phylactery-client": "clients/python",
+    "phylactery-hooks": "clients/hooks",
     "phylactery-gateway": "services/gateway",
     "phylactery-cli": "clients/cli",
+    "phylactery-langchain": "clients/langchain",
+    "phylactery-pydantic-ai": "clients/pydantic-ai",
+    "phylactery-openai-agents": "clients/openai-agents",
+    "phylactery-agent-framework": "clients/agent-framework",
+    "phylactery-google-adk": "clients/google-adk",
+    "phylactery-mcp-proxy": "clients/mcp-proxy",
+    "phylactery-runtime": "clients/runtime",
 }
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--ignore-installed")
 UV = (str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet", "--no-build-isolation", "--no-cache")
@@ -35,7 +43,7 @@ slow = pytest.mark.slow
 
 @pytest.fixture
 def index() -> Iterator[PackageIndex]:
-    with serving_index(ROOT / "constraints.txt") as serving:
+    with serving_index(ROOT / "constraints.txt", ROOT / "constraints-google-adk.txt") as serving:
         yield serving
 
 
@@ -98,7 +106,7 @@ def test_a_release_names_exact_versions_and_installs_from_its_own_wheels(index: 
     for name in wheels:
         for needed in declared(name, wheels):
             if needed.startswith("phylactery"):
-                assert re.fullmatch(r"phylactery-[a-z]+==\d+\.\d+\.\d+", needed), needed
+                assert re.fullmatch(r"phylactery-[a-z-]+==\d+\.\d+\.\d+", needed), needed
     needed = ours_needed("phylactery-client", wheels)
     install(PIP, index, tmp_path / "into", *(wheels[name] for name in needed))
     assert installed(tmp_path / "into") == needed == {"phylactery-client", "phylactery-protos"}

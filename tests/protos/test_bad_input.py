@@ -50,6 +50,7 @@ UNKNOWN = {
     "ChatService/GetThread": "THREAD_NOT_FOUND",
     "ChatService/ListMessages": "THREAD_NOT_FOUND",
     "ChatService/WatchThread": "THREAD_NOT_FOUND",
+    "ChatService/FetchFile": "FILE_NOT_FOUND",
     "RunService/GetRun": "RUN_NOT_FOUND",
     "RunService/CancelRun": "RUN_NOT_FOUND",
     "RunService/ResolveInDoubt": "RUN_NOT_FOUND",

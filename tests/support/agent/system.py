@@ -55,7 +55,7 @@ class Person:
         request = chat_pb2.SendMessageRequest(
             request_id=request_id or new_id("request"), thread_id=thread_id, text=text, **fields
         )
-        return await self.chat.SendMessage(request, metadata=self.metadata, timeout=60)
+        return await self.chat.SendMessage(request, metadata=self.metadata, timeout=200)
 
     async def stream(
         self, text: str, thread_id: str = "t1", *, request_id: str = "", **fields: Any

@@ -80,6 +80,11 @@ class Rpc:
         """Return the class of its request."""
         return GetMessageClass(self.descriptor.input_type)
 
+    @property
+    def response(self) -> type[Message]:
+        """Return the class of its response."""
+        return GetMessageClass(self.descriptor.output_type)
+
 
 @dataclass(frozen=True)
 class Answer:

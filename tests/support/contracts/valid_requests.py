@@ -61,6 +61,7 @@ def valid_requests() -> dict[str, list[Message]]:
         "ChatService/SendMessage": [chat_pb2.SendMessageRequest(**said)],
         "ChatService/StreamMessage": [chat_pb2.StreamMessageRequest(**said | {"request_id": "request-2"})],
         "ChatService/GetThread": [chat_pb2.GetThreadRequest(thread_id="t9")],
+        "ChatService/FetchFile": [chat_pb2.FetchFileRequest(thread_id="t9", file_id="r1.f1")],
         "ChatService/WatchThread": [chat_pb2.WatchThreadRequest(thread_id="t9", after_sequence=1)],
         "ChatService/ListThreads": [chat_pb2.ListThreadsRequest(page_size=5, page_token="WzFd")],
         "ChatService/DeleteThread": [chat_pb2.DeleteThreadRequest(thread_id="t9")],

@@ -18,7 +18,7 @@ from phylactery_gateway.loopback.bot_api import BotServer
 from phylactery_gateway.loopback.graph_api import GraphServer, Phone
 from phylactery_gateway.settings import GatewaySettings
 
-LIMIT_SECONDS = 60.0
+LIMIT_SECONDS = 150.0
 BOT = "778899"
 
 

@@ -20,10 +20,10 @@ def normalized(name: str) -> str:
 
 
 class PackageIndex:
-    """An index of empty wheels, one for each pinned version."""
+    """An index of empty wheels, one for each pinned project; the first file that pins it counts."""
 
-    def __init__(self, constraints: Path) -> None:
-        pins = _PIN.findall(constraints.read_text(encoding="utf-8"))
+    def __init__(self, *constraints: Path) -> None:
+        pins = [pin for one in reversed(constraints) for pin in _PIN.findall(one.read_text(encoding="utf-8"))]
         self.versions = {normalized(name): version for name, version in pins}
         self.asked: list[str] = []
         self.url = ""
@@ -53,9 +53,9 @@ class PackageIndex:
 
 
 @contextmanager
-def serving_index(constraints: Path) -> Iterator[PackageIndex]:
+def serving_index(*constraints: Path) -> Iterator[PackageIndex]:
     """Serve an index during the block."""
-    index = PackageIndex(constraints)
+    index = PackageIndex(*constraints)
 
     class Handler(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:

@@ -18,7 +18,7 @@ from phylactery_cli.supervisor import Stack
 from tests.support.processes.forks import Forked
 
 LEASE_SECONDS = 2
-_LIMIT_SECONDS = 90.0
+_LIMIT_SECONDS = 150.0
 
 
 def wait_until(check: Callable[[], object], what: str) -> None:

@@ -20,7 +20,7 @@ from tests.support.processes.ports import lasting_port
 
 FREE_PORTS = {"agent": 0, "riskgate": 0, "memory": 0}
 """Ports for services that are not restarted."""
-_LIMIT_SECONDS = 60.0
+_LIMIT_SECONDS = 150.0
 
 
 def lasting_ports() -> dict[str, int]:

@@ -22,7 +22,7 @@ from tests.support.processes.ports import lasting_port
 from tests.support.riskgate.asking_bundle import asks_first
 
 ROOT = Path(__file__).resolve().parents[3]
-LIMIT_SECONDS = 60.0
+LIMIT_SECONDS = 150.0
 
 KNOWN: dict[str, Any] = {
     "note": {
