@@ -21,6 +21,7 @@ from phylactery_riskgate.audit.heads import HeadStore
 from phylactery_riskgate.audit.log import AuditLog, LogError
 from phylactery_riskgate.audit.sealing import Vault
 from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store import audit as rows
 from phylactery_riskgate.store.audit import log_names
 from phylactery_riskgate.store.locks import BusyError
 from phylactery_riskgate.store.tables import METADATA
@@ -130,4 +131,24 @@ def test_of_two_that_begin_at_once_with_different_data_keys_one_does(fresh_datab
         opening.commit()
         with pytest.raises(LogError, match="'one'"):
             log_of("two", b"K", tmp_path).open(other)
+    database.close()
+
+
+def test_a_log_that_another_process_creates_between_the_look_and_the_lock_is_gone_on_with(
+    fresh_database, tmp_path, monkeypatch
+):
+    database = Database(fresh_database)
+    database.migrate(PACKAGE)
+    lock = rows.lock_names
+
+    def lock_late(connection):
+        monkeypatch.setattr(rows, "lock_names", lock)
+        with database.engine.begin() as faster:
+            log_of("one", b"k", tmp_path).open(faster)
+        lock(connection)
+
+    monkeypatch.setattr(rows, "lock_names", lock_late)
+    with database.engine.begin() as slower:
+        log_of("one", b"k", tmp_path).open(slower)
+    assert database.read_sync(log_names) == ["one"]
     database.close()

@@ -144,6 +144,8 @@ class AuditLog:
         head = rows.find_head(connection, self.name, lock=True)
         if head is None:
             rows.lock_names(connection)
+            # again: between the first look and the lock, another process may have created it and committed
+            head = rows.find_head(connection, self.name, lock=True)
         foreign = rows.find_foreign_key(connection, self._data_key_id)
         if foreign is not None:
             name, key_id = foreign
