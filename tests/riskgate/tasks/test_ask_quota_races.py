@@ -21,7 +21,8 @@ OTHER = "eve@acme.es"
 
 @pytest.fixture
 def bundle(tmp_path):
-    return with_tasks(write_bundle(tmp_path / "bundle"))
+    # room for all that is asked about once the ask is used up: this is about the ask, not about what may wait
+    return with_tasks(write_bundle(tmp_path / "bundle", max_pending_per_thread=CALLS, max_pending_per_user=CALLS))
 
 
 def a_call(number: int, room: int = 1) -> types_pb2.ToolCall:
