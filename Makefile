@@ -16,10 +16,14 @@ AGENTDOJO_DISTRIBUTIONS := protos services/chassis services/understanding servic
 # uv trusts what this machine trusts, as pip does: a certificate of a company's own is then no obstacle
 export UV_SYSTEM_CERTS ?= true
 OUT ?= dist
+# What the targets of the tests run: every folder of tests, or those of PKG="riskgate forms"
+TESTS := $(addprefix tests/,$(PKG))
+PYTEST := $(BIN)/pytest
+PARALLEL := -n 2 --dist loadgroup
 CYCLONEDX := cyclonedx-bom==7.5.0
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo demo-whatsapp test check format protos protos-release docs bench chaos wheels sbom riskgate-secrets compose-secrets constraints clean
+.PHONY: help install run demo demo-whatsapp test test-slow test-timing test-nightly test-changed check format protos protos-release docs bench chaos wheels sbom riskgate-secrets compose-secrets constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -45,8 +49,21 @@ demo: $(STAMP) ## play a scripted conversation against the real services and sho
 demo-whatsapp: $(STAMP) ## play a conversation on a phone, through the gateway, against the real services
 	@$(BIN)/phylactery demo --whatsapp
 
-test: $(STAMP) ## run every test
-	@$(BIN)/pytest -n 4 --dist loadgroup
+test: $(STAMP) ## run the tests that are quick; one area with PKG=riskgate
+	@$(PYTEST) --tier first $(PARALLEL) $(TESTS)
+
+test-slow: $(STAMP) ## run what takes longer: processes, kills, replicas, installations
+	@$(PYTEST) --tier slow $(PARALLEL) $(TESTS)
+
+test-timing: $(STAMP) ## run what judges a time; nothing else may run meanwhile
+	@$(PYTEST) --tier timing -n 0 $(TESTS)
+
+test-nightly: $(STAMP) ## run what takes very long or downloads a lot
+	@$(PYTEST) --tier nightly $(PARALLEL) $(TESTS)
+
+test-changed: $(STAMP) ## run the quick tests that what differs from a commit concerns: SINCE=commit, else a day ago
+	@tests="$$($(BIN)/python -m tests.support.changed $(SINCE))" && echo "concerned: $${tests:-no test}" && \
+		{ [ -z "$$tests" ] || $(MAKE) --no-print-directory test TESTS="$$tests"; }
 
 check: $(STAMP) ## lint, types, contracts, layers
 	$(BIN)/ruff check .

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from tests.support import tiers
 from tests.support.databases.schema import write_down_schemas
+from tests.support.processes.guardian import guard_run
 from tests.support.servers import postgres
+from tests.support.tiers import (  # noqa: F401 - hooks of this conftest
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_ignore_collect,
+)
 
 # gRPC's C core notes every closed connection on standard error; it reads this when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
@@ -45,6 +52,13 @@ def _leave_out_constants_of_modules() -> None:
 _leave_out_constants_of_modules()
 
 write_down_schemas()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin a run: what it starts ends with it, also if it is killed."""
+    if not hasattr(config, "workerinput"):
+        guard_run()
+    tiers.pytest_configure(config)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

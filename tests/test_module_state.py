@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 ALLOWED = {
     "phylactery_agent.runtime.storage.metrics": {"_watched"},
@@ -50,6 +52,7 @@ def rebound(module: ast.Module) -> set[str]:
     return {name for node in ast.walk(module) if isinstance(node, ast.Global) for name in node.names}
 
 
+@pytest.mark.slow
 def test_no_module_keeps_what_changes() -> None:
     found: dict[str, set[str]] = {}
     for package in ROOT.glob("*/*/phylactery_*"):

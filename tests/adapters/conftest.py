@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.adapters.agent_framework_host import AgentFrameworkHost
-from tests.support.adapters.google_adk_host import GoogleADKHost
 from tests.support.adapters.hosts import Host, Tools
-from tests.support.adapters.langchain_host import LangChainHost, SynchronousLangChainHost
-from tests.support.adapters.openai_agents_host import OpenAIAgentsHost
-from tests.support.adapters.pydantic_ai_host import PydanticAIHost
 from tests.support.riskgate.serving import ServedRiskGate
 
-HOSTS: dict[str, type[Host]] = {
-    "langchain": LangChainHost,
-    "langchain-sync": SynchronousLangChainHost,
-    "pydantic-ai": PydanticAIHost,
-    "openai-agents": OpenAIAgentsHost,
-    "agent-framework": AgentFrameworkHost,
-    "google-adk": GoogleADKHost,
+# By name: a framework takes seconds to import, which a run of other tests does not pay
+HOSTS = {
+    "langchain": "langchain_host.LangChainHost",
+    "langchain-sync": "langchain_host.SynchronousLangChainHost",
+    "pydantic-ai": "pydantic_ai_host.PydanticAIHost",
+    "openai-agents": "openai_agents_host.OpenAIAgentsHost",
+    "agent-framework": "agent_framework_host.AgentFrameworkHost",
+    "google-adk": "google_adk_host.GoogleADKHost",
 }
+OWN_ENVIRONMENT = {"google-adk"}
+"""Hosts whose framework is installed for their tests alone."""
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(params=HOSTS)
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.nightly if name in OWN_ENVIRONMENT else ()) for name in HOSTS]
+)
 def kind(request: pytest.FixtureRequest) -> type[Host]:
-    return HOSTS[request.param]
+    module, _, name = HOSTS[request.param].rpartition(".")
+    host: type[Host] = getattr(importlib.import_module(f"tests.support.adapters.{module}"), name)
+    return host
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from tests.support.adapters.google_adk_host import GoogleADKHost
 from tests.support.adapters.hosts import Proposal, Tools
 from tests.support.riskgate.serving import ServedRiskGate
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 OWNED = Proposal("write_file", {"path": "owned.txt", "content": "I was here"}, "call_inner")
 _numbers = itertools.count(1)
 

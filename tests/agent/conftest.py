@@ -20,7 +20,7 @@ from tests.support.servers.model_server import ModelServer, model_server
 from tests.support.servers.postgres import create_database
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     """The agent's stores over a fresh SQLite file, and over PostgreSQL where it is installed."""
     if request.param == "sqlite":

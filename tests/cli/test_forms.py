@@ -11,7 +11,7 @@ from phylactery_cli.supervisor import Stack, running
 from phylactery_forms.definitions.reading import sample_folder
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.xdist_group("cli-forms")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-forms")]
 
 
 def forms(*arguments, language="en", typed=None):

@@ -11,7 +11,7 @@ from phylactery_cli.main import app
 from phylactery_cli.supervisor import Stack, running
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.xdist_group("cli-graphs")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-graphs")]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from phylactery_cli.terminal import plain_console
 from phylactery_client import EscalationClient, PhylacteryClient
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.xdist_group("cli-handoff")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-handoff")]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from phylactery_client import MemoryClient, NewMessage
 from phylactery_client.memory_results import OutputPage
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.xdist_group("cli-memory")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-memory")]
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 
 from tests.support.servers.mcp import McpPlace
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> McpPlace:

@@ -14,7 +14,7 @@ from phylactery_cli.supervisor import Stack, running
 from phylactery_client import PhylacteryClient
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.xdist_group("cli-runs")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-runs")]
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 CARD = 'escribe "tarjeta 4111 1111 1111 1111" en pagos.txt'
 

@@ -25,11 +25,10 @@ from tests.support.processes.stack import FREE_PORTS, ForkedStack, Person, lasti
 from tests.support.processes.terminals import COMMAND, Terminal
 from tests.support.riskgate.asking_bundle import asks_first
 
-pytestmark = [pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
 PORTS = {f"{name.upper()}_PORT": "0" for name in FREE_PORTS}
 
 
-@pytest.mark.slow
 def test_the_demo_plays_its_ten_steps_and_ends_in_one_json_object():
     done = subprocess.run([COMMAND, "demo"], capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr

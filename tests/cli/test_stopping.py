@@ -16,7 +16,7 @@ from tests.support.processes.stack import ForkedStack, Person, lasting_ports, re
 from tests.support.processes.terminals import COMMAND, Terminal
 from tests.support.servers.model_server import ModelServer, hangs, model_server
 
-pytestmark = [pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
 CANCELLED = event_pb2.RUN_STATUS_CANCELLED
 QUESTION = "please compare the two plans for the garden and tell me which is nicer"
 

@@ -11,7 +11,7 @@ from phylactery_cli.supervisor import Stack, running
 from phylactery_client import PhylacteryClient
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.xdist_group("cli-threads")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-threads")]
 CARD = 'escribe "tarjeta 4111 1111 1111 1111" en pagos.txt'
 
 

@@ -20,6 +20,8 @@ from typer.testing import CliRunner
 
 from tests.support.processes.commands import run_phylactery
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def exported() -> str:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLE = re.compile(r"^```python\n(.+?)^```", re.DOTALL | re.MULTILINE)
@@ -29,12 +31,14 @@ def mypy(folder: Path, *files: Path) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
+@pytest.mark.slow
 def test_the_examples_pass_mypy_strict(tmp_path: Path) -> None:
     files = examples(tmp_path)
     assert {file.name for file in files} >= {"README_1.py", "chat_1.py", "receipts_1.py"}
     assert mypy(tmp_path, *files) == f"Success: no issues found in {len(files)} source files\n"
 
 
+@pytest.mark.slow
 def test_an_example_that_does_not_would_be_found(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(
         "from phylactery_client import PhylacteryClient\n\n\n"

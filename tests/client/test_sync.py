@@ -162,6 +162,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield started
 
 
+@pytest.mark.slow
 def test_a_turn_an_approval_and_a_restart_without_a_loop(stack: Stack):
     """The same client goes on after the agent was killed, in the middle of a conversation."""
     with sync.PhylacteryClient(stack.target("agent"), retry_seconds=60) as agent:

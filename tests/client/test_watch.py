@@ -96,6 +96,7 @@ async def test_a_watch_of_approvals_that_could_miss_something_ends_instead(wire,
     assert len(wire.calls) == 1
 
 
+@pytest.mark.slow
 async def test_an_idle_watch_outlives_a_kill_of_the_agent(stack: Stack):
     async with PhylacteryClient(stack.target("agent")) as client:
         opened = await client.send_message("hello", thread_id="t1")

@@ -25,7 +25,7 @@ from tests.support.processes.stack import (
 )
 from tests.support.riskgate.asking_bundle import asks_first
 
-pytestmark = [pytest.mark.xdist_group("cards"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cards"), pytest.mark.timeout(300)]
 WAITS, DONE = event_pb2.RUN_STATUS_SUSPENDED, event_pb2.RUN_STATUS_DONE
 _NUMBERS = count(1)
 

@@ -10,7 +10,7 @@ from phylactery.agent.v1 import chat_pb2, run_pb2
 
 from tests.support.chaos import FAULTS, Asked, Plan, campaign, counted, lines_of
 
-pytestmark = [pytest.mark.xdist_group("chaos"), pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("chaos"), pytest.mark.timeout(600)]
 
 
 def test_faults_of_processes_disk_net_and_clock_lose_and_double_nothing(tmp_path: Path) -> None:

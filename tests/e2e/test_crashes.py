@@ -21,6 +21,8 @@ from tests.support.processes.agents import wait_until
 from tests.support.processes.stack import Person, await_death, crash_at, lines, relaunch, yes
 from tests.support.servers.postgres import create_database
 
+pytestmark = pytest.mark.slow
+
 DONE, FAILED, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_SUSPENDED
 ASK = 'append "one line" to log.txt'
 

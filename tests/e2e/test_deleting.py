@@ -14,6 +14,8 @@ from phylactery_cli.supervisor import Stack
 
 from tests.support.processes.stack import Person, await_death, crash_at, relaunch
 
+pytestmark = pytest.mark.slow
+
 ENDS_SECONDS = 60
 
 

@@ -20,7 +20,7 @@ from tests.support.processes.stack import Person, lasting_ports, lines, relaunch
 from tests.support.riskgate.asking_bundle import asks_first
 
 DONE, FAILED, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_SUSPENDED
-pytestmark = pytest.mark.xdist_group("e2e-flows")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("e2e-flows")]
 
 
 @pytest.fixture(scope="module")

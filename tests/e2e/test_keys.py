@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from phylactery.agent.v1 import event_pb2
 from phylactery_cli.supervisor import Stack
 from phylactery_riskgate.keys import rotation
@@ -11,6 +12,8 @@ from phylactery_riskgate.keys.ring import KeyState, read_signing
 from phylactery_riskgate.settings import RiskGateSettings
 
 from tests.support.processes.stack import Person, yes
+
+pytestmark = pytest.mark.slow
 
 
 def hears(stack: Stack) -> str:

@@ -15,6 +15,8 @@ from phylactery_cli.supervisor import Stack
 from tests.support.processes.stack import Person, await_death, crash_at, relaunch, yes
 from tests.support.servers.mcp import LIMIT_SECONDS, McpPlace
 
+pytestmark = pytest.mark.slow
+
 DONE, FAILED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_FAILED
 ASK = "keep the note buy milk"
 

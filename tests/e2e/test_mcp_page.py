@@ -10,10 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from phylactery.agent.v1 import tool_pb2
 from phylactery_agent.tools.mcp.config import ServerConfig, ToolConfig
 
 from tests.support.processes.stack import lasting_ports
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")

@@ -13,6 +13,8 @@ from phylactery_cli.supervisor import Stack
 from tests.support.processes.stack import Person, await_death, crash_at, lines, relaunch, yes
 from tests.support.servers.model_server import Exchange, ModelServer, calls, fails, hangs, model_server, says
 
+pytestmark = pytest.mark.slow
+
 DONE, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_SUSPENDED
 ASK = 'append "one line" to log.txt'
 KEY = "sk-very-secret-0123456789"

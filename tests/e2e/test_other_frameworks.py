@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from phylactery_cli.supervisor import Stack, running
 
 from tests.support.processes.stack import FREE_PORTS, ForkedStack
+
+pytestmark = pytest.mark.slow
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "other-frameworks.md").read_text(encoding="utf-8")
 

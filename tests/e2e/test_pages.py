@@ -23,7 +23,7 @@ from tests.support.processes.stack import FREE_PORTS, ForkedStack, Person
 ROOT = Path(__file__).resolve().parents[2]
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}{Path.home() / 'go' / 'bin'}"
 GRPCURL = shutil.which("grpcurl", path=PATH)
-pytestmark = pytest.mark.xdist_group("pages")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
 needs_grpcurl = pytest.mark.skipif(GRPCURL is None, reason="grpcurl is not installed")
 
 

@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from phylactery.agent.v1 import event_pb2
 from phylactery_cli.supervisor import Stack
 
 from tests.support.processes import commands
 from tests.support.processes.stack import FREE_PORTS, Person, await_death, crash_at, lines, relaunch, yes
 from tests.support.servers.postgres import create_database
+
+pytestmark = pytest.mark.slow
 
 
 def test_over_postgresql_an_agent_killed_after_the_effect_goes_on_and_the_effect_happens_once(

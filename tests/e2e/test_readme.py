@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = re.findall(r"^grpcurl .+$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
 GRPCURL = shutil.which("grpcurl", path=f"{os.environ['PATH']}{os.pathsep}{Path.home() / 'go' / 'bin'}")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.xdist_group("readme"),
     pytest.mark.skipif(GRPCURL is None, reason="grpcurl is not installed"),
 ]

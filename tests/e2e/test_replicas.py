@@ -28,6 +28,8 @@ from tests.support.processes.stack import Person, await_death, crash_at, lines, 
 from tests.support.servers import postgres
 from tests.support.servers.postgres import create_database
 
+pytestmark = pytest.mark.slow
+
 DONE, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_SUSPENDED
 ASK = 'append "one line" to log.txt'
 BEFORE_THE_YES = [
@@ -126,7 +128,6 @@ def settled(url: str) -> None:
     assert broken(url) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", BEFORE_THE_YES)
 def test_killed_before_the_approval_the_same_request_asks_once_and_the_effect_happens_once(
     make_stack: Callable[..., Stack], store: tuple[str, dict[str, str]], point: str
@@ -147,7 +148,6 @@ def test_killed_before_the_approval_the_same_request_asks_once_and_the_effect_ha
         assert lines(stack) == ["one line"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", AFTER_THE_YES)
 def test_killed_after_the_approval_the_run_goes_on_by_itself_and_the_effect_happens_once(
     make_stack: Callable[..., Stack], store: tuple[str, dict[str, str]], point: str
@@ -249,7 +249,6 @@ def _end_sessions(url: str) -> None:
     )
 
 
-@pytest.mark.slow
 def test_agents_killed_at_random_lose_no_message_and_do_nothing_twice(
     make_stack: Callable[..., Stack], postgres_url: str
 ) -> None:

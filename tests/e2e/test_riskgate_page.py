@@ -19,7 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "riskgate.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```sh\n(.+?)```", PAGE, re.DOTALL)
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}{Path.home() / 'go' / 'bin'}"
-pytestmark = pytest.mark.skipif(shutil.which("grpcurl", path=PATH) is None, reason="grpcurl is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("grpcurl", path=PATH) is None, reason="grpcurl is not installed"),
+]
 
 
 @pytest.mark.slow

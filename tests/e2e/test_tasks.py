@@ -19,6 +19,8 @@ from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 
 from tests.support.processes.stack import Person, await_death, crash_at, lines, relaunch, sandbox
 
+pytestmark = pytest.mark.slow
+
 DONE, FAILED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_FAILED
 ASK = "lee a.txt y luego lee b.txt"
 _LIMIT_SECONDS = 60.0

@@ -19,6 +19,8 @@ from phylactery_cli.supervisor import Stack
 
 from tests.support.processes.stack import ForkedStack, Person, lasting_ports, lines
 
+pytestmark = pytest.mark.slow
+
 OLD = Path(__file__).parent / "data" / "data-0.1.tar.xz"
 WRITTEN_SECONDS = 1_795_441_400
 WAITING = ("ap_lh7ydxkndxu76chc3zqjzzebjg", "L6ZTYVEXG3")

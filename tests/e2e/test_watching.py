@@ -12,6 +12,8 @@ from phylactery_cli.supervisor import Stack
 
 from tests.support.processes.stack import Person, await_death, crash_at, lines, relaunch, yes
 
+pytestmark = pytest.mark.slow
+
 DONE = event_pb2.RUN_STATUS_DONE
 ASK = 'append "one line" to log.txt'
 

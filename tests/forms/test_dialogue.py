@@ -200,6 +200,7 @@ def test_a_form_that_changed_meanwhile_keeps_what_still_fits() -> None:
     assert (state["version"], state["asked"], list(state["values"])) == (changed.hash, "back", ["leaves"])
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("text", ["🙂", "\0\0", "\u200f", "x" * 100_000, "1 " * 50_000, "no " * 33_333])
 @pytest.mark.parametrize("name", ["appointment", "complaint", "expense"])
 def test_a_hostile_message_fills_nothing_and_takes_no_time(name: str, text: str) -> None:

@@ -301,6 +301,7 @@ async def test_who_may_not_ask_about_somebody_is_forbidden_and_batches_are_refus
             assert answer.status_code == 403, path
 
 
+@pytest.mark.slow
 async def test_a_gate_that_is_away_answers_neither_true_nor_false(tmp_path: Path):
     async with open_door(tmp_path, {SERVICE: "127.0.0.1:1"}) as door:
         answer = await door.call(ONE, asked(ALICE, READ, RECORD))

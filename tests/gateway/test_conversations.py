@@ -33,6 +33,7 @@ async def whole(tmp_path: Path) -> AsyncIterator[Whole]:
         yield Whole(system, desk)
 
 
+@pytest.mark.slow
 async def test_a_message_is_answered(whole: Whole) -> None:
     (whole.sandbox / "notes.txt").write_text("Buy bread.")
     phone = whole.desk.phone()
@@ -43,6 +44,7 @@ async def test_a_message_is_answered(whole: Whole) -> None:
     assert whole.desk.graph.typed, "typing was shown"
 
 
+@pytest.mark.slow
 async def test_the_same_message_three_times_is_one_turn(whole: Whole) -> None:
     phone = whole.desk.phone()
     await phone.say('append "once" to log.txt', times=3)
@@ -53,6 +55,7 @@ async def test_the_same_message_three_times_is_one_turn(whole: Whole) -> None:
     assert len(await whole.desk.rows("SELECT * FROM turns")) == 2
 
 
+@pytest.mark.slow
 async def test_a_button_answers_exactly_its_approval(whole: Whole) -> None:
     phone = whole.desk.phone()
     await phone.say('write "uno" to a.txt')
@@ -66,6 +69,7 @@ async def test_a_button_answers_exactly_its_approval(whole: Whole) -> None:
     assert not (whole.sandbox / "b.txt").exists()
 
 
+@pytest.mark.slow
 async def test_a_button_pressed_again_changes_nothing(whole: Whole) -> None:
     phone = whole.desk.phone()
     await phone.say('append "x" to log.txt')
@@ -78,6 +82,7 @@ async def test_a_button_pressed_again_changes_nothing(whole: Whole) -> None:
     assert (whole.sandbox / "log.txt").read_text().splitlines() == ["x"]
 
 
+@pytest.mark.slow
 async def test_a_typed_yes_and_a_typed_number_answer_the_buttons(whole: Whole) -> None:
     phone = whole.desk.phone()
     for place, word in enumerate(("sí", "1")):
@@ -90,6 +95,7 @@ async def test_a_typed_yes_and_a_typed_number_answer_the_buttons(whole: Whole) -
         assert (whole.sandbox / f"file{place}.txt").read_text() == "x"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "written"), [("/approve", True), ("/reject", False)])
 async def test_what_the_agent_says_to_answer_with_answers_the_question_that_waits(
     whole: Whole, command: str, written: bool
@@ -105,6 +111,7 @@ async def test_what_the_agent_says_to_answer_with_answers_the_question_that_wait
     assert (whole.sandbox / "a.txt").exists() == written
 
 
+@pytest.mark.slow
 async def test_with_two_questions_a_bare_command_answers_neither(whole: Whole) -> None:
     phone = whole.desk.phone()
     for place in range(2):
@@ -116,6 +123,7 @@ async def test_with_two_questions_a_bare_command_answers_neither(whole: Whole) -
     assert list(whole.sandbox.iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_a_button_of_another_conversation_answers_nothing_not_even_ones_own_question(whole: Whole) -> None:
     ana, bob = whole.desk.phone("ES.1", "341"), whole.desk.phone("ES.2", "342")
     await ana.say('write "x" to a.txt')
@@ -130,6 +138,7 @@ async def test_a_button_of_another_conversation_answers_nothing_not_even_ones_ow
     assert not (whole.sandbox / "b.txt").exists()
 
 
+@pytest.mark.slow
 async def test_two_people_never_see_each_other(whole: Whole) -> None:
     ana, bob = whole.desk.phone("ES.1", "341"), whole.desk.phone("ES.2", "342")
     await ana.say("remember that my dog is called Rex")
@@ -140,6 +149,7 @@ async def test_two_people_never_see_each_other(whole: Whole) -> None:
     assert "Rex" not in told[0].text
 
 
+@pytest.mark.slow
 async def test_messages_wait_while_the_agent_is_away_and_are_answered_in_order(tmp_path: Path) -> None:
     async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
         phone = desk.phone()
@@ -157,6 +167,7 @@ async def test_messages_wait_while_the_agent_is_away_and_are_answered_in_order(t
         assert log.read_text().splitlines() == ["0", "1", "2"]
 
 
+@pytest.mark.slow
 async def test_a_reminder_reaches_the_phone(tmp_path: Path) -> None:
     async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
         phone = desk.phone()
@@ -167,6 +178,7 @@ async def test_a_reminder_reaches_the_phone(tmp_path: Path) -> None:
         assert sum("mamá" in one.text for one in phone.inbox[1:]) == 1
 
 
+@pytest.mark.slow
 async def test_after_somebody_answered_by_hand_the_agent_is_silent(whole: Whole) -> None:
     phone = whole.desk.phone()
     await phone.say("hola")
@@ -185,6 +197,7 @@ async def test_after_somebody_answered_by_hand_the_agent_is_silent(whole: Whole)
     assert not (whole.sandbox / "a.txt").exists()
 
 
+@pytest.mark.slow
 async def test_replies_arrive_after_the_thread_was_deleted(whole: Whole) -> None:
     phone = whole.desk.phone()
     await phone.say("hola")
@@ -197,6 +210,7 @@ async def test_replies_arrive_after_the_thread_was_deleted(whole: Whole) -> None
         await whole.desk.until(lambda count=count: len(phone.inbox) == count, "a reply")
 
 
+@pytest.mark.slow
 async def test_telegram_has_buttons_too(whole: Whole) -> None:
     bot = whole.desk.bot
     assert await bot.say('escribe "hola" en a.txt') == 200

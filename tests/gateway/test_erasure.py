@@ -83,6 +83,7 @@ async def test_a_person_whose_message_is_being_answered_is_not_erased_until_it_i
     assert (await erased(desk, "ES.100")).received == 1
 
 
+@pytest.mark.slow
 async def test_bodies_are_emptied_page_by_page(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("phylactery_gateway.store.erasure._PAGE", 2)
     ana, ben = desk.phone(), desk.phone("ES.200", "34600000002")
@@ -95,6 +96,7 @@ async def test_bodies_are_emptied_page_by_page(desk: Desk, monkeypatch: pytest.M
     assert bodies.count(b"ES.200") >= 2
 
 
+@pytest.mark.slow
 async def test_the_command_says_what_it_did_and_how_the_agent_knows_the_person(tmp_path: Path) -> None:
     async with open_gateway(tmp_path) as desk:
         await desk.phone().send(STICKER)

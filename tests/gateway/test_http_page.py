@@ -46,6 +46,7 @@ def services_of(name: str) -> dict[str, str]:
     return services
 
 
+@pytest.mark.slow
 async def test_the_lines_of_the_http_page_call_fail_stream_and_describe(tmp_path: Path):
     ports = {"127.0.0.1:50051": "agent", "127.0.0.1:50052": "riskgate", "127.0.0.1:50053": "memory"}
     named = services_of("http.md")

@@ -49,6 +49,7 @@ async def test_after_a_claim_files_and_stickers_reach_the_person_and_nothing_is_
     assert await stores.states() == []
 
 
+@pytest.mark.slow
 async def test_after_a_claim_a_refused_turn_is_not_told(stores: Stores) -> None:
     await hand(stores, claimed=True)
     await stores.say("Sí", kind=Kind.CHOICE, option="out_removed.0")

@@ -135,6 +135,7 @@ def test_the_name_of_a_file_is_one_visible_line():
     assert (source, said.text, said.file.name) == ("event:run_1:r.f", "a_b__gpj.exe", "a_b__gpj.exe")
 
 
+@pytest.mark.slow
 def test_the_messages_are_the_same_in_both_languages_and_all_are_used():
     named = {one.replace("/", "_") for one in rendering._NAMED}
     MessageSet("phylactery_gateway.i18n", {"say": ""}, {"arg_": named}, frozenset({"language"})).check()

@@ -421,6 +421,7 @@ async def test_large_json_is_read_beside_the_event_loop_and_keeps_nobody_waiting
 # upstreams
 
 
+@pytest.mark.slow
 async def test_a_service_that_is_away_is_unavailable_without_its_address(tmp_path: Path):
     target = f"127.0.0.1:{lasting_port()}"
     async with open_door(tmp_path, {CHAT: target}) as door:
@@ -587,6 +588,7 @@ def bearer(name: str) -> dict[str, str]:
     return {"authorization": f"Bearer token-of-{name}"}
 
 
+@pytest.mark.slow
 async def test_a_token_is_the_callers_own_at_the_service_too_and_gives_no_more(tmp_path: Path):
     tokens = {"identity_mode": "tokens", "tokens_file": write_tokens(tmp_path / "tokens.yaml")}
     agents = {
@@ -630,6 +632,7 @@ async def test_a_token_is_the_callers_own_at_the_service_too_and_gives_no_more(t
         await eventually(is_withdrawn)
 
 
+@pytest.mark.slow
 async def test_nobody_becomes_a_service_s_own_machine_by_passing_through(tmp_path: Path):
     tokens = {"identity_mode": "tokens", "tokens_file": write_tokens(tmp_path / "tokens.yaml")}
     async with open_system(tmp_path) as system, open_door(tmp_path, everything(system), **tokens) as door:

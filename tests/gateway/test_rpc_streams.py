@@ -45,6 +45,7 @@ async def next_of(events: Events) -> dict[str, Any]:
     return event
 
 
+@pytest.mark.slow
 async def test_a_turn_is_a_stream_of_the_same_events_as_over_grpc_with_an_end(tmp_path: Path):
     async with open_both(tmp_path) as (system, door):
         said = {"requestId": "request-1", "threadId": "t1", "text": "eco: hola"}
@@ -76,6 +77,7 @@ async def test_a_watch_goes_on_after_the_last_event_it_had(tmp_path: Path):
         assert "Last-Event-ID" in nowhere.json()["message"]
 
 
+@pytest.mark.slow
 async def test_approvals_are_watched_and_resumed_by_their_token(tmp_path: Path):
     async with open_both(tmp_path, asks=True) as (system, door):
         async with door.stream(APPROVALS, {"snapshot": True}, **ANA) as events:
@@ -98,6 +100,7 @@ async def next_message(events: Events) -> dict[str, Any]:
     return event
 
 
+@pytest.mark.slow
 async def test_a_stream_that_fails_says_so_in_its_last_event(tmp_path: Path):
     async with open_both(tmp_path) as (_, door), door.stream(WATCH, {"threadId": "none"}) as events:
         assert events.response.status_code == 200
@@ -178,6 +181,7 @@ async def still(upstream: Upstream) -> int:
                 return sent
 
 
+@pytest.mark.slow
 async def test_a_slow_reader_slows_the_service_instead_of_filling_memory(tmp_path: Path):
     long = {"count": MANY, "events": lambda number: f"{number} ".ljust(PIECE, "x")}
     async with door_to(tmp_path, long) as (upstream, door):
@@ -223,6 +227,7 @@ async def test_a_gateway_that_stops_ends_its_streams_with_what_to_do(tmp_path: P
     assert "last event" in last["data"]["message"]
 
 
+@pytest.mark.slow
 async def test_a_reader_that_takes_nothing_does_not_keep_a_gateway_from_stopping(tmp_path: Path):
     long = {"count": MANY, "events": lambda number: "x" * PIECE}
     async with open_upstream(**long) as upstream:

@@ -73,6 +73,7 @@ def test_every_named_error_has_its_action(code: int, action: Action) -> None:
     assert error_of_code(str(code)).action is action
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [Fault(400, 131056), Fault(400, 2), Fault(400, 131000), Fault(503, 131016)],
@@ -113,6 +114,7 @@ async def test_what_cannot_be_delivered_is_not_tried_again(desk: Desk, code: int
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [Fault(500, delivered=True), Fault(200, delivered=True, seconds=1.5)])
 async def test_a_lost_response_does_not_send_a_message_twice(desk: Desk, fault: Fault) -> None:
     """The message was delivered; its status says so under our own id before it would be sent again."""
@@ -125,6 +127,7 @@ async def test_a_lost_response_does_not_send_a_message_twice(desk: Desk, fault: 
     assert [one.text for one in desk.graph.sent][1] == "the next one"
 
 
+@pytest.mark.slow
 async def test_a_message_nobody_knows_of_is_sent_again_after_a_while(desk: Desk) -> None:
     desk.graph.faults.append(Fault(500))
     await desk.phone().send(STICKER)
@@ -134,6 +137,7 @@ async def test_a_message_nobody_knows_of_is_sent_again_after_a_while(desk: Desk)
     assert len(desk.graph.sent) == 1
 
 
+@pytest.mark.slow
 async def test_a_failure_that_arrives_later_is_treated_like_any_other(desk: Desk) -> None:
     desk.graph.statuses = False
     await desk.phone().send(STICKER)
@@ -198,6 +202,7 @@ async def test_who_opted_out_gets_no_template(tmp_path: Path) -> None:
         assert len(desk.graph.sent) == 1
 
 
+@pytest.mark.slow
 async def test_messages_of_a_conversation_are_sent_in_order_whatever_fails(desk: Desk) -> None:
     await desk.phone().send(STICKER)
     await desk.until(lambda: desk.graph.sent, "the reply")
@@ -207,6 +212,7 @@ async def test_messages_of_a_conversation_are_sent_in_order_whatever_fails(desk:
     assert [one.text for one in desk.graph.sent[1:]] == ["0", "1", "2", "3", "4"]
 
 
+@pytest.mark.slow
 async def test_a_person_gets_no_more_than_the_pair_rate_allows(tmp_path: Path) -> None:
     async with open_gateway(tmp_path, whatsapp_pair_seconds=0.4, whatsapp_pair_burst=2) as desk:
         await desk.phone().send(STICKER)
@@ -217,6 +223,7 @@ async def test_a_person_gets_no_more_than_the_pair_rate_allows(tmp_path: Path) -
         assert time.monotonic() - began > 0.9
 
 
+@pytest.mark.slow
 async def test_both_directions_count_for_the_number(tmp_path: Path) -> None:
     async with open_gateway(tmp_path, whatsapp_number_rate=2) as desk:
         for place in range(6):
@@ -227,6 +234,7 @@ async def test_both_directions_count_for_the_number(tmp_path: Path) -> None:
         assert time.monotonic() - began > 2
 
 
+@pytest.mark.slow
 async def test_what_the_channel_does_not_take_goes_as_plain_text(desk: Desk) -> None:
     await desk.phone().send(STICKER)
     await desk.until(lambda: desk.graph.sent, "the reply")

@@ -43,6 +43,7 @@ async def sending(tmp_path: Path) -> AsyncIterator[Sending]:
         yield Sending(system, desk)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "form", "mime"),
     [
@@ -65,6 +66,7 @@ async def test_a_file_reaches_the_phone_once_as_it_is(
     assert len(sending.desk.graph.uploads) == 1
 
 
+@pytest.mark.slow
 async def test_telegram_gets_documents_and_pictures(sending: Sending) -> None:
     bot = sending.desk.bot
     (sending.sandbox / "a.txt").write_text("hola")
@@ -77,6 +79,7 @@ async def test_telegram_gets_documents_and_pictures(sending: Sending) -> None:
     assert (picture[0], picture[1].mime) == ("sendPhoto", "image/png")
 
 
+@pytest.mark.slow
 async def test_an_upload_whose_answer_is_lost_is_done_again_because_nobody_saw_it(sending: Sending) -> None:
     (sending.sandbox / "a.txt").write_text("hola")
     sending.desk.graph.upload_faults.append(Fault(502, delivered=True))
@@ -86,6 +89,7 @@ async def test_an_upload_whose_answer_is_lost_is_done_again_because_nobody_saw_i
     assert len(sending.files_of(phone)) == 1
 
 
+@pytest.mark.slow
 async def test_a_message_whose_answer_is_lost_is_settled_by_its_status(sending: Sending) -> None:
     (sending.sandbox / "a.txt").write_text("hola")
     sending.desk.graph.faults.append(Fault(502, delivered=True))
@@ -96,6 +100,7 @@ async def test_a_message_whose_answer_is_lost_is_settled_by_its_status(sending: 
     assert DOUBT not in reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delivered", [True, False], ids=["it arrived", "it did not"])
 async def test_without_a_status_it_is_in_doubt_and_not_sent_again(sending: Sending, delivered: bool) -> None:
     graph = sending.desk.graph
@@ -115,6 +120,7 @@ async def test_without_a_status_it_is_in_doubt_and_not_sent_again(sending: Sendi
     assert len(await sending.desk.rows("SELECT * FROM outbox WHERE state = 'in_doubt'")) == 1
 
 
+@pytest.mark.slow
 async def test_on_telegram_a_lost_answer_is_in_doubt(sending: Sending) -> None:
     bot = sending.desk.bot
     (sending.sandbox / "a.txt").write_text("hola")
@@ -126,6 +132,7 @@ async def test_on_telegram_a_lost_answer_is_in_doubt(sending: Sending) -> None:
     assert len(bot.documents) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [Fault(429), Fault(400, 131056), Fault(400, 130429)], ids=["429", "131056", "130429"])
 async def test_a_refused_message_is_sent_later_with_the_same_upload(sending: Sending, fault: Fault) -> None:
     (sending.sandbox / "a.txt").write_text("hola")
@@ -138,6 +145,7 @@ async def test_a_refused_message_is_sent_later_with_the_same_upload(sending: Sen
     assert (len(sending.files_of(phone)), len(sending.desk.graph.uploads)) == (1, 1)
 
 
+@pytest.mark.slow
 async def test_a_file_that_cannot_be_sent_is_told(sending: Sending) -> None:
     (sending.sandbox / "a.txt").write_text("hola")
     sending.desk.graph.faults.append(Fault(400, 131053))
@@ -148,6 +156,7 @@ async def test_a_file_that_cannot_be_sent_is_told(sending: Sending) -> None:
     assert sending.files_of(phone) == []
 
 
+@pytest.mark.slow
 async def test_a_type_the_channel_does_not_take_is_told_before_anything_is_fetched(sending: Sending) -> None:
     (sending.sandbox / "a.gif").write_bytes(b"GIF89a" + b"\0" * 32)
     phone = sending.desk.phone()
@@ -157,6 +166,7 @@ async def test_a_type_the_channel_does_not_take_is_told_before_anything_is_fetch
     assert sending.desk.graph.uploads == {}
 
 
+@pytest.mark.slow
 async def test_a_file_that_changed_before_it_was_fetched_is_not_sent(tmp_path: Path) -> None:
     async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
         path = system.sandbox_of("local") / "a.txt"
@@ -175,6 +185,7 @@ async def test_a_file_that_changed_before_it_was_fetched_is_not_sent(tmp_path: P
         assert desk.graph.uploads == {}
 
 
+@pytest.mark.slow
 async def test_a_file_waits_for_a_window_that_is_closed(sending: Sending) -> None:
     (sending.sandbox / "a.txt").write_text("hola")
     phone = sending.desk.phone()
@@ -187,6 +198,7 @@ async def test_a_file_waits_for_a_window_that_is_closed(sending: Sending) -> Non
     assert len(sending.files_of(phone)) == 1
 
 
+@pytest.mark.slow
 async def test_after_a_person_took_the_conversation_no_file_begins(sending: Sending) -> None:
     (sending.sandbox / "a.txt").write_text("hola")
     phone = sending.desk.phone()
@@ -211,6 +223,7 @@ async def test_after_a_person_took_the_conversation_no_file_begins(sending: Send
     assert phone.inbox == []
 
 
+@pytest.mark.slow
 async def test_a_description_that_lies_is_noticed(sending: Sending) -> None:
     (sending.sandbox / "a.txt").write_text("hola")
     phone = sending.desk.phone()

@@ -110,6 +110,7 @@ def test_types_are_named_as_everywhere_and_known_by_their_beginning() -> None:
     assert not looks_like("text/plain", b"")
 
 
+@pytest.mark.slow
 async def test_a_document_of_a_person_is_read_by_the_agent(tmp_path: Path) -> None:
     async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
         bot, data = desk.bot, pdf("Total: 42 euros")

@@ -171,6 +171,7 @@ async def test_an_edit_of_a_message_that_was_read_is_a_correction(desk: Desk) ->
     assert (await states(desk))[2][1] == "noted"
 
 
+@pytest.mark.slow
 async def test_messages_that_arrive_out_of_order_are_one_turn_in_order(tmp_path: Path) -> None:
     async with open_gateway(tmp_path, debounce_seconds=3) as desk:
         phone, now = desk.phone(), time.time()
@@ -336,6 +337,7 @@ async def test_the_database_is_written_before_the_acknowledgement(desk: Desk) ->
         assert (await client.get(health)).status_code == 503
 
 
+@pytest.mark.slow
 async def test_two_gateways_at_once_store_a_message_once(tmp_path: Path, postgres_url: str) -> None:
     url = postgres.create_database(postgres_url, "two_gateways")
     async with open_servers() as (graph, bot):

@@ -32,6 +32,7 @@ def test_the_client_carries_the_licence():
     assert (CLIENT / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_generated_code_is_what_the_contracts_come_to(go: Go, tmp_path: Path):
     template = yaml.safe_load((CLIENT / "buf.gen.yaml").read_text(encoding="utf-8"))
     for plugin in template["plugins"]:
@@ -50,6 +51,7 @@ def test_the_generated_code_is_what_the_contracts_come_to(go: Go, tmp_path: Path
     assert (differing, missing) == ([], []), "run: make protos"
 
 
+@pytest.mark.nightly
 def test_the_source_is_formatted_and_vetted(go: Go):
     gofmt = Path(go("env", "GOROOT").stdout.strip()) / "bin" / "gofmt"
     listed = subprocess.run([gofmt, "-l", "."], cwd=CLIENT, capture_output=True, text=True, check=True)
@@ -68,12 +70,12 @@ def built(go: Go, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_tests_of_the_client_are_built_once(built: Path):
     assert built.is_file(), "apart from the run, whose time is limited"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_test_of_the_client_passes_against_the_real_services(built: Path, services: Services):
     sources = "".join(path.read_text(encoding="utf-8") for path in CLIENT.glob("*_test.go"))
     written = re.findall(r"^func (Test\w+)\(", sources, re.MULTILINE)
@@ -90,7 +92,7 @@ def test_every_test_of_the_client_passes_against_the_real_services(built: Path, 
     assert sorted(re.findall(r"^--- PASS: (Test\w+)", done.stdout, re.MULTILINE)) == sorted(written), "none is skipped"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_chat_shows_what_waits_and_takes_the_answer(go: Go, services: Services, tmp_path: Path):
     built = go("build", "-o", tmp_path / "chat", "./examples/chat")
     assert built.returncode == 0, built.stderr
@@ -114,7 +116,7 @@ def test_the_chat_shows_what_waits_and_takes_the_answer(go: Go, services: Servic
     assert (unreachable.returncode, "is the service running at 127.0.0.1:1?" in unreachable.stderr) == (1, True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_program_outside_the_checkout_uses_the_client_as_the_page_says(
     go: Go, services: Services, page: Path, tmp_path: Path

@@ -17,6 +17,7 @@ WRITE = {"path": "log.txt", "content": "hello"}
 OTHER = {"path": "other.txt", "content": "hello"}
 
 
+@pytest.mark.slow
 async def test_what_the_user_asked_for_runs_with_the_bound_arguments(guard, effects, names, shared_riskgate):
     async with guard.task(WORDS, **names) as task:
         ran = await task.call("write_file", WRITE, tool_call_id="c1", execute=effects.tool)

@@ -35,6 +35,7 @@ async def test_requests_served_at_once_each_see_their_own(guard, names):
     assert all(await asyncio.gather(*map(serve, range(8))))
 
 
+@pytest.mark.slow
 async def test_interleaved_requests_of_one_context_are_refused(guard, names):
     """Of two open tasks the later one is not simply taken: the call may be the other's."""
     async with guard.task(WORDS, **names) as first:

@@ -61,6 +61,7 @@ async def test_two_guards_and_many_attempts_have_one_effect(guard_of, shared_ris
     assert len(effects.done) == 1
 
 
+@pytest.mark.slow
 async def test_the_same_resume_in_two_threads_has_one_effect(guard, effects, names, approve):
     async with guard.task(WORDS, **names) as task:
         waits = await task.call("write_file", OTHER, tool_call_id="c1", execute=effects.tool)
@@ -401,6 +402,7 @@ async def test_an_observation_that_fails_stops_the_task_wherever_it_is_taken_up(
     assert effects.done == []
 
 
+@pytest.mark.slow
 async def test_without_riskgate_nothing_runs_and_the_text_says_why(guard_of, own_riskgate, effects, names):
     guard = guard_of(own_riskgate)
     task = await guard.begin(WORDS, **names)
@@ -412,6 +414,7 @@ async def test_without_riskgate_nothing_runs_and_the_text_says_why(guard_of, own
         await guard.begin(WORDS, thread_id="t", request_id="other")
 
 
+@pytest.mark.slow
 async def test_riskgate_that_goes_away_after_the_decision_runs_nothing_and_is_asked_again(
     guard_of, own_riskgate, effects, names
 ):
@@ -433,6 +436,7 @@ async def test_riskgate_that_goes_away_after_the_decision_runs_nothing_and_is_as
     assert len(effects.done) == 1
 
 
+@pytest.mark.slow
 async def test_riskgate_restarted_between_decision_and_redemption_runs_it_once_or_not(
     guard_of, own_riskgate, effects, names
 ):
@@ -448,6 +452,7 @@ async def test_riskgate_restarted_between_decision_and_redemption_runs_it_once_o
     assert len(effects.done) == isinstance(first, Ran)
 
 
+@pytest.mark.slow
 async def test_riskgate_restarted_while_the_tool_runs_is_still_told_what_came_of_it(
     guard_of, own_riskgate, effects, names
 ):
@@ -463,6 +468,7 @@ async def test_riskgate_restarted_while_the_tool_runs_is_still_told_what_came_of
     assert own_riskgate.outcomes(names["request_id"]) == [("SUCCEEDED", "")]
 
 
+@pytest.mark.slow
 async def test_a_policy_changed_between_decision_and_redemption_is_obeyed(guard_of, own_riskgate, effects, names):
     class Changing(Held):
         async def before_redeem(self):
@@ -474,6 +480,7 @@ async def test_a_policy_changed_between_decision_and_redemption_is_obeyed(guard_
     assert (blocked.code, effects.done) == ("POLICY_CHANGED", [])
 
 
+@pytest.mark.slow
 async def test_a_policy_changed_between_approval_and_run_is_obeyed(guard_of, own_riskgate, effects, names, approve):
     guard = guard_of(own_riskgate)
     task = await guard.begin(WORDS, **names)
@@ -486,6 +493,7 @@ async def test_a_policy_changed_between_approval_and_run_is_obeyed(guard_of, own
     assert effects.done == []
 
 
+@pytest.mark.slow
 async def test_an_expired_approval_is_blocked_and_says_so(guard_of, own_riskgate, effects, names, approve):
     guard = guard_of(own_riskgate)
     task = await guard.begin(WORDS, **names)
@@ -497,6 +505,7 @@ async def test_an_expired_approval_is_blocked_and_says_so(guard_of, own_riskgate
     assert "expired" in blocked.message
 
 
+@pytest.mark.slow
 async def test_what_is_logged_holds_no_arguments(guard_of, own_riskgate, names, caplog):
     caplog.set_level(logging.DEBUG)
     guard = guard_of(own_riskgate, settle_seconds=0.2)

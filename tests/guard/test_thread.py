@@ -43,6 +43,7 @@ class Caller(threading.Thread):
             self.end = error
 
 
+@pytest.mark.slow
 def test_a_tool_that_raises_stop_iteration_ends_the_call(guard_thread, task_of, names, shared_riskgate):
     def tool(_):
         return next(iter(()))
@@ -55,6 +56,7 @@ def test_a_tool_that_raises_stop_iteration_ends_the_call(guard_thread, task_of, 
     assert shared_riskgate.outcomes(names["request_id"]) == [("IN_DOUBT", "TOOL_FAILED")]
 
 
+@pytest.mark.slow
 def test_an_interrupted_call_leaves_only_after_its_doubt_is_reported(guard_thread, task_of, names, shared_riskgate):
     def tool(_):
         raise KeyboardInterrupt

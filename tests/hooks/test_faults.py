@@ -104,6 +104,7 @@ def test_nobody_else_reaches_the_helper(coder: Coder):
         assert path.stat().st_mode & 0o077 == 0, path.name
 
 
+@pytest.mark.slow
 def test_while_riskgate_is_away_nothing_runs_and_an_end_is_an_end(tmp_path: Path, coder_of: Make):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -153,6 +154,7 @@ def test_a_host_that_kills_its_hook_leaves_the_call_in_doubt(gate: ServedRiskGat
     assert answer.decision == "deny", "a call that may have run does not run again"
 
 
+@pytest.mark.slow
 def test_a_helper_that_was_killed_is_replaced_and_knows_the_calls(gate: ServedRiskGate, coder_of: Make):
     coder = coder_of(gate.target)
     coder.says("Fix the tests")
@@ -168,6 +170,7 @@ def test_a_helper_that_was_killed_is_replaced_and_knows_the_calls(gate: ServedRi
     assert coder.shell("touch src/other.py").decision == "allow", "the task goes on"
 
 
+@pytest.mark.slow
 def test_of_helpers_that_start_at_once_one_is_left(gate: ServedRiskGate, coder_of: Make):
     coder = coder_of(gate.target)
     with ThreadPoolExecutor(6) as pool:
@@ -191,6 +194,7 @@ def helpers(folder: Path) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_helper_ends_when_nothing_comes_and_starts_again(gate: ServedRiskGate, coder_of: Make):
     coder = coder_of(gate.target, settings={"idle_seconds": 0.1})
     coder.says("Fix the tests")
@@ -200,6 +204,7 @@ def test_a_helper_ends_when_nothing_comes_and_starts_again(gate: ServedRiskGate,
     assert coder.shell("touch a").decision == "allow", "the next one knows the task"
 
 
+@pytest.mark.slow
 def test_a_hook_does_not_wait_longer_than_its_host(gate: ServedRiskGate, coder_of: Make):
     coder = coder_of(gate.target)
     coder.says("Look around")
@@ -276,6 +281,7 @@ def test_a_helper_is_as_isolated_as_its_hook(tmp_path: Path, option: str):
     assert done.stdout.decode().split() == [option, "-m", "phylactery_hooks.helper", "."]
 
 
+@pytest.mark.slow
 def test_settings_that_cannot_be_read_are_a_refusal(tmp_path: Path, code: Path):
     coder = Coder(code, prepared(tmp_path / "hooks", "127.0.0.1:1"))
     (coder.folder / "settings.json").write_text("{")

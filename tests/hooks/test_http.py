@@ -154,6 +154,7 @@ def test_a_body_that_breaks_off_does_nothing(poster: PostingCoder):
     assert poster.shell("ls").decision == "allow"
 
 
+@pytest.mark.slow
 def test_while_riskgate_is_away_everything_is_denied_with_clear_text(tmp_path: Path, code: Path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -180,6 +181,7 @@ def test_a_workspace_that_is_not_here_is_outside(served: ServedHooks, tmp_path: 
         assert "approve ap_" in poster.proposes(tool, given)[0].reason, tool
 
 
+@pytest.mark.slow
 def test_a_helper_makes_room_for_the_server_and_its_sessions_go_on(gate: ServedRiskGate, tmp_path: Path, code: Path):
     folder = prepared(tmp_path / "hooks", gate.target)
     piped = Coder(code, folder)
@@ -240,6 +242,7 @@ def tenants(tmp_path: Path) -> Iterator[ServedHooks]:
             yield served
 
 
+@pytest.mark.slow
 def test_two_tenants_with_the_same_session_know_nothing_of_each_other(tenants: ServedHooks, code: Path):
     first = PostingCoder(tenants, code, token="a" * 40)
     second = PostingCoder(tenants, code, token="u" * 40)

@@ -164,6 +164,7 @@ def test_settings_under_which_hooks_would_not_run_are_refused(tmp_path: Path, ho
     assert path.read_text() == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", HOSTS)
 def test_the_doctor_proves_that_the_hooks_hold(gate: ServedRiskGate, hooks: Path, tmp_path: Path, host: str):
     path = settings_path(host, tmp_path)
@@ -172,6 +173,7 @@ def test_the_doctor_proves_that_the_hooks_hold(gate: ServedRiskGate, hooks: Path
     assert failed.keys() == ({"trust"} if host == "codex" else set()), failed
 
 
+@pytest.mark.slow
 def test_the_doctor_knows_what_codex_trusts(hooks: Path, tmp_path: Path):
     path = settings_path("codex", tmp_path)
     install("codex", path, hooks)
@@ -182,6 +184,7 @@ def test_the_doctor_knows_what_codex_trusts(hooks: Path, tmp_path: Path):
     assert not install("codex", path, hooks).changed, "what is trusted is not touched"
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_hooks_that_fail_open(hooks: Path, tmp_path: Path):
     path = settings_path("claude-code", tmp_path)
     assert [check.name for check in examine("claude-code", path, hooks) if not check.passed] == ["settings"] * 6
@@ -225,6 +228,7 @@ def test_a_link_beside_the_settings_is_not_followed(tmp_path: Path):
     assert not path.is_symlink()
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_riskgate_away(tmp_path: Path):
     folder = tmp_path / "hooks"
     folder.mkdir(mode=0o700)

@@ -281,7 +281,15 @@ def test_the_runtime_puts_both_commands_on_the_path(wheels: dict[str, Path]):
     }
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if name != "phylactery-cli"])
+@pytest.mark.parametrize(
+    "name",
+    # an adapter's framework is large
+    [
+        pytest.param(name, marks=pytest.mark.nightly if name in ADAPTERS else ())
+        for name in SOURCES
+        if name != "phylactery-cli"
+    ],
+)
 def test_every_module_imports_with_the_declared_dependencies_alone(alone: Callable[[str], Alone], name: str):
     environment = alone(name)
     package = "phylactery" if name == "phylactery-protos" else name.replace("-", "_")
@@ -291,6 +299,7 @@ def test_every_module_imports_with_the_declared_dependencies_alone(alone: Callab
         assert not any(environment.has(module) for module in GRAPH)
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_a_release_lists_its_components_and_nothing_of_the_machine_that_built_it(tmp_path: Path):
     done = subprocess.run(

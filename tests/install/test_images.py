@@ -41,7 +41,7 @@ PHYLACTERY = Path(sys.executable).parent / "phylactery"
 MADE = {"tokens.yaml", "agent_token", "user_token"}
 
 each_service = pytest.mark.parametrize("service", SETTINGS)
-pytestmark = pytest.mark.xdist_group("install")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("install")]
 
 
 def described(service: str) -> dict:
@@ -191,7 +191,6 @@ def test_every_installation_in_the_build_keeps_to_the_pinned_versions():
     assert all(re.fullmatch(r"python:3\.\d+-slim-\w+", base) for base in bases), bases
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @each_service
 def test_what_the_build_does_installs_a_service_that_serves(service: str, tmp_path: Path):
@@ -279,7 +278,6 @@ def bearer(secrets: Path, name: str) -> tuple[str, str]:
     return "authorization", f"Bearer {(secrets / name).read_text(encoding='utf-8').strip()}"
 
 
-@pytest.mark.slow
 def test_ana_is_served_through_all_three_services_with_the_tokens_that_were_made(served: Stack, secrets: Path):
     answer = say(served, bearer(secrets, "user_token"))
     assert answer.run.status == event_pb2.RUN_STATUS_DONE, answer.run.reason
@@ -287,7 +285,6 @@ def test_ana_is_served_through_all_three_services_with_the_tokens_that_were_made
     assert [call.tool for call in answer.run.tool_calls] == ["echo"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("metadata", [(), (("authorization", "Bearer phy_wrong"),)])
 def test_without_a_token_that_was_made_nobody_is_served(served: Stack, metadata: tuple[tuple[str, str], ...]):
     with pytest.raises(grpc.RpcError) as caught:
@@ -295,7 +292,6 @@ def test_without_a_token_that_was_made_nobody_is_served(served: Stack, metadata:
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
-@pytest.mark.slow
 def test_ana_cannot_speak_for_another_and_the_agent_must_name_its_user(served: Stack, secrets: Path):
     with pytest.raises(grpc.RpcError) as posing:
         say(served, bearer(secrets, "user_token"), ("x-phylactery-subject", "ben"))

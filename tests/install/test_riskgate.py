@@ -30,7 +30,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "docker-compose.yml").read_te
 RISKGATE = Path(sys.executable).parent / "riskgate"
 ANALYZE = shutil.which("systemd-analyze")
 OURS = pytest.mark.parametrize("service", ["riskgate", "migrate"])
-pytestmark = pytest.mark.xdist_group("install")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("install")]
 
 
 def unit() -> dict[str, list[str]]:
@@ -209,7 +209,6 @@ def served(secrets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     stack.stop()
 
 
-@pytest.mark.slow
 def test_ana_is_served_with_the_token_that_was_made_and_a_stranger_is_not(served: Stack, secrets: Path):
     call = types_pb2.ToolCall(tool="echo", tool_call_id="c1", arguments_json='{"text":"hola"}')
     request = riskgate_pb2.EvaluateRequest(call=call, thread_id="t1", run_id="r1")

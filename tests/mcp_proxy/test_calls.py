@@ -15,6 +15,7 @@ from tests.support.riskgate.serving import ServedRiskGate
 ERAS = pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
 
 
+@pytest.mark.slow
 @ERAS
 async def test_a_permitted_call_runs_once_and_its_outcome_is_on_record(make_place: Callable[..., Place], mode: str):
     place = await make_place("test-sdk" if mode == "legacy" else "test").pin()
@@ -97,6 +98,7 @@ async def test_arguments_that_do_not_fit_the_catalog_are_refused_with_their_plac
     assert place.effects == []
 
 
+@pytest.mark.slow
 async def test_without_riskgate_nothing_runs_and_after_its_return_calls_do(own_gate: ServedRiskGate, make_place: Any):
     place = await make_place(gate=own_gate).pin()
     async with place.client() as client:
@@ -110,6 +112,7 @@ async def test_without_riskgate_nothing_runs_and_after_its_return_calls_do(own_g
     assert place.effects == ["look"]
 
 
+@pytest.mark.slow
 async def test_a_restart_of_riskgate_between_question_and_answer_loses_nothing(
     own_gate: ServedRiskGate, make_place: Any
 ):

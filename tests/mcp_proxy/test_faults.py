@@ -112,6 +112,7 @@ async def test_a_call_the_server_does_not_know_did_not_run(make_place: Callable[
     assert place.outcomes() == ["FAILED"]
 
 
+@pytest.mark.slow
 async def test_a_huge_result_is_cut_and_pictures_are_named(make_place: Callable[..., Place]):
     place = await make_place("test-sdk", max_result_chars=10_000).pin()
     async with place.client() as client:

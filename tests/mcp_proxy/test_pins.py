@@ -185,6 +185,7 @@ async def test_a_change_that_is_announced_during_a_listing_is_seen(make_place: C
     assert "differs from the one that was reviewed" in texts(told)
 
 
+@pytest.mark.slow
 async def test_a_server_that_lists_other_tools_again_and_again_starts_one_draft_and_is_slowed(
     make_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
 ):

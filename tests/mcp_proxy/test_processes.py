@@ -204,6 +204,7 @@ def test_the_doctor_proves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_riskgates_command_offers_the_proxy_where_it_is_installed_and_runs_without_it():
     program = (
         "import sys\n"

@@ -240,7 +240,7 @@ async def memory(make_memory: Callable[..., Any]) -> Memory:
     return await make_memory()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 async def kept(request: pytest.FixtureRequest, make_memory: Callable[..., Any]) -> Memory:
     """A memory service on either database."""
     if request.param == "sqlite":
@@ -292,7 +292,7 @@ async def in_bucket(make_memory: Callable[..., Any], store: s3.S3, tmp_path: Pat
     return await make_memory(output_ttl_days=0, **store.settings(tmp_path))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 async def kept_in_bucket(
     request: pytest.FixtureRequest, make_memory: Callable[..., Any], store: s3.S3, tmp_path: Path
 ) -> Memory:

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import grpc
 import pytest
+import pytest_asyncio
 from google.protobuf.message import Message
 from grpc import aio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.system import Person, System, approval_of, open_system
 from tests.support.contracts.rpcs import ENDLESS, MARK, Answer, Rpc, call, call_all, every_rpc, spoilt, truncated
 from tests.support.contracts.valid_requests import valid_requests
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 Code = grpc.StatusCode
 RPCS = {rpc.name: rpc for rpc in every_rpc()}
 CLEAR = {
@@ -79,6 +81,7 @@ class Swept:
     """The three services, and ana who sends what she should not."""
 
     system: System
+    tenant: str
     ana: Person
 
     def channel(self, rpc: Rpc) -> aio.Channel:
@@ -134,13 +137,20 @@ def in_place(valid: Sequence[Message], place: int, body: bytes) -> list[bytes]:
     return [body if index == place else message.SerializeToString() for index, message in enumerate(valid)]
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[System]:
+    async with open_system(tmp_path_factory.mktemp("system"), asks=True) as opened:
+        yield opened
+
+
 @pytest.fixture
-async def swept(tmp_path: Path) -> AsyncIterator[Swept]:
-    async with open_system(tmp_path, asks=True) as system:
-        yield Swept(system, system.person("ana"))
+def swept(system: System) -> Swept:
+    """Ana of a tenant that no other test knows: what she sends stays hers."""
+    tenant = new_id("tenant")
+    return Swept(system, tenant, system.person("ana", tenant))
 
 
-def test_every_rpc_of_the_contracts_has_a_valid_request_here():
+async def test_every_rpc_of_the_contracts_has_a_valid_request_here():
     assert RPCS.keys() == valid_requests().keys()
     assert {rpc.service for rpc in RPCS.values()} == {"agent", "memory", "riskgate"}
 
@@ -180,6 +190,7 @@ async def test_a_message_over_the_limit_is_refused_by_size_and_the_service_lives
     check(await swept.ask(rpc, *valid), rpc, "a valid request after it")
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 async def test_random_bytes_and_broken_bits_are_answered_clearly_by_every_rpc(swept: Swept, data: st.DataObject):
@@ -222,7 +233,7 @@ async def test_somebody_elses_id_is_not_found_as_one_that_never_was(swept: Swept
     approval_id, _ = approval_of(await swept.ana.say("escribe «hola» en notas.txt"))
     request = valid_requests()[name][0]
     request.approval_id = approval_id
-    ben = swept.system.person("ben")
+    ben = swept.system.person("ben", swept.tenant)
     rpc = RPCS[name]
     theirs = await call(swept.channel(rpc), rpc, [request.SerializeToString()], ben.metadata)
     request.approval_id = "ap_none"

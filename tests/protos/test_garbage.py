@@ -56,6 +56,7 @@ def takes_text(method: MethodDescriptor) -> bool:
     return first is not None and first.type == first.TYPE_STRING
 
 
+@pytest.mark.slow
 async def test_garbage_is_invalid_argument_for_every_method_of_every_port_and_leaves_no_traceback(
     ports: dict[str, str], capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ):

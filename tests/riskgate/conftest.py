@@ -34,9 +34,12 @@ from typer.testing import Result
 
 from tests.support.clock import FakeClock
 from tests.support.contracts.refusals import Refusal, refusal_of
+from tests.support.riskgate.bundle_cache import read_bundles_once
 from tests.support.riskgate.command import run
 from tests.support.riskgate.people import PEOPLE, Person, tool_call
 from tests.support.riskgate.rivals import Rival
+
+read_bundles_once()
 
 EXTRA_TOOLS = [
     {
@@ -285,7 +288,7 @@ def fresh_database(postgres_url: str) -> str:
     return postgres_url.format(database="riskgate_test")
 
 
-@pytest.fixture(params=["embedded", "postgresql"])
+@pytest.fixture(params=["embedded", pytest.param("postgresql", marks=pytest.mark.slow)])
 def shared_database(request: pytest.FixtureRequest) -> str:
     """A database's URL; empty is the SQLite file of the data folder, which two gates of one name share."""
     return request.getfixturevalue("fresh_database") if request.param == "postgresql" else ""

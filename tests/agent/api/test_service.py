@@ -204,6 +204,7 @@ async def test_the_same_request_again_answers_the_same_turn_even_after_a_restart
     assert system.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
 
 
+@pytest.mark.slow
 async def test_the_same_request_at_once_is_one_turn(system: System, ana: Person) -> None:
     answers = await asyncio.gather(*(ana.say("repite hola", request_id="request-once") for _ in range(8)))
     assert len({answer.reply.id for answer in answers}) == 1
@@ -299,6 +300,7 @@ async def test_another_users_thread_and_run_are_not_found(system: System, ana: P
             assert (error.code, error.reason) == (grpc.StatusCode.NOT_FOUND, reason)
 
 
+@pytest.mark.slow
 async def test_users_and_tenants_who_name_a_thread_the_same_have_one_each_and_nothing_crosses(system: System) -> None:
     people = [system.person("ana"), system.person("ben"), system.person("ana", tenant="other")]
     asked = await asyncio.gather(

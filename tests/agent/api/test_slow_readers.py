@@ -90,6 +90,7 @@ async def stalled(person: Person) -> list[Any]:
     return calls
 
 
+@pytest.mark.slow
 async def test_readers_that_stand_still_cost_little_and_hold_up_nobody(served: Served) -> None:
     sequences = await long_thread(served)
     for turn in range(3):

@@ -71,6 +71,7 @@ async def test_a_complaint_is_asked_about_and_written_once_after_yes(served: Sys
     assert not file.exists()
 
 
+@pytest.mark.slow
 async def test_a_complaint_after_a_no_is_not_written(served: System) -> None:
     ana = served.person()
     review = await filled_in(ana, *COMPLAINT)

@@ -200,6 +200,7 @@ async def restarted(system: System) -> None:
     await system.start_agent(forms_dir=system.folder / "forms")
 
 
+@pytest.mark.slow
 async def test_a_form_goes_on_the_next_day_in_an_agent_that_was_restarted(own: System) -> None:
     ana = own.person()
     await said(ana, "i want a desk", "ana@example.org")
@@ -451,6 +452,7 @@ async def test_an_invalid_form_file_stops_the_start_with_its_line(tmp_path: Path
         FormCatalog.from_folder(tmp_path)
 
 
+@pytest.mark.slow
 async def test_the_configured_country_reads_a_number_without_its_code(tmp_path: Path) -> None:
     folder = tmp_path / "forms"
     folder.mkdir()

@@ -130,6 +130,7 @@ async def test_an_endpoint_that_breaks_leaves_the_request_to_the_rules_and_says_
     assert told in answer.reply.text
 
 
+@pytest.mark.slow
 async def test_a_cancelled_turn_stops_while_its_model_thinks(tmp_path: Path, endpoint: ModelServer) -> None:
     async with open_system(tmp_path, model_base_url=endpoint.url, model="test-model") as thinking:
         assert await _cancelled(thinking, endpoint) == "CANCELLED"

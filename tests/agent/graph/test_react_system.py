@@ -144,6 +144,7 @@ async def test_a_models_write_waits_for_a_person_and_the_model_is_not_asked_agai
     assert (modelled_again.run.id, (modelled.sandbox / "b.txt").read_text()) == (asked.run.id, "hola")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [fails(500), malformed()], ids=["500", "malformed"])
 async def test_an_endpoint_that_fails_leaves_the_message_to_the_rules_and_says_so(
     modelled: System, server: ModelServer, answer: object

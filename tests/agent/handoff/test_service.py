@@ -236,6 +236,7 @@ async def test_a_claim_survives_a_restart_of_the_agent_and_so_does_the_silence(d
     assert (await desk.worker().reply(one.escalation_id, "sí, aquí sigo")).sequence
 
 
+@pytest.mark.slow
 async def test_memory_away_leaves_the_queue_working_and_says_what_is_missing(desk: Desk) -> None:
     await desk.ana.say("hola")
     one = await desk.open()

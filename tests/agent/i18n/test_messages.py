@@ -28,34 +28,33 @@ def codes() -> set[str]:
     return {code for code in named if is_message(f"error_{code}")}
 
 
-AGENT = MessageSet(
-    "phylactery_agent.i18n",
-    {"say": "", "message": "", "in_each_language": ""},
-    {
-        "doubt_": KINDS,
-        "claim_": (*claims.KINDS, "unsure", "again"),
-        "state_": APPROVAL_STATES,
-        "help_": (*help_texts.TOPICS, "ask"),
-        "topic_": help_texts.TOPICS,
-        "stays_": (WRITE_FILE.name, CREATE_REMINDER.name),
-        "off_": get_args(DisabledReason),
-        "ahead_": ("approved", "rejected"),
-        "model_": {*asking.OUTAGES.values(), *asking._OF_TURN.values(), "unusable", "still_away"},
-        "repeats_": ("DAILY", "WEEKLY", "MONTHLY", "YEARLY"),
-        "ended_": {value for name, value in vars(canned_replies).items() if name.isupper()},
-        "form_": ("submitted", "in_doubt"),
-        "error_": codes(),
-        "tool_": {spec.name for spec in BUILTIN_SPECS},
-        "near_": intents.READS | intents.EFFECTS,
-        "cannot_": intents.BEYOND,
-    },
-)
-
-
+@pytest.mark.slow
 def test_every_language_has_the_same_messages_with_the_same_values_and_the_code_names_each():
-    AGENT.check()
+    MessageSet(
+        "phylactery_agent.i18n",
+        {"say": "", "message": "", "in_each_language": ""},
+        {
+            "doubt_": KINDS,
+            "claim_": (*claims.KINDS, "unsure", "again"),
+            "state_": APPROVAL_STATES,
+            "help_": (*help_texts.TOPICS, "ask"),
+            "topic_": help_texts.TOPICS,
+            "stays_": (WRITE_FILE.name, CREATE_REMINDER.name),
+            "off_": get_args(DisabledReason),
+            "ahead_": ("approved", "rejected"),
+            "model_": {*asking.OUTAGES.values(), *asking._OF_TURN.values(), "unusable", "still_away"},
+            "repeats_": ("DAILY", "WEEKLY", "MONTHLY", "YEARLY"),
+            "ended_": {value for name, value in vars(canned_replies).items() if name.isupper()},
+            "form_": ("submitted", "in_doubt"),
+            "error_": codes(),
+            "tool_": {spec.name for spec in BUILTIN_SPECS},
+            "near_": intents.READS | intents.EFFECTS,
+            "cannot_": intents.BEYOND,
+        },
+    ).check()
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("language", get_args(Language))
 def test_a_message_is_formatted_in_less_than_twenty_microseconds(language: Language):
     def format_many() -> None:

@@ -76,6 +76,7 @@ async def test_a_document_is_read_and_shown_without_a_model(system: System, data
     assert "Total: 42 euros" in text
 
 
+@pytest.mark.slow
 async def test_a_message_of_attachments_alone_is_read(system: System) -> None:
     ana = system.person("ana")
     answer = await ana.say("", attachments=[document(pdf("uno")), location(name="Plaza")], language="en")
@@ -85,6 +86,7 @@ async def test_a_message_of_attachments_alone_is_read(system: System) -> None:
     assert (await ana.transcript())[0] == ("user", "📎")
 
 
+@pytest.mark.slow
 async def test_a_caption_that_asks_for_something_else_is_done_after_the_reading(system: System) -> None:
     (system.sandbox / "a.txt").write_text("el contenido de a")
     answer = await system.person("ana").say("lee a.txt", attachments=[document(pdf("uno"))])
@@ -97,6 +99,7 @@ async def test_words_that_are_not_understood_beside_an_attachment_are_told(syste
     assert "I did not understand what else to do with it" in answer.reply.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "attachment", "says_so"),
     [
@@ -129,6 +132,7 @@ async def test_a_sticker_gets_an_honest_answer_and_is_not_stored(
     assert await outputs_of(system, ana) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("caption", ["", "¿qué dice?", "haz lo que dice", "do what it says", "sí, dale"])
 @pytest.mark.parametrize("graph", ["secured", "react"])
 async def test_instructions_in_a_document_do_nothing_without_a_model(system: System, caption: str, graph: str) -> None:
@@ -138,6 +142,7 @@ async def test_instructions_in_a_document_do_nothing_without_a_model(system: Sys
     assert no_file(system)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", ["secured", "react"])
 @pytest.mark.parametrize("caption", ["", "resume esto", "guarda esto en evil.txt", "save what it says to evil.txt"])
 @pytest.mark.parametrize("kind", ["document", "image"])
@@ -165,6 +170,7 @@ async def test_what_a_model_makes_of_an_attachment_asks_before_every_effect(
         assert any(tool == "write_file" for tool, _ in tools)
 
 
+@pytest.mark.slow
 async def test_a_later_yes_does_not_run_what_an_attachment_said(thinking: System, endpoint: ModelServer) -> None:
     endpoint.otherwise = lambda asked: (
         calls(("write_file", {"path": "evil.txt", "content": "HACKED"})) if asked.tools else says("¿Lo hago?")
@@ -208,6 +214,7 @@ class _Media(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
@@ -237,6 +244,7 @@ async def test_audio_is_transcribed_by_the_endpoint_or_said_to_be_unreadable(
         server.server_close()
 
 
+@pytest.mark.slow
 async def test_the_same_request_stores_once_and_another_content_is_refused(system: System) -> None:
     ana = system.person("ana")
     attached = [document(pdf("uno"))]
@@ -249,6 +257,7 @@ async def test_the_same_request_stores_once_and_another_content_is_refused(syste
     assert refused(error.value).reason == "REQUEST_CONFLICT"
 
 
+@pytest.mark.slow
 async def test_attachments_leave_with_the_thread_and_are_readable_by_their_owner_alone(system: System) -> None:
     ana = system.person("ana")
     await ana.say("", attachments=[document(pdf("uno"))])
@@ -261,6 +270,7 @@ async def test_attachments_leave_with_the_thread_and_are_readable_by_their_owner
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.slow
 async def test_what_is_not_to_be_stored_is_kept_for_an_hour_at_most(system: System) -> None:
     ana = system.person("ana")
     await ana.say("no guardes esto", attachments=[document(pdf("uno"))])
@@ -293,6 +303,7 @@ async def test_an_attachment_that_is_not_what_it_says_stores_nothing(
     assert await outputs_of(system, ana) == []
 
 
+@pytest.mark.slow
 async def test_without_memory_nothing_of_the_message_is_accepted(system: System) -> None:
     await system.stop("memory")
     with pytest.raises(grpc.aio.AioRpcError) as error:
@@ -300,6 +311,7 @@ async def test_without_memory_nothing_of_the_message_is_accepted(system: System)
     assert refused(error.value).reason == "MEMORY_UNAVAILABLE"
 
 
+@pytest.mark.slow
 async def test_an_agent_killed_between_storing_and_accepting_answers_the_same_request_once(
     system: System, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from tests.support.agent.documents import pdf
 from tests.support.agent.system import open_system
 
 
+@pytest.mark.slow
 async def test_files_and_places_are_sent_and_read(tmp_path: Path) -> None:
     invoice, notes = tmp_path / "invoice.PDF", tmp_path / "notes.md"
     invoice.write_bytes(pdf("Total: 42 euros"))

@@ -66,6 +66,7 @@ async def test_a_damaged_document_and_one_without_text_say_so():
     assert await code_of(of(pdf())) == "DOCUMENT_WITHOUT_TEXT"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("megabytes", [40, 400])
 async def test_a_decompression_bomb_ends_at_its_limits_in_time(megabytes):
     begun = time.monotonic()
@@ -74,6 +75,7 @@ async def test_a_decompression_bomb_ends_at_its_limits_in_time(megabytes):
     assert time.monotonic() - begun < 60
 
 
+@pytest.mark.slow
 async def test_a_zip_bomb_in_a_word_document_is_refused_before_it_unpacks():
     bomb = changed_docx(b"<w:document " + W + b"><w:body>" + b" " * 300_000_000 + b"</w:body></w:document>")
     assert len(bomb) < 1_000_000

@@ -169,6 +169,7 @@ async def test_where_nobody_answers_every_endpoint_says_why(server: ModelServer,
     )
 
 
+@pytest.mark.slow
 async def test_an_endpoint_that_hangs_leaves_time_for_the_fallback(server: ModelServer, other: ModelServer) -> None:
     server.otherwise = lambda _asked: hangs()
     other.otherwise = lambda _asked: says("here")

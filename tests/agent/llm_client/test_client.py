@@ -221,6 +221,7 @@ async def test_silence_ends_by_its_bound(server: ModelServer, answer: Answer, op
     assert (await fault(server, answer, **options)).reason == "MODEL_TIMEOUT"
 
 
+@pytest.mark.slow
 async def test_time_the_listener_takes_is_no_pause_of_the_endpoint(server: ModelServer) -> None:
     server.script(says("one two three", chunk=4))
     config = config_of(server.url, model_between_tokens_seconds=2.0)

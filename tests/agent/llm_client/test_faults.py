@@ -142,6 +142,7 @@ async def test_on_a_full_disk_a_reply_that_cannot_be_kept_is_not_used_and_stays_
     assert used(stores)[0] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crash_at", ["agent.model.counted", "agent.model.answered", "agent.model.kept"])
 async def test_killed_at_any_point_a_reply_that_was_kept_is_paid_once(
     stores: Stores, server: ModelServer, models: Models, crash_at: str

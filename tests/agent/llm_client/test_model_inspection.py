@@ -167,6 +167,7 @@ async def test_a_secret_in_what_was_said_before_reaches_no_model(thinking: Syste
         assert KEY not in str(asked.body)
 
 
+@pytest.mark.slow
 async def test_without_riskgate_nothing_goes_to_a_model_and_the_person_is_told(
     thinking: System, endpoint: ModelServer
 ) -> None:

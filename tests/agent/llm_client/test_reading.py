@@ -30,6 +30,7 @@ def read(*events: Any) -> Assembly:
     return assembly
 
 
+@pytest.mark.slow
 @given(text=st.text(min_size=1, max_size=60), arguments=ARGUMENTS, cuts=st.lists(st.integers(1, 9), min_size=1))
 def test_a_reply_reads_the_same_however_it_is_cut_up(text: str, arguments: dict[str, Any], cuts: list[int]) -> None:
     raw = json.dumps(arguments)

@@ -170,6 +170,7 @@ async def test_models_open_without_asking_anybody(monkeypatch: pytest.MonkeyPatc
     await models.close()
 
 
+@pytest.mark.slow
 def test_static_mode_does_not_import_the_library_that_speaks_to_models() -> None:
     """It takes a second, and an agent without a model should not pay it."""
     script = (

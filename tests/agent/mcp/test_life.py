@@ -47,6 +47,7 @@ async def held(place: McpPlace) -> None:
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_a_server_with_no_place_left_is_busy_and_the_call_was_never_sent(tmp_path: Path) -> None:
     place = McpPlace(tmp_path / "mcp", options={"max_concurrent": 1, "timeout_seconds": 4})
     async with living(place) as tools:
@@ -62,12 +63,14 @@ async def test_a_server_with_no_place_left_is_busy_and_the_call_was_never_sent(t
     assert place.effects == ["first", "third"]
 
 
+@pytest.mark.slow
 async def test_calls_run_beside_each_other_up_to_the_bound(tmp_path: Path) -> None:
     async with living(McpPlace(tmp_path / "mcp")) as tools:
         said = await asyncio.gather(*(tools[NOTE].run(call(f"n{number}")) for number in range(20)))
     assert said == [f"noted n{number} under ek_" for number in range(20)]
 
 
+@pytest.mark.slow
 async def test_its_tools_are_ours_while_it_lives_and_nobodys_afterwards(tmp_path: Path) -> None:
     tools = ToolRegistry()
     async with living(McpPlace(tmp_path / "mcp"), tools):
@@ -78,6 +81,7 @@ async def test_its_tools_are_ours_while_it_lives_and_nobodys_afterwards(tmp_path
     assert tools.disabled_reason(NOTE) is None
 
 
+@pytest.mark.slow
 async def test_a_name_another_tool_has_is_not_taken(tmp_path: Path) -> None:
     place, tools = McpPlace(tmp_path / "mcp"), ToolRegistry()
     async with living(place, tools):
@@ -87,6 +91,7 @@ async def test_a_name_another_tool_has_is_not_taken(tmp_path: Path) -> None:
             again.register()
 
 
+@pytest.mark.slow
 async def test_a_server_that_ends_again_and_again_is_begun_again_and_told_of_once(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

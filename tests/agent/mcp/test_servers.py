@@ -52,6 +52,7 @@ async def test_what_is_printed_and_is_no_message_is_passed_over(tmp_path: Path) 
     assert "note" in await list_tools(command(tmp_path, "garbage"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "why", "options"),
     [
@@ -108,6 +109,7 @@ async def test_the_agents_environment_and_what_a_server_writes_aside_stay_where_
     assert "stderr secret" not in said.out + said.err
 
 
+@pytest.mark.slow
 async def test_a_call_that_is_given_up_tells_the_server_and_the_next_one_works(tmp_path: Path) -> None:
     (tmp_path / "hold").write_text("")
     async with open_session(command(tmp_path), lambda: None) as session:

@@ -88,6 +88,7 @@ async def approve(ana: Person, answer: Any, thread_id: str = "t1") -> Any:
     return await ana.say(f"APPROVE {approval_id} {code}", thread_id)
 
 
+@pytest.mark.slow
 async def test_a_tool_of_a_server_is_asked_for_approved_and_run_once(both: tuple[System, McpPlace]) -> None:
     system, place = both
     ana = system.person("ana")
@@ -103,6 +104,7 @@ async def test_a_tool_of_a_server_is_asked_for_approved_and_run_once(both: tuple
     assert [(call.tool, call.state) for call in run.tool_calls] == [(NOTE, "finished")]
 
 
+@pytest.mark.slow
 async def test_rejected_it_never_reaches_the_server(stdio: tuple[System, McpPlace]) -> None:
     system, place = stdio
     ana = system.person("ana")
@@ -111,6 +113,7 @@ async def test_rejected_it_never_reaches_the_server(stdio: tuple[System, McpPlac
     assert place.effects == []
 
 
+@pytest.mark.slow
 async def test_the_servers_tools_are_listed_with_what_was_configured_of_them(stdio: tuple[System, McpPlace]) -> None:
     system, _ = stdio
     listed = await tools(system)
@@ -127,6 +130,7 @@ async def test_the_servers_tools_are_listed_with_what_was_configured_of_them(std
     assert facts.enabled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "says", "not_says"),
     [
@@ -146,6 +150,7 @@ async def test_what_a_tool_answers_is_text_and_what_is_none_is_named(
     assert not any(said in answer.reply.text for said in not_says), answer.reply.text
 
 
+@pytest.mark.slow
 async def test_a_result_of_megabytes_is_cut_and_says_so(stdio: tuple[System, McpPlace]) -> None:
     system, _ = stdio
     ana = system.person("ana")
@@ -155,6 +160,7 @@ async def test_a_result_of_megabytes_is_cut_and_says_so(stdio: tuple[System, Mcp
     assert call.size_chars == 200_000
 
 
+@pytest.mark.slow
 async def test_a_tool_that_says_it_failed_failed(stdio: tuple[System, McpPlace]) -> None:
     system, _ = stdio
     ana = system.person("ana")
@@ -167,6 +173,7 @@ async def test_a_tool_that_says_it_failed_failed(stdio: tuple[System, McpPlace])
 UNSAFE = {key: value for key, value in KNOWN["fail"].items() if key != "idempotency"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "code", "said"),
     [
@@ -189,6 +196,7 @@ async def test_a_tool_that_must_not_run_twice_and_says_it_failed_is_in_doubt_and
     assert place.effects == ["half of it"]
 
 
+@pytest.mark.slow
 async def test_a_tool_whose_server_knows_no_such_method_was_not_run_and_nothing_is_in_doubt(tmp_path: Path) -> None:
     place = McpPlace(tmp_path / "mcp", known={**KNOWN, "fail": UNSAFE}, faults=("unknown",))
     async with opened(place, tmp_path) as system:
@@ -198,6 +206,7 @@ async def test_a_tool_whose_server_knows_no_such_method_was_not_run_and_nothing_
         assert {(call.state, call.error_code) for call in calls} == {("finished", "CALL_REFUSED")}
 
 
+@pytest.mark.slow
 async def test_a_read_whose_conversation_is_over_is_read_again(stdio: tuple[System, McpPlace]) -> None:
     system, place = stdio
     place.set("over")
@@ -210,6 +219,7 @@ async def test_a_read_whose_conversation_is_over_is_read_again(stdio: tuple[Syst
     assert place.effects == ["look", "look"]
 
 
+@pytest.mark.slow
 async def test_a_changed_description_after_the_pin_switches_the_tool_off_until_it_is_pinned_again(
     stdio: tuple[System, McpPlace],
 ) -> None:
@@ -235,6 +245,7 @@ async def test_a_changed_description_after_the_pin_switches_the_tool_off_until_i
     await until(lambda: system.agent.tools.disabled_reason(NOTE) is None)
 
 
+@pytest.mark.slow
 async def test_a_server_that_says_its_tools_changed_is_looked_at_at_once(both: tuple[System, McpPlace]) -> None:
     system, place = both
     place.set("tells")
@@ -245,6 +256,7 @@ async def test_a_server_that_says_its_tools_changed_is_looked_at_at_once(both: t
     await until(lambda: system.agent.tools.disabled_reason("mcp_test_look") is None)
 
 
+@pytest.mark.slow
 async def test_a_description_that_changes_while_the_call_waits_for_its_approval_stops_the_call(
     stdio: tuple[System, McpPlace],
 ) -> None:
@@ -260,6 +272,7 @@ async def test_a_description_that_changes_while_the_call_waits_for_its_approval_
     assert (call.state, call.error_code) == ("finished", "TOOL_DISABLED")
 
 
+@pytest.mark.slow
 async def test_a_tool_its_server_does_not_offer_when_its_approval_comes_is_away_for_the_moment_and_not_switched_off(
     stdio: tuple[System, McpPlace],
 ) -> None:
@@ -278,6 +291,7 @@ async def test_a_tool_its_server_does_not_offer_when_its_approval_comes_is_away_
     assert place.effects == []
 
 
+@pytest.mark.slow
 async def test_what_a_server_offers_unpinned_is_shown_and_off_and_what_it_lost_is_off(
     stdio: tuple[System, McpPlace],
 ) -> None:
@@ -293,6 +307,7 @@ async def test_what_a_server_offers_unpinned_is_shown_and_off_and_what_it_lost_i
     }
 
 
+@pytest.mark.slow
 async def test_a_server_killed_in_the_middle_of_a_write_leaves_it_in_doubt_and_is_begun_again(
     stdio: tuple[System, McpPlace],
 ) -> None:
@@ -312,6 +327,7 @@ async def test_a_server_killed_in_the_middle_of_a_write_leaves_it_in_doubt_and_i
     assert place.effects == ["buy milk", "eggs"]
 
 
+@pytest.mark.slow
 async def test_a_server_killed_in_the_middle_of_a_read_is_asked_again(stdio: tuple[System, McpPlace]) -> None:
     system, place = stdio
     place.set("dies")
@@ -321,6 +337,7 @@ async def test_a_server_killed_in_the_middle_of_a_read_is_asked_again(stdio: tup
     assert place.effects == ["look", "look"]
 
 
+@pytest.mark.slow
 async def test_a_call_without_an_answer_in_time_is_in_doubt_and_progress_buys_no_time(tmp_path: Path) -> None:
     place = McpPlace(tmp_path / "mcp", options={"timeout_seconds": 2}, faults=("progress",))
     async with opened(place, tmp_path) as system:
@@ -334,6 +351,7 @@ async def test_a_call_without_an_answer_in_time_is_in_doubt_and_progress_buys_no
         assert place.effects == ["buy milk"]
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_gone_is_said_and_nothing_is_asked_about(both: tuple[System, McpPlace]) -> None:
     system, place = both
     place.set("silent")
@@ -349,6 +367,7 @@ async def test_a_server_that_is_gone_is_said_and_nothing_is_asked_about(both: tu
     assert place.effects == []
 
 
+@pytest.mark.slow
 async def test_nothing_of_a_server_is_left_when_the_agent_ends(tmp_path: Path) -> None:
     place = McpPlace(tmp_path / "mcp", faults=("stays",))
     async with opened(place, tmp_path):

@@ -85,6 +85,7 @@ def test_values_case_and_accents_change_nothing() -> None:
     assert one == other
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "text", ["", "\x00", "🎉🎉🎉", "\u202ewho are you\u202c" * 40, "a" * 100_000, "who are you " * 9_000]
 )

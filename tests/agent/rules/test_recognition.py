@@ -72,6 +72,7 @@ def test_a_class_with_more_phrases_does_not_swallow_the_others() -> None:
     assert small.shares(["z"]) == []
 
 
+@pytest.mark.slow
 def test_of_what_is_sure_few_are_wrong_on_phrases_kept_apart() -> None:
     known = [(name, tuple(features_of(words_of(phrase)))) for name, phrase in phrases()]
     random.Random(5).shuffle(known)
@@ -83,6 +84,7 @@ def test_of_what_is_sure_few_are_wrong_on_phrases_kept_apart() -> None:
     assert sum(sure) / len(sure) >= 0.93
 
 
+@pytest.mark.timing
 def test_a_hundred_messages_take_a_fraction_of_a_second_and_the_model_is_built_once() -> None:
     assert model() is model()
     said = [phrase for _, phrase in phrases()][::200][:100]

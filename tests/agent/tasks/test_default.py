@@ -43,6 +43,7 @@ def person(default_system: System) -> Person:
     return default_system.person("ana")
 
 
+@pytest.mark.slow
 async def test_every_example_of_every_tool_goes_through_in_both_languages_and_nobody_is_asked(
     default_system: System, person: Person
 ) -> None:
@@ -87,6 +88,7 @@ async def test_every_example_of_every_tool_goes_through_in_both_languages_and_no
     assert {example.language for spec in tools.values() for example in spec.examples} == {"es", "en"}
 
 
+@pytest.mark.slow
 async def test_a_write_that_is_asked_for_in_any_usual_form_is_done_at_once(
     default_system: System, person: Person
 ) -> None:

@@ -162,6 +162,7 @@ async def test_where_no_task_can_be_opened_not_even_a_read_runs_and_the_person_i
     assert "text of a" in (await ana.say(ask)).reply.text
 
 
+@pytest.mark.slow
 async def test_where_a_result_cannot_be_shown_the_next_step_does_not_run(
     system: System, ana: Person, wire: Wire
 ) -> None:
@@ -258,6 +259,7 @@ async def test_no_word_of_the_person_is_in_what_the_agent_logs(
     assert "palabra-muy-secreta" not in captured.out + captured.err
 
 
+@pytest.mark.slow
 async def test_what_goes_on_after_an_approval_names_the_task_of_the_request_and_the_reply_opens_none(
     system: System, ana: Person, wire: Wire
 ) -> None:

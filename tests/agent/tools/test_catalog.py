@@ -94,6 +94,7 @@ async def test_every_tool_is_listed_with_its_contract_and_riskgates_version(quic
     assert listed["send_email"].disabled_reason == OFF.DISABLED_REASON_NOT_CONFIGURED
 
 
+@pytest.mark.slow
 async def test_a_tool_the_catalog_lost_is_switched_off_and_comes_back_with_it(
     quick: System, ana: Person, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -128,6 +129,7 @@ async def test_a_tool_with_another_schema_is_switched_off_by_name_and_the_others
     assert "still read" in (await ana.say("lee a.txt")).reply.text
 
 
+@pytest.mark.slow
 async def test_a_call_that_was_planned_before_its_tool_was_switched_off_is_refused_before_it_is_asked_about(
     tmp_path: Path,
 ) -> None:
@@ -153,6 +155,7 @@ async def test_a_plugins_tools_are_listed_with_their_module_and_off_where_no_cat
         assert listed["count"].disabled_reason == OFF.DISABLED_REASON_NOT_IN_CATALOG
 
 
+@pytest.mark.slow
 async def test_without_riskgate_tools_stay_on_and_unchecked_until_it_is_there(tmp_path: Path) -> None:
     system = System(tmp_path)
     try:

@@ -270,6 +270,7 @@ def _send_and_die(port: int, folder: str, point: str) -> None:
     asyncio.run(MailTools(settings, EffectJournal(Path(folder))).send_email(asked()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "state", "taken"),
     [

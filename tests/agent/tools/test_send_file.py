@@ -66,6 +66,7 @@ async def test_a_file_that_is_asked_for_is_sent_and_fetched(system: System, word
     assert events[-1].run_finished.status == DONE
 
 
+@pytest.mark.slow
 async def test_nobody_else_and_no_other_thread_gets_it(system: System) -> None:
     (system.sandbox / "a.txt").write_text("hola")
     ana = system.person("ana")

@@ -88,6 +88,7 @@ async def test_a_reminder_leaves_a_suspended_run_suspended_and_its_approval_good
         assert (system.sandbox / "notas.txt").read_text() == "hola"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["agent.schedule.claimed", "agent.schedule.fired"])
 async def test_an_agent_killed_around_a_firing_tells_it_once(reminding: System, tmp_path: Path, point: str) -> None:
     ana = reminding.person("ana")
@@ -121,6 +122,7 @@ def _make_due(folder: Path) -> None:
         assert moved.rowcount == 1
 
 
+@pytest.mark.slow
 async def test_a_listed_page_is_read_and_one_that_is_not_says_so(tmp_path: Path) -> None:
     site = Site({"/precios": answer(b"42 euros")})
     async with serving_web(site), open_system(tmp_path, http_allow=[f"http://127.0.0.1:{site.port}"]) as system:

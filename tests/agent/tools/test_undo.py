@@ -293,6 +293,7 @@ async def killed(tmp_path: Path, point: str, *, undo: bool) -> None:
     assert process.exitcode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("point", "state"), POINTS)
 async def test_a_process_killed_while_it_replaces_loses_no_version_and_keeps_none_twice(
     files: FileTools, box: Path, tmp_path: Path, point: str, state: str
@@ -308,6 +309,7 @@ async def test_a_process_killed_while_it_replaces_loses_no_version_and_keeps_non
     assert contents(box) == {"a.txt": "two"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("point", "state"), POINTS)
 @pytest.mark.parametrize("removes", [False, True], ids=["restores", "removes"])
 async def test_a_process_killed_while_it_undoes_undoes_once(

@@ -105,6 +105,7 @@ def _write_and_die(folder: str, point: str) -> None:
     asyncio.run(files.write_file(appending()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "state"),
     [

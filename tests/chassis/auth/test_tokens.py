@@ -165,6 +165,7 @@ async def test_sighup_reads_the_file_at_once(seldom, client, tokens, ana):
     assert await hers.code() is Code.UNAUTHENTICATED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage", ["tokens: [", "", "tokens:\n- {hash: no}", None], ids=["yaml", "empty", "hash", "gone"]
 )
@@ -201,6 +202,7 @@ def test_a_file_that_stays_unusable_is_told_again_and_again(tokens, ana, capsys,
     assert reader.authenticate(dict(bearer(ana))).subject == "ana"
 
 
+@pytest.mark.slow
 async def test_a_token_ends_at_its_time_and_so_do_its_streams(client, tokens):
     soon = datetime.now(UTC) + timedelta(seconds=3)
     token = add_token(tokens, subject="guest", tenant="acme", roles=[Role.CALLER], expires=soon)

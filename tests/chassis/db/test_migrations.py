@@ -24,6 +24,7 @@ def test_a_revision_is_the_number_its_file_begins_with(package: str):
         assert _revisions(versions) == {revision.revision for revision in script.walk_revisions()}
 
 
+@pytest.mark.slow
 def test_a_start_over_a_database_that_is_up_to_date_does_without_alembic(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     program = (

@@ -128,18 +128,20 @@ async def silent(port: int, seconds: float, *, ping_ms: int) -> grpc.StatusCode 
         raise AssertionError(f"the stream ended after {time.monotonic() - began:.0f} s")
 
 
+@pytest.mark.timing
 async def test_a_silent_stream_lives_while_its_client_pings_no_faster_than_allowed(tmp_path, monkeypatch):
     monkeypatch.setattr(server, "_MIN_PING_INTERVAL_MS", 100)
     assert await idle(tmp_path, 4.0, ping_ms=400) is None
 
 
+@pytest.mark.timing
 async def test_the_shortest_interval_is_what_the_server_holds_clients_to(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(server, "_MIN_PING_INTERVAL_MS", 30_000)
     assert await idle(tmp_path, 10.0, ping_ms=400) is grpc.StatusCode.UNAVAILABLE
     assert "too_many_pings" in capfd.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 async def test_silent_streams_live_at_the_fastest_pace_of_grpc_libraries_and_through_the_pings_of_ten_minutes(
     tmp_path, monkeypatch
 ):

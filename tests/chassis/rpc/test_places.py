@@ -89,6 +89,7 @@ async def never() -> AsyncIterator[bytes]:
     yield b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("admin", [False, True], ids=["service", "admin"])
 async def test_a_thousand_watches_of_health_without_a_token_stop_nobody(running: RunningServer, *, admin: bool):
     port = running.admin_port if admin else running.port
@@ -127,6 +128,7 @@ async def test_a_place_is_free_again_however_its_call_ended(running: RunningServ
         assert not kept[0].done()
 
 
+@pytest.mark.timing
 async def test_requests_that_never_come_are_refused_at_once_where_nobody_is_known(running: RunningServer):
     async with aio.insecure_channel(f"127.0.0.1:{running.port}") as channel:
         calls = [channel.stream_unary(LIST)(never()) for _ in range(1_200)]
@@ -136,6 +138,7 @@ async def test_requests_that_never_come_are_refused_at_once_where_nobody_is_know
         assert await ask(running.port, ANA) == "served"
 
 
+@pytest.mark.timing
 async def test_probes_whose_request_never_comes_are_ended_and_bounded(running: RunningServer, monkeypatch):
     monkeypatch.setattr(open_calls, "_REQUEST_SECONDS", 0.5)
     async with aio.insecure_channel(f"127.0.0.1:{running.port}") as channel:
@@ -169,6 +172,7 @@ async def test_a_request_to_health_of_a_megabyte_is_refused(running: RunningServ
             assert caught.value.code() is Code.INVALID_ARGUMENT
 
 
+@pytest.mark.timing
 async def test_one_caller_takes_half_of_the_places_and_no_more(tmp_path: Path):
     server = await serve(tmp_path, max_concurrent_rpcs=20, max_concurrent_rpcs_per_caller=10)
     async with aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:

@@ -14,6 +14,7 @@ import pytest
 from tests.support.processes.agents import wait_until
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_service_that_is_told_to_stop_says_so_in_its_log(tmp_path: Path, number: signal.Signals):
     ready = tmp_path / "ready.json"

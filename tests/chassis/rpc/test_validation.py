@@ -52,6 +52,7 @@ def test_an_identifier_is_1_to_128_plain_characters(bad: str):
         parse(Request, {"thread_id": bad})
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**62), st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=40))
 def test_a_page_token_comes_back_as_it_was(number: int, text: str):
     assert decode_token(encode_token(number, text), int, str) == (number, text)

@@ -30,6 +30,7 @@ def collector() -> Iterator[Collector]:
         yield opened
 
 
+@pytest.mark.slow
 def test_a_call_is_told_to_the_collector_and_to_the_file_under_the_callers_trace(collector: Collector, tmp_path: Path):
     ready = tmp_path / "ready.json"
     env = {

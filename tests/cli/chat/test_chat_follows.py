@@ -13,7 +13,7 @@ from tests.support.processes import commands
 from tests.support.processes.stack import ForkedStack, await_death, crash_at, lasting_ports, lines, relaunch
 from tests.support.processes.terminals import Terminal
 
-pytestmark = [pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
 CARD = "paid with 4111 1111 1111 1111"
 
 

@@ -24,6 +24,7 @@ UNITS = [
 ]  # fmt: skip
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("of", ALL, ids=TYPES)
 def test_a_hundred_thousand_characters_are_refused_at_once(of: ValueType):
     for unit in UNITS:
@@ -34,6 +35,7 @@ def test_a_hundred_thousand_characters_are_refused_at_once(of: ValueType):
                 assert isinstance(validate(of, text, CONTEXTS[0]), Problem)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("of", ALL, ids=TYPES)
 def test_the_longest_message_is_searched_in_bounded_time(of: ValueType):
     for unit in UNITS:

@@ -184,6 +184,7 @@ async def test_a_stream_that_ends_because_the_client_is_gone_is_no_whole_output(
     assert memory.count("outputs") == 0
 
 
+@pytest.mark.slow
 async def test_a_wrong_setting_is_one_sentence_and_exit_code_two(tmp_path):
     child = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -198,6 +199,7 @@ async def test_a_wrong_setting_is_one_sentence_and_exit_code_two(tmp_path):
     assert said.count("\n") == 1
 
 
+@pytest.mark.slow
 async def test_a_database_of_a_newer_program_is_named_and_not_touched(tmp_path):
     with sqlite3.connect(tmp_path / "memory.db") as connection:
         connection.execute("CREATE TABLE phylactery_memory_version (version_num VARCHAR(32) NOT NULL)")

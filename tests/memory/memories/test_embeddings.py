@@ -92,6 +92,16 @@ def endpoint() -> Iterator[Endpoint]:
     opened.stop()
 
 
+@pytest.fixture
+def make_memory(make_memory):
+    """Make a memory that waits for its endpoint as long as a busy machine takes; a test about waiting says how long."""
+
+    async def make(**options):
+        return await make_memory(**{"embeddings_timeout_seconds": 60, **options})
+
+    return make
+
+
 async def write(user, text):
     request = user_memory_pb2.WriteMemoryRequest(text=text, source=1, keep=True)
     return await user.memory.WriteMemory(request, metadata=user.metadata)
@@ -192,6 +202,7 @@ async def test_vectors_of_one_user_are_never_anothers(make_memory, endpoint):
         assert texts(await search(other, "vehicle")) == []
 
 
+@pytest.mark.slow
 async def test_another_model_starts_without_the_vectors_of_the_one_before(make_memory, endpoint):
     first = await make_memory(embeddings_url=endpoint.url, embeddings_model="tiny")
     await write(first.user(), "my automobile is blue")
@@ -241,7 +252,7 @@ def away() -> Iterator[Away]:
     opened.stop()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 async def lonely(request, make_memory, away):
     """A memory service, on either database, whose embeddings endpoint is not there yet."""
     options = {}
@@ -316,6 +327,7 @@ async def test_what_is_erased_while_it_is_embedded_leaves_no_vector_for_whoever_
     assert (lonely.count("memory_vectors"), lonely.count("pending_vectors")) == (0, 1)
 
 
+@pytest.mark.slow
 async def test_replicas_embed_each_memory_once(lonely, away):
     ana, bob = lonely.user("ana"), lonely.user("bob")
     wanted = [f"ocean number {number}" for number in range(100)]
@@ -357,6 +369,7 @@ async def test_a_failure_is_not_repeated_at_once_and_waits_ever_longer(make_memo
     assert waits == [waits[0], 2 * waits[0], 4 * waits[0]]
 
 
+@pytest.mark.slow
 async def test_a_text_the_endpoint_refuses_holds_up_no_other(make_memory, endpoint):
     memory = await make_memory(embeddings_url=endpoint.url, embeddings_model="tiny")
     user = memory.user()

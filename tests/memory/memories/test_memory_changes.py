@@ -156,6 +156,7 @@ async def test_a_forgotten_text_is_in_no_file_once_the_log_is_truncated(make_mem
     assert await keeper.find("nada especial") == ["nada especial"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_both_databases_rank_the_same_memories_the_same(make_memory, postgres_url, seed):
     dice = random.Random(seed)

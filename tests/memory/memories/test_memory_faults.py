@@ -85,6 +85,7 @@ def database(tmp_path_factory):
     opened.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 async def test_any_writing_and_forgetting_leaves_the_index_of_what_is_left(database, monkeypatch, steps):

@@ -200,6 +200,7 @@ def test_memories_of_no_thread_rank_as_their_words_do_and_are_not_behind_those_o
     assert mixed.boosted("red")[0] == mixed.boosted("red")[1]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("thread", ["", "t", "many"])
 def test_a_user_of_ten_thousand_memories_and_a_query_of_all_words_cost_a_bounded_time(thread):
     texts = [

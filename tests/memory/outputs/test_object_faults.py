@@ -57,6 +57,7 @@ async def once_it_is_back(call):
                 pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", [False, True], ids=["the sweep is at it", "the sweep is over"])
 async def test_an_output_given_up_for_lost_is_not_made_after_all(kept, store, refused, monkeypatch, over):
     """A replica sweeps an object, long on its way, between its put and its row."""
@@ -80,6 +81,7 @@ async def test_an_output_given_up_for_lost_is_not_made_after_all(kept, store, re
     assert await kept.user().read_all((await kept.user().store(LONG)).output.pointer) == LONG
 
 
+@pytest.mark.slow
 async def test_a_store_that_does_not_answer_is_unavailable_and_everything_else_goes_on(
     make_memory, tmp_path, refused, capfd
 ):
@@ -120,6 +122,7 @@ async def test_a_store_that_does_not_answer_is_unavailable_and_everything_else_g
     assert s3.SECRET not in "".join(capfd.readouterr())
 
 
+@pytest.mark.slow
 async def test_an_erasure_waits_for_a_store_that_does_not_answer_and_ends_with_the_same_request(
     make_memory, tmp_path, refused
 ):
@@ -141,6 +144,7 @@ async def test_an_erasure_waits_for_a_store_that_does_not_answer_and_ends_with_t
         assert [name.rpartition("/")[2] for name in store.names()] == [theirs]
 
 
+@pytest.mark.slow
 async def test_an_erasure_and_a_removal_leave_what_others_removed_to_the_housekeeping(kept, store, monkeypatch):
     """What was removed while the store was away piles up: nobody waits for another user's pile."""
 
@@ -168,6 +172,7 @@ async def test_an_erasure_and_a_removal_leave_what_others_removed_to_the_houseke
     assert kept.count("output_objects") == 0
 
 
+@pytest.mark.slow
 async def test_wrong_credentials_are_said_once_without_the_secret_and_right_ones_go_on(
     make_memory, tmp_path, refused, capfd
 ):
@@ -189,6 +194,7 @@ async def test_wrong_credentials_are_said_once_without_the_secret_and_right_ones
     assert s3.SECRET not in "".join(capfd.readouterr())
 
 
+@pytest.mark.slow
 async def test_a_bucket_that_is_not_there_or_another_keeps_the_service_from_starting(make_memory, store, tmp_path):
     with pytest.raises(StartError, match="no such bucket"):
         await make_memory(**store.settings(tmp_path, object_store_url="s3://nobody-made-it"))
@@ -204,6 +210,7 @@ async def test_a_bucket_that_is_not_there_or_another_keeps_the_service_from_star
     assert await again.user().read_all(pointer) == LONG
 
 
+@pytest.mark.slow
 async def test_a_store_that_is_away_at_the_start_is_found_when_it_is_back(make_memory, tmp_path, refused):
     with s3.server() as store:
         store.pause()
@@ -265,6 +272,7 @@ class Process:
         assert self.child.wait(30) == 0
 
 
+@pytest.mark.slow
 async def test_a_process_killed_between_object_and_row_leaves_an_orphan_and_no_output(
     tmp_path, store, user_of, make_memory
 ):
@@ -288,6 +296,7 @@ async def test_a_process_killed_between_object_and_row_leaves_an_orphan_and_no_o
     assert await memory.user().read_all(again) == LARGE
 
 
+@pytest.mark.slow
 async def test_a_process_killed_between_an_erasure_and_its_objects_removes_them_at_the_next_start(
     tmp_path, store, user_of
 ):

@@ -37,6 +37,7 @@ def kept(kept_in_bucket):
     return kept_in_bucket
 
 
+@pytest.mark.slow
 async def test_an_output_lies_sealed_in_the_bucket_and_is_read_in_every_way(kept, store):
     ana = kept.user()
     stored = await ana.store(LARGE)
@@ -163,6 +164,7 @@ async def test_a_row_that_points_elsewhere_in_its_object_is_data_loss(memory, re
         assert (refusal.code, refusal.reason) == (Code.DATA_LOSS, "OUTPUT_CORRUPT")
 
 
+@pytest.mark.slow
 async def test_a_deleted_output_takes_its_object_along(kept, store):
     ana = kept.user()
     gone, stays = (await ana.store(LONG)).output.pointer, (await ana.store(LONG, tool_call_id="c2")).output.pointer
@@ -181,6 +183,7 @@ async def test_an_expired_output_takes_its_object_along(make_memory, store, tmp_
     assert memory.count("output_objects") == 0
 
 
+@pytest.mark.slow
 async def test_an_erased_user_has_no_object_left_and_no_key_to_a_copy_of_one(kept, store, refused):
     ana, ben = kept.user("ana"), kept.user("ben")
     for number in range(3):
@@ -248,6 +251,7 @@ async def test_the_standard_variables_say_who_asks_where_no_setting_does(make_me
     assert len(store.names()) == 1
 
 
+@pytest.mark.slow
 async def test_two_replicas_that_start_at_once_share_one_folder(make_memory, store, tmp_path, postgres_url):
     url = create_database(postgres_url, f"o{random.getrandbits(64):x}")
     key = (await make_memory()).path.parent / "keys" / "master.key"

@@ -69,6 +69,7 @@ async def test_a_character_cut_between_two_stream_messages_is_whole_again(make_m
     assert await memory.user().read_all(stored.output.pointer) == text
 
 
+@pytest.mark.slow
 async def test_one_line_of_ten_megabytes_comes_back_byte_exact(ana):
     text = ("0123456789abcdef¿🜛" * 600_000)[:10_000_000]
     stored = await ana.store(text)
@@ -189,6 +190,7 @@ async def test_a_spec_without_chunks_is_an_empty_output(ana):
     assert (stored.output.size_chars, stored.output.evicted) == (0, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["cancel", "die"])
 async def test_a_client_that_hangs_up_leaves_nothing_and_may_store_again(memory, ana, how):
     # The client is a process of its own: within one event loop the server always hears of the end in time.

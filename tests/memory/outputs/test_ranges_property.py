@@ -20,6 +20,7 @@ TEXTS = st.text(
 COUNTS = iter(range(10**9))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=TEXTS.filter(bool), times=st.integers(1, 400), data=st.data())
 async def test_any_text_reassembles_from_any_ranges_over_the_wire(make_memory, text, times, data):
@@ -40,6 +41,7 @@ async def test_any_text_reassembles_from_any_ranges_over_the_wire(make_memory, t
     assert "".join(parts).encode() == whole.encode()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=TEXTS.filter(bool), times=st.integers(1, 400), data=st.data())
 async def test_any_text_reassembles_from_any_lines_over_the_wire(make_memory, text, times, data):

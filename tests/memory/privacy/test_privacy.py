@@ -220,6 +220,7 @@ async def test_a_full_disk_under_the_log_erases_nothing_and_passes(memory, ana, 
     assert (await ana.erase()).counts.memories == 2
 
 
+@pytest.mark.slow
 async def test_a_reader_of_old_pages_makes_the_answer_wait_for_it(memory, ana, refused, monkeypatch):
     await fill(ana, 1)
     reader = sqlite3.connect(memory.path, isolation_level=None)
@@ -234,6 +235,7 @@ async def test_a_reader_of_old_pages_makes_the_answer_wait_for_it(memory, ana, r
     assert files_with(memory.path.parent, MARK) == []
 
 
+@pytest.mark.slow
 async def test_a_start_serves_though_a_reader_keeps_removed_words_in_the_files(make_memory):
     first = await make_memory()
     await fill(first.user("ana", "acme"), 1)

@@ -41,6 +41,7 @@ async def test_values_of_every_type_come_back_with_where_they_come_from(kept):
     assert all(one.valid_at.ToMicroseconds() == kept.clock.now_us() for one in after.fields)
 
 
+@pytest.mark.slow
 async def test_a_new_value_supersedes_and_the_same_value_changes_nothing(kept):
     ana = kept.user()
     first = await colour(ana, "m1", "azul")
@@ -148,6 +149,7 @@ async def test_a_secret_is_known_by_its_name_and_as_a_number_too(memory, ana, re
     assert memory.count("memory_profile") == memory.count("user_memory") == 0
 
 
+@pytest.mark.slow
 async def test_many_values_over_long_messages_hold_up_nobody(memory, ana):
     """What is behind a hundred values is taken apart once, and not by the one thread that writes."""
     words = " ".join(f"palabra{number}" for number in range(8_000))[:100_000]

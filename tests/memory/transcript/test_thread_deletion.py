@@ -108,6 +108,7 @@ def stored(memory) -> bytes:
     return b"".join(path.read_bytes() for path in memory.path.parent.glob("memory.db*"))
 
 
+@pytest.mark.slow
 async def test_a_text_in_the_bucket_goes_with_its_thread(in_bucket, store):
     ana = in_bucket.user()
     await ana.store("x" * 50_000)

@@ -195,6 +195,7 @@ class Life(RuleBasedStateMachine):
         self.ended.append(self.state)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)  # a thousand steps over a real gate; a timeout in the middle reads as flaky data
 def test_whatever_people_time_and_calls_do_an_approval_lives_by_its_table_and_the_log_tells_it(tmp_path: Path) -> None:
     write_bundle(tmp_path / "bundle", approval_ttl_seconds=TTL_SECONDS)

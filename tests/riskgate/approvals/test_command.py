@@ -139,6 +139,7 @@ async def test_show_says_everything_and_flags_what_deceives(gate, approval):
     assert shown.returncode == 0
 
 
+@pytest.mark.slow
 async def test_a_person_sees_the_whole_call_types_the_end_of_its_hash_and_has_approved(gate, ana, approval):
     with terminal(gate, "dora", "approve", approval.id) as screen:
         shown = await screen.reads("type the last 4 characters")
@@ -180,6 +181,7 @@ async def test_of_a_long_value_the_end_is_shown_and_in_full_all_of_it(gate, long
     assert "⚠" not in full
 
 
+@pytest.mark.slow
 async def test_who_approves_is_told_that_something_is_not_shown_and_can_see_it(gate, long_one):
     with terminal(gate, "dora", "approve", long_one.id) as screen:
         shown = await screen.reads("type the last 4 characters")
@@ -195,6 +197,7 @@ async def test_who_approves_is_told_that_something_is_not_shown_and_can_see_it(g
     assert (told.returncode, "is not shown whole" in told.stderr) == (0, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["", "yes", "y"])
 async def test_anything_else_changes_nothing(gate, ana, approval, typed):
     with terminal(gate, "dora", "approve", approval.id) as screen:
@@ -215,6 +218,7 @@ async def test_a_script_approves_with_the_hash_it_saw_and_with_no_other(gate, an
     assert (done.returncode, json.loads(done.stdout)["state"]) == (0, "APPROVAL_STATE_APPROVED")
 
 
+@pytest.mark.slow
 async def test_the_requester_answers_their_own_with_the_code_they_never_see_here(gate, ana, call):
     approval = (await ana.evaluate(call())).approval
     with terminal(gate, "ana", "approve", approval.id) as screen:
@@ -254,6 +258,7 @@ async def test_a_token_nobody_knows_and_a_riskgate_that_is_not_there_cannot_be_u
     assert (away.returncode, "riskgate serve" in away.stderr) == (2, True)
 
 
+@pytest.mark.slow
 async def test_watch_shows_what_waits_and_lets_a_person_answer_with_a_key(gate, ana, call, approval):
     with terminal(gate, "dora", "watch") as screen:
         shown = await screen.reads("[a]pprove")
@@ -275,6 +280,7 @@ async def test_watch_shows_what_waits_and_lets_a_person_answer_with_a_key(gate, 
     assert (await ana.get(second.id)).state == types_pb2.APPROVAL_STATE_REJECTED
 
 
+@pytest.mark.slow
 async def test_watch_prints_every_change_for_a_machine_and_outlives_a_riskgate_that_stops(make_gate, call):
     gate = await make_gate(port=lasting_port())
     words = command(gate, "watch", "--json")

@@ -98,6 +98,7 @@ async def test_a_snapshot_shows_what_is_open_oldest_first_and_then_the_changes(g
         assert await watch.states(1) == [("c1", "CANCELLED")]
 
 
+@pytest.mark.slow
 async def test_a_large_snapshot_comes_in_pages_and_no_change_of_it_comes_twice(
     make_gate, bundle_with, call, monkeypatch
 ):
@@ -116,6 +117,7 @@ async def test_a_large_snapshot_comes_in_pages_and_no_change_of_it_comes_twice(
     assert len(set(changes)) == 10
 
 
+@pytest.mark.slow
 async def test_a_stream_that_broke_goes_on_where_it_ended_and_misses_nothing(gate, ana, call):
     async with watching_as(ana) as watch:
         approval = (await ana.evaluate(call())).approval
@@ -241,6 +243,7 @@ async def test_a_snapshot_and_a_token_contradict_each_other(gate, ana, refused):
     assert (refusal.code, refusal.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ["snapshot"])
 
 
+@pytest.mark.slow
 async def test_a_consumer_that_reads_nothing_loses_nothing_and_holds_nobody_up(make_gate, bundle_with, call):
     long = '{"path":"notes.txt","content":"' + "x" * 60_000 + '"}'
     gate = await make_gate(

@@ -50,6 +50,7 @@ def lines(result: Result) -> list[dict[str, object]]:
     return [json.loads(line) for line in result.output.splitlines()]
 
 
+@pytest.mark.slow
 async def test_list_shows_a_table_and_lines_and_every_filter_works(served):
     table = await run("list")
     assert table.exit_code == 0
@@ -78,6 +79,7 @@ async def test_tail_prints_what_is_there_and_what_comes_and_ends_when_told(serve
     assert [line["index"] for line in lines(await following)] == [0, 1, 2, 3, 4, 5, 7, 8]
 
 
+@pytest.mark.slow
 async def test_proofs_are_checked_where_they_arrive_and_a_wrong_key_is_seen(served, tmp_path):
     key = Verifier("riskgate", served.keys.public[0].raw).text
     for options in (["--index", "3"], ["--index", "3", "--size", "4"], ["--from", "4"], ["--from", "4", "--size", "7"]):
@@ -141,6 +143,7 @@ async def test_a_log_cut_at_an_earlier_head_is_found_by_a_kept_one_and_without_o
     assert (whole["ok"], whole["against_kept_head"]) == (True, True)
 
 
+@pytest.mark.slow
 async def test_erase_asks_first_and_needs_an_operator(served, monkeypatch):
     options = ("erase", "--subject", "ana", "--reason", "they asked")
     assert (await run(*options)).exit_code == 1  # nobody answered
@@ -210,6 +213,7 @@ def test_a_tail_goes_on_where_it_stood_when_the_server_went_away_and_came_back(m
     assert asked == [{}, {"a": 4, "b": 1}, {"a": 4, "b": 1}, {"a": 9, "b": 2}]
 
 
+@pytest.mark.slow
 async def test_an_auditor_exports_from_elsewhere_and_the_whole_log_verifies_with_their_own_records_alone(
     served, tmp_path
 ):

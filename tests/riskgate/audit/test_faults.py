@@ -221,6 +221,7 @@ async def test_exported_values_fit_their_commitments_or_the_entry_is_named(make_
         assert found.first_bad == first_bad, (old, found.problem)
 
 
+@pytest.mark.slow
 async def test_a_disk_that_fills_while_a_head_is_signed_loses_nothing_and_the_next_head_covers_it(
     make_gate, call, refused
 ):
@@ -255,6 +256,7 @@ def spoiled(value: object) -> Iterator[object]:
             yield {**value, key: changed} if isinstance(value, dict) else [*value[:key], changed, *value[key + 1 :]]
 
 
+@pytest.mark.slow
 async def test_whatever_stands_in_an_export_the_command_answers_with_a_sentence(make_gate, call, tmp_path):
     gate = await make_gate(checkpoint_every=1)
     await gate.person("ana").evaluate(call("echo", '{"text":"shown"}', "c2"))
@@ -330,6 +332,7 @@ async def fill_directly(gate, count: int) -> None:
     await gate.database.write(work)
 
 
+@pytest.mark.slow
 async def test_a_long_log_is_verified_whole(make_gate, tmp_path):
     gate = await make_gate()
     await fill_directly(gate, 20_000)
@@ -341,6 +344,7 @@ async def test_a_long_log_is_verified_whole(make_gate, tmp_path):
     assert (found.ok, found.entries) == (True, 20_000)
 
 
+@pytest.mark.slow
 def test_the_command_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "phylactery_riskgate.cli", "audit", "--help"], check=True, capture_output=True, text=True

@@ -112,6 +112,7 @@ def text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instance", ["", "one"])
 async def test_go_opens_our_notes_and_checks_our_proofs(checker, make_gate, call, instance):
     gate = await make_gate(checkpoint_every=5, instance=instance)

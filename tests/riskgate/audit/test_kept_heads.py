@@ -187,6 +187,7 @@ async def test_a_log_nobody_kept_a_head_of_is_not_signed_however_it_came_into_th
     assert command("audit", "export", "--data-dir", gate.folder, "--out", out, "--log", LOG).exit_code == 0
 
 
+@pytest.mark.slow
 async def test_an_older_copy_of_the_database_is_refused_until_an_operator_adopts_it_with_a_reason(
     make_gate, call, tmp_path
 ):
@@ -246,6 +247,7 @@ async def test_what_does_not_fit_the_heads_an_earlier_version_signed_is_not_adop
     assert not (gate.settings.heads_dir / "begun").exists()
 
 
+@pytest.mark.slow
 async def test_a_kill_between_commit_and_kept_head_is_made_up_for_at_the_next_start(
     rivals, tmp_path, shared_database, monkeypatch, call
 ):
@@ -312,6 +314,7 @@ async def test_a_full_disk_below_the_kept_heads_shows_no_head_and_soon_decides_n
     assert command("audit", "verify", "--data-dir", gate.folder).exit_code == 0
 
 
+@pytest.mark.slow
 async def test_replicas_exports_and_auditors_keep_heads_at_once_and_every_one_grows_out_of_the_last(
     make_gate, call, shared_database, tmp_path
 ):

@@ -275,6 +275,7 @@ def all_exported(gate) -> dict[str, object]:
 RETAIN = ("audit", "retain", "--before", "30d", "--yes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crash_at", ["riskgate.retain", "riskgate.retain#2"])
 async def test_a_run_that_is_killed_leaves_whole_steps_and_the_next_one_goes_on(folder, crash_at):
     code, _ = await finished(folder, *RETAIN, crash_at=crash_at)
@@ -288,6 +289,7 @@ async def test_a_run_that_is_killed_leaves_whole_steps_and_the_next_one_goes_on(
     assert (logs["riskgate"]["emptied_entries"], logs["riskgate/keys"]["emptied_entries"]) == (130, 0)
 
 
+@pytest.mark.slow
 async def test_two_runs_at_once_empty_each_entry_once_while_the_service_decides(folder, call):
     ana = folder.person("ana")
     folder.clock.advance(100 * 86_400)
@@ -301,6 +303,7 @@ async def test_two_runs_at_once_empty_each_entry_once_while_the_service_decides(
     all_exported(folder)
 
 
+@pytest.mark.slow
 async def test_the_command_says_what_would_go_and_refuses_what_is_too_young(folder):
     code, out = await finished(folder, "audit", "retain", "--before", "30d", "--dry-run", "--json")
     assert (code, json.loads(out)["emptied"], emptied(folder)) == (0, 130, [])

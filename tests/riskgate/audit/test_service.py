@@ -57,6 +57,7 @@ def places(entries) -> list[tuple[str, int]]:
     return [(entry.log, entry.index) for entry in entries]
 
 
+@pytest.mark.slow
 async def test_an_auditor_lists_the_tenants_entries_newest_first_or_oldest_first_page_by_page(busy):
     aldo = busy.person("aldo")
     newest = (await listed(aldo)).entries
@@ -261,6 +262,7 @@ async def test_a_proof_tells_nothing_of_another_tenants_record_but_hashes_no_gue
     assert not any(word in proof.SerializeToString() for word in (b"zoe", b"zeta"))
 
 
+@pytest.mark.slow
 async def test_proofs_go_on_working_while_entries_are_appended(busy, call):
     aldo, ana = busy.person("aldo"), busy.person("ana")
     stop = asyncio.Event()

@@ -147,6 +147,7 @@ async def test_an_endpoint_that_refuses_ends_the_run_and_the_cursor_stays(served
     assert not (tmp_path / "cursor.json").exists()
 
 
+@pytest.mark.slow
 async def test_a_killed_run_loses_nothing(served, siem, tmp_path):
     reached, go_on = threading.Event(), threading.Event()
 

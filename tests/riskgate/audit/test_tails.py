@@ -109,6 +109,7 @@ async def test_a_follower_that_hangs_up_again_and_again_gets_every_entry_once(ga
     await settled(lambda: not tails._followers and tails._watch is None)
 
 
+@pytest.mark.slow
 async def test_a_tail_follows_other_replicas_and_goes_on_at_any_of_them(make_gate, shared_database, call):
     one = await make_gate("data", database_url=shared_database, instance="one")
     two = await make_gate("data", database_url=shared_database, instance="two")
@@ -149,6 +150,7 @@ async def test_a_tail_ends_with_ok_and_its_last_positions_when_the_server_drains
         await stopping  # the stream did not use up the grace
 
 
+@pytest.mark.slow
 async def test_a_follower_that_reads_nothing_holds_up_nobody_and_is_not_buffered_for(gate, call, monkeypatch):
     monkeypatch.setattr(tails_module, "_CHUNK", 8)
     reads = []

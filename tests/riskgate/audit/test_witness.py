@@ -40,6 +40,7 @@ def ask(remote, witness, seen):
     return run
 
 
+@pytest.mark.slow
 async def test_heads_are_cosigned_as_they_grow_and_a_cosigned_head_is_one_to_verify_by(gate, call, ask, witness, seen):
     ana, tmp_path = gate.person("ana"), seen.parent.parent
     assert await ask() == (0, ""), "an empty log has nothing to be seen"
@@ -71,6 +72,7 @@ async def test_heads_are_cosigned_as_they_grow_and_a_cosigned_head_is_one_to_ver
     assert (uncosigned.exit_code, "no cosignature" in uncosigned.output) == (1, True)
 
 
+@pytest.mark.slow
 async def test_a_forger_with_the_keys_and_the_kept_heads_gets_no_cosignature_for_what_they_made_of_the_log(
     make_gate, gate, call, ask, seen
 ):
@@ -90,6 +92,7 @@ async def test_a_forger_with_the_keys_and_the_kept_heads_gets_no_cosignature_for
     assert seen.read_text() == before
 
 
+@pytest.mark.slow
 async def test_a_log_that_was_wound_back_is_refused_by_the_witness(make_gate, gate, call, ask, seen):
     ana, tmp_path = gate.person("ana"), seen.parent.parent
     await fill(ana, call, 2)
@@ -111,6 +114,7 @@ async def test_a_log_that_was_wound_back_is_refused_by_the_witness(make_gate, ga
     assert (code, "cosigned another head of 5 entries" in said) == (1, True), said
 
 
+@pytest.mark.slow
 async def test_what_is_no_answer_of_the_witness_is_one_sentence_and_an_exit_code(gate, ana, call, remote, tmp_path):
     await fill(ana, call, 1)
     stranger = WitnessServer("other", [b"x" * 32])

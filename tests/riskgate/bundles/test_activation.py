@@ -208,6 +208,7 @@ async def test_a_bundle_whose_own_cases_fail_is_refused_unless_that_is_said_and_
     assert gate.records("bundle_activated")[-1]["cases_skipped"] is True
 
 
+@pytest.mark.slow
 async def test_a_rollback_lets_the_bundle_from_before_decide_again_here_and_elsewhere(make_gate, bundle_with, call):
     gate = await make_gate("kept", **QUICK)
     other = await make_gate("kept", instance="other", **QUICK)
@@ -228,6 +229,7 @@ async def test_a_rollback_lets_the_bundle_from_before_decide_again_here_and_else
     assert gate.records("policies_changed")[-1]["activated_by"] == {"subject": "ines", "tenant": "ops"}
 
 
+@pytest.mark.slow
 async def test_what_was_rolled_back_comes_back_by_a_rollback_alone(gate, bundle_with, stricter, refused):
     ines = gate.person("ines")
     await activate(ines, stricter)
@@ -251,6 +253,7 @@ async def test_a_rollback_to_a_bundle_no_trusted_key_signed_is_refused(make_gate
     assert (await shown(again.person("ines"))).live.revision == 2
 
 
+@pytest.mark.slow
 async def test_the_commands_roll_back_and_forward(gate, stricter, remote):
     await activate(gate.person("ines"), stricter)
     forward = load_bundle(stricter).hash
@@ -319,6 +322,7 @@ def key(tmp_path: Path) -> Path:
     return tmp_path / "policy.jwk"
 
 
+@pytest.mark.slow
 async def test_where_a_key_is_trusted_only_what_it_signed_is_activated(make_gate, bundle, key, stricter, refused):
     gate = await make_gate(bundle=signed(bundle, key), policy_keys=key.with_name("policy.jwk.pub"))
     petra = gate.person("petra")
@@ -400,6 +404,7 @@ async def test_a_restart_with_an_older_folder_goes_on_with_the_activated_bundle(
     assert len(again.records("bundle_activated", "bundle_refused")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["older", "gone", "altered", "rolled back", "failing"])
 async def test_a_bundle_that_is_named_is_served_or_nothing_is(make_gate, bundle, stricter, what):
     gate = await make_gate("kept")

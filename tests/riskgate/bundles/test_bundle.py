@@ -47,6 +47,7 @@ def test_limits_that_are_not_written_have_their_defaults(tmp_path: Path) -> None
     assert bundle.levels == ("user", "admin", "system")
 
 
+@pytest.mark.slow
 def test_the_same_files_have_the_same_hash_and_any_change_another(folder: Path, tmp_path: Path) -> None:
     first = load_bundle(folder).hash
     moved = shutil.copytree(folder, tmp_path / "moved")
@@ -75,6 +76,7 @@ def test_an_empty_file_is_refused(folder: Path, name: str) -> None:
     assert fault(folder)[0] in {name, "policies"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["riskgate.yaml", "tools.yaml", "policies/default.cedar", "tests/default.yaml"])
 def test_a_file_cut_off_anywhere_never_loads_as_something_weaker(folder: Path, name: str) -> None:
     whole = (folder / name).read_text()

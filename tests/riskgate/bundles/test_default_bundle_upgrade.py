@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 import yaml
 from phylactery.riskgate.v1 import policy_pb2, types_pb2
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
@@ -62,6 +63,7 @@ async def test_an_installation_whose_own_bundle_is_newer_goes_on_with_its_own(ma
     assert (answer.decision, answer.bundle_revision) == (types_pb2.DECISION_BLOCKED, NOW + 1)
 
 
+@pytest.mark.slow
 async def test_an_installation_whose_own_bundle_has_the_same_revision_goes_on_with_its_own_and_says_so(
     make_gate, call, tmp_path
 ):

@@ -47,6 +47,7 @@ async def settled(gate) -> None:
     await until(handled)
 
 
+@pytest.mark.slow
 async def test_a_watched_folder_is_taken_over_once_its_revision_is_written_last(make_gate, bundle, stricter, call):
     gate = await make_gate(bundle=bundle, **WATCHED)
     texts = {one.name: one.content.decode() for one in parts(stricter)}
@@ -125,6 +126,7 @@ async def slowly(path: Path, text: str, chooser: random.Random) -> None:
             await asyncio.sleep(chooser.random() / 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trusted", [False, True], ids=["revision last by rename", "signed, in any order"])
 async def test_pieces_written_at_random_moments_never_decide(make_gate, bundle, stricter, call, trusted):
     options, key = {}, bundle.with_name("key")
@@ -230,6 +232,7 @@ class Child:
         assert await asyncio.to_thread(self.process.wait, 60) == (0 if number == signal.SIGTERM else -number)
 
 
+@pytest.mark.slow
 async def test_killed_between_commit_and_answer_the_activation_stands(tmp_path, bundle_with):
     later = bundle_with(policies=NO_READS, revision=1_000)  # than the packaged one
     data = tmp_path / "data"

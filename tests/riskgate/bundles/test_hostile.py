@@ -78,6 +78,7 @@ def test_a_pipe_a_nul_and_a_name_nobody_can_read_are_refused_without_waiting(fol
     assert "\x1b" not in str(fault(folder))
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "text",
     [
@@ -107,6 +108,7 @@ def test_too_much_is_refused_before_it_is_read(folder):
     assert f"larger than {MAX_BUNDLE_BYTES}" in fault(folder).message
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "body",
     [
@@ -132,6 +134,7 @@ def test_a_megabyte_of_policy_ends_in_a_sentence_and_not_in_the_parsers_stack(fo
     assert fault(folder).file == "policies/x.cedar"
 
 
+@pytest.mark.timing
 def test_a_megabyte_of_small_policies_is_refused_in_time(folder):
     one = '@id("p{0}") @title("x") permit (principal, action, resource);\n'
     (folder / "policies" / "many.cedar").write_text("".join(one.format(number) for number in range(15_000)))
@@ -217,6 +220,7 @@ async def test_validate_tells_findings_cases_and_notes_and_activates_nothing(gat
     assert (gate.records(), await live(gate)) == ([], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ValidateBundle", "ActivateBundle", "GetBundle"])
 async def test_random_and_mutated_messages_of_an_admin_are_answered_clearly(gate, stricter, method):
     raw = gate.channel.unary_unary(f"/phylactery.riskgate.v1.PolicyService/{method}")

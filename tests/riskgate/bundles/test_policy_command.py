@@ -72,6 +72,7 @@ def test_check_of_no_folder_is_a_finding() -> None:
 # ---- test -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_test_runs_the_cases_covers_mutates_and_writes_junit(tmp_path: Path) -> None:
     out = tmp_path / "junit.xml"
     facts = answered("policy", "test", default_bundle_folder(), "--coverage", "--mutation", "--junit", out)
@@ -101,6 +102,7 @@ def test_a_failing_case_is_told_written_to_junit_and_exits_with_1(folder: Path, 
     assert [one.get("message") for one in suite.iter("failure")] == ["decision: ALLOW instead of BLOCKED"]
 
 
+@pytest.mark.slow
 def test_a_policy_no_case_notices_fails_the_mutation_and_one_never_reached_the_strict_coverage(folder: Path) -> None:
     with_cases(folder, case("it is allowed", "ALLOW"))
     result = run("policy", "test", folder, "--mutation")
@@ -114,6 +116,7 @@ def test_a_policy_no_case_notices_fails_the_mutation_and_one_never_reached_the_s
 # ---- diff -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_diff_tells_settings_tools_policies_and_what_is_decided_otherwise(tmp_path: Path) -> None:
     old = with_cases(write_bundle(tmp_path / "old"), case("a read", "ALLOW"))
     new = with_cases(
@@ -166,6 +169,7 @@ def test_keygen_makes_a_pair_once_and_sign_lays_the_signature_beside_the_files(f
     assert run("policy", "sign", folder, "--key", tmp_path / "none").exit_code == 2
 
 
+@pytest.mark.slow
 async def test_activate_and_show_speak_with_a_running_riskgate(gate, remote, bundle_with):
     newer = bundle_with(policies=NO_READS, revision=2)
     done = await remote("petra", "policy", "activate", newer)
@@ -233,6 +237,7 @@ def test_explain_decides_under_a_folder_without_a_service(folder: Path) -> None:
     assert "psst" not in text
 
 
+@pytest.mark.slow
 def test_why_is_told_in_the_language_of_the_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = json.dumps({"tool": "write_file", "arguments": {"path": "a", "content": "b"}})
     hidden = json.dumps(READ | {"arguments": {"path": ".env"}})
@@ -272,6 +277,7 @@ async def test_evaluate_of_a_decision_that_was_stopped_exits_as_a_refusal(gate, 
     assert (again.exit_code, again.stdout.startswith("STOPPED; it was ALLOW")) == (3, True)
 
 
+@pytest.mark.slow
 async def test_evaluate_exits_by_the_decision_and_explain_finds_it_again(gate, remote, tmp_path, monkeypatch):
     wanted = {"ALLOW": (0, READ), "BLOCKED": (3, READ | {"arguments": {"path": ".env"}})}
     wanted["AUTH_REQUIRED"] = (1, {"tool": "write_file", "arguments": {"path": "a", "content": "b"}})

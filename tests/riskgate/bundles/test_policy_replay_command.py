@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
 import sqlalchemy as sa
 import yaml
 from phylactery.riskgate.v1 import types_pb2
@@ -14,6 +15,7 @@ from tests.riskgate.conftest import EXTRA_TOOLS
 from tests.support.riskgate.command import run
 
 
+@pytest.mark.slow
 async def test_replay_tells_what_flips_what_widens_and_what_cannot_be_replayed(gate, remote, ana, call, bundle_with):
     for number in range(3):
         await ana.evaluate(call("read_file", '{"path":"a.txt"}', f"r{number}"))

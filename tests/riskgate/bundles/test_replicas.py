@@ -27,7 +27,7 @@ def fresh_database(postgres_url: str) -> str:
     return postgres_url.format(database="bundles_test")
 
 
-@pytest.fixture(params=["embedded", "postgresql"])
+@pytest.fixture(params=["embedded", pytest.param("postgresql", marks=pytest.mark.slow)])
 def shared(request: pytest.FixtureRequest) -> dict[str, object]:
     """What two replicas over one database are opened with."""
     url = request.getfixturevalue("fresh_database") if request.param == "postgresql" else ""
@@ -64,6 +64,7 @@ async def test_a_replica_whose_following_stands_still_looks_before_it_decides_on
     assert allowed.bundle_revision in {1, 2}, "until then either may decide"
 
 
+@pytest.mark.slow
 async def test_of_two_replicas_that_activate_at_once_one_wins_and_both_agree(make_gate, shared, bundle_with):
     gates = [await make_gate("data", instance=f"i{number}", **shared) for number in range(2)]
     for revision in range(2, 5):
@@ -84,6 +85,7 @@ async def test_of_two_replicas_that_activate_at_once_one_wins_and_both_agree(mak
     assert len(gates[0].records("bundle_activated")) == len(gates[0].records("bundle_refused")) == 3
 
 
+@pytest.mark.slow
 async def test_a_replica_that_cannot_load_the_active_bundle_is_not_serving_until_it_can(
     make_gate, shared, stricter, refused, call
 ):

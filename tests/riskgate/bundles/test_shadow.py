@@ -46,6 +46,7 @@ async def test_only_differences_are_recorded_and_no_answer_changes(gate, ana, ca
     assert "a.txt" not in str(record)
 
 
+@pytest.mark.slow
 async def test_a_class_that_changes_is_a_difference_too(gate, ana, call, bundle_with):
     stricter = bundle_with(revision=2)
     path = stricter / "policies" / "default.cedar"

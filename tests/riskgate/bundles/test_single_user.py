@@ -29,6 +29,7 @@ def guarded(approval_class: str) -> str:
     return policy("wipe", f"permit (principal, action, resource) {asked};")
 
 
+@pytest.mark.slow
 def test_the_packaged_variant_shares_tools_policies_and_cases_and_passes_all_of_them():
     alone, team = load_bundle(single_user_bundle_folder()), load_bundle(default_bundle_folder())
     assert {path.name for path in single_user_bundle_folder().iterdir()} == {"base", "riskgate.yaml"}

@@ -214,6 +214,7 @@ def test_every_text_is_read_back_as_it_was_and_nothing_in_it_is_a_command(text: 
     assert read_document("x", f"a: {{{written}: 1}}\n").data == {"a": {text: 1}}
 
 
+@pytest.mark.slow
 @given(_JSON)
 def test_a_schema_that_holds_any_json_is_drafted_word_for_word(value: Any) -> None:
     schema = {"type": "object", "properties": {}, "x-anything": value}

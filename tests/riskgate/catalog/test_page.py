@@ -35,6 +35,7 @@ FORMS = """  - name: write_file
 """
 
 
+@pytest.mark.slow
 def test_the_page_leads_from_a_list_of_tools_to_a_catalog_that_lacks_nothing(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -128,6 +128,7 @@ async def test_a_store_that_takes_no_record_fails_the_whole_batch_and_leaves_not
     assert gate.count("decisions") == gate.count("approvals") == gate.count("audit_entries") == 0
 
 
+@pytest.mark.slow
 async def test_killed_after_the_commit_a_batch_asked_again_gets_the_same_decisions(tmp_path, call):
     requests = [ask(call(*READ, f"c{i}")) for i in range(20)]
     child = Child(tmp_path, "riskgate.2")

@@ -8,6 +8,7 @@ import json
 import threading
 
 import grpc
+import pytest
 from phylactery.riskgate.v1 import types_pb2
 from phylactery_chassis.auth.jws import TokenType, verify
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
@@ -39,6 +40,7 @@ async def test_a_low_risk_read_is_allowed_with_a_permit_for_exactly_the_bound_ca
     assert answer.permit_expire_time.seconds == now + 60
 
 
+@pytest.mark.slow
 async def test_a_write_asks_its_requester_and_shows_the_bound_arguments_with_a_code(ana):
     answer = await ana.evaluate()
     approval = answer.approval
@@ -152,6 +154,7 @@ async def test_other_arguments_another_tool_or_another_thread_for_the_same_tool_
     assert gate.count("decisions") == 1
 
 
+@pytest.mark.slow
 async def test_faults_inside_the_arguments_are_recorded_as_blocked(gate, ana, call):
     faults = {
         '{"path":"a","path":"b"}': "DUPLICATE_KEY",

@@ -60,6 +60,7 @@ async def told(*calls: Awaitable[Any]) -> tuple[list[Any], Counter[str]]:
     return [result for result in results if not isinstance(result, BaseException)], refusals
 
 
+@pytest.mark.slow
 async def test_of_many_executions_at_several_processes_one_redeems_the_permit(
     people, call, records, shared_database, tmp_path
 ):
@@ -78,6 +79,7 @@ async def test_of_many_executions_at_several_processes_one_redeems_the_permit(
     assert all(one.repeated_redeem for one in again)
 
 
+@pytest.mark.slow
 async def test_an_approval_that_every_process_has_a_permit_of_is_redeemed_once(people, call, records):
     approval = await people[0].approved()
     answers = await asyncio.gather(*(one.evaluate(approval=approval.id) for one in people))
@@ -93,6 +95,7 @@ async def test_an_approval_that_every_process_has_a_permit_of_is_redeemed_once(p
     assert {(await one.get(approval.id)).state for one in people} == {State.APPROVAL_STATE_REDEEMED}
 
 
+@pytest.mark.slow
 async def test_a_yes_and_a_no_at_several_processes_end_in_one_answer_that_all_of_them_know(people, call, records):
     asked = [
         (await people[0].evaluate(call(call_id=f"c{number}"), thread=f"t{number}")).approval
@@ -110,6 +113,7 @@ async def test_a_yes_and_a_no_at_several_processes_end_in_one_answer_that_all_of
     assert answered == {approval.id: 1 for approval in asked}
 
 
+@pytest.mark.slow
 async def test_one_approver_at_several_processes_is_one_vote_of_the_two_that_are_needed(
     channels, people, call, records
 ):

@@ -103,6 +103,7 @@ def test_what_is_remembered_is_what_cedar_would_say(data: st.DataObject):
     assert ask(subject, **more) == ask(subject, **more, answers=Answers())
 
 
+@pytest.mark.slow
 def test_a_bundle_that_was_replaced_answers_nothing_any_more(asked: list[Any]):
     """Every engine has handles of its own, so what one was told is never the other's."""
     call = RawCall("read_file", "c", '{"path":"a.txt"}')

@@ -302,6 +302,7 @@ async def test_a_decision_is_given_no_further_permit_once_it_is_too_old_whatever
     assert (await ana.evaluate(call(*READ, "c2"))).permit
 
 
+@pytest.mark.slow
 async def test_a_clock_set_back_does_not_revive_a_refused_permit_and_a_new_one_is_issued(gate, ana, call, refused):
     permit = (await ana.evaluate(call(*READ))).permit
     gate.clock.advance(61)
@@ -332,6 +333,7 @@ async def test_a_rejection_of_a_time_that_has_not_come_keeps_nobody_waiting(gate
 # ---- commands -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_the_commands_freeze_list_lift_and_revoke_and_say_what_a_person_has_to_know(gate, ana, call, remote):
     decision = (await ana.evaluate(call(*READ))).decision_id
     result = await remote("ines", "freeze", "user", "anna", "--tenant", "acme", "--reason", "a stolen laptop")
@@ -360,6 +362,7 @@ async def test_the_commands_freeze_list_lift_and_revoke_and_say_what_a_person_ha
 # ---- races ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_after_a_freeze_is_answered_nothing_is_redeemed_in_any_process(rivals, call):
     one, two = await rivals("one"), await rivals("two")
     people = [Person(one.channel, "x", "ana", "acme"), Person(two.channel, "x", "ana", "acme")]

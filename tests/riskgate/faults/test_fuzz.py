@@ -190,6 +190,7 @@ async def codes_of(channel: aio.Channel, method: str, messages: list[bytes], met
     return [code for chunk in chunks for code in await asyncio.gather(*map(one, chunk))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", sorted(requests()))
 async def test_no_message_makes_an_rpc_fail_in_a_way_a_client_cannot_understand(gate, ana, named, tmp_path):
     method = named.partition(" ")[0]

@@ -159,6 +159,7 @@ class Child:
         assert await asyncio.to_thread(self.process.wait, 60) == 0
 
 
+@pytest.mark.slow
 async def test_killed_after_the_commit_of_evaluate_it_answers_the_same_once_started_again(tmp_path, call):
     child = Child(tmp_path, "riskgate.2")
     with pytest.raises(aio.AioRpcError):
@@ -173,6 +174,7 @@ async def test_killed_after_the_commit_of_evaluate_it_answers_the_same_once_star
         assert database.execute("SELECT count(*) FROM decisions").fetchone() == (1,)
 
 
+@pytest.mark.slow
 async def test_killed_after_the_commit_of_an_answer_it_gives_the_same_answer_the_same_state(tmp_path, call):
     child = Child(tmp_path, "riskgate.4")
     approval = (await child.evaluate(call())).approval
@@ -186,6 +188,7 @@ async def test_killed_after_the_commit_of_an_answer_it_gives_the_same_answer_the
         assert database.execute("SELECT count(*) FROM approval_votes").fetchone() == (1,)
 
 
+@pytest.mark.slow
 async def test_killed_after_the_commit_of_redeem_it_gives_the_same_execution_its_receipt(tmp_path, call):
     child = Child(tmp_path, "riskgate.8")
     permit = (await child.evaluate(call(*READ))).permit
@@ -201,6 +204,7 @@ async def test_killed_after_the_commit_of_redeem_it_gives_the_same_execution_its
     await again.stop()
 
 
+@pytest.mark.slow
 async def test_killed_in_the_middle_of_a_storm_it_keeps_every_answered_decision_and_the_log_verifies(
     tmp_path, make_gate, call
 ):

@@ -70,6 +70,7 @@ async def test_what_was_rejected_is_not_asked_again_in_any_thread_until_its_time
     assert (await ana.evaluate(call(*PAY, "c2"))).approval.id
 
 
+@pytest.mark.slow
 async def test_the_rejected_proposal_itself_still_answers_what_became_of_it(gate, ana, call):
     approval = (await ana.evaluate(call())).approval
     await ana.reject(approval.id)
@@ -161,6 +162,7 @@ async def replicas(tmp_path: Path, bundle_with: Any, shared_database: str) -> An
         await asyncio.gather(*(one.stop() for one in started))
 
 
+@pytest.mark.slow
 async def test_processes_that_race_for_the_last_places_let_exactly_as_many_in(replicas, call):
     asks = [
         replicas[number % 3].evaluate(call(call_id=f"c{number}"), f"t{number % 2}", subject)

@@ -127,6 +127,7 @@ async def both_serve(port: int, call) -> None:
             served = {one.audit_log for one in await ask_all(port, call, range(at, at + 24))}
 
 
+@pytest.mark.slow
 async def test_workers_share_a_port_and_each_writes_a_log_that_verifies(start, tmp_path, shared_database, call):
     if shared_database:
         empty = Database(shared_database)
@@ -153,6 +154,7 @@ async def test_workers_share_a_port_and_each_writes_a_log_that_verifies(start, t
         database.close()
 
 
+@pytest.mark.slow
 async def test_a_killed_worker_is_replaced_and_nothing_it_answered_is_lost(start, tmp_path, call):
     fleet = start()
     told = await fleet.told()
@@ -165,6 +167,7 @@ async def test_a_killed_worker_is_replaced_and_nothing_it_answered_is_lost(start
     assert await fleet.stop() == 0
 
 
+@pytest.mark.slow
 async def test_a_worker_that_dies_while_the_bundle_is_being_written_is_replaced_under_the_active_one(
     start, tmp_path, call, bundle
 ):
@@ -180,6 +183,7 @@ async def test_a_worker_that_dies_while_the_bundle_is_being_written_is_replaced_
     assert await fleet.stop() == 0
 
 
+@pytest.mark.slow
 async def test_a_worker_that_cannot_start_again_is_tried_until_it_can_and_the_others_go_on(start, tmp_path, call):
     fleet = start()
     told = await fleet.told()
@@ -195,6 +199,7 @@ async def test_a_worker_that_cannot_start_again_is_tried_until_it_can_and_the_ot
     assert await fleet.stop() == 0
 
 
+@pytest.mark.slow
 async def test_workers_none_of_which_can_start_again_end_with_the_reason(start, tmp_path):
     fleet = start()
     told = await fleet.told()
@@ -205,6 +210,7 @@ async def test_workers_none_of_which_can_start_again_end_with_the_reason(start, 
     assert (code, "cannot restart, and no other worker is serving" in said) == (2, True)
 
 
+@pytest.mark.slow
 async def test_workers_end_with_the_process_that_started_them(start):
     fleet = start()
     told = await fleet.told()
@@ -224,6 +230,7 @@ async def test_a_port_somebody_listens_on_is_named_and_no_worker_starts(start, t
     assert not (tmp_path / "riskgate.db").exists()
 
 
+@pytest.mark.slow
 async def test_workers_that_cannot_start_end_with_the_reason(start, tmp_path):
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys" / "signing.json").write_text("no keys at all")
@@ -231,6 +238,7 @@ async def test_workers_that_cannot_start_end_with_the_reason(start, tmp_path):
     assert (code, "signing.json" in said, "worker 0 cannot start" in said) == (2, True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_either_signal_drains_and_ends_all(start, number):
     fleet = start(workers=3)

@@ -53,11 +53,13 @@ HOSTILE += [
 ]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_a_long_text_of_anything_takes_linear_time(unit: str):
     assert_linear(inspect, unit, 8_000, 240_000)
 
 
+@pytest.mark.timing
 def test_ten_thousand_characters_take_milliseconds():
     text = (" ".join(PROSE) * 3)[:9_900] + " dni 12345678Z, tarjeta 4111 1111 1111 1111"
     assert len(inspect(text)) == 2

@@ -138,6 +138,7 @@ async def test_more_findings_than_an_answer_holds_are_counted_and_redacted(inspe
     assert answer.redacted_text == "«email» " * (MAX_FINDINGS + 5)
 
 
+@pytest.mark.slow
 async def test_a_long_text_does_not_hold_up_everybody_else(gate, inspector):
     """Other calls go on while long texts are looked at, and no more of those at once than there are threads for."""
     text = "4111 " * 30_000
@@ -153,6 +154,7 @@ async def test_a_long_text_does_not_hold_up_everybody_else(gate, inspector):
 HOSTILE = ("4111 1111 " * 104_858)[:MAX_TEXT_BYTES]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("size", [2_000, MAX_TEXT_BYTES], ids=["small", "large"])
 async def test_many_long_texts_of_one_caller_make_no_other_wait_for_all_of_them(gate, inspector, size: int):
     theirs = [asyncio.create_task(inspector.inspect(HOSTILE)) for _ in range(6)]
@@ -167,6 +169,7 @@ async def test_many_long_texts_of_one_caller_make_no_other_wait_for_all_of_them(
 COSTLY = "?token=" * 140
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("batch", [False, True], ids=["one", "batch"])
 async def test_hundreds_of_small_hostile_texts_of_one_caller_make_no_other_wait_for_all_of_them(
     gate, inspector, *, batch: bool
@@ -182,6 +185,7 @@ async def test_hundreds_of_small_hostile_texts_of_one_caller_make_no_other_wait_
         task.cancel()
 
 
+@pytest.mark.slow
 async def test_more_of_a_caller_than_may_wait_are_refused_at_once(inspector, monkeypatch: pytest.MonkeyPatch):
     """The scans are held until every call has arrived: else the first could end before the last is sent."""
     let_go, scan = threading.Event(), inspection._inspected
@@ -238,6 +242,7 @@ def test_the_command_answers_machines_and_pipes():
     assert (again.exit_code, again.stdout) == (0, REDACTED + "\n")
 
 
+@pytest.mark.slow
 def test_redacted_text_goes_into_a_pipe_as_it_is_and_speaks_to_no_terminal(tmp_path: Path):
     file = tmp_path / "text"
     file.write_bytes(b"\x1b[1m ana@example.com\x1b[0m\tb\r\n")
@@ -276,6 +281,7 @@ def test_what_cannot_be_inspected_is_exit_code_two_and_a_sentence(
     assert "4111" not in done.stderr + done.stdout
 
 
+@pytest.mark.slow
 def test_the_same_text_is_inspected_the_same_in_another_process():
     chooser = random.Random("process")
     text = "\n".join(piece(chooser) for _ in range(40) for piece in (*made.NOISE, made.written_card))
@@ -288,6 +294,7 @@ def test_the_same_text_is_inspected_the_same_in_another_process():
     ]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "piece", ["(6", "token\t=\t", 'secret="', '{"password":"', "-----BEGIN PRIVATE KEY-----\n", "0 -4"]
 )

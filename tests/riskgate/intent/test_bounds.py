@@ -41,6 +41,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_is_read_to_its_end_and_kept_small(name: str) -> None:
     text = HOSTILE[name]

@@ -77,6 +77,7 @@ def test_words_that_were_changed_hide_nothing(body: str) -> None:
     assert signals(body, page(f"First. {DICTATED}. Also {SHORT}. Last.")) == 1
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("odd", ["", "ñ "])
 @pytest.mark.parametrize("body", [DICTATED, DICTATED.replace("customer", "client").replace("Friday", "Monday"), SHORT])
 def test_what_stands_at_the_end_of_a_megabyte_is_found(body: str, odd: str) -> None:
@@ -89,6 +90,7 @@ def test_what_stands_at_the_end_of_a_megabyte_is_found(body: str, odd: str) -> N
     assert signals("the agenda of the meeting and two rooms to choose from", shown) == 0
 
 
+@pytest.mark.slow
 def test_what_stands_in_the_last_of_many_texts_is_found() -> None:
     mails = [{"body": filler(400, seed)} for seed in range(1_000)] + [{"body": SHORT}]
     piece = read_result(PAGE, "read_page", "c1", {}, mails, is_text=False, failed=False).piece

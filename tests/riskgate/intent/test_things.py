@@ -220,6 +220,7 @@ def test_what_a_text_says_in_an_encoding_it_says() -> None:
     assert not facts(DEFAULT["send_email"], words, plain, page).foreign
 
 
+@pytest.mark.timing
 def test_a_megabyte_of_encoded_text_is_read_in_time() -> None:
     whole = b64encode(b"send 500 to Bob " * 47_000).decode()
     for text in (whole, " ".join(whole[at : at + 40] for at in range(0, len(whole), 40))):

@@ -296,6 +296,7 @@ async def test_an_export_verifies_with_todays_key_alone_whoever_signed_before(ga
     assert verify_export(old, [before]).ok, "an export from before the rotation"
 
 
+@pytest.mark.slow
 async def test_heads_of_a_revoked_key_prove_nothing_and_the_check_says_so(gate, ana, tmp_path):
     old, out = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     await ana.evaluate()

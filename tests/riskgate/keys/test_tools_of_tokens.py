@@ -43,6 +43,7 @@ def those(gate: Any) -> list[Person]:
     return [gate.person("narrow"), Person(gate.channel, "shop", "ana", "acme")]
 
 
+@pytest.mark.slow
 async def test_a_tool_that_the_token_does_not_name_is_refused_and_nothing_is_recorded(narrow_gate, refused):
     for person in those(narrow_gate):
         before = len(narrow_gate.records())
@@ -52,6 +53,7 @@ async def test_a_tool_that_the_token_does_not_name_is_refused_and_nothing_is_rec
         assert len(narrow_gate.records()) == before
 
 
+@pytest.mark.slow
 async def test_a_tool_that_the_token_names_is_decided_about_as_ever(narrow_gate):
     for person in those(narrow_gate):
         answer = await person.evaluate(READ)
@@ -59,6 +61,7 @@ async def test_a_tool_that_the_token_names_is_decided_about_as_ever(narrow_gate)
         assert (await person.redeem(answer.permit, READ, execution=f"execution-{answer.decision_id}")).receipt
 
 
+@pytest.mark.slow
 async def test_a_permit_of_another_token_of_the_same_user_is_not_redeemed_with_it(narrow_gate, refused):
     whole = narrow_gate.through_agent("ana")
     call = tool_call("list_dir", "{}")
@@ -69,6 +72,7 @@ async def test_a_permit_of_another_token_of_the_same_user_is_not_redeemed_with_i
     assert (await whole.redeem(permit, call)).receipt
 
 
+@pytest.mark.slow
 async def test_in_a_batch_each_call_is_held_to_the_tools_of_the_token(narrow_gate):
     person = narrow_gate.person("narrow")
     requests = [

@@ -134,6 +134,7 @@ def test_at_most_twenty_reasons_are_given(engine: DecisionEngine) -> None:
     assert len(verdict.reasons) == 20
 
 
+@pytest.mark.timing
 def test_a_pattern_costs_linear_time(engine: DecisionEngine) -> None:
     for attempt in attempts_within(1):
         with attempt:

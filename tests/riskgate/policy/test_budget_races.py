@@ -59,6 +59,7 @@ async def redeem(rival: Rival, number: int, permit: str) -> riskgate_pb2.RedeemR
     return await RiskGateServiceStub(rival.channel).Redeem(request, timeout=60)
 
 
+@pytest.mark.slow
 async def test_processes_that_race_one_budget_redeem_exactly_its_room(rivals, shared_database, tmp_path):
     gates = await asyncio.gather(*(rivals(f"rival-{number}") for number in range(RIVALS)))
     permits = await asyncio.gather(*(permit(gates[number % RIVALS], number) for number in range(CALLS)))
@@ -76,6 +77,7 @@ async def test_processes_that_race_one_budget_redeem_exactly_its_room(rivals, sh
     assert not await permit(gates[0], CALLS), "a new call finds no room"
 
 
+@pytest.mark.slow
 async def test_a_process_killed_while_it_counts_has_counted_what_it_redeemed_once(rivals, shared_database, tmp_path):
     """Killed after the commit of its third redemption, before it answers."""
     doomed = await rivals("doomed", "riskgate.8#3")

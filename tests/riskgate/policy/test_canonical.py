@@ -44,6 +44,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(_VALUES)
 def test_the_short_way_writes_what_the_reference_writes(value: object) -> None:
     assert canonical_bytes(value) == rfc8785.dumps(value)

@@ -34,6 +34,7 @@ def test_every_case_of_the_default_bundle_passes(default: Bundle) -> None:
     assert [result for result in results if not result.passed] == []
 
 
+@pytest.mark.slow
 def test_dropping_any_one_policy_of_the_default_bundle_breaks_a_case(default: Bundle) -> None:
     survivors = [
         policy.id

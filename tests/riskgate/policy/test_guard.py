@@ -111,6 +111,7 @@ def test_a_struct_is_held_to_the_same_size() -> None:
     assert caught.value.code == "TOO_LARGE"
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("text", ['{"a":"' + '\\"' * 500_000, "[" * 64 + '"' * 500_000, '{"a":"' + "\\" * 500_001])
 def test_a_hostile_text_costs_linear_time(text: str) -> None:
     for attempt in attempts_within(2):

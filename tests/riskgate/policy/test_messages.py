@@ -27,6 +27,7 @@ def names(enum: type, start: str) -> list[str]:
     return [name.removeprefix(start) for name in enum.keys()[1:]]
 
 
+@pytest.mark.slow
 def test_every_language_has_the_same_messages_with_the_same_values_and_the_code_names_each():
     MessageSet(
         "phylactery_riskgate.i18n",

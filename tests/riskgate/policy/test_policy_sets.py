@@ -123,6 +123,7 @@ def compare(statements: Sequence[str], subject: Subject, context: dict[str, Any]
 ANY_EXAMPLES = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @given(policies_of(SOUND), st.sampled_from([ANA, BOB]), CONTEXTS, SATISFIED)
 @ANY_EXAMPLES
 def test_sliced_and_grouped_policies_answer_as_the_ones_that_were_written(
@@ -131,6 +132,7 @@ def test_sliced_and_grouped_policies_answer_as_the_ones_that_were_written(
     assert compare(statements, subject, context, satisfied).clean
 
 
+@pytest.mark.slow
 @given(policies_of(SOUND + FAILING), st.sampled_from([ANA, BOB]), CONTEXTS, SATISFIED)
 @ANY_EXAMPLES
 def test_they_fail_where_the_ones_that_were_written_fail(
@@ -141,6 +143,7 @@ def test_they_fail_where_the_ones_that_were_written_fail(
     )
 
 
+@pytest.mark.slow
 @given(policies_of(SOUND + FAILING + ODD), st.sampled_from([ANA, BOB]), CONTEXTS, SATISFIED)
 @ANY_EXAMPLES
 def test_what_the_lint_refuses_is_answered_alike_too(
@@ -278,6 +281,7 @@ THREADED = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @ANY_EXAMPLES
 @given(
     statements=policies_of((*SOUND[:6], *THREADED)),

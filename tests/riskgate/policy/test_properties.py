@@ -126,6 +126,7 @@ def test_whatever_is_added_the_binder_binds_or_refuses(
     assert outcome in ({"rich"}, {"SCHEMA_VIOLATION"}, {"GUARD"})
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["echo", "read_file", "write_file", "read_output", "nothing"]), OBJECTS, TEXT)
 def test_a_decision_is_the_same_every_time(
     default_engine: DecisionEngine, name: str, more: dict[str, Any], path: str
@@ -191,6 +192,7 @@ def engine_of(rich: Bundle, written: list[tuple[str, str, str]]) -> DecisionEngi
     return DecisionEngine(replace(rich, policies=policies))
 
 
+@pytest.mark.slow
 @given(POLICIES, RICH_ARGUMENTS, st.tuples(SUBSETS, SUBSETS), st.sampled_from(["user", "admin"]))
 @settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], deadline=None)
 def test_more_approval_never_allows_less(
@@ -212,6 +214,7 @@ def test_more_approval_never_allows_less(
         assert granted.decision is Decision.ALLOW
 
 
+@pytest.mark.slow
 @given(POLICIES, RICH_ARGUMENTS, SUBSETS)
 @settings(max_examples=200, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], deadline=None)
 def test_leaving_out_what_no_policy_looks_at_changes_no_decision(
@@ -241,6 +244,7 @@ def test_the_generated_policies_are_not_all_refused(rich: Bundle) -> None:
     assert lint(parse_policies("x.cedar", text), rich.tools, rich.classes) == ()
 
 
+@pytest.mark.slow
 @given(call=RICH_ARGUMENTS, approved=st.frozensets(st.sampled_from(["self", "peer", "dual"])), seed=st.integers(0, 99))
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

@@ -158,6 +158,7 @@ async def test_a_call_that_a_person_approved_uses_nothing_up(gate, ana, call):
     assert "ask" not in gate.records("redeemed")[1]
 
 
+@pytest.mark.slow
 async def test_what_policies_allow_without_any_ask_is_not_held_back_by_one(make_gate, bundle_with, call):
     gate = await make_gate("open", bundle=with_tasks(bundle_with(policies=TRANSFERS)))
     ana = gate.person("ana")
@@ -254,6 +255,7 @@ async def test_a_permit_is_not_renewed_once_its_task_ended_and_the_answer_says_w
     assert not gate.records("permit_renewed")
 
 
+@pytest.mark.slow
 async def test_a_permit_is_renewed_no_longer_than_its_task_lives(gate, ana, call):
     task = await ana.begin(ASKED)
     await ana.evaluate(transfer(call), task_id=task)

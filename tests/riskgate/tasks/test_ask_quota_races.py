@@ -37,6 +37,7 @@ async def permits_of(person: Person, task: str, room: int = 1) -> list[str]:
     return [answer.permit for answer in answers]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "room"), [(ASKED, 1), (f"{ASKED} and to {OTHER}", 2)])
 async def test_processes_that_race_one_ask_redeem_what_it_allows(rivals, shared_database, tmp_path, words, room):
     people = [Person(one.channel, "local") for one in await asyncio.gather(*(rivals(f"r{n}") for n in range(RIVALS)))]
@@ -51,6 +52,7 @@ async def test_processes_that_race_one_ask_redeem_what_it_allows(rivals, shared_
     assert rows_of(folder, shared_database, "ask_uses") == rows_of(folder, shared_database, "redemptions") == room
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "room"), [(ASKED, 1), (f"{ASKED} and to {OTHER}", 2)])
 async def test_processes_that_decide_and_redeem_at_once_redeem_what_an_ask_allows(
     rivals, shared_database, tmp_path, words, room
@@ -72,6 +74,7 @@ async def test_processes_that_decide_and_redeem_at_once_redeem_what_an_ask_allow
     assert rows_of(folder, shared_database, "ask_uses") == rows_of(folder, shared_database, "redemptions") == room
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["riskgate.2", "riskgate.8"])
 async def test_killed_before_the_answer_to_a_decision_that_redeems_the_call_is_known_to_be_redeemed(
     rivals, shared_database, tmp_path, point
@@ -90,6 +93,7 @@ async def test_killed_before_the_answer_to_a_decision_that_redeems_the_call_is_k
     assert rows_of(folder, shared_database, "ask_uses") == rows_of(folder, shared_database, "redemptions") == 1
 
 
+@pytest.mark.slow
 async def test_killed_between_the_count_and_the_receipt_the_execution_gets_its_receipt_and_counts_once(
     rivals, shared_database, tmp_path
 ):

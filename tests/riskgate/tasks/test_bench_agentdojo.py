@@ -207,6 +207,7 @@ async def test_the_gate_in_this_process_decides_with_the_interpretation_of_the_w
     assert [(one, await played(gate, one)) for one in Interpreter] == ANSWERS
 
 
+@pytest.mark.slow
 async def test_a_running_riskgate_is_sent_the_interpretation_with_the_words() -> None:
     with bundle_of(CATALOGS / "workspace") as folder, riskgate(bundle=folder) as server:
         async with RiskGateClient(server.target) as approver:

@@ -194,6 +194,7 @@ def run(*words: object, given: str) -> str:
     return CliRunner().invoke(app, [str(word) for word in words], input=given).stdout
 
 
+@pytest.mark.slow
 def test_explain_over_a_folder_takes_the_facts_of_a_file() -> None:
     asked = {"tool": "write_file", "arguments": {"path": "a.txt", "content": "x"}, "facts": {"intent": 2, "origin": 3}}
     words = ("explain", "-", "--bundle", default_bundle_folder())

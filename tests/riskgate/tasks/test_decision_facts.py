@@ -209,6 +209,7 @@ def paying(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return bundle_of(tmp_path_factory.mktemp("paying"), [required], ALLOW_ALL)
 
 
+@pytest.mark.slow
 @given(POLICIES)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_leaving_out_what_says_nothing_without_a_task_changes_no_decision(

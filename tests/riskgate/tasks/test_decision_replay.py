@@ -15,6 +15,7 @@ def bundle(bundle_with):
     return with_tasks(bundle_with())
 
 
+@pytest.mark.slow
 async def test_a_replay_under_the_same_bundle_flips_nothing_and_under_others_by_the_recorded_facts(
     gate,
     remote,

@@ -43,6 +43,7 @@ class Shower:
         return await self._tasks.Observe(request, timeout=60)
 
 
+@pytest.mark.slow
 async def test_killed_after_the_commit_of_a_task_it_answers_the_same_one(tmp_path):
     child = Child(tmp_path, "riskgate.0")
     with pytest.raises(aio.AioRpcError):
@@ -55,6 +56,7 @@ async def test_killed_after_the_commit_of_a_task_it_answers_the_same_one(tmp_pat
         assert database.execute("SELECT id FROM tasks").fetchall() == [(task,)]
 
 
+@pytest.mark.slow
 async def test_killed_between_a_result_and_the_next_decision_it_knows_the_result(tmp_path, make_gate):
     child = Child(tmp_path / "killed", "riskgate.11")
     task = await Shower(child).begin()
@@ -85,6 +87,7 @@ async def decided(child: Child, task: str) -> str:
     return types_pb2.ArgumentOrigin.Name(told.task.arguments[0].origin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["riskgate.11", ""])
 async def test_killed_between_observe_and_evaluate_it_decides_by_all_it_was_shown(tmp_path, asked_for, point):
     """What comes from the contacts is asked about; where they were never shown, it comes from nowhere."""
@@ -105,6 +108,7 @@ async def test_killed_between_observe_and_evaluate_it_decides_by_all_it_was_show
     await again.stop()
 
 
+@pytest.mark.slow
 async def test_killed_in_the_middle_of_many_results_it_keeps_every_answered_one_and_takes_the_others_again(
     tmp_path, make_gate
 ):

@@ -260,6 +260,7 @@ KINDS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(RESULTS, KINDS, st.lists(POINTERS, max_size=2))
 def test_a_result_is_read_as_it_is_one_value_after_the_other(

@@ -185,6 +185,7 @@ async def test_what_was_redeemed_before_stays_and_gets_its_receipt_again(gate, a
     assert not gate.records("redeem_refused")
 
 
+@pytest.mark.slow
 async def test_calls_without_a_task_and_of_others_are_left_alone(gate, ana, call):
     untold = await ana.evaluate(transfer(call, "c0"))
     ben = gate.person("ben")

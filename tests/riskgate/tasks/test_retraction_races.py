@@ -60,6 +60,7 @@ async def race(people: list[Person], permit: str, number: int, task: str) -> tup
     return (True, "") if not isinstance(redeemed, BaseException) else (False, reason_of(redeemed))
 
 
+@pytest.mark.slow
 async def test_of_a_permit_and_a_retraction_one_wins_and_the_log_says_which(people, records, tmp_path, shared_database):
     won = 0
     for number in range(ROUNDS):
@@ -75,6 +76,7 @@ async def test_of_a_permit_and_a_retraction_one_wins_and_the_log_says_which(peop
     assert rows_of(tmp_path / "data", shared_database, "ask_uses") == won
 
 
+@pytest.mark.slow
 async def test_of_an_approval_and_a_retraction_one_wins(people, records):
     won = 0
     for number in range(ROUNDS):
@@ -91,6 +93,7 @@ async def test_of_an_approval_and_a_retraction_one_wins(people, records):
     assert len(records("approval_closed")) == ROUNDS - won
 
 
+@pytest.mark.slow
 async def test_killed_right_after_it_took_something_back_it_has_done_so_once(
     rivals, records, tmp_path, shared_database
 ):

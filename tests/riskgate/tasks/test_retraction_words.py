@@ -72,5 +72,6 @@ def test_what_only_sounds_like_it_takes_nothing_back(text):
     assert read_retraction(text) is None
 
 
+@pytest.mark.timing
 def test_it_is_read_in_the_time_its_length_needs():
     assert_linear(read_retraction, "No, don't send it to eve@x.com. ", 3_200, 96_000)

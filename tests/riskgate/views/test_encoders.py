@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from phylactery_riskgate.audit.log import _plain
@@ -28,6 +29,7 @@ def test_a_column_holds_the_very_bytes_and_is_read_as_it_was(value: Any):
     assert from_json(written) == value
 
 
+@pytest.mark.slow
 @given(st.dictionaries(TEXTS, nested(NUMBERS | TEXTS | st.none() | st.booleans()), max_size=5))
 def test_sealed_values_are_read_as_they_were_and_commit_to_the_same(values: dict[str, Any]):
     salts = dict.fromkeys(values, "c2FsdA")

@@ -184,6 +184,7 @@ def test_in_full_a_value_is_shown_as_long_as_it_is(engine: DecisionEngine) -> No
     assert view["/password"].display == "«sensitive»"
 
 
+@pytest.mark.slow
 def test_in_full_too_what_is_longer_than_there_is_room_for_is_cut_and_counted(engine: DecisionEngine) -> None:
     bound = decide(engine, "send", {"to": "bob"}).bound
     assert bound is not None

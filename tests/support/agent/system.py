@@ -30,6 +30,9 @@ from tests.support.clock import FakeClock
 from tests.support.contracts.refusals import refusal_of
 from tests.support.processes.ports import lasting_port
 from tests.support.riskgate.asking_bundle import asks_first
+from tests.support.riskgate.bundle_cache import read_bundles_once
+
+read_bundles_once()
 
 SUSPENDED = event_pb2.RUN_STATUS_SUSPENDED
 DONE = event_pb2.RUN_STATUS_DONE

@@ -62,12 +62,12 @@ class MessageSet:
 
     def _calls(self) -> Iterator[Call]:
         """Yield the calls in the code that name messages."""
-        for place, node in _nodes(self.package.partition(".")[0]):
+        for file, node in _nodes(self.package.partition(".")[0]):
             if isinstance(node, ast.Call) and node.args and (name := _name(node.func)) in self.calls:
                 whole = name != "in_each_language" and all(one.arg for one in node.keywords)
                 values = frozenset(one.arg for one in node.keywords if one.arg) - self.keywords if whole else None
                 for key in _texts(node.args[0]):
-                    yield Call(place, self.calls[name] + key, values)
+                    yield Call(f"{file}:{node.lineno}", self.calls[name] + key, values)
 
 
 @cache
@@ -78,11 +78,12 @@ def words_in(package: str) -> frozenset[str]:
 
 
 def _nodes(package: str) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the nodes of a package's code, each with its file and line."""
+    """Yield the nodes of a package's code, each with its file."""
     root = Path(str(resources.files(package)))
     for file in sorted(root.rglob("*.py")):
+        name = str(file.relative_to(root))
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            yield f"{file.relative_to(root)}:{getattr(node, 'lineno', 0)}", node
+            yield name, node
 
 
 def _name(function: Any) -> str:

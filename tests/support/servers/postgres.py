@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.processes.guardian import cluster_prefix
+
 ACCOUNT = "postgres"
 _LONGEST_PLACE = 60
 
@@ -78,7 +80,7 @@ def running(*, sync: bool = False) -> Iterator[Cluster]:
     """Run a cluster during the block."""
     programs = binaries()
     assert programs is not None, "ask binaries() first"
-    folder = Path(tempfile.mkdtemp(prefix="phylactery-pg-", dir=_place()))
+    folder = Path(tempfile.mkdtemp(prefix=cluster_prefix(), dir=_place()))
     try:
         one = Cluster(folder, programs, sync=sync)
         one.create()

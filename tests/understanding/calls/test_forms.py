@@ -139,6 +139,7 @@ def test_an_amount_and_its_currency_are_the_whole_of_their_fields(amount, curren
     assert (understand([parse(text)], call).level is Level.CLEAR) == clear
 
 
+@pytest.mark.timing
 def test_a_line_of_blanks_takes_no_time():
     for attempt in attempts_within(2):
         read_form.cache_clear()

@@ -98,6 +98,7 @@ def test_tasks_in_one_line_are_told_by_their_numbers() -> None:
     assert _level(words.replace("Delete", "Don't delete"), call) < Level.CLEAR
 
 
+@pytest.mark.timing
 def test_numbers_without_end_are_read_in_time() -> None:
     for text in ("5. " * 3_000, f"1. {'9' * 5_000}. ². Delete plan.docx"):
         assert_within(3, lambda text=text: parse(text))

@@ -410,6 +410,7 @@ def test_words_may_call_what_a_value_is_of_by_its_name(thing: str, level: Level)
     assert understood(words, read, called("cancel_reminder", {"cancel"}, "remi", reminder)).level is level
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "filling", ["no ", "don't milk ", "\n", "> ", '"a" ', "if, ", "<a></a>", "x. ", "uy, ", "told "]
 )
@@ -421,6 +422,7 @@ def test_a_long_message_is_checked_in_time_and_a_document_not_at_all(filling: st
     assert check(many, parse(words + " and so on")) == ()
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("filling", ["a. ", "x\n", "A: b\n", "add ", "no ", "? "])
 def test_an_ask_that_may_be_anywhere_is_checked_in_linear_time(filling: str) -> None:
     many = Interpretation("v", "m", (InterpretedAsk("append_file"),) * 8)

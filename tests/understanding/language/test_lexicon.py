@@ -53,6 +53,7 @@ def test_a_file_that_is_no_text_is_told(folder: Path) -> None:
         read_lexicons(folder)
 
 
+@pytest.mark.slow
 def test_a_language_may_lack_its_verbs_or_its_words(folder: Path) -> None:
     (folder / "xx").mkdir()
     (folder / "xx" / "words.yaml").write_text("negation: [xno]\n", encoding="utf-8")

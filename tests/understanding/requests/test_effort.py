@@ -9,6 +9,7 @@ from phylactery_understanding.requests.parser import parse
 from tests.support.effort import assert_linear
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("unit", ["(", "- ", "and ", "y luego ", "( y ", "; then write "])
 def test_a_retraction_is_read_in_linear_time(unit: str):
     assert_linear(read_retraction, unit, 600, 18_000)

@@ -213,6 +213,7 @@ def test_a_message_longer_than_is_read_is_not_understood() -> None:
     assert (request.fault is not None and request.fault.kind, request.asks) == ("length", [])
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "piece",
     [
@@ -239,17 +240,20 @@ def test_a_hundred_thousand_characters_are_read_in_bounded_time(piece: str) -> N
     assert_within(10, lambda: parse(text))
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("unit", ["Write a line to a.txt. ", "word ", "no it ", "do not ", "- uno\n"])
 def test_a_long_message_is_read_in_linear_time(unit: str) -> None:
     assert_linear(parse, unit, 640, 19_200)
 
 
+@pytest.mark.timing
 def test_a_negation_that_is_left_open_is_looked_for_in_linear_time() -> None:
     words = parse("word").lexicon
     assert left_open(words, ["word", "please", "do", "not"]) == "do not"
     assert_linear(lambda text: left_open(words, text.split()), "word ", 2_000, 100_000)
 
 
+@pytest.mark.slow
 def test_what_an_ask_is_about_is_no_content_and_a_source_no_goal() -> None:
     (ask,) = parse("Send ana@acme.es the file from bob@acme.es").asks
     assert [one.raw for one in ask.of(Label.SOURCE)][-1] == "bob@acme.es"

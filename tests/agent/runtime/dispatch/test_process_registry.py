@@ -167,6 +167,7 @@ def leased(start: Callable[..., AgentProcess]) -> list[Any]:
         database.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["agent.claim", "agent.7", "agent.9", "agent.10"])
 async def test_what_a_killed_agent_was_serving_goes_on_as_soon_as_one_starts(
     system: System, start: Callable[..., AgentProcess], point: str
@@ -185,6 +186,7 @@ async def test_what_a_killed_agent_was_serving_goes_on_as_soon_as_one_starts(
     next_one.end()
 
 
+@pytest.mark.slow
 async def test_what_a_living_agent_serves_is_left_to_it_however_still_it_stands(
     system: System, start: Callable[..., AgentProcess]
 ) -> None:

@@ -27,6 +27,7 @@ async def replicas(tmp_path: Path, postgres_url: str) -> AsyncIterator[Replicas]
         yield opened
 
 
+@pytest.mark.slow
 async def test_a_watch_at_one_replica_shows_what_another_serves_and_goes_on_at_a_third(replicas: Replicas) -> None:
     here, there = replicas.person(0), replicas.person(1)
     first = await here.stream("repite hola")
@@ -39,6 +40,7 @@ async def test_a_watch_at_one_replica_shows_what_another_serves_and_goes_on_at_a
         assert await watch.until(second[-1].sequence) == second
 
 
+@pytest.mark.slow
 async def test_a_thread_deleted_at_one_replica_is_gone_at_every_one(replicas: Replicas) -> None:
     here, there = replicas.person(0), replicas.person(1)
     asked = await here.say(ASK)

@@ -94,6 +94,7 @@ async def until(check: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_a_stream_at_one_replica_shows_a_turn_another_serves(replicas: Replicas) -> None:
     await replicas.add()
     await replicas.add()
@@ -116,6 +117,7 @@ async def test_a_run_that_waits_at_one_replica_is_approved_at_another_and_its_ef
     assert replicas.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
 
 
+@pytest.mark.slow
 async def test_eight_simultaneous_answers_at_two_replicas_are_one_effect(replicas: Replicas) -> None:
     await replicas.add()
     await replicas.add()
@@ -133,6 +135,7 @@ async def test_eight_simultaneous_answers_at_two_replicas_are_one_effect(replica
     assert status == "done"
 
 
+@pytest.mark.slow
 async def test_a_request_beside_a_waiting_run_and_its_answer_may_come_to_different_replicas(replicas: Replicas) -> None:
     await replicas.add()
     await replicas.add()
@@ -152,6 +155,7 @@ async def test_a_request_beside_a_waiting_run_and_its_answer_may_come_to_differe
     assert replicas.rows("SELECT status FROM agent_runs WHERE status NOT IN ('done', 'suspended')") == []
 
 
+@pytest.mark.slow
 async def test_one_request_at_two_replicas_at_once_is_one_turn(replicas: Replicas) -> None:
     await replicas.add()
     await replicas.add()
@@ -163,6 +167,7 @@ async def test_one_request_at_two_replicas_at_once_is_one_turn(replicas: Replica
     assert replicas.rows("SELECT count(*) FROM agent_runs") == [(5,)]
 
 
+@pytest.mark.slow
 async def test_clocks_an_hour_apart_take_no_lease_from_a_living_replica(replicas: Replicas) -> None:
     early, late = FakeClock(), FakeClock()
     early.advance(-3600)
@@ -185,6 +190,7 @@ async def test_a_replica_with_another_key_or_journal_does_not_start(replicas: Re
         await replicas.add(data_dir=tmp_path / "elsewhere")
 
 
+@pytest.mark.slow
 async def test_what_a_full_replica_has_no_room_for_another_serves(replicas: Replicas) -> None:
     await replicas.add(max_concurrent_turns=1)
     await replicas.add()
@@ -195,6 +201,7 @@ async def test_what_a_full_replica_has_no_room_for_another_serves(replicas: Repl
     slot.release()
 
 
+@pytest.mark.slow
 async def test_an_erasure_at_one_replica_stops_what_another_serves(replicas: Replicas) -> None:
     await replicas.add()
     await replicas.add()

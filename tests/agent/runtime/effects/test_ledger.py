@@ -194,6 +194,7 @@ async def test_a_lease_that_ran_out_is_lost_even_when_nobody_took_it(stores: Sto
         await stores.ledger(claim.lease).check_fence()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stores", ["postgresql"], indirect=True)
 async def test_a_lease_is_renewed_while_others_writes_take_long(stores: Stores, claim: Claim) -> None:
     begun, go_on = threading.Event(), threading.Event()

@@ -88,6 +88,7 @@ async def test_what_was_done_is_done_in_another_way_only_after_a_yes(changing, a
     assert in_box(changing) == files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "then", "when"),
     [
@@ -107,6 +108,7 @@ async def test_another_time_is_asked_about_and_then_set(changing, ana, first, th
     assert when in done.reply.text
 
 
+@pytest.mark.slow
 async def test_a_read_of_another_file_is_just_read(changing, ana):
     changing.sandbox.joinpath("a.txt").write_text("text of a")
     changing.sandbox.joinpath("b.txt").write_text("text of b")
@@ -115,6 +117,7 @@ async def test_a_read_of_another_file_is_just_read(changing, ana):
     assert "text of a" in (await ana.say("no, a.txt")).reply.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "then"), [("add milk to list.txt", "do it again"), ("añade leche a lista.txt", "otra vez")]
 )

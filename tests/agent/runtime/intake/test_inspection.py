@@ -48,6 +48,7 @@ async def test_half_a_surrogate_pair_is_no_reason_to_let_a_text_by(inspector: In
     assert KEY not in (await inspector.inspect(f"\ud800 {KEY}")).text
 
 
+@pytest.mark.slow
 async def test_a_text_riskgate_does_not_take_and_a_riskgate_that_is_away_are_told_apart(
     system: System, inspector: Inspector
 ) -> None:

@@ -136,6 +136,7 @@ async def test_what_a_model_read_in_the_words_is_done_unasked_and_without_it_the
     assert (ask.mode, ask.content) == (Mode.ADD, Span("milk", WORDS.index("milk")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "breaks",
     [
@@ -185,6 +186,7 @@ async def test_a_model_that_lies_gets_nothing_done(tmp_path: Path, endpoint: Mod
         assert endpoint.interpretations
 
 
+@pytest.mark.slow
 async def test_it_is_switched_off_by_a_setting_and_is_not_there_without_a_model(
     tmp_path: Path, endpoint: ModelServer, shown: list[Interpretation | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,7 +33,7 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return taken
 
 
-@pytest.mark.slow
+@pytest.mark.timing
 @pytest.mark.parametrize("graph", ["secured", "react"])
 @pytest.mark.parametrize("unit", SLOW.values(), ids=SLOW.keys())
 async def test_a_message_of_the_longest_size_never_holds_the_loop(

@@ -84,6 +84,7 @@ async def test_messages_wait_by_default_and_are_answered_in_their_order(
     assert [text for role, text in await ana.transcript() if role == "user"] == ["hola", "gracias", "adiós"]
 
 
+@pytest.mark.slow
 async def test_a_message_that_is_not_to_wait_is_refused_and_its_request_id_stays_free(
     system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

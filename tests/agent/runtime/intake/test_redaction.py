@@ -159,6 +159,7 @@ async def test_what_was_found_in_a_message_is_told_by_kind_and_never_by_value(sy
     assert all(KEY not in str(event) for event in events)
 
 
+@pytest.mark.slow
 async def test_without_riskgate_a_message_is_not_taken_in_and_the_same_one_is_served_when_it_is_back(
     system: System, ana: Person
 ) -> None:

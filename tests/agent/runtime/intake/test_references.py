@@ -39,6 +39,7 @@ async def reminders(person: Person) -> str:
     return (await person.say("what reminders do I have?")).reply.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "then"), [("add milk to a.txt", "read it"), ("anotá leche en a.txt", "leémelo")])
 async def test_the_file_of_the_request_before_is_read(chatting, ana, first, then):
     await ana.say(first)
@@ -93,6 +94,7 @@ async def test_words_that_were_not_understood_stand_not_in_the_way(ana):
     assert asked(await ana.say("cancel it")) == ["cancel_reminder"]
 
 
+@pytest.mark.slow
 async def test_a_small_word_after_a_list_adds_nothing(ana):
     await ana.say("add bread to list.txt")
     for text in ("and thanks", "and what time is it", "and you?"):
@@ -130,6 +132,7 @@ async def test_where_nothing_was_done_there_is_nothing_to_take_back(ana):
     assert (answer.run.status, asked(answer)) == (DONE, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "then", "when"),
     [
@@ -154,6 +157,7 @@ async def test_another_time_is_put_in_the_place_of_the_first(ana, first, then, w
     assert when in left
 
 
+@pytest.mark.slow
 async def test_a_reminder_that_is_over_is_not_cancelled_again(ana):
     await ana.say("remind me tomorrow at 8 to call mom")
     await ana.say("cancel the reminder to call mom")

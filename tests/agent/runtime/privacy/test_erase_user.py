@@ -93,6 +93,7 @@ async def forgotten(folder: Path) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_everything_of_a_user_goes_and_everything_of_others_stays(system: System, ana: Person) -> None:
     ben, twin = system.person("ben"), system.person("ana", "other")
     approval_id, code = approval_of(await ana.say(f'escribe "hola" en {MARK}.txt', "t2"))
@@ -136,6 +137,7 @@ async def test_the_receipt_proves_itself_names_nobody_and_is_shown_to_the_user_a
         assert (refused(caught.value).code, refused(caught.value).reason) == (Code.NOT_FOUND, "ERASURE_NOT_FOUND")
 
 
+@pytest.mark.slow
 async def test_the_same_request_is_the_same_erasure_and_what_comes_later_is_kept(system: System, ana: Person) -> None:
     await fill(ana)
     first = await erase(system.agent_channel, ana.metadata)
@@ -168,6 +170,7 @@ async def test_another_person_is_erased_by_an_operator_of_the_tenant_alone(syste
     assert "ana" not in (system.folder / "agent" / "erasures.jsonl").read_text()
 
 
+@pytest.mark.slow
 async def test_while_riskgate_is_away_nothing_goes_and_it_is_finished_when_it_is_back(
     system: System, ana: Person
 ) -> None:
@@ -219,6 +222,7 @@ async def test_an_effect_under_way_is_in_doubt_at_riskgate_and_those_who_wait_ar
     assert (await ana.say("repite hola", "t1")).run.status == DONE
 
 
+@pytest.mark.slow
 async def test_a_backup_from_before_brings_nobody_back_and_nothing_of_them_is_served(
     system: System, ana: Person, tmp_path: Path
 ) -> None:
@@ -242,6 +246,7 @@ async def test_a_backup_from_before_brings_nobody_back_and_nothing_of_them_is_se
     assert await threads_of(system, system.person("ben"), "t1") == ["t1"]
 
 
+@pytest.mark.slow
 async def test_a_start_erases_again_and_serves_though_a_reader_keeps_removed_words_in_the_files(
     system: System, ana: Person
 ) -> None:
@@ -264,6 +269,7 @@ async def test_a_start_erases_again_and_serves_though_a_reader_keeps_removed_wor
     await forgotten(folder)  # nobody has to erase anybody else for that
 
 
+@pytest.mark.slow
 async def test_an_erasure_that_a_reader_kept_in_the_files_is_forgotten_without_being_asked_again(
     system: System, ana: Person
 ) -> None:
@@ -280,6 +286,7 @@ async def test_an_erasure_that_a_reader_kept_in_the_files_is_forgotten_without_b
     await forgotten(folder)
 
 
+@pytest.mark.slow
 async def test_a_restored_user_is_not_served_while_riskgate_is_away(
     system: System, ana: Person, tmp_path: Path
 ) -> None:
@@ -408,6 +415,7 @@ def kept_versions(folder: Path) -> list[str]:
     return sorted(path.read_text() for path in found if path.is_file() and path.name != "changes.json")
 
 
+@pytest.mark.slow
 async def test_earlier_versions_of_files_go_with_the_user_who_changed_them_and_with_no_thread(
     system: System, ana: Person
 ) -> None:
@@ -422,6 +430,7 @@ async def test_earlier_versions_of_files_go_with_the_user_who_changed_them_and_w
     assert (system.sandbox / "ana.txt").read_text() == f"{MARK} 2", "the file is the tenant's"
 
 
+@pytest.mark.slow
 async def test_a_backup_brings_no_version_back_of_a_user_who_has_no_thread_in_it(
     system: System, ana: Person, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ def rows_of(system: System, thread_key: str) -> dict[str, int]:
     return system.agent.database.read_sync(count)
 
 
+@pytest.mark.slow
 async def test_a_deleted_thread_leaves_nothing_at_the_agent_or_at_memory_and_other_threads_stay(
     system: System, ana: Person
 ) -> None:
@@ -136,6 +137,7 @@ async def test_a_watch_of_a_thread_that_is_deleted_ends_with_not_found(system: S
     assert (await Watch(ana).refusal()).reason == "THREAD_NOT_FOUND"
 
 
+@pytest.mark.slow
 async def test_memory_is_told_once_it_is_back_and_a_thread_of_the_same_name_keeps_its_own_words(
     system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +162,7 @@ async def test_memory_is_told_once_it_is_back_and_a_thread_of_the_same_name_keep
     assert [text for role, text in await ana.transcript() if role == "user"] == ["gracias"]
 
 
+@pytest.mark.slow
 async def test_a_thread_is_deleted_while_riskgate_is_away_which_is_told_later(system: System, ana: Person) -> None:
     asked = await ana.say(WRITE)
     approval_id, _ = approval_of(asked)

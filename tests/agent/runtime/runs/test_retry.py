@@ -296,6 +296,7 @@ async def nobody_else_delivers(*_given: Any) -> list[Any]:
     return []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redeemed", [False, True])
 async def test_an_effect_riskgate_never_saw_needs_no_acknowledgement_before_its_report_was_delivered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redeemed: bool

@@ -238,6 +238,7 @@ async def test_what_was_started_and_not_redeemed_is_not_carried_out_after_a_canc
     assert not await ledger.check_fence()
 
 
+@pytest.mark.slow
 async def test_a_turn_that_died_before_the_redeem_does_not_carry_it_out_once_it_was_cancelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,6 +295,7 @@ async def test_an_effect_cancelled_between_its_start_and_its_redeem_never_happen
         await never_happened(system, system.person("ana"), answer.run.id)
 
 
+@pytest.mark.slow
 async def test_an_effect_riskgate_was_away_for_never_happened_and_a_retry_asks_nobody_about_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def step(graph_step: int, node: str = "Router", **changes: Any) -> NodeStep:
     return NodeStep(node, graph_step, 1, 2, ("Finalizer",), **changes)
 
 
+@pytest.mark.slow
 async def test_every_node_of_a_run_is_listed_in_order_over_all_its_turns(system: System, ana: Person) -> None:
     asked = await ana.say(WRITE)
     approval_id, code = approval_of(asked)
@@ -186,7 +187,7 @@ def test_an_older_database_learns_whose_its_calls_are_and_how_many_each_run_made
     assert sorted(map(tuple, calls)) == [("c0", "acme", "ana"), ("c1", "acme", "ana")]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def postgres_or_sqlite(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'old.db'}"

@@ -100,6 +100,7 @@ async def test_what_is_in_doubt_shows_in_the_ledger_over_all_runs(system: System
     assert refused(error.value).fields == ["state"]
 
 
+@pytest.mark.slow
 async def test_a_write_that_could_not_be_noted_is_no_doubt_and_is_told_as_not_done(system: System, ana: Person) -> None:
     approval_id, code = approval_of(await ana.say(WRITE))
     journal = system.folder / "agent" / "journal"

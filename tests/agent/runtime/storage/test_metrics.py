@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TURNS = """
 import asyncio, json, sys
 from pathlib import Path
@@ -47,6 +49,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_every_metric_of_memory_is_read_with_what_the_turns_did(tmp_path: Path) -> None:
     """A process of its own: a process has one meter provider, once."""
     out = tmp_path / "metrics.json"

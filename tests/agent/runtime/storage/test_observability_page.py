@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from phylactery_chassis.telemetry import semconv
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -80,6 +81,7 @@ def _is_telemetry(function: Any) -> bool:
     return getattr(function.value, "id", "") == "telemetry"
 
 
+@pytest.mark.slow
 def test_every_metric_of_the_code_is_on_the_page_with_its_kind_and_unit_and_no_other() -> None:
     there = {found for node in calls() if (found := metric_of(node)) is not None}
     told = {(quoted(row[0])[0], row[1], "".join(quoted(row[2]))) for row in table("Metrics")}
@@ -87,6 +89,7 @@ def test_every_metric_of_the_code_is_on_the_page_with_its_kind_and_unit_and_no_o
     assert len(there) > 20
 
 
+@pytest.mark.slow
 def test_every_span_of_the_code_is_on_the_page_and_no_other() -> None:
     there = {name for node in calls() for name in spans_of(node)}
     told = {re.sub(r"{[^}]*}", "{}", quoted(row[0])[0]) for row in table("Spans")}

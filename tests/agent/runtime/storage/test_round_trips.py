@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from phylactery.agent.v1 import chat_pb2
 from phylactery_chassis.util.ids import new_id
@@ -40,6 +41,7 @@ async def rest(url: str) -> None:
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.slow
 async def test_an_idle_agent_asks_its_database_a_few_questions_and_a_turn_some(
     tmp_path: Path, postgres_url: str
 ) -> None:

@@ -133,6 +133,7 @@ async def test_a_database_that_takes_no_write_delays_a_turn_and_refuses_the_next
         await settled(url)
 
 
+@pytest.mark.slow
 async def test_turns_wait_for_a_connection_where_all_are_taken(tmp_path: Path, postgres_url: str) -> None:
     async with replicas_over(tmp_path, create_database(postgres_url, "agent_pool")) as replicas:
         await replicas.add()
@@ -145,6 +146,7 @@ async def test_turns_wait_for_a_connection_where_all_are_taken(tmp_path: Path, p
         await settled(replicas.url)
 
 
+@pytest.mark.slow
 async def test_the_same_message_again_and_again_at_two_agents_is_one_turn_and_another_one_under_its_name_is_refused(
     tmp_path: Path, postgres_url: str
 ) -> None:

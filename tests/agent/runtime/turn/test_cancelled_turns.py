@@ -65,6 +65,7 @@ async def cut_at(system: System, serve: Serve, at: int, *, late: bool) -> bool:
     return serving.cut.fired
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True], ids=["while it waits", "once it has happened"])
 @pytest.mark.parametrize("stride", [8, pytest.param(1, marks=pytest.mark.slow)])
 async def test_a_turn_that_is_cancelled_at_an_await_goes_on_and_its_effect_happens_once(

@@ -71,6 +71,7 @@ async def profile_of(system: System, person: Person) -> dict[str, str]:
     return {field.name: field.text_value for field in answer.profile.fields}
 
 
+@pytest.mark.timing
 async def test_every_turn_reads_memory_in_one_call_by_its_pathway_and_an_approval_reads_nothing(
     ana: Person, reads: list[str]
 ) -> None:

@@ -39,6 +39,7 @@ def outcomes(system: System) -> list[tuple[str, str]]:
         return database.execute("SELECT state, refusal FROM agent_outbox WHERE kind = 'outcome'").fetchall()
 
 
+@pytest.mark.slow
 async def test_without_riskgate_nothing_is_taken_in_and_the_next_turn_works(system: System, ana: Person) -> None:
     await system.stop("riskgate")
     async with asyncio.timeout(AT_ONCE_SECONDS):
@@ -49,6 +50,7 @@ async def test_without_riskgate_nothing_is_taken_in_and_the_next_turn_works(syst
     assert not system.sandbox.joinpath("notas.txt").exists()
 
 
+@pytest.mark.slow
 async def test_without_riskgate_a_waiting_approval_keeps_waiting_and_is_told_without_its_code(
     system: System, ana: Person
 ) -> None:
@@ -64,6 +66,7 @@ async def test_without_riskgate_a_waiting_approval_keeps_waiting_and_is_told_wit
     assert system.sandbox.joinpath("lista.txt").read_text().count("línea") == 1
 
 
+@pytest.mark.slow
 async def test_without_memory_the_turn_goes_on_degraded_says_so_and_nothing_is_lost(
     system: System, ana: Person
 ) -> None:
@@ -122,6 +125,7 @@ async def test_a_full_disk_under_riskgate_loses_no_outcome_and_is_as_one_that_do
     assert told == [("delivered", "")]
 
 
+@pytest.mark.slow
 async def test_without_memory_a_suspended_run_takes_its_approval_and_other_words_leave_it_waiting(
     system: System, ana: Person
 ) -> None:
@@ -216,6 +220,7 @@ async def test_a_second_agent_on_the_same_folder_refuses_to_start(system: System
         await build_agent(settings)
 
 
+@pytest.mark.slow
 async def test_a_second_agent_refuses_to_start_where_somebody_removed_the_lock_file(
     system: System, tmp_path: Path
 ) -> None:

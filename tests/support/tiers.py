@@ -1,0 +1,115 @@
+"""The tiers of the suite, a pytest plugin: which test is of which, what failed, what is too long for the first one.
+
+``pytest --tier NAME`` runs one tier. A test's markers say where it belongs, by what it was measured to take (see
+tests/README.md); without the option every test runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+FIRST: Final = "first"
+TIERS: Final = ("nightly", "timing", "slow", FIRST)
+"""In this order: a test with several of these markers belongs to the first of them."""
+LONG_SECONDS: Final = 3.0
+"""What is longer does not belong to the first tier."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("tiers")
+    group.addoption("--tier", choices=TIERS, help="run the tests of this tier only")
+    group.addoption("--outcome", metavar="FILE", help="write what passed, failed and was skipped to this file, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Note the outcome where all reports arrive: in the only process, or in the one that started the workers."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Outcome(config))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files that have no test of the tier: to import every file takes a good part of a minute."""
+    tier = config.option.tier
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return (tier and is_test and has_none_of(tier, collection_path)) or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests of other tiers, where one was asked for."""
+    if tier := config.option.tier:
+        others = [item for item in items if tier_of(item) != tier]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if tier_of(item) == tier]
+
+
+def tier_of(item: pytest.Item) -> str:
+    """Return the tier of a test."""
+    return next((tier for tier in TIERS if tier != FIRST and item.get_closest_marker(tier)), FIRST)
+
+
+def has_none_of(tier: str, file: Path) -> bool:
+    """Return whether a file of tests surely has none of the tier, as its text shows: it need not be imported then.
+
+    A marker of the whole file puts all of its tests in that tier or one before it. Only "slow" comes from elsewhere
+    too: from the fixture that runs a test over PostgreSQL.
+    """
+    text = file.read_text(encoding="utf-8")
+    if tier in {"timing", "nightly"}:
+        return f"mark.{tier}" not in text
+    whole = re.search(r"^pytestmark = (.*(?:\n .*)*)", text, re.MULTILINE)
+    earlier = TIERS[: TIERS.index(tier)]
+    return whole is not None and any(f"mark.{one}" in whole[1] for one in earlier)
+
+
+def without_group(nodeid: str) -> str:
+    """Return a test's id without the group that pytest-xdist appends to it, with which it cannot be run again.
+
+    The ids of parameters end in "]", so an "@" after it, or in a name without parameters, begins a group.
+    """
+    name, at, group = nodeid.rpartition("@")
+    return name if at and "]" not in group else nodeid
+
+
+class Outcome:
+    """What a run found, as the process that the tests report to sees it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._tier = config.option.tier
+        self._file = config.option.outcome
+        self._seconds: Counter[str] = Counter()
+        self._ended: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a part of a test; a test has failed if any part has."""
+        nodeid = without_group(report.nodeid)
+        self._seconds[nodeid] += report.duration
+        if report.failed or (report.outcome != "passed" and self._ended.get(nodeid) != "failed"):
+            self._ended[nodeid] = report.outcome
+        elif report.when == "call":
+            self._ended.setdefault(nodeid, report.outcome)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name what is too long for the first tier."""
+        long = [(seconds, nodeid) for nodeid, seconds in self._seconds.items() if seconds > LONG_SECONDS]
+        if self._tier == FIRST and long:
+            terminalreporter.section(f"over {LONG_SECONDS:.0f} s: mend these or mark them slow")
+            for seconds, nodeid in sorted(long, reverse=True):
+                terminalreporter.write_line(f"{seconds:.1f} s {nodeid}")
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write the outcome down."""
+        if self._file:
+            by_outcome = {
+                outcome: sorted(nodeid for nodeid, ended in self._ended.items() if ended == outcome)
+                for outcome in ("failed", "skipped")
+            }
+            passed = sum(ended == "passed" for ended in self._ended.values())
+            text = json.dumps({"exit": int(exitstatus), "passed": passed, **by_outcome})
+            Path(self._file).write_text(text, encoding="utf-8")

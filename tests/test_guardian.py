@@ -1,0 +1,73 @@
+"""What an interrupted run of the tests leaves behind: nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes.guardian import RUN
+from tests.support.servers import postgres
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[1]
+# Starts what tests start, says that it did, and does not end
+HANGING = """
+import subprocess, time
+from tests.support.processes.forks import Forked
+
+def test_hangs(postgres_url, tmp_path):
+    forked = Forked("-c", ["import time; time.sleep(600)"])
+    started = subprocess.Popen(["sleep", "600"])
+    folder = postgres_url.rpartition("=")[2]
+    print(f"started {forked.pid} {started.pid} {folder}", file=open("started", "w"), flush=True)
+    time.sleep(600)
+"""
+
+
+def await_that(condition, what: str, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.1)
+
+
+def runs(pid: int) -> bool:
+    """Return whether a process does more than wait to be read by its parent."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="the guardian finds processes in /proc")
+@pytest.mark.skipif(postgres.binaries() is None, reason="PostgreSQL is not installed (Debian: postgresql)")
+@pytest.mark.parametrize("ended_by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)
+@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "two workers"])
+def test_an_interrupted_run_leaves_no_process_and_no_cluster(
+    tmp_path: Path, ended_by: signal.Signals, options: list[str]
+):
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+    (tmp_path / "conftest.py").write_text("from tests.conftest import *\n")
+    (tmp_path / "test_one.py").write_text(textwrap.dedent(HANGING))
+    hidden = {RUN, "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID"}
+    env = {name: value for name, value in os.environ.items() if name not in hidden} | {"PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+    run = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, start_new_session=True)
+    started = tmp_path / "started"
+    await_that(lambda: started.exists() and started.read_text().endswith("\n"), "the test did not start")
+    _, forked, process, folder = started.read_text().split()
+    server = int(Path(folder, "data", "postmaster.pid").read_text().split()[0])
+    assert all(map(runs, (int(forked), int(process), server)))
+    run.send_signal(ended_by)
+    run.wait(60)
+    for pid in (int(forked), int(process), server):
+        await_that(lambda pid=pid: not runs(pid), f"process {pid} still runs")
+    await_that(lambda: not Path(folder).exists(), f"{folder} still exists")

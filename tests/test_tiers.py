@@ -1,0 +1,194 @@
+"""The tiers: which tests a run of one holds, and what CI makes of tests that fail."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.ci import MOST_FLAKY, MOST_REPEATED, Run, report, run_tier
+from tests.support.tiers import has_none_of, without_group
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTEST = [sys.executable, "-m", "pytest", "-p", "tests.support.tiers", "-p", "no:cacheprovider", "-q"]
+TIERED = """
+import pytest
+
+def test_quick(): pass
+
+@pytest.mark.slow
+def test_slow(): pass
+
+@pytest.mark.timing
+def test_timing(): pass
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_nightly(): pass
+
+@pytest.mark.parametrize("store", ["file", pytest.param("server", marks=pytest.mark.slow)])
+def test_both(store): pass
+"""
+# Fails in the first run and passes in the second
+UNSTEADY = """
+import pathlib, pytest
+
+@pytest.mark.parametrize("name", ["a@b", "c d", "x::y/z"])
+@pytest.mark.xdist_group("together")
+def test_unsteady(name):
+    seen = pathlib.Path(__file__).with_name("".join(map(str, map(ord, name))))
+    if not seen.exists():
+        seen.touch()
+        assert name == "never"
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+    """Run a folder of tests as CI runs a tier."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID", "PYTEST_CURRENT_TEST"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n  slow\n  timing\n  nightly\naddopts = --import-mode=importlib\n"
+    )
+
+    def run(text: str, *options: str) -> Run:
+        (tmp_path / "test_one.py").write_text(text)
+        return run_tier("first", [*PYTEST, *options], [*PYTEST, "-n", "0"], tmp_path)
+
+    return run
+
+
+def selected(tmp_path: Path, tier: str) -> set[str]:
+    (tmp_path / "test_one.py").write_text(TIERED)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  timing\n  nightly\n")
+    done = subprocess.run(
+        [*PYTEST, "--collect-only", "--tier", tier],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return set(re.findall(r"::(\S+)", done.stdout))
+
+
+@pytest.mark.parametrize(
+    ("tier", "tests"),
+    [
+        ("first", {"test_quick", "test_both[file]"}),
+        ("slow", {"test_slow", "test_both[server]"}),
+        ("timing", {"test_timing"}),
+        ("nightly", {"test_nightly"}),
+    ],
+)
+def test_every_test_is_of_one_tier(tmp_path: Path, tier: str, tests: set[str]):
+    assert selected(tmp_path, tier) == tests
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("pytestmark = pytest.mark.slow\n", {"first", "timing", "nightly"}),
+        ("pytestmark = [pytest.mark.xdist_group('x'), pytest.mark.nightly]\n", {"first", "slow", "timing"}),
+        ("pytestmark = [\n    pytest.mark.timing,\n]\n", {"first", "slow", "nightly"}),
+        ("@pytest.mark.timing\ndef test_it(): pass\n", {"nightly"}),
+        ("def test_it(store): pass\n", {"timing", "nightly"}),
+    ],
+)
+def test_a_file_is_left_out_only_where_its_text_shows_that_it_has_no_such_test(
+    tmp_path: Path, text: str, without: set[str]
+):
+    file = tmp_path / "test_one.py"
+    file.write_text(text)
+    assert {tier for tier in ("first", "slow", "timing", "nightly") if has_none_of(tier, file)} == without
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "expected"),
+    [
+        ("tests/a.py::test_x@group", "tests/a.py::test_x"),
+        ("tests/a.py::test_x[ana@acme.es]", "tests/a.py::test_x[ana@acme.es]"),
+        ("tests/a.py::test_x[ana@acme.es]@group", "tests/a.py::test_x[ana@acme.es]"),
+        ("tests/a.py::test_x", "tests/a.py::test_x"),
+    ],
+)
+def test_the_group_of_a_test_is_no_part_of_its_id(nodeid: str, expected: str):
+    assert without_group(nodeid) == expected
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2", "--dist", "loadgroup"]], ids=["one process", "two workers"])
+def test_what_passes_alone_is_flaky_and_the_run_green(suite: Callable[..., Run], capfd, options: list[str]):
+    run = suite(UNSTEADY, *options)
+    assert (run.passed, run.failed, len(run.flaky), run.broken) == (3, [], 3, "")
+    assert report([run]) == 0
+    said = capfd.readouterr().out
+    assert "FLAKY\n  test_one.py::test_unsteady[a@b]\n" in said
+    assert said.endswith("\ntotal: 3 passed, 0 failed, 0 skipped\n")
+
+
+def test_what_fails_again_is_red(suite: Callable[..., Run], capfd):
+    run = suite(UNSTEADY + "\ndef test_wrong(): assert 1 == 2\n")
+    assert (run.failed, len(run.flaky)) == (["test_one.py::test_wrong"], 3)
+    assert report([run]) == 1
+    assert capfd.readouterr().out.endswith("\ntotal: 3 passed, 1 failed, 0 skipped\n")
+
+
+def test_many_flaky_tests_are_red(capfd):
+    runs = [Run("first", flaky=["a"] * MOST_FLAKY), Run("slow", flaky=["b"])]
+    assert report(runs[:1]) == 0
+    assert report(runs) == 1
+    assert f"no more than {MOST_FLAKY} may" in capfd.readouterr().out
+
+
+def test_where_very_many_fail_nothing_is_repeated(suite: Callable[..., Run]):
+    run = suite(UNSTEADY.replace('["a@b", "c d", "x::y/z"]', f"list(map(str, range({MOST_REPEATED + 1})))"))
+    assert (len(run.failed), run.flaky) == (MOST_REPEATED + 1, [])
+
+
+@pytest.mark.parametrize("failing", ["setup", "teardown"])
+def test_a_fixture_that_fails_fails_its_test(suite: Callable[..., Run], failing: str):
+    body = {"setup": "assert 0", "teardown": "yield\n    assert 0"}[failing]
+    run = suite(
+        f"import pytest\n@pytest.fixture\ndef it():\n    {body}\ndef test_it(it): pass\ndef test_fine(): pass\n"
+    )
+    assert (run.passed, run.failed) == (1, ["test_one.py::test_it"])
+
+
+def test_a_worker_that_dies_fails_the_test_it_ran(suite: Callable[..., Run], capfd):
+    dies = "import os, pytest\n@pytest.mark.xdist_group('g')\ndef test_dies(): os._exit(9)\ndef test_fine(): pass\n"
+    run = suite(dies, "-n", "2", "--dist", "loadgroup")
+    assert run.failed == ["test_one.py::test_dies"]
+    assert report([run]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("import nothing_of_this_name\n", "ended with"),
+        ("x = 1\n", "ended with 5"),
+    ],
+    ids=["a file that cannot be imported", "no test"],
+)
+def test_a_run_that_was_not_whole_is_red(suite: Callable[..., Run], text: str, why: str):
+    run = suite(text)
+    assert why in run.broken
+    assert report([run]) == 1
+
+
+def test_the_end_of_a_first_tier_names_what_is_too_long(tmp_path: Path):
+    (tmp_path / "test_one.py").write_text("import time\ndef test_long(): time.sleep(3.1)\ndef test_short(): pass\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    words = [*PYTEST, "--tier", "first", f"--outcome={tmp_path / 'outcome.json'}"]
+    done = subprocess.run(
+        words, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert re.search(r"over 3 s: .*\n3\.\d s test_one\.py::test_long\n", done.stdout)
+    assert "test_short" not in done.stdout
+    assert json.loads((tmp_path / "outcome.json").read_text()) == {"exit": 0, "passed": 2, "failed": [], "skipped": []}
