@@ -6,7 +6,8 @@ LangGraph ends a run as a success when a Command names a node that does not exis
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
@@ -55,7 +56,7 @@ def _tool_call_id(state: Mapping[str, Any], update: Mapping[str, Any]) -> str:
     return str(call.get("tool_call_id") or "")
 
 
-class NodeFunction(Protocol):
+class NodeFunction(Hashable, Protocol):
     """A node: reads the state, reaches external services through the runtime's context, and returns a Command."""
 
     async def __call__(self, state: Any, runtime: Runtime[TurnContext]) -> Command[Any]:
@@ -67,6 +68,7 @@ class RouteError(RuntimeError):
     """Error for a node that targets a node outside its annotation or declares no targets: an internal error (bug)."""
 
 
+@lru_cache(maxsize=512)  # read three times for each node of a graph, and a tenth of a start went to it
 def targets_of(function: NodeFunction) -> tuple[str, ...]:
     """Return the nodes that a function's ``Command[Literal[...]]`` annotation names.
 
