@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from phylactery.agent.v1 import tool_pb2, tool_pb2_grpc
 from phylactery_agent.tools.contract import FINAL_ERRORS
+from phylactery_agent.tools.mcp import server
 
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of
 from tests.support.servers.mcp import KNOWN, McpPlace
@@ -352,7 +353,10 @@ async def test_a_call_without_an_answer_in_time_is_in_doubt_and_progress_buys_no
 
 
 @pytest.mark.slow
-async def test_a_server_that_is_gone_is_said_and_nothing_is_asked_about(both: tuple[System, McpPlace]) -> None:
+async def test_a_server_that_is_gone_is_said_and_nothing_is_asked_about(
+    both: tuple[System, McpPlace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_READY_SECONDS", 0.5)  # how long a call waits for a server to come back
     system, place = both
     place.set("silent")
     if place.kind == "http":
