@@ -21,6 +21,7 @@ _FORKS.set_forkserver_preload(
         "phylactery_agent.__main__",
         "phylactery_cli.main",
         "alembic.command",
+        "tests.support.processes.preloaded",
         __name__,
     ]
 )
