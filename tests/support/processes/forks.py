@@ -19,6 +19,7 @@ _FORKS.set_forkserver_preload(
         "phylactery_riskgate.__main__",
         "phylactery_memory.__main__",
         "phylactery_agent.__main__",
+        "phylactery_gateway.__main__",
         "phylactery_cli.main",
         "alembic.command",
         "tests.support.processes.preloaded",

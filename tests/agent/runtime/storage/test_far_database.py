@@ -40,7 +40,9 @@ async def appends(person: Person, replicas: Replicas) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("away_ms", "turn"), [(200.0, repeats), (50.0, appends)])
+@pytest.mark.parametrize(
+    ("away_ms", "turn"), [pytest.param(200.0, repeats, marks=pytest.mark.nightly), (50.0, appends)]
+)
 async def test_over_a_database_that_is_far_away_no_lease_is_lost_and_what_was_asked_for_happens_once(
     tmp_path: Path, postgres_url: str, away_ms: float, turn: Callable[[Person, Replicas], Awaitable[None]]
 ) -> None:
