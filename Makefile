@@ -19,7 +19,8 @@ OUT ?= dist
 # What the targets of the tests run: every folder of tests, or those of PKG="riskgate forms"
 TESTS := $(addprefix tests/,$(PKG))
 PYTEST := $(BIN)/pytest
-PARALLEL := -n 2 --dist loadgroup
+# Three workers on two cores: a good part of the time a test waits for a process, a disk or a clock
+PARALLEL := -n 3 --dist loadgroup
 CYCLONEDX := cyclonedx-bom==7.5.0
 
 .DEFAULT_GOAL := help
