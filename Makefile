@@ -15,6 +15,8 @@ GOOGLE_ADK_DISTRIBUTIONS := protos clients/python clients/google-adk
 AGENTDOJO_DISTRIBUTIONS := protos services/chassis services/understanding services/riskgate clients/python
 # uv trusts what this machine trusts, as pip does: a certificate of a company's own is then no obstacle
 export UV_SYSTEM_CERTS ?= true
+# Where a container forbids it, every one of the thousands of processes of the tests would compile each module anew
+unexport PYTHONDONTWRITEBYTECODE
 OUT ?= dist
 # What the targets of the tests run: every folder of tests, or those of PKG="riskgate forms"
 TESTS := $(addprefix tests/,$(PKG))
