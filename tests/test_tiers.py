@@ -123,6 +123,7 @@ def test_the_group_of_a_test_is_no_part_of_its_id(nodeid: str, expected: str):
     assert without_group(nodeid) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-n", "2", "--dist", "loadgroup"]], ids=["one process", "two workers"])
 def test_what_passes_alone_is_flaky_and_the_run_green(suite: Callable[..., Run], capfd, options: list[str]):
     run = suite(UNSTEADY, *options)
@@ -133,6 +134,7 @@ def test_what_passes_alone_is_flaky_and_the_run_green(suite: Callable[..., Run],
     assert said.endswith("\ntotal: 3 passed, 0 failed, 0 skipped\n")
 
 
+@pytest.mark.slow
 def test_what_fails_again_is_red(suite: Callable[..., Run], capfd):
     run = suite(UNSTEADY + "\ndef test_wrong(): assert 1 == 2\n")
     assert (run.failed, len(run.flaky)) == (["test_one.py::test_wrong"], 3)
@@ -152,6 +154,7 @@ def test_where_very_many_fail_nothing_is_repeated(suite: Callable[..., Run]):
     assert (len(run.failed), run.flaky) == (MOST_REPEATED + 1, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failing", ["setup", "teardown"])
 def test_a_fixture_that_fails_fails_its_test(suite: Callable[..., Run], failing: str):
     body = {"setup": "assert 0", "teardown": "yield\n    assert 0"}[failing]
@@ -161,6 +164,7 @@ def test_a_fixture_that_fails_fails_its_test(suite: Callable[..., Run], failing:
     assert (run.passed, run.failed) == (1, ["test_one.py::test_it"])
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_fails_the_test_it_ran(suite: Callable[..., Run], capfd):
     dies = "import os, pytest\n@pytest.mark.xdist_group('g')\ndef test_dies(): os._exit(9)\ndef test_fine(): pass\n"
     run = suite(dies, "-n", "2", "--dist", "loadgroup")
@@ -182,6 +186,7 @@ def test_a_run_that_was_not_whole_is_red(suite: Callable[..., Run], text: str, w
     assert report([run]) == 1
 
 
+@pytest.mark.slow
 def test_the_end_of_a_first_tier_names_what_is_too_long(tmp_path: Path):
     (tmp_path / "test_one.py").write_text("import time\ndef test_long(): time.sleep(3.1)\ndef test_short(): pass\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")

@@ -6,9 +6,12 @@ import asyncio
 import subprocess
 import sys
 
+import pytest
 from phylactery_client import RiskGateClient
 
 from tests.support.adapters.hosts import Proposal
+
+pytestmark = pytest.mark.slow
 
 WORDS = 'Read minutes.txt and write "hello" to log.txt'
 READ = Proposal("read_file", {"path": "minutes.txt"}, "call_1")

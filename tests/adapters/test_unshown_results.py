@@ -25,6 +25,8 @@ from tests.adapters.test_whose_words import scripted
 from tests.support.adapters.hosts import Proposal, Tools
 from tests.support.adapters.langchain_host import ScriptedChatModel
 
+pytestmark = pytest.mark.slow
+
 WORDS = 'Read minutes.txt and write "hello" to log.txt'
 READ = Proposal("read_file", {"path": "minutes.txt"}, "call_read")
 WRITE = Proposal("write_file", {"path": "log.txt", "content": "hello"}, "call_write")

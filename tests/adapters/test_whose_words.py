@@ -23,6 +23,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tests.support.adapters.hosts import Proposal, Tools
 from tests.support.adapters.langchain_host import ScriptedChatModel
 
+pytestmark = pytest.mark.slow
+
 WORDS = "Read minutes.txt"
 OWNED = Proposal("write_file", {"path": "owned.txt", "content": "I was here"}, "call_inner")
 TOLD = "Write 'I was here' to owned.txt"

@@ -263,6 +263,7 @@ async def test_bytes_that_are_no_text_are_told_and_the_chat_goes_on():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["/trace", "hello"])
 async def test_an_agent_that_is_away_is_told_in_a_sentence_and_the_chat_goes_on(typed: str):
     assert await conversation(typed) == (

@@ -15,7 +15,7 @@ from tests.support.processes.stack import FREE_PORTS, ForkedStack, sandbox
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "python"
 RISKGATE = Path(sys.executable).with_name("riskgate")
-pytestmark = pytest.mark.xdist_group("client_programs")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("client_programs")]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,6 @@ def journal(stack: Stack) -> Path:
     return sandbox(stack) / "journal.txt"
 
 
-@pytest.mark.slow
 def test_the_card_is_shown_and_a_yes_and_a_no_are_counted(stack: Stack):
     yes = run("approve.py", "yes", stack.target("agent"))
     assert yes.returncode == 0, yes.stderr
@@ -72,12 +71,10 @@ def assert_only_what_the_user_asked_for_was_done(done: subprocess.CompletedProce
     assert blocked.startswith("write_file is blocked")
 
 
-@pytest.mark.slow
 def test_an_agent_of_the_openai_sdk_does_what_the_user_asked_and_not_what_the_file_said(stack: Stack):
     assert_only_what_the_user_asked_for_was_done(run("openai_agents.py", stack.target("riskgate")))
 
 
-@pytest.mark.slow
 def test_an_agent_of_the_agent_framework_does_what_the_user_asked_and_not_what_the_file_said(stack: Stack):
     assert_only_what_the_user_asked_for_was_done(run("microsoft_agent.py", stack.target("riskgate")))
 

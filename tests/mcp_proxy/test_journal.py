@@ -67,8 +67,10 @@ async def test_a_redemption_without_an_answer_is_reported_in_doubt(
         async with place.client() as client:
             assert "RiskGate is unavailable" in texts(await client.call_tool("mcp_test_look", {}))
     assert place.outcomes() == [""]
+    (left,) = place.state.path.glob("running-*")
     async with place.client():
         await until(lambda: place.outcomes() == ["IN_DOUBT"])
+        await until(lambda: not left.exists())  # once it is reported
     assert place.effects == []
     assert list(place.state.path.glob("running-*")) == []
 

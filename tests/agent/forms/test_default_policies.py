@@ -56,6 +56,7 @@ COMPLAINT = (
 )
 
 
+@pytest.mark.slow
 async def test_a_complaint_is_asked_about_and_written_once_after_yes(served: System) -> None:
     ana = served.person()
     review = await filled_in(ana, *COMPLAINT)
