@@ -27,7 +27,7 @@ os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 # A process with threads is not forked, and numpy's arithmetic is small here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# Tests name their model themselves: one of whoever runs them is not asked.
+# Tests name their model themselves: the one that the caller uses is not asked.
 for _name in [name for name in os.environ if name.startswith(("PHYLACTERY_MODEL", "AGENT_MODEL", "AGENT_INTERPRETER"))]:
     del os.environ[_name]
 
@@ -87,7 +87,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The measuring data beside the checkout; a test that needs it is skipped where it is absent."""
+    """The measuring data next to the checkout; a test that needs it is skipped where it is absent."""
     default = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("PHYLACTERY_DATA_DIR", default))
     if not folder.is_dir():

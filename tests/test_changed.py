@@ -30,11 +30,6 @@ def git(folder: Path, *words: str, date: str = "") -> str:
             {"tests/riskgate", "tests/agent", "tests/e2e"},
             {"tests/forms"},
         ),
-        (
-            "services/chassis/phylactery_chassis/rpc/server.py",
-            {"tests/chassis", "tests/memory", "tests/cli"},
-            {"tests/docs"},
-        ),
         ("services/gateway/phylactery_gateway/i18n/en.ftl", {"tests/gateway"}, {"tests/riskgate", "tests/agent"}),
         ("services/forms/phylactery_forms/values/dates.py", {"tests/forms", "tests/agent"}, {"tests/riskgate"}),
         (
@@ -51,7 +46,8 @@ def git(folder: Path, *words: str, date: str = "") -> str:
         ),
         ("docs/forms.md", {"tests/docs"}, {"tests/agent"}),
         ("tests/test_groups.py", {"tests/test_groups.py"}, {"tests/agent"}),
-        ("tests/README.md", set(), {"tests/README.md"}),
+        ("AGENTS.md", {"tests/docs"}, {"tests/agent"}),
+        ("tests/README.md", {"tests/docs"}, {"tests/README.md"}),
     ],
 )
 def test_a_file_concerns_the_tests_that_can_see_it(file: str, among: set[str], not_among: set[str]):
@@ -60,8 +56,17 @@ def test_a_file_concerns_the_tests_that_can_see_it(file: str, among: set[str], n
     assert not found & not_among
 
 
-def test_what_every_test_uses_concerns_all():
-    assert concerned(["tests/conftest.py", "docs/forms.md"]) == ["tests"]
+@pytest.mark.parametrize(
+    "file",
+    [
+        "tests/conftest.py",
+        "tests/support/databases/schema.py",
+        "services/chassis/phylactery_chassis/rpc/server.py",
+        "pyproject.toml",
+    ],
+)
+def test_what_every_test_uses_concerns_all(file: str):
+    assert concerned([file, "docs/forms.md"]) == ["tests"]
 
 
 def test_nothing_changed_concerns_nothing():

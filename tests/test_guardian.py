@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes.guardian import RUN
 from tests.support.servers import postgres
 
 pytestmark = pytest.mark.slow
@@ -57,11 +56,17 @@ def test_an_interrupted_run_leaves_no_process_and_no_cluster(
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
     (tmp_path / "conftest.py").write_text("from tests.conftest import *\n")
     (tmp_path / "test_one.py").write_text(textwrap.dedent(HANGING))
-    hidden = {RUN, "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID"}
+    hidden = {"PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID"}
     env = {name: value for name, value in os.environ.items() if name not in hidden} | {"PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
     run = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, start_new_session=True)
-    started = tmp_path / "started"
+    try:
+        ends_with(run, ended_by, tmp_path / "started")
+    finally:
+        run.kill()
+
+
+def ends_with(run: subprocess.Popen[bytes], ended_by: signal.Signals, started: Path) -> None:
     await_that(lambda: started.exists() and started.read_text().endswith("\n"), "the test did not start")
     _, forked, process, folder = started.read_text().split()
     server = int(Path(folder, "data", "postmaster.pid").read_text().split()[0])

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ci import MOST_FLAKY, MOST_REPEATED, Run, report, run_tier
+from tests.support import ci
+from tests.support.ci import MOST_FLAKY, MOST_REPEATED, Run, main, report, run_tier
 from tests.support.tiers import has_none_of, without_group
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -105,9 +106,19 @@ def test_every_test_is_of_one_tier(tmp_path: Path, tier: str, tests: set[str]):
 def test_a_file_is_left_out_only_where_its_text_shows_that_it_has_no_such_test(
     tmp_path: Path, text: str, without: set[str]
 ):
-    file = tmp_path / "test_one.py"
+    file = tmp_path / "tests" / "area" / "test_one.py"
+    file.parent.mkdir(parents=True)
+    (tmp_path / "conftest.py").write_text("pytest.mark.nightly")  # above all tests
     file.write_text(text)
     assert {tier for tier in ("first", "slow", "timing", "nightly") if has_none_of(tier, file)} == without
+
+
+def test_a_marker_of_a_fixture_stands_in_a_conftest(tmp_path: Path):
+    file = tmp_path / "tests" / "area" / "test_one.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("def test_it(kind): pass\n")
+    (file.parent / "conftest.py").write_text("pytest.mark.nightly")
+    assert (has_none_of("nightly", file), has_none_of("timing", file)) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -165,25 +176,83 @@ def test_a_fixture_that_fails_fails_its_test(suite: Callable[..., Run], failing:
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_fails_the_test_it_ran(suite: Callable[..., Run], capfd):
-    dies = "import os, pytest\n@pytest.mark.xdist_group('g')\ndef test_dies(): os._exit(9)\ndef test_fine(): pass\n"
-    run = suite(dies, "-n", "2", "--dist", "loadgroup")
-    assert run.failed == ["test_one.py::test_dies"]
+def test_a_worker_that_dies_makes_the_run_red_and_does_not_hang_it(suite: Callable[..., Run], capfd):
+    dies = """
+import os, pytest
+
+@pytest.mark.parametrize("number", range(40))
+def test_one(number):
+    if number == 5:
+        os._exit(9)
+
+@pytest.mark.xdist_group("together")
+@pytest.mark.parametrize("number", range(40))
+def test_other(number): pass
+"""
+    run = suite(dies, "-n", "2", "--dist", "loadgroup", "--max-worker-restart", "0")
+    assert "tests/test_one.py::test_one[5]" in [f"tests/{nodeid}" for nodeid in run.failed]
     assert report([run]) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("import nothing_of_this_name\n", "ended with"),
-        ("x = 1\n", "ended with 5"),
-    ],
-    ids=["a file that cannot be imported", "no test"],
-)
-def test_a_run_that_was_not_whole_is_red(suite: Callable[..., Run], text: str, why: str):
-    run = suite(text)
+ENDS_BADLY = """
+import pytest
+
+@pytest.fixture(scope="session")
+def one():
+    yield
+    pytest.exit("no", 3)
+
+def test_a(one): pass
+"""
+BROKEN = {
+    "a file that cannot be imported": ("import nothing_of_this_name\n", [], "could not be collected: test_one.py"),
+    "the same with workers": ("import nothing_of_this_name\n", ["-n", "2"], "could not be collected: test_one.py"),
+    "no test": ("x = 1\n", [], "no test was run"),
+    "ended early": ("def test_a(): assert 0\ndef test_b(): pass\n", ["-x"], "1 tests were not run"),
+    "an end that fails": (ENDS_BADLY, [], "failed outside of any test"),
+}
+
+
+@pytest.mark.parametrize(("text", "options", "why"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_run_that_was_not_whole_is_red(suite: Callable[..., Run], text: str, options: list[str], why: str):
+    run = suite(text, *options)
     assert why in run.broken
     assert report([run]) == 1
+
+
+def test_a_flaky_test_hides_nothing_that_is_broken(suite: Callable[..., Run], tmp_path: Path):
+    (tmp_path / "test_two.py").write_text("import nothing_of_this_name\n")
+    run = suite(UNSTEADY, "-n", "2", "--dist", "loadgroup")
+    assert ("could not be collected: test_two.py" in run.broken, run.flaky) == (True, [])
+
+
+def test_a_command_that_runs_nothing_is_red(tmp_path: Path):
+    run = run_tier("first", ["true"], ["true"], tmp_path)
+    assert ("no test was run" in run.broken, report([run])) == (True, 1)
+    assert main([]) == main(["second"]) == 2
+
+
+def test_a_run_that_hangs_is_ended_with_what_it_started(suite: Callable[..., Run], tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(ci, "LONGEST_SECONDS", 5)
+    run = suite("""
+import subprocess
+
+def test_it():
+    child = subprocess.Popen(["sleep", "600"])
+    open("child", "w").write(str(child.pid))
+    child.wait()
+""")
+    assert "no test was run" in run.broken
+    child = Path("/proc") / (tmp_path / "child").read_text()
+    assert not child.exists() or ") Z " in (child / "stat").read_text()
+
+
+@pytest.mark.slow
+def test_every_tier_looks_for_its_tests_where_they_are():
+    """A run without a tier fails where a file has a test of a tier that leaves it out."""
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
 
 
 @pytest.mark.slow
@@ -196,4 +265,5 @@ def test_the_end_of_a_first_tier_names_what_is_too_long(tmp_path: Path):
     )
     assert re.search(r"over 3 s: .*\n3\.\d s test_one\.py::test_long\n", done.stdout)
     assert "test_short" not in done.stdout
-    assert json.loads((tmp_path / "outcome.json").read_text()) == {"exit": 0, "passed": 2, "failed": [], "skipped": []}
+    nothing = {"errors": [], "failed": [], "skipped": [], "unfinished": []}
+    assert json.loads((tmp_path / "outcome.json").read_text()) == {"exit": 0, "passed": 2, **nothing}

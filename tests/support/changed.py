@@ -21,7 +21,9 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 # Files outside of the distributions, and the folders whose tests read them
 _READERS: Final = {
     "docs/": ("tests/docs",),
-    "README.md": ("tests/docs", "tests/e2e"),
+    "services/": ("tests/docs",),  # crash points, settings
+    "README.md": ("tests/e2e",),
+    "CHANGELOG.md": ("tests/install",),
     "protos/": ("tests/protos", "tests/docs", "tests/go", "tests/typescript"),
     "clients/go/": ("tests/go",),
     "clients/typescript/": ("tests/typescript",),
@@ -32,7 +34,6 @@ _READERS: Final = {
     "Makefile": ("tests/install",),
     "constraints": ("tests/install",),
     "hatch_build.py": ("tests/install",),
-    "tests/conftest.py": ("tests",),
     "pyproject.toml": ("tests",),
 }
 
@@ -58,11 +59,14 @@ def concerned(files: Iterable[str], root: Path = ROOT) -> list[str]:
     found = {
         folder for path in paths for start, folders in _READERS.items() if path.startswith(start) for folder in folders
     }
+    found |= {"tests/docs" for path in paths if path.endswith(".md")}
     imports = _imports(root)
     touched = {_module(path) for path in paths if path.startswith("tests/") and path.endswith(".py")}
     touched |= {name for name, imported in imports.items() if {part.split(".")[0] for part in imported} & packages}
     while more := {name for name, imported in imports.items() if name not in touched and imported & touched}:
         touched |= more
+    if "tests.conftest" in touched:
+        return ["tests"]
     found |= {area for name in touched if (area := _area(f"{name.replace('.', '/')}.py"))}
     found |= {area for path in paths if path.startswith("tests/") and (area := _area(path))}
     return ["tests"] if "tests" in found else sorted(one for one in found if (root / one).exists())
@@ -106,7 +110,7 @@ def _imported(file: Path, root: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-    for folder in file.relative_to(root).parents[:-2]:
+    for folder in file.relative_to(root).parents[:-2]:  # that of all tests is asked for by its own name
         if file.name != "conftest.py" and (root / folder / "conftest.py").exists():
             yield _module(str(folder / "conftest.py"))
 

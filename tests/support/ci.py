@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,15 +18,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 MOST_FLAKY: Final = 5
 MOST_REPEATED: Final = 25
 """Where more fail than that, the fault is not the moment: nothing is repeated."""
+LONGEST_SECONDS: Final = 3_000
+"""No tier takes half of it: one that does hangs."""
 TESTS_FAILED: Final = 1
-"""pytest's exit code for a run that was whole and in which tests failed; every other one but 0 is a broken run."""
-
-Commands = Mapping[str, Sequence[str]]
+"""pytest's exit code for a run in which tests failed."""
 TARGETS: Final = {"first": "test", "timing": "test-timing", "slow": "test-slow", "nightly": "test-nightly"}
 """The make target of each tier."""
 
@@ -50,31 +52,40 @@ def run_tier(tier: str, command: Sequence[str], alone: Sequence[str], cwd: Path)
         first, again = Path(folder) / "first.json", Path(folder) / "again.json"
         code = _pytest(command, first, cwd)
         outcome = _outcome(first)
-        run.passed, run.skipped = outcome.get("passed", 0), len(outcome.get("skipped", ()))
-        run.failed = list(outcome.get("failed", ()))
-        if code and outcome.get("exit") != TESTS_FAILED:
-            run.broken = f"{' '.join(command)} ended with {outcome.get('exit', code)} before it was through"
-        elif code and not run.failed:
-            run.broken = f"{' '.join(command)} failed outside of any test"
-        elif 0 < len(run.failed) <= MOST_REPEATED:
+        run.passed, run.skipped = outcome["passed"], len(outcome["skipped"])
+        run.failed = list(outcome["failed"])
+        run.broken = _why_broken(code, outcome)
+        if not run.broken and 0 < len(run.failed) <= MOST_REPEATED:
             print(f"\nci: once more, alone: {', '.join(run.failed)}", flush=True)
             _pytest([*alone, *run.failed], again, cwd)
             outcome = _outcome(again)
-            # Whatever did not run to its end has failed again
-            undone = {*outcome.get("failed", run.failed), *outcome.get("skipped", ())}
-            if outcome.get("passed", 0) + len(undone) >= len(run.failed):
-                run.flaky = [nodeid for nodeid in run.failed if nodeid not in undone]
-                run.failed = [nodeid for nodeid in run.failed if nodeid in undone]
+            passed = set(run.failed) - {*outcome["failed"], *outcome["skipped"], *outcome["unfinished"]}
+            if outcome["passed"] == len(passed):
+                run.flaky = [nodeid for nodeid in run.failed if nodeid in passed]
+                run.failed = [nodeid for nodeid in run.failed if nodeid not in passed]
                 run.passed += len(run.flaky)
     run.seconds = time.monotonic() - began
     return run
+
+
+def _why_broken(code: int, outcome: Mapping[str, Any]) -> str:
+    """Return why a run was not whole, whatever its exit code; empty if it was."""
+    if outcome["errors"]:
+        return f"could not be collected: {', '.join(outcome['errors'])}"
+    if outcome["unfinished"]:
+        return f"{len(outcome['unfinished'])} tests were not run, the first of them {outcome['unfinished'][0]}"
+    if not outcome["passed"] and not outcome["failed"]:
+        return f"no test was run (exit code {code})"
+    if code and not (outcome["exit"] == TESTS_FAILED and outcome["failed"]):
+        return f"failed outside of any test (exit code {code}, of pytest {outcome['exit']})"
+    return ""
 
 
 def report(runs: Sequence[Run]) -> int:
     """Print what came of the tiers, totals last, and return the exit code."""
     flaky = [nodeid for run in runs for nodeid in run.flaky]
     failed = [nodeid for run in runs for nodeid in run.failed]
-    broken = [run.broken for run in runs if run.broken]
+    broken = [f"{run.tier}: {run.broken}" for run in runs if run.broken]
     print()
     for run in runs:
         print(f"ci: {run.tier}: {run.passed} passed in {run.seconds:.0f} s")
@@ -92,16 +103,34 @@ def report(runs: Sequence[Run]) -> int:
 
 
 def _pytest(command: Sequence[str], outcome: Path, cwd: Path) -> int:
-    addopts = f"{os.environ.get('PYTEST_ADDOPTS', '')} --outcome={outcome} --durations=50".strip()
-    return subprocess.run(command, cwd=cwd, env={**os.environ, "PYTEST_ADDOPTS": addopts}, check=False).returncode
+    """Run pytest, and end it, with all that it started, if it takes too long or this process is ended."""
+    added = f"--outcome={shlex.quote(str(outcome))} --durations=50"
+    environment = {**os.environ, "PYTEST_ADDOPTS": f"{os.environ.get('PYTEST_ADDOPTS', '')} {added}".strip()}
+    process = subprocess.Popen(command, cwd=cwd, env=environment, start_new_session=True)
+    try:
+        return process.wait(LONGEST_SECONDS)
+    except subprocess.TimeoutExpired:
+        print(f"ci: ended after {LONGEST_SECONDS} s: {' '.join(command)}", flush=True)
+        return -signal.SIGTERM
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
 
 
-def _outcome(file: Path) -> dict[str, object]:
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+def _outcome(file: Path) -> dict[str, Any]:
+    """Return what a run wrote; where it wrote nothing, nothing was run."""
+    nothing = {"exit": None, "passed": 0, "failed": [], "skipped": [], "errors": [], "unfinished": []}
+    return nothing | (json.loads(file.read_text(encoding="utf-8")) if file.exists() else {})
 
 
 def main(tiers: Sequence[str]) -> int:
     """Run the tiers of the checkout."""
+    if not tiers or not set(tiers) <= TARGETS.keys():
+        print(f"usage: python -m tests.support.ci {{{'|'.join(TARGETS)}}} …", file=sys.stderr)
+        return 2
+    # A signal ends this process by an exception, on whose way the tests are ended too
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     root = Path(__file__).resolve().parents[2]
     alone = [sys.executable, "-m", "pytest", "-n", "0"]
     return report([run_tier(tier, ["make", "--no-print-directory", TARGETS[tier]], alone, root) for tier in tiers])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -42,7 +43,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests of other tiers, where one was asked for."""
+    """Deselect the tests of other tiers, where one was asked for; otherwise make sure that each tier finds its own."""
+    for path, tier in {(item.path, tier_of(item)) for item in items}:
+        if has_none_of(tier, path):
+            raise pytest.UsageError(
+                f"{path}: has a test of the tier {tier}, which a run of that tier does not look for"
+            )
     if tier := config.option.tier:
         others = [item for item in items if tier_of(item) != tier]
         config.hook.pytest_deselected(items=others)
@@ -57,15 +63,24 @@ def tier_of(item: pytest.Item) -> str:
 def has_none_of(tier: str, file: Path) -> bool:
     """Return whether a file of tests surely has none of the tier, as its text shows: it need not be imported then.
 
-    A marker of the whole file puts all of its tests in that tier or one before it. Only "slow" comes from elsewhere
-    too: from the fixture that runs a test over PostgreSQL.
+    A marker of the whole file puts all of its tests in that tier or one before it. Other markers stand in the file, or
+    with the fixtures it uses: in the conftest files of its folders.
     """
     text = file.read_text(encoding="utf-8")
-    if tier in {"timing", "nightly"}:
-        return f"mark.{tier}" not in text
     whole = re.search(r"^pytestmark = (.*(?:\n .*)*)", text, re.MULTILINE)
     earlier = TIERS[: TIERS.index(tier)]
-    return whole is not None and any(f"mark.{one}" in whole[1] for one in earlier)
+    if whole is not None and any(f"mark.{one}" in whole[1] for one in earlier):
+        return True
+    # All that is not marked is of the first tier, and "slow" is in too many conftest files to leave much out
+    return tier in {"timing", "nightly"} and not any(f"mark.{tier}" in one for one in (text, *_conftests(file.parent)))
+
+
+@cache
+def _conftests(folder: Path) -> tuple[str, ...]:
+    """Return the texts of the conftest files of a folder and of those above it, up to that of all tests."""
+    own = folder / "conftest.py"
+    texts = (own.read_text(encoding="utf-8"),) if own.exists() else ()
+    return texts if folder.name == "tests" or folder == folder.parent else (*texts, *_conftests(folder.parent))
 
 
 def without_group(nodeid: str) -> str:
@@ -84,7 +99,23 @@ class Outcome:
         self._tier = config.option.tier
         self._file = config.option.outcome
         self._seconds: Counter[str] = Counter()
+        self._selected: set[str] = set()
         self._ended: dict[str, str] = {}
+        self._errors: list[str] = []
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note a file that could not be collected: a run of several workers goes on without it."""
+        if report.failed:
+            self._errors.append(report.nodeid)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note what is to be run, where it is run in this process."""
+        self._selected |= {without_group(item.nodeid) for item in session.items}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Note what is to be run, where workers run it."""
+        self._selected |= {without_group(nodeid) for nodeid in ids}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a part of a test; a test has failed if any part has."""
@@ -110,6 +141,12 @@ class Outcome:
                 outcome: sorted(nodeid for nodeid, ended in self._ended.items() if ended == outcome)
                 for outcome in ("failed", "skipped")
             }
-            passed = sum(ended == "passed" for ended in self._ended.values())
-            text = json.dumps({"exit": int(exitstatus), "passed": passed, **by_outcome})
+            found = {
+                "exit": int(exitstatus),
+                "passed": sum(ended == "passed" for ended in self._ended.values()),
+                "errors": sorted(set(self._errors)),
+                "unfinished": sorted(self._selected - self._ended.keys()),
+                **by_outcome,
+            }
+            text = json.dumps(found)
             Path(self._file).write_text(text, encoding="utf-8")

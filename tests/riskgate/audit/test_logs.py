@@ -134,7 +134,7 @@ def test_of_two_that_begin_at_once_with_different_data_keys_one_does(fresh_datab
     database.close()
 
 
-def test_a_log_that_another_process_creates_between_the_look_and_the_lock_is_gone_on_with(
+def test_a_log_that_another_process_creates_between_the_look_and_the_lock_is_continued(
     fresh_database, tmp_path, monkeypatch
 ):
     database = Database(fresh_database)

@@ -1,8 +1,9 @@
 """A process that outlives an interrupted run of the tests and ends what the run started.
 
 A run that ends by itself stops its services and clusters. One that is killed cannot: a PostgreSQL cluster detaches from
-the process that started it, and a forked service does not notice. The guardian waits for the end of a pipe, which comes
-however the run ends, then kills every process with the run's id in its environment and removes the run's clusters.
+the process that started it, and a forked service runs on. The guardian waits for the end of a pipe, which comes however
+the run ends, then kills every process with the run's id in its environment, with its descendants, and removes the run's
+clusters. It finds processes in /proc: on Linux.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Final
 RUN: Final = "PHYLACTERY_TEST_RUN"
 """The variable that names the run to every process in it."""
 _PROC: Final = Path("/proc")
+_LIMIT_SECONDS: Final = 60.0
 _guardians: list[subprocess.Popen[bytes]] = []
 """The guardian of this process, whose pipe stays open as long as it is here."""
 
@@ -30,8 +32,13 @@ def guard_run() -> None:
     """Name this run and start its guardian; where there is no /proc, only name it."""
     os.environ[RUN] = uuid.uuid4().hex[:12]
     if _PROC.is_dir():
-        # In a session of its own: the signal that ends the run must not reach it
-        _guardians.append(subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, start_new_session=True))
+        # In a session of its own, since the signal that ends the run must not reach it; without the run's output, whose
+        # reader waits until nobody can write to it any more
+        nowhere = subprocess.DEVNULL
+        command = [sys.executable, __file__]
+        _guardians.append(
+            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True)
+        )
 
 
 def cluster_prefix() -> str:
@@ -40,9 +47,9 @@ def cluster_prefix() -> str:
 
 
 def _end_run() -> None:
-    own = f"{RUN}={os.environ[RUN]}".encode()
-    # A process that was starting another one while it was killed leaves that one to the next look
-    while found := [pid for pid in _processes() if pid != os.getpid() and own in _environment(pid)]:
+    end = time.monotonic() + _LIMIT_SECONDS
+    # Again, since a process may have been starting another one while it was killed
+    while (found := _of_run()) and time.monotonic() < end:
         for pid in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -52,14 +59,27 @@ def _end_run() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _processes() -> list[int]:
-    return [int(one.name) for one in _PROC.iterdir() if one.name.isdecimal()]
+def _of_run() -> set[int]:
+    """Return the processes with the run's id in their environment, and their descendants, which may have another."""
+    own = f"{RUN}={os.environ[RUN]}".encode()
+    parents = {int(one.name): _parent(one) for one in _PROC.iterdir() if one.name.isdecimal()}
+    found = {pid for pid in parents if own in _environment(pid)}
+    while more := {pid for pid, parent in parents.items() if parent in found and pid not in found}:
+        found |= more
+    return found - {os.getpid()}
+
+
+def _parent(process: Path) -> int:
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:  # it has ended
+        return 0
 
 
 def _environment(pid: int) -> list[bytes]:
     try:
         return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
-    except OSError:  # it has ended, or belongs to somebody else
+    except OSError:  # it has ended, or belongs to another user
         return []
 
 

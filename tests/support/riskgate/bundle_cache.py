@@ -16,9 +16,9 @@ from phylactery_riskgate.domain.bundle.files import read_folder
 from phylactery_riskgate.domain.policy.authorizer import Answers
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
-_bundles: dict[tuple[str, frozenset[tuple[str, str]]], Bundle] = {}
-_engines: dict[int, DecisionEngine] = {}
-"""By the identity of a bundle above, which is kept."""
+_MOST = 16
+_read: dict[tuple[str, frozenset[tuple[str, str]]], tuple[Bundle, DecisionEngine]] = {}
+"""The newest bundles by what their files say: most tests take one of a few."""
 
 
 def read_bundles_once() -> None:
@@ -29,14 +29,18 @@ def read_bundles_once() -> None:
 def _load_bundle(folder: Path) -> Bundle:
     files = read_folder(folder)
     key = (files.signature, frozenset(files.texts.items()))
-    if key not in _bundles:
-        _bundles[key] = read_bundle(files)
-    return _bundles[key]
+    if key not in _read:
+        bundle = read_bundle(files)
+        while len(_read) >= _MOST:
+            del _read[next(iter(_read))]
+        _read[key] = bundle, DecisionEngine(bundle)
+    return _read[key][0]
 
 
 def _engine(bundle: Bundle) -> DecisionEngine:
-    if id(bundle) not in _engines:
-        _engines[id(bundle)] = DecisionEngine(bundle)
-    engine = copy.copy(_engines[id(bundle)])
+    made = next((engine for known, engine in _read.values() if known is bundle), None)
+    if made is None:
+        return DecisionEngine(bundle)
+    engine = copy.copy(made)
     engine._answers = Answers()
     return engine
