@@ -31,6 +31,14 @@ def test_hangs(postgres_url, tmp_path):
 """
 
 
+# What a shell starts in the background ignores SIGINT, and so does all that it starts
+PYTEST = """
+import pytest, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
 def await_that(condition, what: str, seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not condition():
@@ -58,7 +66,7 @@ def test_an_interrupted_run_leaves_no_process_and_no_cluster(
     (tmp_path / "test_one.py").write_text(textwrap.dedent(HANGING))
     hidden = {"PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID"}
     env = {name: value for name, value in os.environ.items() if name not in hidden} | {"PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+    words = [sys.executable, "-c", PYTEST, "-p", "no:cacheprovider", *options]
     run = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         ends_with(run, ended_by, tmp_path / "started")
