@@ -220,6 +220,7 @@ def test_a_run_that_was_not_whole_is_red(suite: Callable[..., Run], text: str, o
     assert report([run]) == 1
 
 
+@pytest.mark.slow
 def test_a_flaky_test_hides_nothing_that_is_broken(suite: Callable[..., Run], tmp_path: Path):
     (tmp_path / "test_two.py").write_text("import nothing_of_this_name\n")
     run = suite(UNSTEADY, "-n", "2", "--dist", "loadgroup")
@@ -232,6 +233,7 @@ def test_a_command_that_runs_nothing_is_red(tmp_path: Path):
     assert main([]) == main(["second"]) == 2
 
 
+@pytest.mark.slow
 def test_a_run_that_hangs_is_ended_with_what_it_started(suite: Callable[..., Run], tmp_path: Path, monkeypatch):
     monkeypatch.setattr(ci, "LONGEST_SECONDS", 5)
     run = suite("""

@@ -81,6 +81,7 @@ async def test_a_complaint_after_a_no_is_not_written(served: System) -> None:
     assert list(served.sandbox.glob("complaint-*")) == []
 
 
+@pytest.mark.slow
 async def test_an_appointment_with_fields_left_out_is_written_once(served: System) -> None:
     ana = served.person()
     review = await filled_in(

@@ -13,7 +13,7 @@ from phylactery_cli.supervisor import Stack, running
 
 from tests.support.processes.stack import FREE_PORTS, ForkedStack, Person, lines, sandbox, yes
 
-pytestmark = [pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
 
 WELCOME = (resources.files("phylactery_cli") / "welcome.txt").read_text(encoding="utf-8")
 READ = {"en": "read {}", "es": "lee {}"}

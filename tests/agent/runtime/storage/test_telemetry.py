@@ -17,6 +17,8 @@ from tests.support.agent.process import AgentProcess
 from tests.support.agent.system import DONE, SUSPENDED, open_system
 from tests.support.servers.collector import Collector, collecting
 
+pytestmark = pytest.mark.slow
+
 SUBJECT, SECRET, THREAD = "marifloria", "zarzuelesca", "hilo-de-marifloria"
 KINDS = {"sum": "counter", "histogram": "histogram", "gauge": "gauge"}
 
@@ -92,7 +94,6 @@ def test_tool_calls_are_counted_by_tool_and_state(told: Collector) -> None:
     }
 
 
-@pytest.mark.slow
 def test_what_waits_is_told_as_the_database_has_it(told: Collector) -> None:
     assert told.points(semconv.AGENT_QUEUE_DEPTH) == {frozenset(): 0}
     assert told.points(semconv.AGENT_APPROVALS_WAITING) == {frozenset(): 1}
