@@ -41,6 +41,8 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "aldo": {"tenant": "acme", "roles": ["auditor"]},
     "zora": {"tenant": "zeta", "roles": ["auditor", "operator"]},
     "olga": {"tenant": "acme", "roles": ["operator"]},
+    "narrow": {"tenant": "acme", "roles": ["caller"], "tools": ["read_file", "echo"]},
+    "shop": {"tenant": "acme", "roles": ["delegate"], "tools": ["read_file"]},
 }
 WRITE = '{"path":"notes.txt","content":"sesame-open"}'
 
