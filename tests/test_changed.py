@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.changed import changed_files, concerned, day_ago
+from tests.support.packages.inputs import changed_inputs
 
 
 def git(folder: Path, *words: str, date: str = "") -> str:
@@ -88,3 +89,46 @@ def test_what_is_committed_changed_deleted_and_new_differs(tmp_path: Path):
     (tmp_path / "new one.py").write_text("one\n")
     assert day_ago(tmp_path) == old == git(tmp_path, "rev-parse", "HEAD^").strip()
     assert changed_files(old, tmp_path) == ["changed.py", "committed.py", "deleted.py", "new one.py"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "matters"),
+    [
+        ("services/one/pyproject.toml", "[project]\nname = 'other'\n", True),
+        ("Makefile", "all:\n", True),
+        ("deploy/riskgate/compose.yml", "services:\n", True),
+        ("tests/install/test_new.py", "", True),
+        ("services/one/one/main.py", "import json\n\ndef work():\n    import yaml\n", True),
+        ("services/one/one/new.py", "from yaml import safe_load\n", True),
+        ("services/one/one/data.yaml", "new: 1\n", True),
+        ("services/one/one/main.py", "import json\nimport os, grpc.aio\n", False),
+        ("services/one/one/new.py", "from . import main\nfrom grpc import aio\n", False),
+        ("services/one/one/kept.json", "2", False),
+        ("README.md", "new", False),
+        ("tests/one/test_one.py", "import yaml\n", False),
+    ],
+)
+def test_an_installation_is_tried_where_what_it_depends_on_has_changed(tmp_path: Path, file, text, matters):
+    old = {
+        "services/one/pyproject.toml": "[project]\nname = 'one'\n",
+        "services/one/one/main.py": "import json\n",
+        "services/one/one/other.py": "import grpc\n",
+        "services/one/one/kept.json": "1",
+        "README.md": "old",
+    }
+    git(tmp_path, "init", "-q")
+    for name, content in old.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "old")
+    assert changed_inputs("HEAD", tmp_path) == []
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(text)
+    assert changed_inputs("HEAD", tmp_path) == ([file] if matters else [])
+    if file in old:
+        return
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "new")
+    (tmp_path / file).unlink()
+    assert bool(changed_inputs("HEAD", tmp_path)) is (matters and file != "services/one/one/new.py")

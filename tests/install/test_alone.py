@@ -26,7 +26,7 @@ from tests.support.packages.installing import (
     skip_if_unreachable,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("install"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.installs, pytest.mark.xdist_group("install"), pytest.mark.timeout(600)]
 
 SOURCES = {
     "phylactery-protos": ROOT / "protos" / "gen",

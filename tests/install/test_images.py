@@ -191,6 +191,7 @@ def test_every_installation_in_the_build_keeps_to_the_pinned_versions():
     assert all(re.fullmatch(r"python:3\.\d+-slim-\w+", base) for base in bases), bases
 
 
+@pytest.mark.installs
 @pytest.mark.timeout(600)
 @each_service
 def test_what_the_build_does_installs_a_service_that_serves(service: str, tmp_path: Path):

@@ -14,7 +14,7 @@ import pytest
 from tests.support.packages.index import PackageIndex, normalized, serving_index
 from tests.support.packages.installing import ROOT, build_wheels, declared, ours_needed
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("install"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.installs, pytest.mark.xdist_group("install"), pytest.mark.timeout(600)]
 
 FOLDERS = {
     "phylactery-protos": "protos",

@@ -99,6 +99,7 @@ def test_a_distribution_carries_the_licence_and_describes_itself(folder: str):
 
 
 @pytest.mark.slow
+@pytest.mark.installs
 @pytest.mark.xdist_group("install")
 @pytest.mark.timeout(600)
 def test_a_wheel_carries_licence_authors_and_page(tmp_path: Path):

@@ -45,6 +45,22 @@ def changed_files(commit: str, root: Path = ROOT) -> list[str]:
     return sorted({*differing, *_git(root, "ls-files", "-z", "--others", "--exclude-standard")})
 
 
+def added_or_removed(commit: str, root: Path = ROOT) -> set[str]:
+    """Return the paths of changed_files() that the commit does not have, or that are gone since."""
+    return {
+        *_git(root, "diff", "-z", "--no-renames", "--name-only", "--diff-filter=AD", commit),
+        *_git(root, "ls-files", "-z", "--others", "--exclude-standard"),
+    }
+
+
+def text_at(commit: str, path: str, root: Path = ROOT) -> str:
+    """Return a file as the commit has it; empty if it has no such file."""
+    done = subprocess.run(
+        ["git", "-C", str(root), "show", f"{commit}:{path}"], capture_output=True, text=True, check=False
+    )
+    return done.stdout if done.returncode == 0 else ""
+
+
 def day_ago(root: Path = ROOT) -> str:
     """Return the last commit that is a day old, or the first one."""
     return (

@@ -1,0 +1,59 @@
+"""Whether anything that an installation depends on has changed: to build and install every distribution takes minutes.
+
+Of a module only what it imports matters, of the other files of a package only that they are there. What both do is
+tried without an installation.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from tests.support.changed import ROOT, added_or_removed, changed_files, text_at
+
+# An asterisk matches slashes too
+_READ_WHOLE: Final = (
+    "*pyproject.toml",
+    "constraints*.txt",
+    "hatch_build.py",
+    "Makefile",
+    "docker-compose*.yml",
+    ".dockerignore",
+    ".gitignore",
+    "deploy/*",
+    "docs/riskgate.md",
+    "tests/install/*",
+    "tests/support/packages/*",
+)
+
+
+def changed_inputs(commit: str, root: Path = ROOT) -> list[str]:
+    """Return the files that differ from the commit and may change what an installation comes to."""
+    changed = changed_files(commit, root)
+    there = added_or_removed(commit, root)
+    distributions = {str(manifest.parent.relative_to(root)) for manifest in root.glob("**/pyproject.toml")} - {"."}
+    found = {path for path in changed if any(fnmatchcase(path, pattern) for pattern in _READ_WHOLE)}
+    for folder in distributions:
+        own = {path for path in changed if path.startswith(f"{folder}/")}
+        found |= {path for path in own & there if not path.endswith(".py")}
+        modules = {str(path.relative_to(root)) for path in (root / folder).rglob("*.py")}
+        more = {path: _imported(_text(path, root)) - _imported(text_at(commit, path, root)) for path in own & modules}
+        if any(more.values()):
+            known = {name for path in modules - own for name in _imported(_text(path, root))}
+            found |= {path for path, names in more.items() if names - known}
+    return sorted(found)
+
+
+def _text(path: str, root: Path) -> str:
+    return (root / path).read_text(encoding="utf-8")
+
+
+def _imported(source: str) -> set[str]:
+    """Return the packages that a module imports, also inside of functions, but for Python's own."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level}
+    return {name.split(".")[0] for name in names} - sys.stdlib_module_names
