@@ -122,9 +122,10 @@ def test_a_node_that_declares_no_targets_is_refused_when_the_graph_is_built() ->
 
 
 async def test_a_typo_in_a_node_fails_the_whole_invocation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = replace(SECURED)  # which is not compiled yet
     monkeypatch.setitem(NODES, "Planner", _wanders)
-    with pytest.raises(RouteError):
-        await Chat(tmp_path).say("lee notas.txt")
+    with pytest.raises(RouteError, match="Supervisr"):
+        await Chat(tmp_path, spec=spec).say("lee notas.txt")
 
 
 def test_a_new_run_resets_every_field_and_a_re_entry_only_brings_the_message() -> None:

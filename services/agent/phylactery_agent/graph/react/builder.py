@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from phylactery_agent.graph.core.guards import MAX_SUPERSTEPS
@@ -48,6 +48,7 @@ REACT: Final = GraphSpec(
 )
 
 
+@lru_cache(maxsize=8)  # a compiled graph stays with its specification
 def react_with(options: ReactOptions) -> GraphSpec:
     """Return the graph with a deployment's options; its version is unaffected by them."""
     return replace(REACT, new_run_input=partial(new_run_input, options=options))
