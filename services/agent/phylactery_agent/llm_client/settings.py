@@ -124,4 +124,7 @@ class ModelSettings(ServiceSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Return the settings sources, highest precedence first."""
-        return init_settings, env_settings, _SharedNames(settings_cls), dotenv_settings, file_secret_settings
+        own = super().settings_customise_sources(
+            settings_cls, init_settings, env_settings, dotenv_settings, file_secret_settings
+        )
+        return (*own, _SharedNames(settings_cls))
