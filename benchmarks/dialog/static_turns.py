@@ -27,6 +27,7 @@ import grpc
 import yaml
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc
 from phylactery_agent.rules.planner import read_request
+from phylactery_agent.tools.named_folders import make_person_folder
 from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.messages import read_messages
@@ -186,8 +187,7 @@ def _told(chat: chat_pb2_grpc.ChatServiceStub, stack: Stack, rows: Sequence[Row]
     for name, of_conversation in groupby(rows, key=lambda row: f"{row.get('set', '')}-{row['conversation']}"):
         turns = list(of_conversation)
         metadata = (("x-phylactery-subject", "person"), ("x-phylactery-tenant", f"t{name}"))
-        folder = stack.sandbox.parent / f"t{name}"
-        folder.mkdir(parents=True)
+        folder = make_person_folder(stack.data_dir / "agent" / "sandbox", f"t{name}", "person")
         for file, content in turns[0].get("files", {}).items():
             (folder / file).write_text(content, encoding="utf-8")
         shown: list[chat_pb2.ShownApproval] = []

@@ -21,7 +21,7 @@ from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 
 from tests.support.processes import commands
 from tests.support.processes.commands import Finished
-from tests.support.processes.stack import FREE_PORTS, ForkedStack, Person, lasting_ports, lines, sandbox
+from tests.support.processes.stack import FREE_PORTS, ForkedStack, Person, lasting_ports, lines
 from tests.support.processes.terminals import COMMAND, Terminal
 from tests.support.riskgate.asking_bundle import asks_first
 
@@ -49,7 +49,7 @@ CARD = "paid with 4111 1111 1111 1111"
 
 
 def files_in(folder: Path) -> Path:
-    return sandbox(Stack(folder / "data", FREE_PORTS))
+    return Stack(folder / "data", FREE_PORTS).sandbox
 
 
 def pids_of(folder: Path) -> list[int]:
@@ -306,8 +306,8 @@ def test_the_readmes_python_talks_to_the_agent_as_it_stands(tmp_path: Path):
     readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"^```python\n(.+?)^```", readme, re.DOTALL | re.MULTILINE)
     with running(ForkedStack(tmp_path / "data", FREE_PORTS)) as stack:
-        sandbox(stack).mkdir(parents=True, exist_ok=True)
-        (sandbox(stack) / "welcome.txt").write_text("Welcome to Phylactery.")
+        stack.sandbox.mkdir(parents=True, exist_ok=True)
+        (stack.sandbox / "welcome.txt").write_text("Welcome to Phylactery.")
         program = program.replace("127.0.0.1:50051", stack.target("agent"))
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

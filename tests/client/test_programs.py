@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from phylactery_cli.supervisor import Stack, running
 
-from tests.support.processes.stack import FREE_PORTS, ForkedStack, sandbox
+from tests.support.processes.stack import FREE_PORTS, ForkedStack
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "python"
 RISKGATE = Path(sys.executable).with_name("riskgate")
@@ -46,7 +46,7 @@ def test_sending_and_streaming_prints_the_answers_and_the_events(stack: Stack):
 
 
 def journal(stack: Stack) -> Path:
-    return sandbox(stack) / "journal.txt"
+    return stack.sandbox / "journal.txt"
 
 
 def test_the_card_is_shown_and_a_yes_and_a_no_are_counted(stack: Stack):

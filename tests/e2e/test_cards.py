@@ -56,7 +56,7 @@ def shown(card: event_pb2.ApprovalRequired) -> dict[str, str]:
 
 
 def there(person: Person, *names: str) -> list[str]:
-    return [name for name in names if (sandbox(person.stack) / name).exists()]
+    return [name for name in names if (sandbox(person.stack, person.subject) / name).exists()]
 
 
 def states(person: Person, card: event_pb2.ApprovalRequired) -> set[str]:

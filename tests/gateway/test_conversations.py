@@ -24,7 +24,7 @@ class Whole:
 
     @property
     def sandbox(self) -> Path:
-        return self.system.sandbox_of("local")
+        return self.system.phone_sandbox()
 
 
 @pytest.fixture
@@ -35,11 +35,10 @@ async def whole(tmp_path: Path) -> AsyncIterator[Whole]:
 
 @pytest.mark.slow
 async def test_a_message_is_answered(whole: Whole) -> None:
-    (whole.sandbox / "notes.txt").write_text("Buy bread.")
     phone = whole.desk.phone()
-    await phone.say("read notes.txt")
+    await phone.say("remember that I have to buy bread")
     await whole.desk.until(lambda: phone.inbox, "a reply")
-    assert "Buy bread." in phone.inbox[0].text
+    assert "buy bread" in phone.inbox[0].text
     assert phone.inbox[0].receiver == phone.bsuid
     assert whole.desk.graph.typed, "typing was shown"
 
@@ -65,7 +64,7 @@ async def test_a_button_answers_exactly_its_approval(whole: Whole) -> None:
     await phone.say('write "dos" to b.txt')
     await whole.desk.until(lambda: any("b.txt" in one.text for one in phone.inbox), "another question")
     await phone.press(first, "Sí")
-    await whole.desk.until((whole.sandbox / "a.txt").exists, "the write")
+    await whole.desk.until(lambda: whole.system.written("a.txt"), "the write")
     assert not (whole.sandbox / "b.txt").exists()
 
 
@@ -120,7 +119,7 @@ async def test_with_two_questions_a_bare_command_answers_neither(whole: Whole) -
     await whole.desk.until_rows("SELECT * FROM outbox WHERE state = 'sent'", 2)
     await phone.say("/approve", at=time.time() + LATER)
     await whole.desk.until(lambda: len(phone.inbox) == 3, "a reply")
-    assert list(whole.sandbox.iterdir()) == []
+    assert whole.system.written("file*.txt") == []
 
 
 @pytest.mark.slow
@@ -134,8 +133,7 @@ async def test_a_button_of_another_conversation_answers_nothing_not_even_ones_ow
     await bob.press(asked, "Sí", at=time.time() + LATER)
     await whole.desk.until(lambda: len(bob.inbox) == 2, "a reply")
     assert bob.inbox[1].text == "Eso ya no espera respuesta, así que no he cambiado nada."
-    assert not (whole.sandbox / "a.txt").exists()
-    assert not (whole.sandbox / "b.txt").exists()
+    assert whole.system.written("[ab].txt") == []
 
 
 @pytest.mark.slow
@@ -162,9 +160,8 @@ async def test_messages_wait_while_the_agent_is_away_and_are_answered_in_order(t
             await asyncio.sleep(0)
         await desk.until_rows("SELECT * FROM turns WHERE state = 'open'", 1)
         await system.start_agent(port=port)
-        log = system.sandbox_of("local") / "log.txt"
-        await desk.until(lambda: log.exists() and len(log.read_text().splitlines()) == 3, "all three")
-        assert log.read_text().splitlines() == ["0", "1", "2"]
+        await desk.until(lambda: len(phone.inbox) == 4, "all three")
+        assert (system.phone_sandbox() / "log.txt").read_text().splitlines() == ["0", "1", "2"]
 
 
 @pytest.mark.slow
@@ -217,6 +214,6 @@ async def test_telegram_has_buttons_too(whole: Whole) -> None:
     asked = (await whole.desk.until(lambda: bot.sent, "a question"))[0]
     assert "a.txt" in asked["text"]
     await bot.press(asked, "Sí")
-    await whole.desk.until((whole.sandbox / "a.txt").exists, "the write")
+    await whole.desk.until(lambda: whole.system.written("a.txt"), "the write")
     await whole.desk.until(lambda: len(bot.sent) == 2, "a reply")
     assert "answerCallbackQuery" in bot.calls

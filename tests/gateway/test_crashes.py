@@ -13,6 +13,7 @@ import httpx
 import pytest
 from phylactery_gateway.loopback.graph_api import GraphServer, Phone
 
+from tests.support.agent.files import shared_folder
 from tests.support.agent.system import open_system
 from tests.support.gateway.running import environment_of, open_servers, settings_of, until
 from tests.support.processes.forks import Forked
@@ -96,8 +97,8 @@ async def test_a_gateway_killed_between_two_writes_loses_nothing_and_repeats_no_
         await process.died()
         await process.start()
         await delivery
-        log = system.sandbox_of("local") / "log.txt"
         await until(lambda: phone.inbox, "a reply")
+        log = system.phone_sandbox() / "log.txt"
         assert log.read_text().splitlines() == ["once"]
         await phone.say("read log.txt")
         await until(lambda: any("once" in one.text for one in phone.inbox[1:]), "the next reply")
@@ -114,12 +115,16 @@ FILE_POINTS = ("said", "claimed", "fetched", "uploaded", "begun", "sent", "done"
 async def test_a_gateway_killed_while_it_sends_a_file_sends_it_once_or_says_that_it_does_not_know(
     tmp_path: Path, point: str, statuses: bool
 ) -> None:
-    async with open_system(tmp_path) as system, one_gateway(tmp_path, system.target("agent")) as (process, graph):
-        (system.sandbox_of("local") / "a.txt").write_text("hola")
+    box = shared_folder(tmp_path, "local")
+    (box.path / "a.txt").write_text("hola")
+    async with (
+        open_system(tmp_path, sandbox_shared=[box]) as system,
+        one_gateway(tmp_path, system.target("agent")) as (process, graph),
+    ):
         graph.statuses = statuses
         await process.start(f"gateway.{point}")
         phone = Phone(graph)
-        await phone.say("envíame a.txt")
+        await phone.say("envíame shared/box/a.txt")
         await process.died()
         await process.start()
         await until(lambda: any("Te envío" in one.text for one in phone.inbox), "the reply")
@@ -164,7 +169,7 @@ async def test_two_gateway_processes_share_one_database_and_one_conversation(tmp
                 assert await graph.post(body.encode()) == 200
             await until(lambda: all(len(phone.inbox) == 2 for phone in phones), "five more")
             for place in range(5):
-                path = system.sandbox_of("local") / f"log{place}.txt"
+                [path] = system.written(f"log{place}.txt")
                 assert path.read_text().splitlines() == [str(place)]
         finally:
             second.kill()

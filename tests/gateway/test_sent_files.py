@@ -14,6 +14,7 @@ from phylactery_gateway.channels.port import Action, SendError
 from phylactery_gateway.loopback.graph_api import Fault, Phone, Sent
 
 from tests.support.agent.documents import pdf
+from tests.support.agent.files import shared_folder
 from tests.support.agent.system import System, open_system
 from tests.support.gateway.running import Desk, open_gateway
 
@@ -24,10 +25,8 @@ DOUBT = "No sé si «a.txt» te ha llegado"
 class Sending:
     system: System
     desk: Desk
-
-    @property
-    def sandbox(self) -> Path:
-        return self.system.sandbox_of("local")
+    sandbox: Path
+    """What everybody sees as ``shared/box``: a phone's person is known only once they write."""
 
     def files_of(self, phone: Phone) -> list[Sent]:
         return [one for one in phone.inbox if one.media_id]
@@ -39,8 +38,12 @@ class Sending:
 
 @pytest.fixture
 async def sending(tmp_path: Path) -> AsyncIterator[Sending]:
-    async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
-        yield Sending(system, desk)
+    box = shared_folder(tmp_path, "local")
+    async with (
+        open_system(tmp_path, sandbox_shared=[box]) as system,
+        open_gateway(tmp_path, system.target("agent")) as desk,
+    ):
+        yield Sending(system, desk, box.path)
 
 
 @pytest.mark.slow
@@ -57,7 +60,7 @@ async def test_a_file_reaches_the_phone_once_as_it_is(
 ) -> None:
     (sending.sandbox / name).write_bytes(content)
     phone = sending.desk.phone()
-    await phone.say(f"envíame {name}", times=3)
+    await phone.say(f"envíame shared/box/{name}", times=3)
     await sending.texts(phone, 1)
     [file] = sending.files_of(phone)
     uploaded = sending.desk.graph.uploads[file.media_id]
@@ -72,7 +75,7 @@ async def test_telegram_gets_documents_and_pictures(sending: Sending) -> None:
     (sending.sandbox / "a.txt").write_text("hola")
     (sending.sandbox / "cat.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 64)
     for place, name in enumerate(("a.txt", "cat.png"), 1):
-        await bot.say(f"mándame {name}")
+        await bot.say(f"mándame shared/box/{name}")
         await sending.desk.until(lambda place=place: len(bot.sent) == place, "a reply")
     [text, picture] = bot.documents
     assert (text[0], text[1].name, text[1].content) == ("sendDocument", "a.txt", b"hola")
@@ -84,7 +87,7 @@ async def test_an_upload_whose_answer_is_lost_is_done_again_because_nobody_saw_i
     (sending.sandbox / "a.txt").write_text("hola")
     sending.desk.graph.upload_faults.append(Fault(502, delivered=True))
     phone = sending.desk.phone()
-    await phone.say("envíame a.txt")
+    await phone.say("envíame shared/box/a.txt")
     await sending.texts(phone, 1)
     assert len(sending.files_of(phone)) == 1
 
@@ -94,7 +97,7 @@ async def test_a_message_whose_answer_is_lost_is_settled_by_its_status(sending: 
     (sending.sandbox / "a.txt").write_text("hola")
     sending.desk.graph.faults.append(Fault(502, delivered=True))
     phone = sending.desk.phone()
-    await phone.say("envíame a.txt")
+    await phone.say("envíame shared/box/a.txt")
     [reply] = await sending.texts(phone, 1)
     assert len(sending.files_of(phone)) == 1
     assert DOUBT not in reply
@@ -108,7 +111,7 @@ async def test_without_a_status_it_is_in_doubt_and_not_sent_again(sending: Sendi
     (sending.sandbox / "a.txt").write_text("hola")
     graph.faults.append(Fault(502, delivered=delivered))
     phone = sending.desk.phone()
-    await phone.say("envíame a.txt")
+    await phone.say("envíame shared/box/a.txt")
     await sending.desk.until_rows("SELECT * FROM outbox WHERE state = 'uncertain'", 1)
     sending.desk.clock.advance(120)
     texts = await sending.texts(phone, 2)
@@ -125,7 +128,7 @@ async def test_on_telegram_a_lost_answer_is_in_doubt(sending: Sending) -> None:
     bot = sending.desk.bot
     (sending.sandbox / "a.txt").write_text("hola")
     bot.lose_answers = 1
-    await bot.say("envíame a.txt")
+    await bot.say("envíame shared/box/a.txt")
     await sending.desk.until_rows("SELECT * FROM outbox WHERE state = 'uncertain'", 1)
     sending.desk.clock.advance(120)
     await sending.desk.until(lambda: any(DOUBT in one["text"] for one in bot.sent), "the doubt")
@@ -138,7 +141,7 @@ async def test_a_refused_message_is_sent_later_with_the_same_upload(sending: Sen
     (sending.sandbox / "a.txt").write_text("hola")
     sending.desk.graph.faults.append(fault)
     phone = sending.desk.phone()
-    await phone.say("envíame a.txt")
+    await phone.say("envíame shared/box/a.txt")
     await sending.desk.until_rows("SELECT * FROM outbox WHERE state = 'pending' AND tries = 1", 1)
     sending.desk.clock.advance(60)
     await sending.texts(phone, 1)
@@ -150,7 +153,7 @@ async def test_a_file_that_cannot_be_sent_is_told(sending: Sending) -> None:
     (sending.sandbox / "a.txt").write_text("hola")
     sending.desk.graph.faults.append(Fault(400, 131053))
     phone = sending.desk.phone()
-    await phone.say("envíame a.txt")
+    await phone.say("envíame shared/box/a.txt")
     texts = await sending.texts(phone, 2)
     assert any("No he podido enviarte «a.txt»" in text for text in texts)
     assert sending.files_of(phone) == []
@@ -160,7 +163,7 @@ async def test_a_file_that_cannot_be_sent_is_told(sending: Sending) -> None:
 async def test_a_type_the_channel_does_not_take_is_told_before_anything_is_fetched(sending: Sending) -> None:
     (sending.sandbox / "a.gif").write_bytes(b"GIF89a" + b"\0" * 32)
     phone = sending.desk.phone()
-    await phone.say("envíame a.gif")
+    await phone.say("envíame shared/box/a.gif")
     texts = await sending.texts(phone, 2)
     assert any("No puedo enviarte «a.gif»" in text for text in texts)
     assert sending.desk.graph.uploads == {}
@@ -168,8 +171,12 @@ async def test_a_type_the_channel_does_not_take_is_told_before_anything_is_fetch
 
 @pytest.mark.slow
 async def test_a_file_that_changed_before_it_was_fetched_is_not_sent(tmp_path: Path) -> None:
-    async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
-        path = system.sandbox_of("local") / "a.txt"
+    box = shared_folder(tmp_path, "local")
+    async with (
+        open_system(tmp_path, sandbox_shared=[box]) as system,
+        open_gateway(tmp_path, system.target("agent")) as desk,
+    ):
+        path = box.path / "a.txt"
         path.write_text("as permitted")
         phone = desk.phone()
         really = desk.gateway.agent.file
@@ -179,7 +186,7 @@ async def test_a_file_that_changed_before_it_was_fetched_is_not_sent(tmp_path: P
             return await really(*given)  # type: ignore[arg-type]
 
         desk.gateway.agent.file = changed  # type: ignore[method-assign, assignment]
-        await phone.say("envíame a.txt")
+        await phone.say("envíame shared/box/a.txt")
         await desk.until(lambda: any("ha cambiado desde entonces" in one.text for one in phone.inbox), "the notice")
         assert not any(one.media_id for one in phone.inbox)
         assert desk.graph.uploads == {}
@@ -190,7 +197,7 @@ async def test_a_file_waits_for_a_window_that_is_closed(sending: Sending) -> Non
     (sending.sandbox / "a.txt").write_text("hola")
     phone = sending.desk.phone()
     sending.desk.graph.faults.append(Fault(400, 131047))
-    await phone.say("envíame a.txt")
+    await phone.say("envíame shared/box/a.txt")
     await sending.desk.until_rows("SELECT * FROM outbox WHERE state = 'window'", 1)
     assert sending.files_of(phone) == []
     await phone.say("hola")
@@ -218,7 +225,7 @@ async def test_after_a_person_took_the_conversation_no_file_begins(sending: Send
         return data
 
     sending.desk.gateway.agent.file = claimed  # type: ignore[method-assign, assignment]
-    await phone.say("envíame a.txt")
+    await phone.say("envíame shared/box/a.txt")
     await sending.desk.until_rows("SELECT * FROM outbox WHERE state = 'silenced'", 2)
     assert phone.inbox == []
 
@@ -227,7 +234,7 @@ async def test_after_a_person_took_the_conversation_no_file_begins(sending: Send
 async def test_a_description_that_lies_is_noticed(sending: Sending) -> None:
     (sending.sandbox / "a.txt").write_text("hola")
     phone = sending.desk.phone()
-    await phone.say("envíame a.txt")
+    await phone.say("envíame shared/box/a.txt")
     await sending.texts(phone, 1)
     [row] = await sending.desk.rows("SELECT * FROM users")
     [conversation] = await sending.desk.rows("SELECT * FROM conversations")

@@ -31,7 +31,7 @@ async def test_a_chat_in_a_terminal_asks_and_takes_answers(package: Path, tmp_pa
         async with asyncio.timeout(SECONDS):
             out, _ = await process.communicate(said.encode())
         shown = out.decode()
-        sandbox = services.system.sandbox_of("local")
+        sandbox = services.system.sandbox_of("local", "local")
         assert (process.returncode, (sandbox / "si.txt").read_text()) == (0, "uno"), shown
         assert not (sandbox / "no.txt").exists()
     assert "hola" in shown
@@ -54,7 +54,7 @@ async def test_a_page_in_a_browser_chats_and_one_of_another_origin_does_not(pack
 
             chatted = await opened("allowed", f"{origin}{PAGE}")
             refused = await opened("refused", f"http://localhost:{pages.port}{PAGE}?refused")
-            written = services.system.sandbox_of("local") / "pagina.txt"
+            written = services.system.sandbox_of("local", "local") / "pagina.txt"
             assert written.read_text() == "hola", chatted
     assert chatted["agent"][0] == "<b>hola</b>"
     assert "pagina.txt" in chatted["card"][0]

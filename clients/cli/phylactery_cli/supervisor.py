@@ -18,6 +18,7 @@ from typing import BinaryIO, Literal, NamedTuple
 import grpc
 import yaml
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc
+from phylactery_agent.tools.named_folders import person_folder
 from phylactery_chassis.rpc.healthcheck import serving
 from phylactery_riskgate.domain.bundle.files import SETTINGS_FILE, single_user_bundle_folder
 
@@ -102,8 +103,12 @@ class Stack:
 
     @property
     def sandbox(self) -> Path:
-        """Return the folder of the files the agent may touch for tenant 'local', who everybody on loopback is."""
-        return self.data_dir / "agent" / "sandbox" / "local"
+        """Return the folder of the files the agent may touch for user 'local', who everybody on loopback is."""
+        return self.sandbox_of("local")
+
+    def sandbox_of(self, user_id: str) -> Path:
+        """Return the folder of a user of tenant 'local'."""
+        return person_folder(self.data_dir / "agent" / "sandbox", "local", user_id)
 
     def start(self) -> None:
         """Start all three and wait for their health. Raise StackError, and then leaves none behind."""

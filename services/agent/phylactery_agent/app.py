@@ -481,6 +481,7 @@ def _open_outside(
         executor = Executor(
             ToolSettings(
                 sandbox=settings.sandbox,
+                shared=settings.sandbox_shared,
                 journal=settings.data_dir / "journal",
                 file_versions=settings.file_versions,
                 file_version_bytes=settings.file_version_bytes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections import Counter
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -13,6 +14,7 @@ from pydantic_settings import SettingsConfigDict
 
 from phylactery_agent.llm_client.settings import ModelSettings
 from phylactery_agent.timeparse.recurrence import zone
+from phylactery_agent.tools.named_folders import SharedFolder, is_named
 from phylactery_agent.tools.network_policy import (
     MailSettings,
     UrlError,
@@ -143,7 +145,14 @@ class AgentSettings(OutsideSettings, ModelSettings):
         description="file that says who was erased, read at every start; none is erasures.jsonl in data_dir. Keep it "
         "out of what a restore overwrites",
     )
-    sandbox_dir: Path | None = Field(None, description="the only folder file tools reach; empty is <data_dir>/sandbox")
+    sandbox_dir: Path | None = Field(
+        None, description="folder of people's files, one folder each; empty is <data_dir>/sandbox"
+    )
+    sandbox_shared: list[SharedFolder] = Field(
+        default_factory=list,
+        description='folders that everybody of a tenant sees as shared/NAME: a JSON list of {"tenant": …, "name": …, '
+        '"path": …, "writable": false}; none are shared by default',
+    )
     file_versions: int = Field(
         20, ge=1, le=1_000, description="earlier versions kept of one file a user changes; the newest can be undone"
     )
@@ -236,9 +245,26 @@ class AgentSettings(OutsideSettings, ModelSettings):
             raise ValueError(f"'{value}' is not an ISO 3166 code of a country, such as ES, MX or GB")
         return region
 
+    @model_validator(mode="after")
+    def _harmless_shared_folders(self) -> AgentSettings:
+        """Reject a shared folder that is missing, doubled, or would show what the agent keeps. Raise ValueError."""
+        data, sandbox = self.data_dir.resolve(), self.sandbox.resolve()
+        names = Counter((one.tenant, one.name) for one in self.sandbox_shared)
+        for one in self.sandbox_shared:
+            path = one.path.resolve()
+            if not one.path.is_absolute() or not path.is_dir():
+                raise ValueError(f"sandbox_shared: {one.path} is no folder with an absolute path")
+            if names[one.tenant, one.name] > 1:
+                raise ValueError(f"sandbox_shared: '{one.name}' is there twice for tenant '{one.tenant}'")
+            below = path.relative_to(sandbox).parts if path.is_relative_to(sandbox) else ()
+            ours = path.is_relative_to(data) and not below
+            if ours or any(kept.is_relative_to(path) for kept in (data, sandbox)) or any(map(is_named, below[:1])):
+                raise ValueError(f"sandbox_shared: {one.path} holds what the agent keeps, or the files of one person")
+        return self
+
     @property
     def sandbox(self) -> Path:
-        """Return the folder of the file tools."""
+        """Return the folder of people's files."""
         return self.sandbox_dir or self.data_dir / "sandbox"
 
     @property

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from grpc import StatusCode, aio
 from phylactery.agent.v1 import chat_pb2, form_pb2, form_pb2_grpc
+from phylactery_agent.tools.named_folders import person_folder
 from phylactery_forms.definitions.reading import read_forms
 from phylactery_forms.definitions.submissions import submissions_section
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
@@ -75,7 +76,7 @@ async def test_a_form_is_submitted_once_wherever_the_agent_is_killed(system: Sys
     ana = system.through(channel, ana)
     sent = await ana.say("yes", request_id="request-yes", shown_approvals=shown)
     assert (sent.run.status, sent.reply.text) == (DONE, "Thank you, “Desk” is complete.")
-    written = folder / "sandbox" / "acme" / "desk.txt"
+    written = person_folder(folder / "sandbox", "acme", "ana") / "desk.txt"
     assert written.read_text() == "4 seats\n"
     asked = form_pb2.GetFormStateRequest(thread_id="t1")
     state = await form_pb2_grpc.FormServiceStub(channel).GetFormState(asked, metadata=ana.metadata, timeout=60)

@@ -12,6 +12,7 @@ import pytest
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from phylactery_agent.tools.contract import Implementation
+from phylactery_agent.tools.named_folders import person_folder
 from phylactery_agent.tools.registry import DisabledReason
 
 from tests.support.agent import counter_tool as counter
@@ -342,7 +343,7 @@ async def test_a_suspended_run_goes_on_in_another_process_over_the_stored_checkp
     after.gate, after.ledger, after.turns, after.runs = before.gate, before.ledger, before.turns, before.runs
     state = await after.say("APROBAR ap_waiting0 code-0-right")
     assert ended(state) == ("done", "ANSWERED")
-    assert (tmp_path / "sandbox" / "acme" / "b.txt").read_bytes() == b"hola"
+    assert (person_folder(tmp_path / "sandbox", "acme", "ana") / "b.txt").read_bytes() == b"hola"
     assert state["run_id"] == "rn_1"
 
 

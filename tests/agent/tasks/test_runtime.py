@@ -15,6 +15,7 @@ from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.turn.gate import MAX_CONTINUED, TurnTask
 from phylactery_agent.runtime.turn.tasks import TaskStore
 from phylactery_agent.tools.executor import Executor, ToolSettings
+from phylactery_agent.tools.named_folders import make_person_folder, person_folder
 from phylactery_agent.tools.registry import ToolRegistry
 
 from tests.support.agent.bench import STATE, Bench
@@ -427,8 +428,7 @@ async def test_a_turn_that_was_given_back_and_counts_no_attempt_keeps_the_task_i
 def replacing(stores: Stores, bench: Bench, tmp_path: Path) -> Proposed:
     """A call that would replace a file which is there."""
     bench.executor = Executor(ToolSettings(tmp_path / "sandbox", tmp_path / "journal"), stores.tools)
-    box = tmp_path / "sandbox" / ANA.tenant
-    box.mkdir()
+    box = make_person_folder(tmp_path / "sandbox", ANA.tenant, ANA.user_id)
     box.joinpath("a.txt").write_text("hola")
     return proposed("c1", "write_file", {"path": "a.txt", "content": "x"})
 
@@ -465,7 +465,7 @@ async def test_the_look_stays_what_it_was_when_the_file_changes_before_the_next_
     lease = (await stores.claimed()).lease
     turn = bench.gate(lease, "escribe x en a.txt")
     await turn.evaluate(replacing, where(lease.run_id))
-    (tmp_path / "sandbox" / ANA.tenant / "a.txt").write_text("much longer than before")
+    (person_folder(tmp_path / "sandbox", ANA.tenant, ANA.user_id) / "a.txt").write_text("much longer than before")
     await turn.evaluate(replacing, where(lease.run_id))
     assert looked(gate)["c1.info"]["size"] == 4
 

@@ -21,6 +21,7 @@ from phylactery_agent.tools.executor import (
     ReceiptRefusedError,
     ToolSettings,
 )
+from phylactery_agent.tools.named_folders import person_folder
 from phylactery_agent.tools.registry import ToolRegistrationError, ToolRegistry
 from phylactery_chassis.auth.jws import SMALL_ORDER
 from phylactery_chassis.util import crashpoints
@@ -316,7 +317,7 @@ async def test_a_write_that_ran_into_its_time_is_judged_by_its_journal(
 
     monkeypatch.setattr("phylactery_agent.tools.builtin.files.os.replace", renamed_then_broken)
     assert await run(executor, SIGNER.sign(claims), bound) == "a.txt"
-    assert (tmp_path / "sandbox" / "acme" / "a.txt").read_text() == "x"
+    assert (person_folder(tmp_path / "sandbox", "acme", "ana") / "a.txt").read_text() == "x"
 
 
 async def test_asking_about_an_effect_needs_no_receipt_and_knows_what_it_cannot_know(executor: Executor) -> None:

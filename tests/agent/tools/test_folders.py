@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from phylactery_agent.tools.builtin import listing
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
+from phylactery_agent.tools.named_folders import make_person_folder
 from phylactery_agent.tools.specs import LIST_DIR, SEARCH_FILES, ListDirArguments, SearchFilesArguments
 from phylactery_riskgate.domain.facts.derived import path_facts
 
@@ -23,14 +24,14 @@ SECRET = "outside the sandbox"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "sandbox" / "acme").mkdir(parents=True)
-    (tmp_path / "sandbox" / "secret.txt").write_text(SECRET)
-    return tmp_path / "sandbox" / "acme"
+    own = make_person_folder(tmp_path / "sandbox", "acme", "ana")
+    (own.parent / "secret.txt").write_text(SECRET)
+    return own
 
 
 @pytest.fixture
 def tools(tmp_path: Path, folder: Path) -> dict[str, Implementation]:
-    return file_tools(folder.parent, tmp_path / "journal")
+    return file_tools(tmp_path / "sandbox", tmp_path / "journal")
 
 
 async def listed(tools: dict[str, Implementation], path: str = "", tenant: str = "acme") -> dict[str, Any]:

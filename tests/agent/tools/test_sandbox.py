@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from phylactery_agent.tools.builtin.sandbox import Sandbox, split_path
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
+from phylactery_agent.tools.named_folders import make_person_folder
 from phylactery_agent.tools.specs import ReadFileArguments, WriteFileArguments
 
 from tests.support.agent.files import file_tools
@@ -20,14 +21,14 @@ SECRET = "outside the sandbox"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "sandbox" / "acme").mkdir(parents=True)
-    (tmp_path / "sandbox" / "secret.txt").write_text(SECRET)
-    return tmp_path / "sandbox" / "acme"
+    own = make_person_folder(tmp_path / "sandbox", "acme", "ana")
+    (own.parent / "secret.txt").write_text(SECRET)
+    return own
 
 
 @pytest.fixture
 def tools(tmp_path: Path, folder: Path) -> dict[str, Implementation]:
-    return file_tools(folder.parent, tmp_path / "journal")
+    return file_tools(tmp_path / "sandbox", tmp_path / "journal")
 
 
 async def read(tools: dict[str, Implementation], path: str, tenant: str = "acme") -> str:
@@ -175,6 +176,6 @@ async def test_another_tenant_has_a_folder_of_its_own_and_never_reads_this_ones(
             await read(tools, path, tenant)
         assert caught.value.code == "NOT_FOUND"
     assert await read(tools, "a.txt") == "of acme"
-    made = sorted(path.name for path in folder.parent.iterdir() if path.is_dir())
+    made = sorted(path.name for path in folder.parent.parent.iterdir() if path.is_dir())
     assert len(made) == 2
     assert not any(name.startswith(".") for name in made)

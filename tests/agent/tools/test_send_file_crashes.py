@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from grpc import StatusCode, aio
 from phylactery.agent.v1 import chat_pb2, event_pb2
+from phylactery_agent.tools.named_folders import make_person_folder
 
 from tests.support.agent.process import AgentProcess
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system
@@ -29,8 +30,7 @@ async def system(tmp_path: Path) -> AsyncIterator[System]:
 @pytest.mark.parametrize(("point", "changes"), WAYS)
 async def test_a_file_is_sent_once_wherever_the_agent_is_killed(system: System, point: str, changes: bool) -> None:
     folder = system.folder / "killed"
-    file = folder / "sandbox" / "acme" / "a.txt"
-    file.parent.mkdir(parents=True)
+    file = make_person_folder(folder / "sandbox", "acme", "ana") / "a.txt"
     file.write_text("permitted")
     first = AgentProcess(system, folder)
     ana = system.through(await first.channel(), system.person())

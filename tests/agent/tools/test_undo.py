@@ -18,6 +18,7 @@ from phylactery_agent.tools.builtin import versions
 from phylactery_agent.tools.builtin.files import FileTools
 from phylactery_agent.tools.builtin.versions import FileChange, VersionLimits, VersionStore
 from phylactery_agent.tools.contract import Invocation, Reconciled, ToolFailedError
+from phylactery_agent.tools.named_folders import person_folder
 from phylactery_agent.tools.specs import FileInfoArguments, UndoWriteArguments, WriteFileArguments
 from phylactery_chassis.util import crashpoints
 
@@ -53,7 +54,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 def kept(tmp_path: Path, user: str = "ana") -> list[str]:
     """Return what is kept of a user, without the index."""
-    folder = tmp_path / "versions" / "acme" / user
+    folder = person_folder(tmp_path / "versions", "acme", user)
     return sorted(path.read_text() for path in folder.iterdir() if path.name != "changes.json")
 
 
@@ -118,7 +119,7 @@ async def test_changes_that_an_older_version_kept_are_undone_by_their_file(
 ) -> None:
     await files.write_file(writing("one", "w1"))
     await files.write_file(writing("two", "w2"))
-    index = tmp_path / "versions" / "acme" / "ana" / "changes.json"
+    index = person_folder(tmp_path / "versions", "acme", "ana") / "changes.json"
     older = [
         {name: value for name, value in one.items() if name != "thread_id"} for one in json.loads(index.read_text())
     ]
@@ -161,7 +162,9 @@ async def test_where_nothing_is_left_to_undo_it_says_so(files: FileTools, box: P
 async def test_a_version_that_is_gone_or_damaged_is_not_restored(files: FileTools, box: Path, tmp_path: Path) -> None:
     await files.write_file(writing("one", "w1"))
     await files.write_file(writing("two", "w2"))
-    (version,) = (path for path in (tmp_path / "versions/acme/ana").iterdir() if path.read_text() == "one")
+    (version,) = (
+        path for path in person_folder(tmp_path / "versions", "acme", "ana").iterdir() if path.read_text() == "one"
+    )
     version.write_text("other")
     with pytest.raises(ToolFailedError, match="NOTHING_TO_UNDO"):
         await files.undo_write(undoing("u1"))
@@ -393,7 +396,7 @@ async def test_where_no_version_can_be_kept_nothing_is_replaced_and_nothing_is_l
 async def test_what_a_crash_left_of_a_version_goes_with_the_next_change(files: FileTools, tmp_path: Path) -> None:
     await files.write_file(writing("one", "w1"))
     store = VersionStore(tmp_path / "versions", LIMITS).of("acme", "ana")
-    (tmp_path / "versions/acme/ana/orphan").write_text("half of a version")
+    (person_folder(tmp_path / "versions", "acme", "ana") / "orphan").write_text("half of a version")
     store.keep(FileChange("k", "b.txt", "", 0, "other"), None)
     assert kept(tmp_path) == []
 

@@ -64,7 +64,7 @@ def test_an_approval_given_elsewhere_is_shown_above_what_is_being_typed(stack: S
     assert given.returncode == 0, given.stderr
     shown = terminal.expect(r"agent[^\n]* › [^\n]*Saved.+answered.+you › [^\n]*/he")
     assert shown.count("Saved") == 1
-    assert lines(stack, "card.txt") == [CARD]
+    assert lines(stack, "card.txt", "local") == [CARD]
     terminal.type("lp")
     terminal.expect("Say what you want")
     terminal.expect("you ›")
@@ -89,7 +89,7 @@ def test_what_was_asked_of_an_agent_that_died_is_answered_once_it_is_back(stack:
     terminal.expect("you ›")
     relaunch(stack, "agent")
     assert terminal.expect(r"Saved.+answered.+you ›").count("Saved") == 1
-    assert lines(stack, "before.txt") == ["from before"]
+    assert lines(stack, "before.txt", "local") == ["from before"]
     assert "Saved" not in left(terminal)
     again = Terminal("chat", "--details", "--target", stack.target("agent"), "--language", "en", env={})
     assert again.expect(r"Saved.+you ›").count("Saved") == 1

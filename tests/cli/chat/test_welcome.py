@@ -11,7 +11,7 @@ import pytest
 from phylactery.agent.v1 import event_pb2
 from phylactery_cli.supervisor import Stack, running
 
-from tests.support.processes.stack import FREE_PORTS, ForkedStack, Person, lines, sandbox, yes
+from tests.support.processes.stack import FREE_PORTS, ForkedStack, Person, lines, yes
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
 
@@ -26,8 +26,8 @@ KEY = "AKIA" + "QWERTYUIOP234567"
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with running(ForkedStack(tmp_path_factory.mktemp("welcome"), FREE_PORTS)) as started:
-        sandbox(started).mkdir(parents=True)
-        (sandbox(started) / "welcome.txt").write_text(WELCOME, encoding="utf-8")
+        started.sandbox.mkdir(parents=True)
+        (started.sandbox / "welcome.txt").write_text(WELCOME, encoding="utf-8")
         yield started
 
 
@@ -60,7 +60,7 @@ def a_clear_write_is_done_at_once(stack: Stack, language: str) -> None:
     with Person(stack, "local", thread=f"clear-{language}") as person:
         answer = person.say(WRITE[language].format("hello", f"clear-{language}.txt"))
     assert answer.run.status == event_pb2.RUN_STATUS_DONE
-    assert lines(stack, f"clear-{language}.txt") == ["hello"]
+    assert lines(stack, f"clear-{language}.txt", "local") == ["hello"]
 
 
 def a_card_waits_for_exactly_that_yes(stack: Stack, language: str) -> None:
@@ -68,18 +68,18 @@ def a_card_waits_for_exactly_that_yes(stack: Stack, language: str) -> None:
     with Person(stack, "local", thread=f"card-{language}") as person:
         asked = person.say(WRITE[language].format(CARD, name))
         assert asked.run.status == event_pb2.RUN_STATUS_SUSPENDED
-        assert lines(stack, name) == []
+        assert lines(stack, name, "local") == []
         shown = {argument.path: argument.display for argument in asked.pending_approval.arguments}
         assert (shown["/path"], shown["/content"]) == (f'"{name}"', f'"{CARD}"')
         assert person.say(yes(asked)).run.status == event_pb2.RUN_STATUS_DONE
-    assert lines(stack, name) == [CARD]
+    assert lines(stack, name, "local") == [CARD]
 
 
 def a_typed_key_is_neither_kept_nor_written(stack: Stack, language: str) -> None:
     name = f"key-{language}.txt"
     with Person(stack, "local", thread=f"key-{language}") as person:
         person.say(WRITE[language].format(f"the key is {KEY}", name))
-    assert lines(stack, name) == ["the key is «aws_key»"]
+    assert lines(stack, name, "local") == ["the key is «aws_key»"]
     kept = [path for path in stack.data_dir.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
     assert kept == []
 

@@ -37,6 +37,7 @@ from phylactery_agent.ports import (
 from phylactery_agent.ports.effects import EffectEvent, advance
 from phylactery_agent.rules.intents import classify, parse_reply
 from phylactery_agent.tools.executor import Executor, ToolSettings
+from phylactery_agent.tools.named_folders import make_person_folder
 from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_chassis.util import crashpoints
 
@@ -226,8 +227,7 @@ class Chat:
     """One thread, driven as the runtime does: a new run, or the suspended one again."""
 
     def __init__(self, folder: Path, saver: BaseCheckpointSaver[Any] | None = None, spec: GraphSpec = SECURED) -> None:
-        self.sandbox = folder / "sandbox" / "acme"
-        self.sandbox.mkdir(parents=True, exist_ok=True)
+        self.sandbox = make_person_folder(folder / "sandbox", "acme", "ana")
         self.tools = ToolRegistry([COUNTER])
         self.executor = Executor(ToolSettings(folder / "sandbox", folder / "journal"), self.tools)
         self.gate = FakeGate(tools=self.tools)

@@ -18,6 +18,7 @@ from phylactery_agent.app import Agent, build_agent
 from phylactery_agent.ports import GateUnavailableError, MemoryUnavailableError
 from phylactery_agent.runtime.storage.records import Owner
 from phylactery_agent.settings import AgentSettings
+from phylactery_agent.tools.named_folders import folder_name, make_person_folder
 from phylactery_chassis.rpc.server import RunningServer, start
 from phylactery_chassis.util.ids import new_id
 from phylactery_memory.app import build as build_memory
@@ -122,12 +123,22 @@ class System:
 
     @property
     def sandbox(self) -> Path:
-        return self.sandbox_of("acme")
+        return self.sandbox_of("ana")
 
-    def sandbox_of(self, tenant: str) -> Path:
-        folder = self.folder / "agent" / "sandbox" / tenant
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+    def sandbox_of(self, subject: str, tenant: str = "acme") -> Path:
+        """Return the folder of a person's files, created if it was missing."""
+        return make_person_folder(self.folder / "agent" / "sandbox", tenant, subject)
+
+    def phone_sandbox(self) -> Path:
+        """Return the folder of the one person of a channel; one that is not there before they use a file."""
+        root = self.folder / "agent" / "sandbox" / folder_name("tenant", "local")
+        found = list(root.glob("user=*:*"))
+        assert len(found) <= 1, "several people of channels have files"
+        return found[0] if found else root / "nobody"
+
+    def written(self, name: str) -> list[Path]:
+        """Return the files of a name, whoever's they are."""
+        return list((self.folder / "agent" / "sandbox").rglob(name))
 
     def person(self, subject: str = "ana", tenant: str = "acme") -> Person:
         """Return a user identified by loopback metadata."""

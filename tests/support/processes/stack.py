@@ -153,12 +153,12 @@ def yes(answer: chat_pb2.SendMessageResponse) -> str:
     return f"APROBAR {answer.pending_approval.approval_id} {answer.pending_approval.code}"
 
 
-def sandbox(stack: Stack) -> Path:
-    """Return the folder of the agent's files."""
-    return stack.sandbox
+def sandbox(stack: Stack, user_id: str = "ana") -> Path:
+    """Return the folder of the files that the agent keeps for a person."""
+    return stack.sandbox_of(user_id)
 
 
-def lines(stack: Stack, name: str = "log.txt") -> list[str]:
-    """Return the lines of a file the agent writes: one line per effect."""
-    path = sandbox(stack) / name
+def lines(stack: Stack, name: str = "log.txt", user_id: str = "ana") -> list[str]:
+    """Return the lines of a file the agent writes for a person: one line per effect."""
+    path = sandbox(stack, user_id) / name
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []

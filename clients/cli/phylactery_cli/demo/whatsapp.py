@@ -90,6 +90,11 @@ class PhoneStage:
             self.gateway.wait()
             self.gateway = None
 
+    @property
+    def files(self) -> Path:
+        """Return the folder of the phone's person, who has used a file: nobody else of a channel is there."""
+        return next(self.stack.sandbox.parent.glob("user=wa:*"))
+
     async def say(self, text: str, *, times: int = 1) -> None:
         """Write a message; WhatsApp delivers it so often."""
         self._bubble(Text(text), mine=True)
@@ -138,6 +143,8 @@ class PhoneStage:
 
 async def read_a_file(stage: PhoneStage) -> None:
     """A message is answered, and meanwhile it shows that somebody is typing."""
+    await stage.say('write "Buy bread." to notes.txt')
+    await stage.hear()
     await stage.say("read notes.txt")
     expect("Buy bread." in (await stage.hear()).text, "the reply holds the file's text")
     expect(bool(stage.graph.typed), "typing was shown")
@@ -147,7 +154,7 @@ async def approve_by_a_button(stage: PhoneStage) -> None:
     """What needs a person's word has buttons, and a button answers exactly that."""
     await stage.say(f'append "paid with {CARD}" to journal.txt')
     asked = await stage.hear()
-    journal = stage.stack.sandbox / "journal.txt"
+    journal = stage.files / "journal.txt"
     expect(list(asked.choices) == ["Yes", "No"], "there are two buttons")
     expect(not journal.exists(), "nothing is written before the approval")
     await stage.press(asked, "Yes")
@@ -165,7 +172,7 @@ async def survive_a_kill(stage: PhoneStage) -> None:
     stage.note("the gateway was killed with SIGKILL and is started again", style="red")
     await stage.start_gateway()
     await stage.hear()
-    log = (stage.stack.sandbox / "log.txt").read_text(encoding="utf-8")
+    log = (stage.files / "log.txt").read_text(encoding="utf-8")
     expect(log.splitlines() == ["once"], "the line is written once")
     await stage.hear_nothing_more()
 

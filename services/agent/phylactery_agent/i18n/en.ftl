@@ -286,6 +286,7 @@ error_FILES_UNAVAILABLE = files cannot be sent here
 error_FILE_TOO_LARGE = the file is too large
 error_PATH_INVALID = that file name is not valid
 error_PATH_OUTSIDE_SANDBOX = I can only use files in my folder
+error_READ_ONLY = that folder is shared, and I may only read there
 error_ACCESS_DENIED = the system denies access
 error_IO_ERROR = the disk reported an error
 error_SERVER_UNAVAILABLE = the server of this tool is not available right now

@@ -284,6 +284,7 @@ error_FILES_UNAVAILABLE = aquí no se pueden enviar archivos
 error_FILE_TOO_LARGE = el archivo es demasiado grande
 error_PATH_INVALID = ese nombre de archivo no es válido
 error_PATH_OUTSIDE_SANDBOX = solo puedo usar archivos de mi carpeta
+error_READ_ONLY = esa carpeta es compartida y ahí solo puedo leer
 error_ACCESS_DENIED = el sistema niega el acceso
 error_IO_ERROR = el disco ha dado un error
 error_SERVER_UNAVAILABLE = el servidor de esta herramienta no está disponible ahora

@@ -37,6 +37,7 @@ FINAL_ERRORS: Final = frozenset(
         "FILE_TOO_LARGE",
         "PATH_INVALID",
         "PATH_OUTSIDE_SANDBOX",
+        "READ_ONLY",
         "ACCESS_DENIED",
         "PATTERN_INVALID",
         "NOTHING_TO_UNDO",

@@ -24,6 +24,7 @@ from phylactery_agent.tools.builtin import builtin_implementations, file_content
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.sending import content_of
 from phylactery_agent.tools.builtin.versions import VersionLimits, VersionStore, sha256
+from phylactery_agent.tools.builtin.workspaces import Workspaces
 from phylactery_agent.tools.contract import (
     EffectUnknownError,
     Implementation,
@@ -33,6 +34,7 @@ from phylactery_agent.tools.contract import (
     ToolSpec,
 )
 from phylactery_agent.tools.mcp.config import McpTools
+from phylactery_agent.tools.named_folders import SharedFolder
 from phylactery_agent.tools.network_policy import MailSettings, WebSettings
 from phylactery_agent.tools.receipts import (
     Execution,
@@ -74,12 +76,14 @@ class EffectInDoubtError(Exception):
 class ToolSettings:
     """Locations of tools: the sandbox, the effect journal outside it, and MCP servers.
 
-    Every tenant has its own folder in the sandbox. Earlier versions of files are kept alongside the journal's notes.
+    Every person has a folder in the sandbox. Earlier versions of files are kept alongside the journal's notes.
     """
 
     sandbox: Path
     journal: Path
     max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
+    shared: Sequence[SharedFolder] = ()
+    """Folders that people of a tenant see below ``shared/``."""
     file_versions: int = 20
     """Earlier versions kept per file."""
     file_version_bytes: int = 64 * 1024 * 1024
@@ -110,16 +114,15 @@ class Executor:
         if settings.journal.resolve().is_relative_to(settings.sandbox.resolve()):
             raise ToolRegistrationError("the effect journal must lie outside the sandbox")
         self._tools = tools
-        self._sandbox, self._journal = settings.sandbox, EffectJournal(settings.journal)
-        self._max_file_bytes = settings.max_file_bytes
+        self._journal = EffectJournal(settings.journal)
+        self._workspaces = Workspaces(settings.sandbox, settings.max_file_bytes, settings.shared)
         limits = VersionLimits(settings.file_versions, settings.file_version_bytes)
         self._versions = VersionStore(settings.journal / "versions", limits)
         self._implementations: dict[str, Implementation] = dict(
             builtin_implementations(
-                settings.sandbox,
+                self._workspaces,
                 self._journal,
                 self._versions,
-                settings.max_file_bytes,
                 web=settings.web,
                 mail=settings.mail,
                 media=settings.media,
@@ -148,43 +151,44 @@ class Executor:
         for key in effect_keys:
             self._journal.remove(key)
 
-    def forget_user(self, tenant: str, user_id: str) -> None:
-        """Remove a user's earlier versions of files."""
+    def forget_user(self, tenant: str, user_id: str) -> int:
+        """Remove a person's files and earlier versions of them, and return how many files there were. Raise OSError."""
         with self._journal.exclusive():
             self._versions.forget(tenant, user_id)
+            return self._workspaces.forget(tenant, user_id)
 
     def kept_users(self) -> Sequence[tuple[str, str]]:
-        """Return tenant and user of every user with earlier versions of files."""
-        return self._versions.users()
+        """Return tenant and user of every user with files, or with earlier versions of some."""
+        return [*self._workspaces.people(), *self._versions.users()]
 
-    async def file_to_replace(self, tenant: str, path: str) -> str | None:
+    async def file_to_replace(self, tenant: str, user_id: str, path: str) -> str | None:
         """Return file_info's answer for a file, or None if a write to the path would replace no file.
 
         It needs no receipt, because reading changes nothing and only RiskGate receives the answer.
         """
-        return await asyncio.to_thread(file_to_replace, self._sandbox, tenant, path)
+        return await asyncio.to_thread(file_to_replace, self._workspaces, tenant, user_id, path)
 
-    async def content_hash(self, tenant: str, tool: str, args: Mapping[str, Any]) -> str:
+    async def content_hash(self, tenant: str, user_id: str, tool: str, args: Mapping[str, Any]) -> str:
         """Return the SHA-256 of the file that a call would send, or "" if it sends none or there is no such file.
 
         It needs no receipt: the call is proposed with it, and can then send no other content.
         """
         if tool != SEND_FILE.name:
             return ""
-        return await asyncio.to_thread(self._content_hash, tenant, args)
+        return await asyncio.to_thread(self._content_hash, tenant, user_id, args)
 
-    def _content_hash(self, tenant: str, args: Mapping[str, Any]) -> str:
+    def _content_hash(self, tenant: str, user_id: str, args: Mapping[str, Any]) -> str:
         try:
             path = SendFileArguments.model_validate(dict(args)).path
         except ValidationError:
             return ""
-        return sha256(file_content(self._sandbox, tenant, path, self._max_file_bytes))
+        return sha256(file_content(self._workspaces, tenant, user_id, path))
 
     async def sent_content(self, tenant: str, user_id: str, path: str, content_hash: str) -> bytes | None:
         """Return the content of a file that was sent, or None if neither the file nor a kept version has this hash."""
 
         def read() -> bytes | None:
-            found = file_content(self._sandbox, tenant, path, self._max_file_bytes)
+            found = file_content(self._workspaces, tenant, user_id, path)
             if found is not None and sha256(found) == content_hash:
                 return found
             return content_of(self._versions.of(tenant, user_id), content_hash)

@@ -15,6 +15,7 @@ from grpc import aio
 from phylactery.agent.v1 import chat_pb2, event_pb2
 from phylactery_agent.app import Agent, build_agent
 from phylactery_agent.settings import AgentSettings
+from phylactery_agent.tools.named_folders import person_folder
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.rpc.server import start
@@ -65,7 +66,7 @@ class Replicas:
 
     @property
     def sandbox(self) -> Path:
-        return self.system.folder / "shared" / "sandbox" / "acme"
+        return person_folder(self.system.folder / "shared" / "sandbox", "acme", "ana")
 
     def rows(self, text: str) -> list[Any]:
         return self.agents[0].database.read_sync(lambda connection: list(connection.execute(sa.text(text))))

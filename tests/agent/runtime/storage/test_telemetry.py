@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from phylactery_agent.runtime.storage import metrics
+from phylactery_agent.tools.named_folders import make_person_folder
 from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_chassis.telemetry import semconv
 
@@ -56,8 +57,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Collector:
 
 async def _turns(folder: Path, collector: Collector) -> None:
     async with open_system(folder, asks=True) as system:
-        sandbox = folder / "process" / "sandbox" / "acme"
-        sandbox.mkdir(parents=True)
+        sandbox = make_person_folder(folder / "process" / "sandbox", "acme", "ana")
         sandbox.joinpath("notas.txt").write_text(f"contenido {SECRET}")
         process = AgentProcess(
             system,

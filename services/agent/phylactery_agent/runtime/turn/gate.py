@@ -139,7 +139,8 @@ class ReplacedFiles:
         Raise GateUnavailableError, GateRefusedError, LeaseLostError.
         """
         path = _replaced_path(call)
-        found = await self._executor.file_to_replace(self._lease.owner.tenant, path) if path else None
+        owner = self._lease.owner
+        found = await self._executor.file_to_replace(owner.tenant, owner.user_id, path) if path else None
         task_id = await task.current() if found else ""
         if found is None or not task_id:
             return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 
 from phylactery_agent.media.reading import MediaReader
 from phylactery_agent.tools.builtin.attachments import AttachmentTools
@@ -14,11 +13,12 @@ from phylactery_agent.tools.builtin.listing import FolderTools
 from phylactery_agent.tools.builtin.mail import MailTools
 from phylactery_agent.tools.builtin.memories import recall, remember
 from phylactery_agent.tools.builtin.reminders import cancel_reminder, create_reminder, list_reminders
-from phylactery_agent.tools.builtin.sandbox import Sandbox, named_folder
+from phylactery_agent.tools.builtin.sandbox import Sandbox
 from phylactery_agent.tools.builtin.sending import SendingTools
 from phylactery_agent.tools.builtin.texts import echo, read_output, rehydrate_output, search_output
 from phylactery_agent.tools.builtin.versions import VersionStore
 from phylactery_agent.tools.builtin.web import WebTools
+from phylactery_agent.tools.builtin.workspaces import Workspaces
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
 from phylactery_agent.tools.network_policy import MailSettings, WebSettings
 from phylactery_agent.tools.registry import TOOL_DISABLED
@@ -26,35 +26,23 @@ from phylactery_agent.tools.registry import TOOL_DISABLED
 __all__ = ["builtin_implementations", "file_content", "file_to_replace"]
 
 
-class _TenantFiles:
-    """The file tools of every tenant, each confined to its own folder below one root."""
+class _PersonFiles:
+    """The file tools of every person, each confined to the person's workspace."""
 
-    def __init__(self, root: Path, journal: EffectJournal, versions: VersionStore, max_file_bytes: int) -> None:
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._root, self._journal, self._versions = root, journal, versions
-        self._max_file_bytes = max_file_bytes
-        self._tools: dict[str, tuple[FileTools, FolderTools]] = {}
-
-    def of(self, invocation: Invocation) -> FileTools:
-        """Return the file tools of the invocation's tenant, created on first use."""
-        return self._of(invocation.tenant)[0]
-
-    def folders_of(self, invocation: Invocation) -> FolderTools:
-        """Return the folder tools of the invocation's tenant."""
-        return self._of(invocation.tenant)[1]
+    def __init__(self, workspaces: Workspaces, journal: EffectJournal, versions: VersionStore) -> None:
+        self._workspaces, self._journal, self._versions = workspaces, journal, versions
 
     def sandbox_of(self, invocation: Invocation) -> Sandbox:
-        """Return the sandbox of the invocation's tenant."""
-        return self.of(invocation).sandbox
+        """Return the workspace of the person that an invocation is for."""
+        return self._workspaces.of(invocation.tenant, invocation.user_id)
 
-    def _of(self, tenant: str) -> tuple[FileTools, FolderTools]:
-        if tenant not in self._tools:
-            try:
-                sandbox = Sandbox(self._root / named_folder(tenant), self._max_file_bytes)
-            except OSError as error:
-                raise ToolFailedError("IO_ERROR", "the folder of the tenant's files cannot be used") from error
-            self._tools[tenant] = (FileTools(sandbox, self._journal, self._versions), FolderTools(sandbox))
-        return self._tools[tenant]
+    def of(self, invocation: Invocation) -> FileTools:
+        """Return the file tools of that person."""
+        return FileTools(self.sandbox_of(invocation), self._journal, self._versions)
+
+    def folders_of(self, invocation: Invocation) -> FolderTools:
+        """Return the folder tools of that person."""
+        return FolderTools(self.sandbox_of(invocation))
 
 
 async def _not_configured(_invocation: Invocation) -> str:
@@ -74,19 +62,19 @@ def _outside(
     }
 
 
-def file_to_replace(root: Path, tenant: str, path: str) -> str | None:
-    """Return file_info's answer for a tenant's file, or None if a write to the path would replace no file."""
+def file_to_replace(workspaces: Workspaces, tenant: str, user_id: str, path: str) -> str | None:
+    """Return file_info's answer for a person's file, or None if a write to the path would replace no file."""
     try:
-        found = file_info(Sandbox(root / named_folder(tenant), 0), path)
+        found = file_info(workspaces.of(tenant, user_id), path)
     except (ToolFailedError, OSError):  # then the write fails as well
         return None
     return found if json.loads(found)["exists"] else None
 
 
-def file_content(root: Path, tenant: str, path: str, max_bytes: int) -> bytes | None:
-    """Return the bytes of a tenant's file, or None if it cannot be read; then sending it fails as well."""
+def file_content(workspaces: Workspaces, tenant: str, user_id: str, path: str) -> bytes | None:
+    """Return the bytes of a person's file, or None if it cannot be read; then sending it fails as well."""
     try:
-        sandbox = Sandbox(root / named_folder(tenant), max_bytes)
+        sandbox = workspaces.of(tenant, user_id)
         with sandbox.parent(path) as (folder, name):
             return sandbox.read_bytes(folder, name)
     except (ToolFailedError, OSError):
@@ -94,17 +82,16 @@ def file_content(root: Path, tenant: str, path: str, max_bytes: int) -> bytes | 
 
 
 def builtin_implementations(
-    sandbox: Path,
+    workspaces: Workspaces,
     journal: EffectJournal,
     versions: VersionStore,
-    max_file_bytes: int,
     *,
     web: WebSettings | None = None,
     mail: MailSettings | None = None,
     media: MediaReader | None = None,
 ) -> Mapping[str, Implementation]:
-    """Return the functions by tool name. The sandbox is created if it is missing."""
-    files = _TenantFiles(sandbox, journal, versions, max_file_bytes)
+    """Return the functions by tool name."""
+    files = _PersonFiles(workspaces, journal, versions)
     return {
         **_outside(web, mail, journal),
         "echo": Implementation(run=echo),

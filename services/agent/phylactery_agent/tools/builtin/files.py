@@ -150,7 +150,7 @@ class FileTools:
             raise ToolFailedError("NOT_UTF8", "the file is not UTF-8 text") from error
 
     def _write(self, args: WriteFileArguments, effect: _Effect) -> str:
-        with self._journal.exclusive(), self._sandbox.parent(args.path) as (folder, name):
+        with self._journal.exclusive(), self._sandbox.parent(args.path, writes=True) as (folder, name):
             if self._is_to_be_done(folder, name, effect):
                 before = self._sandbox.read_bytes(folder, name)
                 self._change(folder, name, args.path, before, self._content(args, before), effect)
@@ -170,7 +170,7 @@ class FileTools:
         with self._journal.exclusive():
             begun = self._journal.read(effect.key)
             if begun is not None:
-                with self._sandbox.parent(begun.path) as (folder, name):
+                with self._sandbox.parent(begun.path, writes=True) as (folder, name):
                     if not self._is_to_be_done(folder, name, effect):
                         return _undone(begun)
                     self._forget(folder, effect)
@@ -186,7 +186,7 @@ class FileTools:
         for change in reversed(effect.versions.changes()):
             if change.path != path if path else change.thread_id != effect.thread_id:
                 continue
-            with self._sandbox.parent(change.path) as (folder, name):
+            with self._sandbox.parent(change.path, writes=True) as (folder, name):
                 current = self._sandbox.read_bytes(folder, name)
                 if not self._happened(folder, name, change, current):
                     continue

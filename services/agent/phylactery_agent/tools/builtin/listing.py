@@ -1,4 +1,4 @@
-"""The folder tools list_dir and search_files: list the sandbox and search text in it.
+"""The folder tools list_dir and search_files: list the sandbox and search text in it, shared folders included.
 
 Every folder is opened relative to its parent, without following links, as in sandbox.py. Names that RiskGate's policies
 protect by path (hidden names, key material) are neither listed nor searched: a search over a folder must not reveal
@@ -14,7 +14,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -23,7 +23,7 @@ from typing import Any, Final, Protocol, cast
 import re2
 from phylactery_chassis.util.file_names import folded, is_hidden, is_key_material
 
-from phylactery_agent.tools.builtin.sandbox import Sandbox, modified_at
+from phylactery_agent.tools.builtin.sandbox import SHARED, Sandbox, modified_at
 from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import ListDirArguments, SearchFilesArguments
 
@@ -117,22 +117,34 @@ class FolderTools:
             raise
 
     def _list(self, path: str) -> str:
-        with self._sandbox.folder(path) as folder:
-            names, complete = _names(folder, MAX_ENTRIES)
-            entries = [entry for name in names if (entry := _entry(folder, name)) is not None]
+        mounted, complete = self._sandbox.mounted_in(path), True
+        entries = [{"name": name, "kind": "folder"} for name in mounted]
+        if not _only_mounts(path, mounted):
+            with self._sandbox.folder(path) as folder:
+                names, complete = _names(folder, MAX_ENTRIES)
+                own = (_entry(folder, name) for name in names if name not in mounted)
+                entries = [*(entry for entry in own if entry is not None), *entries]
         return json.dumps({"entries": entries, "complete": complete}, ensure_ascii=False)
 
     def _search(self, path: str, search: _Search) -> str:
-        with self._sandbox.folder(path) as folder:
-            self._walk(folder, "" if path == "." else path.removesuffix("/"), 0, search)
+        mounted, top = self._sandbox.mounted_in(path), "" if path == "." else path.removesuffix("/")
+        if not _only_mounts(path, mounted):
+            with self._sandbox.folder(path) as folder:
+                self._walk(folder, top, 0, search, besides=mounted)
+        if mounted:
+            for name in self._sandbox.mounted_in(SHARED):
+                with suppress(ToolFailedError), self._sandbox.folder(f"{SHARED}/{name}") as folder:
+                    self._walk(folder, f"{SHARED}/{name}", 1, search)
         return search.answer()
 
-    def _walk(self, folder: int, path: str, depth: int, search: _Search) -> None:
+    def _walk(self, folder: int, path: str, depth: int, search: _Search, besides: Sequence[str] = ()) -> None:
         names, complete = _names(folder, MAX_SCANNED)
         search.complete = search.complete and complete
         for name in names:
             if search.over:
                 return
+            if name in besides:
+                continue
             below = f"{path}/{name}" if path else name
             kind = _kind(folder, name)
             if kind == "file":
@@ -166,6 +178,11 @@ class FolderTools:
             shown = line.rstrip("\r")
             cut = shown if len(shown) <= MAX_LINE_CHARS else shown[:MAX_LINE_CHARS] + "…"
             search.matches.append({"path": path, "line": number, "text": cut})
+
+
+def _only_mounts(path: str, mounted: Sequence[str]) -> bool:
+    """Return True for the folder that holds nothing but shared folders: no folder of the person's is behind it."""
+    return bool(mounted) and path.removesuffix("/") == SHARED
 
 
 def _now() -> float:

@@ -1,6 +1,7 @@
 """Sandboxed folder access: every path component is opened relative to its parent, without following links.
 
-This is the same walk as openat2's RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, in portable calls.
+This is the same walk as openat2's RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, in portable calls. A person's workspace is
+their own folder and, below ``shared/``, the folders that the operator shares with the tenant.
 """
 
 from __future__ import annotations
@@ -8,18 +9,21 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
-from urllib.parse import quote
 
 from phylactery_agent.tools.contract import ToolFailedError
+from phylactery_agent.tools.named_folders import SharedFolder
 
 MAX_PATH_CHARS: Final = 400
 MAX_COMPONENT_BYTES: Final = 255
 RESERVED_PREFIX: Final = ".phylactery-"
+SHARED: Final = "shared"
+"""The folder of a workspace that holds the shared folders, where its tenant has any."""
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a FIFO must not wait for a writer; it has no effect on a regular file.
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -55,22 +59,33 @@ def split_path(path: str) -> tuple[str, ...]:
 
 
 class Sandbox:
-    """A confined folder. max_file_bytes limits every file read or written."""
+    """A confined folder, and those shared with it by name. max_file_bytes limits every file read or written."""
 
-    def __init__(self, root: Path, max_file_bytes: int) -> None:
+    def __init__(
+        self, root: Path, max_file_bytes: int, shared: Mapping[str, SharedFolder] = MappingProxyType({})
+    ) -> None:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._root = root
+        self._root, self._shared = root, shared
         self.max_file_bytes = max_file_bytes
 
+    def mounted_in(self, path: str) -> Sequence[str]:
+        """Return the names that a folder has only because folders are shared: an empty path or "." is the top."""
+        if path in {"", "."}:
+            return (SHARED,) if self._shared else ()
+        return sorted(self._shared) if path.removesuffix("/") == SHARED else ()
+
     @contextmanager
-    def parent(self, path: str) -> Iterator[tuple[int, str]]:
+    def parent(self, path: str, *, writes: bool = False) -> Iterator[tuple[int, str]]:
         """Open the folder of a path's last component; return its descriptor and that component.
 
         Raises:
-            ToolFailedError: A code of split_path; NOT_FOUND for a missing folder, PATH_OUTSIDE_SANDBOX for a symlink.
+            ToolFailedError: A code of split_path; NOT_FOUND for a missing folder, PATH_OUTSIDE_SANDBOX for a symlink,
+                READ_ONLY for a change in a shared folder that is not writable, NOT_A_FILE for a shared folder itself.
         """
-        *folders, name = split_path(path)
-        with self._walked(folders) as descriptor:
+        *folders, name = parts = split_path(path)
+        if self._shared and parts[0] == SHARED and (len(parts) == 1 or (parts[1:] == (name,) and name in self._shared)):
+            raise ToolFailedError("NOT_A_FILE", "the path is a shared folder")
+        with self._walked(folders, writes=writes) as descriptor:
             yield descriptor, name
 
     @contextmanager
@@ -102,10 +117,27 @@ class Sandbox:
         finally:
             os.close(descriptor)
 
+    def _begin(self, folders: Sequence[str], *, writes: bool) -> tuple[Path, Sequence[str]]:
+        """Return the folder in which a walk begins, and what is left to walk. Raise ToolFailedError."""
+        if not self._shared or folders[:1] != [SHARED]:
+            return self._root, folders
+        mount = self._shared.get(folders[1]) if len(folders) > 1 else None
+        if writes and not (mount is not None and mount.writable):
+            raise ToolFailedError("READ_ONLY", "the shared folder cannot be changed")
+        if mount is None:
+            raise ToolFailedError("NOT_FOUND", "there is no such shared folder")
+        return mount.path, folders[2:]
+
     @contextmanager
-    def _walked(self, folders: Sequence[str]) -> Iterator[int]:
+    def _walked(self, folders: Sequence[str], *, writes: bool = False) -> Iterator[int]:
         """Open the folders in turn, each relative to the previous one."""
-        descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        root, folders = self._begin(list(folders), writes=writes)
+        try:
+            descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:  # a shared folder may be on a disk that is not there
+            raise ToolFailedError(
+                "IO_ERROR", f"the system says {errno.errorcode.get(error.errno or 0, 'EIO')}"
+            ) from error
         try:
             for folder in folders:
                 try:
@@ -188,9 +220,3 @@ def _is_link(folder: int, name: str) -> bool:
         return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:
         return False
-
-
-def named_folder(owner: str) -> str:
-    """Return the folder name of a tenant or user, escaped if the name could denote another path or a hidden one."""
-    name = quote(owner, safe="@:")
-    return "%2E" + name[1:] if name.startswith(".") else name

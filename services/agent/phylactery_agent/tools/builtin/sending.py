@@ -44,10 +44,10 @@ _CSV: Final = "text/csv"
 
 
 class SendingTools:
-    """The tool over the tenants' sandboxes."""
+    """The tool over people's workspaces."""
 
     def __init__(self, sandbox_of: Callable[[Invocation], Sandbox]) -> None:
-        """sandbox_of returns the sandbox of an invocation's tenant."""
+        """sandbox_of returns the workspace of an invocation's person."""
         self._sandbox_of = sandbox_of
 
     async def send_file(self, invocation: Invocation) -> str:

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote
 
-from phylactery_chassis.util.durable_files import sync_folder, write_whole
+from phylactery_chassis.util.durable_files import write_whole
 
-from phylactery_agent.tools.builtin.sandbox import named_folder
+from phylactery_agent.tools.named_folders import make_person_folder, people_below, person_folder, remove_person_folder
 
 MAX_CHANGES: Final = 1_000
 """Changes kept per user, including those of new files: all are read at every change."""
@@ -52,8 +50,9 @@ class FileChange:
 class FileVersions:
     """The changes of one user, and the previous contents of the files."""
 
-    def __init__(self, folder: Path, limits: VersionLimits) -> None:
-        self._folder, self._limits = folder, limits
+    def __init__(self, folder: Path, limits: VersionLimits, make: Callable[[], object]) -> None:
+        """``make`` creates the folder durably, if it is missing."""
+        self._folder, self._limits, self._make = folder, limits, make
 
     def changes(self) -> Sequence[FileChange]:
         """Return the stored changes, oldest first."""
@@ -73,10 +72,7 @@ class FileVersions:
 
     def keep(self, change: FileChange, before: bytes | None) -> None:
         """Store a change and the content it replaces durably; drop the oldest beyond the limits."""
-        if not self._folder.is_dir():
-            self._folder.mkdir(mode=0o700, parents=True)
-            sync_folder(self._folder.parent)
-            sync_folder(self._folder.parent.parent)
+        self._make()
         if before is not None and self.content(change.before) is None:
             write_whole(self._folder / change.before, before)
         self._store([*self.changes(), change])
@@ -123,23 +119,16 @@ class VersionStore:
 
     def of(self, tenant: str, user_id: str) -> FileVersions:
         """Return the versions of one user."""
-        return FileVersions(self._folder(tenant, user_id), self._limits)
+        make = partial(make_person_folder, self._root, tenant, user_id)
+        return FileVersions(person_folder(self._root, tenant, user_id), self._limits, make)
 
     def users(self) -> Sequence[tuple[str, str]]:
         """Return tenant and user of every user with stored versions."""
-        return [(unquote(folder.parent.name), unquote(folder.name)) for folder in self._root.glob("*/*")]
+        return list(people_below(self._root))
 
     def forget(self, tenant: str, user_id: str) -> None:
         """Durably remove all versions of one user."""
-        folder = self._folder(tenant, user_id)
-        with suppress(FileNotFoundError):
-            shutil.rmtree(folder)
-            sync_folder(folder.parent)
-
-    def _folder(self, tenant: str, user_id: str) -> Path:
-        if not tenant or not user_id:
-            raise ValueError("versions belong to a user of a tenant")
-        return self._root / named_folder(tenant) / named_folder(user_id)
+        remove_person_folder(self._root, tenant, user_id)
 
 
 def sha256(data: bytes | None) -> str:
