@@ -66,6 +66,7 @@ from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.dispatch.process_registry import FolderLock, FolderTakenError
 from phylactery_agent.runtime.dispatch.replicas import LOOK_SECONDS, Replicas
 from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.effects.file_effects import move_former_files
 from phylactery_agent.runtime.effects.file_previews import FilePreviews
 from phylactery_agent.runtime.effects.outbox import OutboxStore
 from phylactery_agent.runtime.effects.sent_files import SentFileStore
@@ -167,6 +168,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
     folder, sealer, services, tools, executor = _open_outside(settings, stack)
     erasure_log = ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl", Erasure, "AGENT_ERASURE_LOG")
     database = await _open_database(settings, folder, sealer, stack)
+    await move_former_files(executor, database)  # before anybody is served: a write goes on where its file is
 
     # the other processes over the same database
     holder, look_seconds = folder.holder, LOOK_SECONDS if settings.shared else None

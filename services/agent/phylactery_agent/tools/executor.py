@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 from phylactery_agent.media.reading import MediaReader
 from phylactery_agent.ports import BoundCall, Memories, Outputs, Reminders, SentFiles
 from phylactery_agent.tools.builtin import builtin_implementations, file_content, file_to_replace
+from phylactery_agent.tools.builtin.former_files import FileEffect, FormerFiles, FormerFolder, Moved, name_versions
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.sending import content_of
 from phylactery_agent.tools.builtin.versions import VersionLimits, VersionStore, sha256
@@ -53,6 +54,9 @@ __all__ = [
     "EffectInDoubtError",
     "Execution",
     "Executor",
+    "FileEffect",
+    "FormerFolder",
+    "Moved",
     "ReceiptKeys",
     "ReceiptRefusedError",
     "ToolSettings",
@@ -118,6 +122,8 @@ class Executor:
         self._workspaces = Workspaces(settings.sandbox, settings.max_file_bytes, settings.shared)
         limits = VersionLimits(settings.file_versions, settings.file_version_bytes)
         self._versions = VersionStore(settings.journal / "versions", limits)
+        with self._journal.exclusive():
+            name_versions(settings.journal / "versions")
         self._implementations: dict[str, Implementation] = dict(
             builtin_implementations(
                 self._workspaces,
@@ -135,6 +141,16 @@ class Executor:
         self._servers = _mcp_servers(settings.mcp, tools)
         if self._servers is not None:
             self._implementations.update(self._servers.register())
+
+    @property
+    def former_files(self) -> FormerFiles:
+        """The files of releases up to 0.2, which were a tenant's and no person's."""
+        return FormerFiles(self._workspaces, self._journal, self._versions)
+
+    @property
+    def workspaces(self) -> Workspaces:
+        """The workspaces of all people."""
+        return self._workspaces
 
     async def begin(self) -> None:
         """Connect to the MCP servers; a server that does not respond soon is retried in the background."""
