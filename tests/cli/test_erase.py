@@ -72,7 +72,9 @@ def test_a_person_goes_from_all_three_services_and_each_proves_it(stack: Stack) 
     assert len(re.findall(r"^ +proof: era_\w+  sha256:[0-9a-f]{64}$", done.output, re.MULTILINE)) == 2
     values_and_open_task = r"^ +proof: riskgate:\d+, riskgate:\d+$"
     assert re.search(values_and_open_task, done.output, re.MULTILINE)
-    assert done.output.endswith("Everything is erased, except files that tools wrote for ana.\n")
+    assert done.output.endswith(
+        "Everything is erased, the files of ana included. What is in shared folders stays, and so does what was sent.\n"
+    )
     assert files_with(stack, MARK) == []
 
 

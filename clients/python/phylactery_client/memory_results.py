@@ -153,6 +153,7 @@ class AgentErasureCounts:
     tool_calls: int
     parcels: int
     checkpoints: int
+    files: int
 
 
 @dataclass(frozen=True, slots=True)

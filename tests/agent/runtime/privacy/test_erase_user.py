@@ -424,10 +424,11 @@ async def test_earlier_versions_of_files_go_with_the_user_who_changed_them_and_w
     assert await versions_of(system, ben, "ben.txt", "organillo 1", "organillo 2") == ["organillo 1", f"{MARK} 1"]
     await delete(ana, "files")
     assert kept_versions(system.folder / "agent") == ["organillo 1", f"{MARK} 1"]
-    await erase(system.agent_channel, ana.metadata)
+    erasure = await erase(system.agent_channel, ana.metadata)
     assert kept_versions(system.folder / "agent") == ["organillo 1"]
     assert files_with(system.folder / "agent", MARK, "ana.txt") == []
-    assert (system.sandbox / "ana.txt").read_text() == f"{MARK} 2", "the file is the tenant's"
+    assert (erasure.counts.files, system.written("ana.txt")) == (1, []), "a person's files go with the person"
+    assert (system.sandbox_of("ben") / "ben.txt").read_text() == "organillo 2"
 
 
 @pytest.mark.slow
@@ -447,5 +448,6 @@ async def test_a_backup_brings_no_version_back_of_a_user_who_has_no_thread_in_it
         path.unlink()
     shutil.copytree(backup, folder, dirs_exist_ok=True)
     assert kept_versions(folder) == [f"{MARK} 1"]
+    assert len(system.written("ana.txt")) == 1
     await system.start_agent()
-    assert kept_versions(folder) == []
+    assert (kept_versions(folder), system.written("ana.txt")) == ([], [])

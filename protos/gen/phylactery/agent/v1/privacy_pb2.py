@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!phylactery/agent/v1/privacy.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"7\n\x10\x45raseUserRequest\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"\x87\x01\n\rErasureCounts\x12\x0f\n\x07threads\x18\x01 \x01(\x03\x12\x0c\n\x04runs\x18\x02 \x01(\x03\x12\r\n\x05turns\x18\x03 \x01(\x03\x12\x0e\n\x06\x65vents\x18\x04 \x01(\x03\x12\x12\n\ntool_calls\x18\x05 \x01(\x03\x12\x0f\n\x07parcels\x18\x06 \x01(\x03\x12\x13\n\x0b\x63heckpoints\x18\x07 \x01(\x03\"\xbf\x02\n\x07\x45rasure\x12\x12\n\nerasure_id\x18\x01 \x01(\t\x12\x14\n\x0csubject_hash\x18\x02 \x01(\t\x12\x0c\n\x04salt\x18\x03 \x01(\t\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\x1d\n\x15requested_by_operator\x18\x05 \x01(\x08\x12\x10\n\x08replayed\x18\x06 \x01(\x08\x12\x32\n\x06\x63ounts\x18\x07 \x01(\x0b\x32\".phylactery.agent.v1.ErasureCounts\x12\x30\n\x0crequest_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nerase_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07receipt\x18\n \x01(\t\x12\x14\n\x0creceipt_hash\x18\x0b \x01(\t\"B\n\x11\x45raseUserResponse\x12-\n\x07\x65rasure\x18\x01 \x01(\x0b\x32\x1c.phylactery.agent.v1.Erasure\"\'\n\x11GetErasureRequest\x12\x12\n\nerasure_id\x18\x01 \x01(\t\"C\n\x12GetErasureResponse\x12-\n\x07\x65rasure\x18\x01 \x01(\x0b\x32\x1c.phylactery.agent.v1.Erasure2\xcb\x01\n\x0ePrivacyService\x12Z\n\tEraseUser\x12%.phylactery.agent.v1.EraseUserRequest\x1a&.phylactery.agent.v1.EraseUserResponse\x12]\n\nGetErasure\x12&.phylactery.agent.v1.GetErasureRequest\x1a\'.phylactery.agent.v1.GetErasureResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!phylactery/agent/v1/privacy.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"7\n\x10\x45raseUserRequest\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"\x96\x01\n\rErasureCounts\x12\x0f\n\x07threads\x18\x01 \x01(\x03\x12\x0c\n\x04runs\x18\x02 \x01(\x03\x12\r\n\x05turns\x18\x03 \x01(\x03\x12\x0e\n\x06\x65vents\x18\x04 \x01(\x03\x12\x12\n\ntool_calls\x18\x05 \x01(\x03\x12\x0f\n\x07parcels\x18\x06 \x01(\x03\x12\x13\n\x0b\x63heckpoints\x18\x07 \x01(\x03\x12\r\n\x05\x66iles\x18\x08 \x01(\x03\"\xbf\x02\n\x07\x45rasure\x12\x12\n\nerasure_id\x18\x01 \x01(\t\x12\x14\n\x0csubject_hash\x18\x02 \x01(\t\x12\x0c\n\x04salt\x18\x03 \x01(\t\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\x1d\n\x15requested_by_operator\x18\x05 \x01(\x08\x12\x10\n\x08replayed\x18\x06 \x01(\x08\x12\x32\n\x06\x63ounts\x18\x07 \x01(\x0b\x32\".phylactery.agent.v1.ErasureCounts\x12\x30\n\x0crequest_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nerase_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07receipt\x18\n \x01(\t\x12\x14\n\x0creceipt_hash\x18\x0b \x01(\t\"B\n\x11\x45raseUserResponse\x12-\n\x07\x65rasure\x18\x01 \x01(\x0b\x32\x1c.phylactery.agent.v1.Erasure\"\'\n\x11GetErasureRequest\x12\x12\n\nerasure_id\x18\x01 \x01(\t\"C\n\x12GetErasureResponse\x12-\n\x07\x65rasure\x18\x01 \x01(\x0b\x32\x1c.phylactery.agent.v1.Erasure2\xcb\x01\n\x0ePrivacyService\x12Z\n\tEraseUser\x12%.phylactery.agent.v1.EraseUserRequest\x1a&.phylactery.agent.v1.EraseUserResponse\x12]\n\nGetErasure\x12&.phylactery.agent.v1.GetErasureRequest\x1a\'.phylactery.agent.v1.GetErasureResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,15 +35,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ERASEUSERREQUEST']._serialized_start=91
   _globals['_ERASEUSERREQUEST']._serialized_end=146
   _globals['_ERASURECOUNTS']._serialized_start=149
-  _globals['_ERASURECOUNTS']._serialized_end=284
-  _globals['_ERASURE']._serialized_start=287
-  _globals['_ERASURE']._serialized_end=606
-  _globals['_ERASEUSERRESPONSE']._serialized_start=608
-  _globals['_ERASEUSERRESPONSE']._serialized_end=674
-  _globals['_GETERASUREREQUEST']._serialized_start=676
-  _globals['_GETERASUREREQUEST']._serialized_end=715
-  _globals['_GETERASURERESPONSE']._serialized_start=717
-  _globals['_GETERASURERESPONSE']._serialized_end=784
-  _globals['_PRIVACYSERVICE']._serialized_start=787
-  _globals['_PRIVACYSERVICE']._serialized_end=990
+  _globals['_ERASURECOUNTS']._serialized_end=299
+  _globals['_ERASURE']._serialized_start=302
+  _globals['_ERASURE']._serialized_end=621
+  _globals['_ERASEUSERRESPONSE']._serialized_start=623
+  _globals['_ERASEUSERRESPONSE']._serialized_end=689
+  _globals['_GETERASUREREQUEST']._serialized_start=691
+  _globals['_GETERASUREREQUEST']._serialized_end=730
+  _globals['_GETERASURERESPONSE']._serialized_start=732
+  _globals['_GETERASURERESPONSE']._serialized_end=799
+  _globals['_PRIVACYSERVICE']._serialized_start=802
+  _globals['_PRIVACYSERVICE']._serialized_end=1005
 # @@protoc_insertion_point(module_scope)

@@ -58,6 +58,7 @@ class ErasureCounts(_message.Message):
     TOOL_CALLS_FIELD_NUMBER: _builtins.int
     PARCELS_FIELD_NUMBER: _builtins.int
     CHECKPOINTS_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
     threads: _builtins.int
     """threads is the number of conversations."""
     runs: _builtins.int
@@ -72,6 +73,10 @@ class ErasureCounts(_message.Message):
     """parcels is the number of outbox messages to other services, delivered or pending."""
     checkpoints: _builtins.int
     """checkpoints is the number of checkpoints of runs."""
+    files: _builtins.int
+    """files is the number of files of the user's workspace. An erasure that was interrupted counts those that it found when
+    it went on.
+    """
     def __init__(
         self,
         *,
@@ -82,10 +87,11 @@ class ErasureCounts(_message.Message):
         tool_calls: _builtins.int = ...,
         parcels: _builtins.int = ...,
         checkpoints: _builtins.int = ...,
+        files: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoints", b"checkpoints", "events", b"events", "parcels", b"parcels", "runs", b"runs", "threads", b"threads", "tool_calls", b"tool_calls", "turns", b"turns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoints", b"checkpoints", "events", b"events", "files", b"files", "parcels", b"parcels", "runs", b"runs", "threads", b"threads", "tool_calls", b"tool_calls", "turns", b"turns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

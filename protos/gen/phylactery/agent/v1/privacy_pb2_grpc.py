@@ -27,8 +27,8 @@ if _version_not_supported:
 
 class PrivacyServiceStub:
     """PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
-    effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
-    kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+    effect ledger, the outbox, the state of suspended runs, and the files of the user's workspace with their earlier
+    versions. What a tool sent or wrote elsewhere, in a shared folder too, is an effect and is kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
     being served would write to both.
     """
 
@@ -52,8 +52,8 @@ class PrivacyServiceStub:
 
 class PrivacyServiceServicer:
     """PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
-    effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
-    kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+    effect ledger, the outbox, the state of suspended runs, and the files of the user's workspace with their earlier
+    versions. What a tool sent or wrote elsewhere, in a shared folder too, is an effect and is kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
     being served would write to both.
     """
 
@@ -100,8 +100,8 @@ def add_PrivacyServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class PrivacyService:
     """PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
-    effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
-    kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+    effect ledger, the outbox, the state of suspended runs, and the files of the user's workspace with their earlier
+    versions. What a tool sent or wrote elsewhere, in a shared folder too, is an effect and is kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
     being served would write to both.
     """
 

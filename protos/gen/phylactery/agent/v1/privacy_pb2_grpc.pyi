@@ -28,8 +28,8 @@ GRPC_VERSION: str
 
 class PrivacyServiceStub:
     """PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
-    effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
-    kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+    effect ledger, the outbox, the state of suspended runs, and the files of the user's workspace with their earlier
+    versions. What a tool sent or wrote elsewhere, in a shared folder too, is an effect and is kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
     being served would write to both.
     """
 
@@ -52,8 +52,8 @@ class PrivacyServiceStub:
 @_typing.type_check_only
 class PrivacyServiceAsyncStub(PrivacyServiceStub):
     """PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
-    effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
-    kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+    effect ledger, the outbox, the state of suspended runs, and the files of the user's workspace with their earlier
+    versions. What a tool sent or wrote elsewhere, in a shared folder too, is an effect and is kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
     being served would write to both.
     """
 
@@ -72,8 +72,8 @@ class PrivacyServiceAsyncStub(PrivacyServiceStub):
 
 class PrivacyServiceServicer(metaclass=_abc_1.ABCMeta):
     """PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
-    effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
-    kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+    effect ledger, the outbox, the state of suspended runs, and the files of the user's workspace with their earlier
+    versions. What a tool sent or wrote elsewhere, in a shared folder too, is an effect and is kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
     being served would write to both.
     """
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Final
 
 from phylactery_chassis.auth.identity import Principal
@@ -31,6 +30,7 @@ from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.privacy.erasure_store import (
     Erasure,
+    ErasureCounts,
     ErasureStore,
     Removed,
     forget_noted,
@@ -197,11 +197,15 @@ class Privacy(Erasures[Erasure]):
         """Close what is open and remove the user's threads; return None if a new thread was opened meanwhile."""
         await self._close(owner, held)
         await forget_noted(self.executor.forget, await self.store.effects(owner), of="user")
+        files = 0
         if owner.user_id:  # a replayed erasure may name a user unknown here
-            await remove_files(lambda: self.executor.forget_user(owner.tenant, owner.user_id), of="user")
+            files = await remove_files(lambda: self.executor.forget_user(owner.tenant, owner.user_id), of="user")
         crashpoints.reach("agent.erase.forgotten")
 
-        return await self.store.erase(owner, held, partial(self.completed, intent))
+        def done(counts: ErasureCounts) -> Erasure:
+            return self.completed(intent, replace(counts, files=files))
+
+        return await self.store.erase(owner, held, done)
 
     async def _close(self, owner: Owner, held: Collection[str]) -> None:
         """Withdraw approvals, and report every effect to RiskGate, including unknown outcomes. Raise Unavailable."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
@@ -38,6 +38,8 @@ from phylactery_agent.runtime.storage.schema import (
     TOOL_CALLS,
 )
 
+T = TypeVar("T")
+
 _BEGUN = (RunStatus.RUNNING, RunStatus.SUSPENDED)
 """Statuses of a run that may have an open request at RiskGate."""
 _SETTLED_BY_ERASURE = ("transcript", "memory", "observation", "task_end")
@@ -56,6 +58,8 @@ class ErasureCounts:
     parcels: int = 0
     """Outbox messages, by the name that the contract and stored receipts have for them."""
     checkpoints: int = 0
+    files: int = 0
+    """Files of the person's workspace, which is no row: they are removed before the rows are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +178,10 @@ async def forget_noted(forget: Callable[[Iterable[str]], None], effects: Iterabl
     await remove_files(lambda: forget(effects), of=of)
 
 
-async def remove_files(remove: Callable[[], None], *, of: str) -> None:
+async def remove_files(remove: Callable[[], T], *, of: str) -> T:
     """Run a removal of files that tools keep; ``of`` names the scope. Raise Unavailable on failure."""
     try:
-        await asyncio.to_thread(remove)
+        return await asyncio.to_thread(remove)
     except OSError as error:
         raise Unavailable(
             "STORE_UNAVAILABLE",

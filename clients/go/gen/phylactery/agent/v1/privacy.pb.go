@@ -96,7 +96,10 @@ type ErasureCounts struct {
 	// parcels is the number of outbox messages to other services, delivered or pending.
 	Parcels int64 `protobuf:"varint,6,opt,name=parcels,proto3" json:"parcels,omitempty"`
 	// checkpoints is the number of checkpoints of runs.
-	Checkpoints   int64 `protobuf:"varint,7,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`
+	Checkpoints int64 `protobuf:"varint,7,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`
+	// files is the number of files of the user's workspace. An erasure that was interrupted counts those that it found when
+	// it went on.
+	Files         int64 `protobuf:"varint,8,opt,name=files,proto3" json:"files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -176,6 +179,13 @@ func (x *ErasureCounts) GetParcels() int64 {
 func (x *ErasureCounts) GetCheckpoints() int64 {
 	if x != nil {
 		return x.Checkpoints
+	}
+	return 0
+}
+
+func (x *ErasureCounts) GetFiles() int64 {
+	if x != nil {
+		return x.Files
 	}
 	return 0
 }
@@ -464,7 +474,7 @@ const file_phylactery_agent_v1_privacy_proto_rawDesc = "" +
 	"\x10EraseUserRequest\x12\x18\n" +
 	"\asubject\x18\x01 \x01(\tR\asubject\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x02 \x01(\tR\trequestId\"\xc6\x01\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"\xdc\x01\n" +
 	"\rErasureCounts\x12\x18\n" +
 	"\athreads\x18\x01 \x01(\x03R\athreads\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\x03R\x04runs\x12\x14\n" +
@@ -473,7 +483,8 @@ const file_phylactery_agent_v1_privacy_proto_rawDesc = "" +
 	"\n" +
 	"tool_calls\x18\x05 \x01(\x03R\ttoolCalls\x12\x18\n" +
 	"\aparcels\x18\x06 \x01(\x03R\aparcels\x12 \n" +
-	"\vcheckpoints\x18\a \x01(\x03R\vcheckpoints\"\xba\x03\n" +
+	"\vcheckpoints\x18\a \x01(\x03R\vcheckpoints\x12\x14\n" +
+	"\x05files\x18\b \x01(\x03R\x05files\"\xba\x03\n" +
 	"\aErasure\x12\x1d\n" +
 	"\n" +
 	"erasure_id\x18\x01 \x01(\tR\terasureId\x12!\n" +

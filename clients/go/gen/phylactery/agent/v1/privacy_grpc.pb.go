@@ -30,8 +30,8 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
-// effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
-// kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+// effect ledger, the outbox, the state of suspended runs, and the files of the user's workspace with their earlier
+// versions. What a tool sent or wrote elsewhere, in a shared folder too, is an effect and is kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
 // being served would write to both.
 type PrivacyServiceClient interface {
 	// EraseUser removes all data of a user and returns once it is gone from the database, the checkpoint file and the
@@ -79,8 +79,8 @@ func (c *privacyServiceClient) GetErasure(ctx context.Context, in *GetErasureReq
 // for forward compatibility.
 //
 // PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
-// effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
-// kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+// effect ledger, the outbox, the state of suspended runs, and the files of the user's workspace with their earlier
+// versions. What a tool sent or wrote elsewhere, in a shared folder too, is an effect and is kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
 // being served would write to both.
 type PrivacyServiceServer interface {
 	// EraseUser removes all data of a user and returns once it is gone from the database, the checkpoint file and the
