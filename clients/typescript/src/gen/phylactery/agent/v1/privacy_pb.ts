@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file phylactery/agent/v1/privacy.proto.
  */
 export const file_phylactery_agent_v1_privacy: GenFile = /*@__PURE__*/
-  fileDesc("CiFwaHlsYWN0ZXJ5L2FnZW50L3YxL3ByaXZhY3kucHJvdG8SE3BoeWxhY3RlcnkuYWdlbnQudjEiNwoQRXJhc2VVc2VyUmVxdWVzdBIPCgdzdWJqZWN0GAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkihwEKDUVyYXN1cmVDb3VudHMSDwoHdGhyZWFkcxgBIAEoAxIMCgRydW5zGAIgASgDEg0KBXR1cm5zGAMgASgDEg4KBmV2ZW50cxgEIAEoAxISCgp0b29sX2NhbGxzGAUgASgDEg8KB3BhcmNlbHMYBiABKAMSEwoLY2hlY2twb2ludHMYByABKAMivwIKB0VyYXN1cmUSEgoKZXJhc3VyZV9pZBgBIAEoCRIUCgxzdWJqZWN0X2hhc2gYAiABKAkSDAoEc2FsdBgDIAEoCRIOCgZ0ZW5hbnQYBCABKAkSHQoVcmVxdWVzdGVkX2J5X29wZXJhdG9yGAUgASgIEhAKCHJlcGxheWVkGAYgASgIEjIKBmNvdW50cxgHIAEoCzIiLnBoeWxhY3RlcnkuYWdlbnQudjEuRXJhc3VyZUNvdW50cxIwCgxyZXF1ZXN0X3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmVyYXNlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3JlY2VpcHQYCiABKAkSFAoMcmVjZWlwdF9oYXNoGAsgASgJIkIKEUVyYXNlVXNlclJlc3BvbnNlEi0KB2VyYXN1cmUYASABKAsyHC5waHlsYWN0ZXJ5LmFnZW50LnYxLkVyYXN1cmUiJwoRR2V0RXJhc3VyZVJlcXVlc3QSEgoKZXJhc3VyZV9pZBgBIAEoCSJDChJHZXRFcmFzdXJlUmVzcG9uc2USLQoHZXJhc3VyZRgBIAEoCzIcLnBoeWxhY3RlcnkuYWdlbnQudjEuRXJhc3VyZTLLAQoOUHJpdmFjeVNlcnZpY2USWgoJRXJhc2VVc2VyEiUucGh5bGFjdGVyeS5hZ2VudC52MS5FcmFzZVVzZXJSZXF1ZXN0GiYucGh5bGFjdGVyeS5hZ2VudC52MS5FcmFzZVVzZXJSZXNwb25zZRJdCgpHZXRFcmFzdXJlEiYucGh5bGFjdGVyeS5hZ2VudC52MS5HZXRFcmFzdXJlUmVxdWVzdBonLnBoeWxhY3RlcnkuYWdlbnQudjEuR2V0RXJhc3VyZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiFwaHlsYWN0ZXJ5L2FnZW50L3YxL3ByaXZhY3kucHJvdG8SE3BoeWxhY3RlcnkuYWdlbnQudjEiNwoQRXJhc2VVc2VyUmVxdWVzdBIPCgdzdWJqZWN0GAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkilgEKDUVyYXN1cmVDb3VudHMSDwoHdGhyZWFkcxgBIAEoAxIMCgRydW5zGAIgASgDEg0KBXR1cm5zGAMgASgDEg4KBmV2ZW50cxgEIAEoAxISCgp0b29sX2NhbGxzGAUgASgDEg8KB3BhcmNlbHMYBiABKAMSEwoLY2hlY2twb2ludHMYByABKAMSDQoFZmlsZXMYCCABKAMivwIKB0VyYXN1cmUSEgoKZXJhc3VyZV9pZBgBIAEoCRIUCgxzdWJqZWN0X2hhc2gYAiABKAkSDAoEc2FsdBgDIAEoCRIOCgZ0ZW5hbnQYBCABKAkSHQoVcmVxdWVzdGVkX2J5X29wZXJhdG9yGAUgASgIEhAKCHJlcGxheWVkGAYgASgIEjIKBmNvdW50cxgHIAEoCzIiLnBoeWxhY3RlcnkuYWdlbnQudjEuRXJhc3VyZUNvdW50cxIwCgxyZXF1ZXN0X3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmVyYXNlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3JlY2VpcHQYCiABKAkSFAoMcmVjZWlwdF9oYXNoGAsgASgJIkIKEUVyYXNlVXNlclJlc3BvbnNlEi0KB2VyYXN1cmUYASABKAsyHC5waHlsYWN0ZXJ5LmFnZW50LnYxLkVyYXN1cmUiJwoRR2V0RXJhc3VyZVJlcXVlc3QSEgoKZXJhc3VyZV9pZBgBIAEoCSJDChJHZXRFcmFzdXJlUmVzcG9uc2USLQoHZXJhc3VyZRgBIAEoCzIcLnBoeWxhY3RlcnkuYWdlbnQudjEuRXJhc3VyZTLLAQoOUHJpdmFjeVNlcnZpY2USWgoJRXJhc2VVc2VyEiUucGh5bGFjdGVyeS5hZ2VudC52MS5FcmFzZVVzZXJSZXF1ZXN0GiYucGh5bGFjdGVyeS5hZ2VudC52MS5FcmFzZVVzZXJSZXNwb25zZRJdCgpHZXRFcmFzdXJlEiYucGh5bGFjdGVyeS5hZ2VudC52MS5HZXRFcmFzdXJlUmVxdWVzdBonLnBoeWxhY3RlcnkuYWdlbnQudjEuR2V0RXJhc3VyZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * EraseUserRequest identifies the user to erase.
@@ -99,6 +99,14 @@ export type ErasureCounts = Message<"phylactery.agent.v1.ErasureCounts"> & {
    * @generated from field: int64 checkpoints = 7;
    */
   checkpoints: bigint;
+
+  /**
+   * files is the number of files of the user's workspace. An erasure that was interrupted counts those that it found when
+   * it went on.
+   *
+   * @generated from field: int64 files = 8;
+   */
+  files: bigint;
 };
 
 /**
@@ -266,8 +274,8 @@ export const GetErasureResponseSchema: GenMessage<GetErasureResponse> = /*@__PUR
 
 /**
  * PrivacyService erases everything this service holds about one user: threads, runs, incoming messages, events, the
- * effect ledger, the outbox, and the state of suspended runs. Files written by a tool are effects, not records, and are
- * kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
+ * effect ledger, the outbox, the state of suspended runs, and the files of the user's workspace with their earlier
+ * versions. What a tool sent or wrote elsewhere, in a shared folder too, is an effect and is kept. The memory service and RiskGate erase their own data; call this service first, because a turn that is still
  * being served would write to both.
  *
  * @generated from service phylactery.agent.v1.PrivacyService
