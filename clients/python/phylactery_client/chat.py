@@ -70,6 +70,8 @@ class PhylacteryClient(ServiceClient):
         graph: str = "",
         shown: PendingApproval | None = None,
         attachments: Sequence[Attachment | Place] = (),
+        own_spans: Sequence[tuple[int, int]] | None = None,
+        message_starts: Sequence[int] = (),
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> Turn:
@@ -78,7 +80,10 @@ class PhylacteryClient(ServiceClient):
         The same request_id with the same body returns the same turn again; without one, each call is a new message.
         on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for ENQUEUE; graph is empty for the thread's own. shown
         is the approval card the person saw: a text that is nothing but a clear yes or no answers exactly that card.
-        attachments are files and places sent with the text, which may then be empty.
+        attachments are files and places sent with the text, which may then be empty. own_spans are the half-open parts
+        of the text, in code points, that the person wrote: what they forwarded or quoted is not among them, and is read
+        as data. None means all of it, but none of it with acting_for: a channel says what it knows. message_starts are
+        the offsets at which a further message begins, where the text is several.
         Raise ValueError for an unknown on_busy.
         """
         request = chat_pb2.SendMessageRequest(
@@ -90,6 +95,8 @@ class PhylacteryClient(ServiceClient):
             graph=graph,
             shown_approvals=_shown(shown),
             attachments=attachment_messages(attachments),
+            own_spans=_own(own_spans),
+            message_starts=message_starts,
         )
         seconds = self._seconds(timeout, TURN_TIMEOUT)
         return decode(Turn, await self._call(self._chat.SendMessage, request, seconds))
@@ -104,6 +111,8 @@ class PhylacteryClient(ServiceClient):
         graph: str = "",
         shown: PendingApproval | None = None,
         attachments: Sequence[Attachment | Place] = (),
+        own_spans: Sequence[tuple[int, int]] | None = None,
+        message_starts: Sequence[int] = (),
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[Event]:
@@ -122,6 +131,8 @@ class PhylacteryClient(ServiceClient):
             graph=graph,
             shown_approvals=_shown(shown),
             attachments=attachment_messages(attachments),
+            own_spans=_own(own_spans),
+            message_starts=message_starts,
         )
         place = 0
 
@@ -151,11 +162,13 @@ class PhylacteryClient(ServiceClient):
         It is the person's own answer in the thread, as if typed. A card that has changed or ended, that is not of class
         self, or after which something else was said, is not answered, and the reply says what is pending.
         """
+        text = "yes" if approve else "no"
         return await self.send_message(
-            "yes" if approve else "no",
+            text,
             thread_id=thread_id,
             language=language,
             shown=approval,
+            own_spans=((0, len(text)),),
             request_id=request_id,
             timeout=timeout,
         )
@@ -338,6 +351,11 @@ def event_of(raw: event_pb2.Event) -> Event:
     """Return an event message as a result."""
     create_time = raw.create_time.ToDatetime(tzinfo=UTC) if raw.HasField("create_time") else None
     return Event(raw.thread_id, raw.run_id, raw.sequence, create_time, raw.WhichOneof("kind") or "", raw)
+
+
+def _own(spans: Sequence[tuple[int, int]] | None) -> list[chat_pb2.OwnSpan]:
+    """Return the person's own parts as messages; one that is empty says that there are none."""
+    return [chat_pb2.OwnSpan(start=start, stop=stop) for start, stop in (() if spans is None else spans or ((0, 0),))]
 
 
 def _shown(card: PendingApproval | None) -> list[chat_pb2.ShownApproval]:

@@ -145,9 +145,15 @@ class RiskGateClient(ServiceClient):
         request_id: str = "",
         continues_task_id: str = "",
         interpretation: task_pb2.Interpretation | None = None,
+        own_spans: Sequence[tuple[int, int]] | None = None,
+        message_starts: Sequence[int] = (),
         timeout: float | None = None,
     ) -> Task:
         """Begin a task with the user's own words, complete and unchanged, taken from the input and never from a model.
+
+        own_spans are the half-open parts of the words, in code points, that the user wrote: what they only forwarded or
+        quoted requests nothing. None means all of them. message_starts are the offsets at which a further message
+        begins, where the words are several.
 
         The same request_id with the same words returns the same task; an id is generated if none is given. If
         continues_task_id has ended, the error is TASK_NOT_FOUND: begin without it. interpretation is a model's reading
@@ -159,6 +165,11 @@ class RiskGateClient(ServiceClient):
             words=words,
             continues_task_id=continues_task_id,
             interpretation=interpretation,
+            own_spans=[
+                task_pb2.OwnSpan(start=start, stop=stop)
+                for start, stop in (((0, len(words)),) if own_spans is None else own_spans or ((0, 0),))
+            ],
+            message_starts=message_starts,
         )
         return decode(Task, await self._call(self._tasks.BeginTask, request, timeout))
 

@@ -44,6 +44,8 @@ def valid_requests() -> dict[str, list[Message]]:
             kind=chat_pb2.ATTACHMENT_KIND_DOCUMENT, mime_type="text/plain", filename="a.txt", data=b"hola"
         )
     ]
+    said["own_spans"] = [chat_pb2.OwnSpan(start=0, stop=4)]
+    said["message_starts"] = [2]
     asked = {"thread_id": "t1", "run_id": "r1"}
     inspected = inspection_pb2.InspectOptions(
         kinds=[inspection_pb2.FINDING_KIND_ES_DNI],
@@ -227,7 +229,14 @@ def valid_requests() -> dict[str, list[Message]]:
             )
         ],
         "TaskService/BeginTask": [
-            task_pb2.BeginTaskRequest(request_id="request-1", thread_id="t1", words="hola", continues_task_id="ta_none")
+            task_pb2.BeginTaskRequest(
+                request_id="request-1",
+                thread_id="t1",
+                words="hola",
+                continues_task_id="ta_none",
+                own_spans=[task_pb2.OwnSpan(start=0, stop=4)],
+                message_starts=[2],
+            )
         ],
         "TaskService/Observe": [
             task_pb2.ObserveRequest(

@@ -139,7 +139,11 @@ class Person:
     ) -> str:
         """Begin a task and return its id."""
         asked = task_pb2.BeginTaskRequest(
-            request_id=request, thread_id=thread, words=words, continues_task_id=continues
+            request_id=request,
+            thread_id=thread,
+            words=words,
+            continues_task_id=continues,
+            own_spans=[task_pb2.OwnSpan(stop=len(words))],
         )
         return (await self.tasks.BeginTask(asked, metadata=self.metadata, timeout=60)).task_id
 

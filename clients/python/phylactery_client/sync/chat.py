@@ -23,7 +23,7 @@ from phylactery.agent.v1 import (
 
 from phylactery_client.attachments import Attachment, Place, attachment_messages
 from phylactery_client.channel import EFFECT_TIMEOUT, TURN_TIMEOUT, new_request_id
-from phylactery_client.chat import _DESCRIBED, MAX_FILE_BYTES, _damaged, _on_busy, _shown, event_of
+from phylactery_client.chat import _DESCRIBED, MAX_FILE_BYTES, _damaged, _on_busy, _own, _shown, event_of
 from phylactery_client.decode import decode, enum_number
 from phylactery_client.memory_results import AgentErasure
 from phylactery_client.results import (
@@ -65,6 +65,8 @@ class PhylacteryClient(ServiceClient):
         graph: str = "",
         shown: PendingApproval | None = None,
         attachments: Sequence[Attachment | Place] = (),
+        own_spans: Sequence[tuple[int, int]] | None = None,
+        message_starts: Sequence[int] = (),
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> Turn:
@@ -73,7 +75,10 @@ class PhylacteryClient(ServiceClient):
         The same request_id with the same body returns the same turn again; without one, each call is a new message.
         on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for ENQUEUE; graph is empty for the thread's own. shown
         is the approval card the person saw: a text that is nothing but a clear yes or no answers exactly that card.
-        attachments are files and places sent with the text, which may then be empty.
+        attachments are files and places sent with the text, which may then be empty. own_spans are the half-open parts
+        of the text, in code points, that the person wrote: what they forwarded or quoted is not among them, and is read
+        as data. None means all of it, but none of it with acting_for: a channel says what it knows. message_starts are
+        the offsets at which a further message begins, where the text is several.
         Raise ValueError for an unknown on_busy.
         """
         request = chat_pb2.SendMessageRequest(
@@ -85,6 +90,8 @@ class PhylacteryClient(ServiceClient):
             graph=graph,
             shown_approvals=_shown(shown),
             attachments=attachment_messages(attachments),
+            own_spans=_own(own_spans),
+            message_starts=message_starts,
         )
         seconds = self._seconds(timeout, TURN_TIMEOUT)
         return decode(Turn, self._call(self._chat.SendMessage, request, seconds))
@@ -99,6 +106,8 @@ class PhylacteryClient(ServiceClient):
         graph: str = "",
         shown: PendingApproval | None = None,
         attachments: Sequence[Attachment | Place] = (),
+        own_spans: Sequence[tuple[int, int]] | None = None,
+        message_starts: Sequence[int] = (),
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> Generator[Event]:
@@ -117,6 +126,8 @@ class PhylacteryClient(ServiceClient):
             graph=graph,
             shown_approvals=_shown(shown),
             attachments=attachment_messages(attachments),
+            own_spans=_own(own_spans),
+            message_starts=message_starts,
         )
         place = 0
 
@@ -146,11 +157,13 @@ class PhylacteryClient(ServiceClient):
         It is the person's own answer in the thread, as if typed. A card that has changed or ended, that is not of class
         self, or after which something else was said, is not answered, and the reply says what is pending.
         """
+        text = "yes" if approve else "no"
         return self.send_message(
-            "yes" if approve else "no",
+            text,
             thread_id=thread_id,
             language=language,
             shown=approval,
+            own_spans=((0, len(text)),),
             request_id=request_id,
             timeout=timeout,
         )

@@ -72,6 +72,14 @@ class Principal:
         """Return True if a delegate acts for the subject."""
         return bool(self.actor)
 
+    @property
+    def through_channel(self) -> bool:
+        """Return True if a delegate with a token of its own passes the subject's words on.
+
+        Without tokens whoever names a subject on the loopback address stands for that subject.
+        """
+        return self.delegated and bool(self.credential_hash)
+
     def require(self, role: Role) -> None:
         """Raise PermissionDenied ROLE_REQUIRED unless the principal has the role."""
         if role not in self.roles:

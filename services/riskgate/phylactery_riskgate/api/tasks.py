@@ -17,6 +17,7 @@ from phylactery_riskgate.tasks.requests import (
     EndInput,
     InterpretationInput,
     ObserveInput,
+    OwnSpanInput,
     SlotInput,
     SpanInput,
 )
@@ -75,7 +76,13 @@ class TaskServicer(task_pb2_grpc.TaskServiceServicer):
     async def BeginTask(self, request: task_pb2.BeginTaskRequest, _context: Context) -> task_pb2.BeginTaskResponse:
         """Begin a task, or return the one of the request."""
         shown = interpretation_fields(request.interpretation) if request.HasField("interpretation") else None
-        asked = from_message(BeginInput, request, interpretation=shown)
+        asked = from_message(
+            BeginInput,
+            request,
+            interpretation=shown,
+            own_spans=tuple(fields(OwnSpanInput, one) for one in request.own_spans),
+            message_starts=tuple(request.message_starts),
+        )
         return begun(await self._tasks.begin(current_principal(), asked))
 
     async def Observe(self, request: task_pb2.ObserveRequest, _context: Context) -> task_pb2.ObserveResponse:

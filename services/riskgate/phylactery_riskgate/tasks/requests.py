@@ -19,7 +19,8 @@ from phylactery_understanding.interpretation.model import (
     Slot,
     Span,
 )
-from pydantic import AfterValidator, Field, model_validator
+from phylactery_understanding.language.own_words import MAX_SPANS, refuse_bad_spans, refuse_bad_starts
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 MAX_WORDS = 100_000
 """Maximum characters of a user's words."""
@@ -103,14 +104,42 @@ def _ask(asked: AskInput) -> InterpretedAsk:
     )
 
 
+class OwnSpanInput(EdgeModel):
+    """A part of the words that the user wrote themselves, half-open."""
+
+    start: int
+    stop: int
+
+
 class BeginInput(EdgeModel):
-    """One request of a user."""
+    """One request of a user; without own_spans all of the words are theirs, or none of them for a delegate."""
 
     request_id: Identifier
     thread_id: Identifier
     words: Annotated[str, Field(min_length=1, max_length=MAX_WORDS, repr=False)]
     continues_task_id: OptionalIdentifier = ""
     interpretation: InterpretationInput | None = None
+    own_spans: Annotated[tuple[OwnSpanInput, ...], Field(max_length=MAX_SPANS)] = ()
+    message_starts: Annotated[tuple[int, ...], Field(max_length=MAX_SPANS)] = ()
+
+    @field_validator("own_spans")
+    @classmethod
+    def _apart_inside(cls, spans: tuple[OwnSpanInput, ...], info: ValidationInfo) -> tuple[OwnSpanInput, ...]:
+        if "words" in info.data:
+            refuse_bad_spans(info.data["words"], [(one.start, one.stop) for one in spans])
+        return spans
+
+    @field_validator("message_starts")
+    @classmethod
+    def _ascending_inside(cls, starts: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+        if "words" in info.data:
+            refuse_bad_starts(info.data["words"], starts)
+        return starts
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Return the own spans as given."""
+        return tuple((one.start, one.stop) for one in self.own_spans)
 
 
 class ObserveInput(EdgeModel):

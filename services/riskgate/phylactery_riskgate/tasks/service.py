@@ -7,7 +7,8 @@ decision are recorded with the decision.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +21,7 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.ids import new_id
+from phylactery_understanding.language.own_words import Span, own_spans_of, without_others
 from phylactery_understanding.replies.retraction import Retraction, read_retraction
 from sqlalchemy.engine import Connection
 
@@ -97,11 +99,16 @@ class Tasks:
         who.require(Role.CALLER)
         shown = asked.interpretation.interpretation() if asked.interpretation is not None else None
         day = datetime.fromtimestamp(self._core.clock.now_us() / MICROSECONDS, UTC).date().isoformat()
-        bytes_, size = await self._beside(who, len(asked.words), lambda: packed(read_words(asked.words, day, shown)))
+        own = own_spans_of(asked.words, asked.spans, delegated=who.through_channel)
+        starts = asked.message_starts
+        bytes_, size = await self._beside(
+            who, len(asked.words), lambda: packed(read_words(asked.words, day, shown, own=own, starts=starts))
+        )
         retraction: Retraction | None = None
         if asked.continues_task_id:
-            retraction = await self._beside(who, len(asked.words), lambda: read_retraction(asked.words))
-        begun = self._vault.hash(asked.thread_id, asked.words)
+            said = without_others(asked.words, own)
+            retraction = await self._beside(who, len(said), lambda: read_retraction(said))
+        begun = self._vault.hash(asked.thread_id, asked.words, *_whose(asked.words, own, starts))
 
         def work(connection: Connection) -> Begun:
             now_us = self._core.clock.now_us()
@@ -418,6 +425,11 @@ class Tasks:
             raise _full(observations, f"task '{task.id}' already has {observations} results; begin another")
         if task.size + more > size:
             raise _full(size, f"task '{task.id}' would exceed {size:,} bytes of values; begin another")
+
+
+def _whose(words: str, own: Sequence[Span], starts: Sequence[int]) -> Sequence[str]:
+    """Return what of words besides their text must be the same when they come again; nothing for one own message."""
+    return [] if list(own) == [(0, len(words))] and not starts else [json.dumps([own, starts])]
 
 
 def _ended(task: Task) -> FailedPrecondition:

@@ -140,6 +140,8 @@ class SendMessageRequest(_message.Message):
     GRAPH_FIELD_NUMBER: _builtins.int
     SHOWN_APPROVALS_FIELD_NUMBER: _builtins.int
     ATTACHMENTS_FIELD_NUMBER: _builtins.int
+    OWN_SPANS_FIELD_NUMBER: _builtins.int
+    MESSAGE_STARTS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user. Required."""
     thread_id: _builtins.str
@@ -175,6 +177,23 @@ class SendMessageRequest(_message.Message):
         idempotency.
         """
 
+    @_builtins.property
+    def own_spans(self) -> _containers.RepeatedCompositeFieldContainer[Global___OwnSpan]:
+        """own_spans are the parts of text that the sender wrote themselves, in order, without overlap and inside text: a
+        forwarded, quoted or shared text of somebody else is not among them. Only these parts are read as a request, an
+        answer, a form's value, a memory or a fact about the person; the rest is shown as text of others and is data. Empty
+        means the whole text if the caller is the user, and no part of it if the caller is a delegate with a token, which
+        knows what its channel marked. A user without any own words sends one span of length 0. Anything else fails with
+        INVALID_ARGUMENT. At most 100. Part of the body for idempotency.
+        """
+
+    @_builtins.property
+    def message_starts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """message_starts are the offsets in text, in Unicode code points, ascending and greater than 0, at which a further
+        message begins, where the caller joined several that were sent one after another, at most 100. What a later message
+        takes back or changes of an earlier one is then taken back or changed. Part of the body for idempotency.
+        """
+
     def __init__(
         self,
         *,
@@ -186,14 +205,42 @@ class SendMessageRequest(_message.Message):
         graph: _builtins.str = ...,
         shown_approvals: _abc.Iterable[Global___ShownApproval] | None = ...,
         attachments: _abc.Iterable[Global___Attachment] | None = ...,
+        own_spans: _abc.Iterable[Global___OwnSpan] | None = ...,
+        message_starts: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "message_starts", b"message_starts", "on_busy", b"on_busy", "own_spans", b"own_spans", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SendMessageRequest: _TypeAlias = SendMessageRequest  # noqa: Y015
+
+@_typing.final
+class OwnSpan(_message.Message):
+    """OwnSpan is a part of a text, half-open: from start up to, but without, stop."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    START_FIELD_NUMBER: _builtins.int
+    STOP_FIELD_NUMBER: _builtins.int
+    start: _builtins.int
+    """start is the offset of the first character, in Unicode code points."""
+    stop: _builtins.int
+    """stop is the offset behind the last character, in Unicode code points, not before start."""
+    def __init__(
+        self,
+        *,
+        start: _builtins.int = ...,
+        stop: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["start", b"start", "stop", b"stop"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OwnSpan: _TypeAlias = OwnSpan  # noqa: Y015
 
 @_typing.final
 class Attachment(_message.Message):
@@ -357,6 +404,8 @@ class StreamMessageRequest(_message.Message):
     GRAPH_FIELD_NUMBER: _builtins.int
     SHOWN_APPROVALS_FIELD_NUMBER: _builtins.int
     ATTACHMENTS_FIELD_NUMBER: _builtins.int
+    OWN_SPANS_FIELD_NUMBER: _builtins.int
+    MESSAGE_STARTS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id is as in SendMessageRequest. Required."""
     thread_id: _builtins.str
@@ -377,6 +426,14 @@ class StreamMessageRequest(_message.Message):
     def attachments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Attachment]:
         """attachments are as in SendMessageRequest."""
 
+    @_builtins.property
+    def own_spans(self) -> _containers.RepeatedCompositeFieldContainer[Global___OwnSpan]:
+        """own_spans are as in SendMessageRequest."""
+
+    @_builtins.property
+    def message_starts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """message_starts are as in SendMessageRequest."""
+
     def __init__(
         self,
         *,
@@ -388,10 +445,12 @@ class StreamMessageRequest(_message.Message):
         graph: _builtins.str = ...,
         shown_approvals: _abc.Iterable[Global___ShownApproval] | None = ...,
         attachments: _abc.Iterable[Global___Attachment] | None = ...,
+        own_spans: _abc.Iterable[Global___OwnSpan] | None = ...,
+        message_starts: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "on_busy", b"on_busy", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "message_starts", b"message_starts", "on_busy", b"on_busy", "own_spans", b"own_spans", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,35 +26,37 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!phylactery/riskgate/v1/task.proto\x12\x16phylactery.riskgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa3\x01\n\x10\x42\x65ginTaskRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\r\n\x05words\x18\x03 \x01(\t\x12\x19\n\x11\x63ontinues_task_id\x18\x04 \x01(\t\x12>\n\x0einterpretation\x18\x05 \x01(\x0b\x32&.phylactery.riskgate.v1.Interpretation\"f\n\x0eInterpretation\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x34\n\x04\x61sks\x18\x03 \x03(\x0b\x32&.phylactery.riskgate.v1.InterpretedAsk\"\xcc\x02\n\x0eInterpretedAsk\x12\x0c\n\x04tool\x18\x01 \x01(\t\x12\x36\n\x05slots\x18\x02 \x03(\x0b\x32\'.phylactery.riskgate.v1.InterpretedSlot\x12\x35\n\x04mode\x18\x03 \x01(\x0e\x32\'.phylactery.riskgate.v1.InterpretedMode\x12/\n\x07literal\x18\x04 \x01(\x0b\x32\x1c.phylactery.riskgate.v1.SpanH\x00\x12\x12\n\x08\x63omposed\x18\x05 \x01(\x08H\x00\x12\x10\n\x08quantity\x18\x06 \x01(\x05\x12*\n\x04time\x18\x07 \x01(\x0b\x32\x1c.phylactery.riskgate.v1.Span\x12/\n\talso_time\x18\x08 \x03(\x0b\x32\x1c.phylactery.riskgate.v1.SpanB\t\n\x07\x63ontent\"P\n\x0fInterpretedSlot\x12\x10\n\x08\x61rgument\x18\x01 \x01(\t\x12+\n\x05value\x18\x02 \x01(\x0b\x32\x1c.phylactery.riskgate.v1.Span\"A\n\x04Span\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x05\x12\x0e\n\x06length\x18\x03 \x01(\x05\x12\x0c\n\x04\x62\x61\x63k\x18\x04 \x01(\x05\"U\n\x11\x42\x65ginTaskResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xb5\x01\n\x0eObserveRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x02 \x01(\t\x12\x0c\n\x04tool\x18\x03 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x04 \x01(\t\x12\x15\n\x0bresult_json\x18\x05 \x01(\tH\x00\x12\x15\n\x0bresult_text\x18\x06 \x01(\tH\x00\x12\x0e\n\x06\x66\x61iled\x18\x07 \x01(\x08\x12\x0e\n\x06run_id\x18\x08 \x01(\tB\x08\n\x06result\"R\n\x0fObserveResponse\x12\x0e\n\x06values\x18\x01 \x01(\x05\x12\x0b\n\x03\x63ut\x18\x02 \x01(\x08\x12\x10\n\x08replayed\x18\x03 \x01(\x08\x12\x10\n\x08unproven\x18\x04 \x01(\x08\"J\n\x0e\x45ndTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\'\n\x04keep\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x11\n\x0f\x45ndTaskResponse*\xa5\x01\n\x0fInterpretedMode\x12 \n\x1cINTERPRETED_MODE_UNSPECIFIED\x10\x00\x12\x18\n\x14INTERPRETED_MODE_ADD\x10\x01\x12\x1c\n\x18INTERPRETED_MODE_REPLACE\x10\x02\x12\x1b\n\x17INTERPRETED_MODE_CREATE\x10\x03\x12\x1b\n\x17INTERPRETED_MODE_REMOVE\x10\x04\x32\xa7\x02\n\x0bTaskService\x12`\n\tBeginTask\x12(.phylactery.riskgate.v1.BeginTaskRequest\x1a).phylactery.riskgate.v1.BeginTaskResponse\x12Z\n\x07Observe\x12&.phylactery.riskgate.v1.ObserveRequest\x1a\'.phylactery.riskgate.v1.ObserveResponse\x12Z\n\x07\x45ndTask\x12&.phylactery.riskgate.v1.EndTaskRequest\x1a\'.phylactery.riskgate.v1.EndTaskResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!phylactery/riskgate/v1/task.proto\x12\x16phylactery.riskgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xef\x01\n\x10\x42\x65ginTaskRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\r\n\x05words\x18\x03 \x01(\t\x12\x19\n\x11\x63ontinues_task_id\x18\x04 \x01(\t\x12>\n\x0einterpretation\x18\x05 \x01(\x0b\x32&.phylactery.riskgate.v1.Interpretation\x12\x32\n\town_spans\x18\x06 \x03(\x0b\x32\x1f.phylactery.riskgate.v1.OwnSpan\x12\x16\n\x0emessage_starts\x18\x07 \x03(\x05\"&\n\x07OwnSpan\x12\r\n\x05start\x18\x01 \x01(\x05\x12\x0c\n\x04stop\x18\x02 \x01(\x05\"f\n\x0eInterpretation\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x34\n\x04\x61sks\x18\x03 \x03(\x0b\x32&.phylactery.riskgate.v1.InterpretedAsk\"\xcc\x02\n\x0eInterpretedAsk\x12\x0c\n\x04tool\x18\x01 \x01(\t\x12\x36\n\x05slots\x18\x02 \x03(\x0b\x32\'.phylactery.riskgate.v1.InterpretedSlot\x12\x35\n\x04mode\x18\x03 \x01(\x0e\x32\'.phylactery.riskgate.v1.InterpretedMode\x12/\n\x07literal\x18\x04 \x01(\x0b\x32\x1c.phylactery.riskgate.v1.SpanH\x00\x12\x12\n\x08\x63omposed\x18\x05 \x01(\x08H\x00\x12\x10\n\x08quantity\x18\x06 \x01(\x05\x12*\n\x04time\x18\x07 \x01(\x0b\x32\x1c.phylactery.riskgate.v1.Span\x12/\n\talso_time\x18\x08 \x03(\x0b\x32\x1c.phylactery.riskgate.v1.SpanB\t\n\x07\x63ontent\"P\n\x0fInterpretedSlot\x12\x10\n\x08\x61rgument\x18\x01 \x01(\t\x12+\n\x05value\x18\x02 \x01(\x0b\x32\x1c.phylactery.riskgate.v1.Span\"A\n\x04Span\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x05\x12\x0e\n\x06length\x18\x03 \x01(\x05\x12\x0c\n\x04\x62\x61\x63k\x18\x04 \x01(\x05\"U\n\x11\x42\x65ginTaskResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xb5\x01\n\x0eObserveRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x14\n\x0ctool_call_id\x18\x02 \x01(\t\x12\x0c\n\x04tool\x18\x03 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x04 \x01(\t\x12\x15\n\x0bresult_json\x18\x05 \x01(\tH\x00\x12\x15\n\x0bresult_text\x18\x06 \x01(\tH\x00\x12\x0e\n\x06\x66\x61iled\x18\x07 \x01(\x08\x12\x0e\n\x06run_id\x18\x08 \x01(\tB\x08\n\x06result\"R\n\x0fObserveResponse\x12\x0e\n\x06values\x18\x01 \x01(\x05\x12\x0b\n\x03\x63ut\x18\x02 \x01(\x08\x12\x10\n\x08replayed\x18\x03 \x01(\x08\x12\x10\n\x08unproven\x18\x04 \x01(\x08\"J\n\x0e\x45ndTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\'\n\x04keep\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x11\n\x0f\x45ndTaskResponse*\xa5\x01\n\x0fInterpretedMode\x12 \n\x1cINTERPRETED_MODE_UNSPECIFIED\x10\x00\x12\x18\n\x14INTERPRETED_MODE_ADD\x10\x01\x12\x1c\n\x18INTERPRETED_MODE_REPLACE\x10\x02\x12\x1b\n\x17INTERPRETED_MODE_CREATE\x10\x03\x12\x1b\n\x17INTERPRETED_MODE_REMOVE\x10\x04\x32\xa7\x02\n\x0bTaskService\x12`\n\tBeginTask\x12(.phylactery.riskgate.v1.BeginTaskRequest\x1a).phylactery.riskgate.v1.BeginTaskResponse\x12Z\n\x07Observe\x12&.phylactery.riskgate.v1.ObserveRequest\x1a\'.phylactery.riskgate.v1.ObserveResponse\x12Z\n\x07\x45ndTask\x12&.phylactery.riskgate.v1.EndTaskRequest\x1a\'.phylactery.riskgate.v1.EndTaskResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.riskgate.v1.task_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_INTERPRETEDMODE']._serialized_start=1331
-  _globals['_INTERPRETEDMODE']._serialized_end=1496
+  _globals['_INTERPRETEDMODE']._serialized_start=1447
+  _globals['_INTERPRETEDMODE']._serialized_end=1612
   _globals['_BEGINTASKREQUEST']._serialized_start=127
-  _globals['_BEGINTASKREQUEST']._serialized_end=290
-  _globals['_INTERPRETATION']._serialized_start=292
-  _globals['_INTERPRETATION']._serialized_end=394
-  _globals['_INTERPRETEDASK']._serialized_start=397
-  _globals['_INTERPRETEDASK']._serialized_end=729
-  _globals['_INTERPRETEDSLOT']._serialized_start=731
-  _globals['_INTERPRETEDSLOT']._serialized_end=811
-  _globals['_SPAN']._serialized_start=813
-  _globals['_SPAN']._serialized_end=878
-  _globals['_BEGINTASKRESPONSE']._serialized_start=880
-  _globals['_BEGINTASKRESPONSE']._serialized_end=965
-  _globals['_OBSERVEREQUEST']._serialized_start=968
-  _globals['_OBSERVEREQUEST']._serialized_end=1149
-  _globals['_OBSERVERESPONSE']._serialized_start=1151
-  _globals['_OBSERVERESPONSE']._serialized_end=1233
-  _globals['_ENDTASKREQUEST']._serialized_start=1235
-  _globals['_ENDTASKREQUEST']._serialized_end=1309
-  _globals['_ENDTASKRESPONSE']._serialized_start=1311
-  _globals['_ENDTASKRESPONSE']._serialized_end=1328
-  _globals['_TASKSERVICE']._serialized_start=1499
-  _globals['_TASKSERVICE']._serialized_end=1794
+  _globals['_BEGINTASKREQUEST']._serialized_end=366
+  _globals['_OWNSPAN']._serialized_start=368
+  _globals['_OWNSPAN']._serialized_end=406
+  _globals['_INTERPRETATION']._serialized_start=408
+  _globals['_INTERPRETATION']._serialized_end=510
+  _globals['_INTERPRETEDASK']._serialized_start=513
+  _globals['_INTERPRETEDASK']._serialized_end=845
+  _globals['_INTERPRETEDSLOT']._serialized_start=847
+  _globals['_INTERPRETEDSLOT']._serialized_end=927
+  _globals['_SPAN']._serialized_start=929
+  _globals['_SPAN']._serialized_end=994
+  _globals['_BEGINTASKRESPONSE']._serialized_start=996
+  _globals['_BEGINTASKRESPONSE']._serialized_end=1081
+  _globals['_OBSERVEREQUEST']._serialized_start=1084
+  _globals['_OBSERVEREQUEST']._serialized_end=1265
+  _globals['_OBSERVERESPONSE']._serialized_start=1267
+  _globals['_OBSERVERESPONSE']._serialized_end=1349
+  _globals['_ENDTASKREQUEST']._serialized_start=1351
+  _globals['_ENDTASKREQUEST']._serialized_end=1425
+  _globals['_ENDTASKRESPONSE']._serialized_start=1427
+  _globals['_ENDTASKRESPONSE']._serialized_end=1444
+  _globals['_TASKSERVICE']._serialized_start=1615
+  _globals['_TASKSERVICE']._serialized_end=1910
 # @@protoc_insertion_point(module_scope)

@@ -66,6 +66,8 @@ class BeginTaskRequest(_message.Message):
     WORDS_FIELD_NUMBER: _builtins.int
     CONTINUES_TASK_ID_FIELD_NUMBER: _builtins.int
     INTERPRETATION_FIELD_NUMBER: _builtins.int
+    OWN_SPANS_FIELD_NUMBER: _builtins.int
+    MESSAGE_STARTS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id makes the call idempotent, for example the id of the run or message, 1 to 128 characters of
     [A-Za-z0-9_.:-]. Required.
@@ -92,6 +94,23 @@ class BeginTaskRequest(_message.Message):
         first interpretation for a request_id is used; repeating the call with a different one or none has no effect.
         """
 
+    @_builtins.property
+    def own_spans(self) -> _containers.RepeatedCompositeFieldContainer[Global___OwnSpan]:
+        """own_spans are the parts of words that the user wrote themselves, in order, without overlap and inside words. Only
+        they request, refuse or confirm anything; the rest, such as a forwarded or quoted text, is text the user passed on:
+        it requests nothing, and a call whose target only it names is not requested. Empty means all of the words if the
+        caller is the user, and none of them if the caller is a delegate with a token. A user without any own words sends
+        one span of length 0. Anything else fails with INVALID_ARGUMENT. At most 100. Part of what a repeated request_id
+        must match.
+        """
+
+    @_builtins.property
+    def message_starts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """message_starts are the offsets in words, in Unicode code points, ascending and greater than 0, at which a further
+        message begins, where the words are several messages sent one after another, at most 100. Part of what a repeated
+        request_id must match.
+        """
+
     def __init__(
         self,
         *,
@@ -100,14 +119,42 @@ class BeginTaskRequest(_message.Message):
         words: _builtins.str = ...,
         continues_task_id: _builtins.str = ...,
         interpretation: Global___Interpretation | None = ...,
+        own_spans: _abc.Iterable[Global___OwnSpan] | None = ...,
+        message_starts: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["interpretation", b"interpretation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["continues_task_id", b"continues_task_id", "interpretation", b"interpretation", "request_id", b"request_id", "thread_id", b"thread_id", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["continues_task_id", b"continues_task_id", "interpretation", b"interpretation", "message_starts", b"message_starts", "own_spans", b"own_spans", "request_id", b"request_id", "thread_id", b"thread_id", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BeginTaskRequest: _TypeAlias = BeginTaskRequest  # noqa: Y015
+
+@_typing.final
+class OwnSpan(_message.Message):
+    """OwnSpan is a part of the words, half-open: from start up to, but without, stop."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    START_FIELD_NUMBER: _builtins.int
+    STOP_FIELD_NUMBER: _builtins.int
+    start: _builtins.int
+    """start is the offset of the first character, in Unicode code points."""
+    stop: _builtins.int
+    """stop is the offset behind the last character, in Unicode code points, not before start."""
+    def __init__(
+        self,
+        *,
+        start: _builtins.int = ...,
+        stop: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["start", b"start", "stop", b"stop"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OwnSpan: _TypeAlias = OwnSpan  # noqa: Y015
 
 @_typing.final
 class Interpretation(_message.Message):

@@ -25,6 +25,8 @@ from phylactery_riskgate.domain.intent.words import Piece, Words, all_words, is_
 LOOK: Final = "file_info"
 """The tool by which an executor shows that a file exists."""
 PASTED: Final = "what the user pasted"
+PASSED_ON: Final = "what the user passed on from others"
+"""The same where the channel says so: forwarded, quoted, shared."""
 _READ_ON: Final = 3
 """The number of steps for which a text may lead to the next."""
 _LONG_NUMBER: Final = 6
@@ -54,6 +56,11 @@ class Result:
     """The prints that several different texts of the result have."""
     cut: bool = False
     """Only a part of it was read."""
+
+    @computed
+    def is_pasted(self) -> bool:
+        """Return True if it is no tool's, but came with the user's words."""
+        return self.tool in {PASTED, PASSED_ON}
 
     @computed
     def by_norm(self) -> dict[str, list[Value]]:
@@ -173,7 +180,7 @@ class Result:
     @computed
     def is_asked_for(self) -> bool:
         """Return True if it was read with values the user gave."""
-        return self.tool is PASTED or (not self.made and any(map(self._is_said, self.arguments)))
+        return self.is_pasted or (not self.made and any(map(self._is_said, self.arguments)))
 
     def _is_said(self, value: str) -> bool:
         if value.isdigit() and len(value) < _LONG_NUMBER:
@@ -211,7 +218,7 @@ def _pasted(piece: Piece, words: Words) -> Result:
     tokens = piece["p"]
     return Result(
         words=words,
-        tool=PASTED,
+        tool=PASSED_ON if piece.get("o") else PASTED,
         made=False,
         arguments=(),
         parents=(-1,),
@@ -345,7 +352,7 @@ class TaskIndex:
         result = self.results[place]
         if value.item in result.names or (picks and value.item in result.picks):
             return True
-        return self.asked_for[place] and result.tool is not PASTED and result.is_whole(value)
+        return self.asked_for[place] and not result.is_pasted and result.is_whole(value)
 
     def passes_over(self, place: int, item: int) -> bool:
         """Return True if the user picked another item of the list, and mentioned only one."""

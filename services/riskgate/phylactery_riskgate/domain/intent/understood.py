@@ -23,7 +23,7 @@ from phylactery_understanding.requests.model import Fault, Request
 from phylactery_understanding.requests.parser import parse
 
 from phylactery_riskgate.domain.intent import folding, spelling
-from phylactery_riskgate.domain.intent.index import LOOK, PASTED, Result, TaskIndex
+from phylactery_riskgate.domain.intent.index import LOOK, Result, TaskIndex
 from phylactery_riskgate.domain.intent.languages import SMALL
 from phylactery_riskgate.domain.intent.model import CONFIRMED
 from phylactery_riskgate.domain.intent.origin.literals import number
@@ -267,7 +267,7 @@ def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[tuple[str, It
     form = spelling.spelled(str(value))
     found = []
     for result in index.results:
-        if result.tool is PASTED:
+        if result.is_pasted:
             continue
         for one in result.by_norm.get(norm, ()):
             if result.made and (person or one.kind[0] != "s"):
@@ -289,7 +289,7 @@ def _in_folder(index: TaskIndex, value: str | int) -> list[tuple[str, Item, tupl
     found: list[tuple[str, Item, tuple[Item, ...]]] = []
     plain = not {"", ".", ".."} & {*str(value).split("/")}
     for result in index.results if folder and name and plain else ():
-        if result.made or result.tool is PASTED or norms[0] not in result.arguments:
+        if result.made or result.is_pasted or norms[0] not in result.arguments:
             continue
         for one in result.by_norm.get(norms[1], ()):
             if spelling.same(one.written or one.norm, spelling.spelled(name)):
@@ -313,7 +313,7 @@ def _shared(index: TaskIndex, name: str, value: Any) -> tuple[tuple[Item, tuple[
     wanted = {" ".join(folding.tokens(folding.fold(one))) for one in value}
     found: list[tuple[Item, tuple[Item, ...]]] = []
     for result in index.results:
-        if result.made or result.tool is PASTED:
+        if result.made or result.is_pasted:
             continue
         held: dict[int, set[str]] = {}
         for one in result.values:

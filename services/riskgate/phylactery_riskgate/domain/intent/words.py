@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from phylactery_understanding.interpretation.model import Interpretation
+from phylactery_understanding.language.own_words import others_in, without_others
 
 from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.computed import computed
@@ -55,14 +56,27 @@ _JOINED, _SHORT_PART, _PARTS = 10, 6, 10
 """An account number written in groups: its length, the length of a group, and the number of groups."""
 
 
-def read_words(words: str, day: str = "", interpretation: Interpretation | None = None) -> Piece:
+def read_words(
+    words: str,
+    day: str = "",
+    interpretation: Interpretation | None = None,
+    *,
+    own: Sequence[Span] | None = None,
+    starts: Sequence[int] = (),
+) -> Piece:
     """Read the user's own words into a piece.
 
     A piece holds the tokens, where a sentence begins ("b") or a pause ends ("c"), the tokens in quotations ("q"), those
     next to a currency sign ("m") or a percent sign ("%"), and separately the tokens of pasted text ("p") and, as a
     piece, what may be pasted ("d"). A model's interpretation ("i") is kept as shown: it is checked against the words
     whenever it is used. "s" holds what is between the tokens and "x" their accents (see gaps_of, accents_of).
+
+    ``own`` are the parts that the user wrote, None for all. The rest is pasted text ("p"), of which the message ("w")
+    has nothing. ``starts`` ("n") are the offsets at which further messages begin.
     """
+    others = () if own is None else tuple(others_in(words, own))
+    passed_on = [one for start, stop in others for one in folding.tokens(folding.fold(words[start:stop]))]
+    words = words if own is None else without_others(words, own)
     folded = folding.fold(words)
     spans = folding.spans(folded)[:MAX_WORDS]
     pasted, doubted = _within(spans, pasted_in(folded)), _within(spans, doubted_in(folded))
@@ -70,11 +84,15 @@ def read_words(words: str, day: str = "", interpretation: Interpretation | None 
         "k": "words",
         "w": words,
         "y": day,
-        "p": [folded[start:stop] for at, (start, stop) in enumerate(spans) if at in pasted],
+        "p": [*(folded[start:stop] for at, (start, stop) in enumerate(spans) if at in pasted), *passed_on][:MAX_WORDS],
         **_read(words, folded, spans, [at for at in range(len(spans)) if at not in pasted and at not in doubted]),
     }
     if interpretation is not None:
         piece["i"] = interpretation.to_json()
+    if passed_on:
+        piece["o"] = True
+    if starts:
+        piece["n"] = list(starts)
     if not doubted <= pasted:
         piece["d"] = _read(words, folded, spans, sorted(doubted - pasted))
     return piece

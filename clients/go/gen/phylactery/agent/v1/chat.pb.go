@@ -190,7 +190,18 @@ type SendMessageRequest struct {
 	// They are stored in the memory service, encrypted under the user's key, before the message is accepted, and deleted
 	// with the thread or the user. The same request_id with the same attachments stores them once. Part of the body for
 	// idempotency.
-	Attachments   []*Attachment `protobuf:"bytes,8,rep,name=attachments,proto3" json:"attachments,omitempty"`
+	Attachments []*Attachment `protobuf:"bytes,8,rep,name=attachments,proto3" json:"attachments,omitempty"`
+	// own_spans are the parts of text that the sender wrote themselves, in order, without overlap and inside text: a
+	// forwarded, quoted or shared text of somebody else is not among them. Only these parts are read as a request, an
+	// answer, a form's value, a memory or a fact about the person; the rest is shown as text of others and is data. Empty
+	// means the whole text if the caller is the user, and no part of it if the caller is a delegate with a token, which
+	// knows what its channel marked. A user without any own words sends one span of length 0. Anything else fails with
+	// INVALID_ARGUMENT. At most 100. Part of the body for idempotency.
+	OwnSpans []*OwnSpan `protobuf:"bytes,9,rep,name=own_spans,json=ownSpans,proto3" json:"own_spans,omitempty"`
+	// message_starts are the offsets in text, in Unicode code points, ascending and greater than 0, at which a further
+	// message begins, where the caller joined several that were sent one after another, at most 100. What a later message
+	// takes back or changes of an earlier one is then taken back or changed. Part of the body for idempotency.
+	MessageStarts []int32 `protobuf:"varint,10,rep,packed,name=message_starts,json=messageStarts,proto3" json:"message_starts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -281,6 +292,75 @@ func (x *SendMessageRequest) GetAttachments() []*Attachment {
 	return nil
 }
 
+func (x *SendMessageRequest) GetOwnSpans() []*OwnSpan {
+	if x != nil {
+		return x.OwnSpans
+	}
+	return nil
+}
+
+func (x *SendMessageRequest) GetMessageStarts() []int32 {
+	if x != nil {
+		return x.MessageStarts
+	}
+	return nil
+}
+
+// OwnSpan is a part of a text, half-open: from start up to, but without, stop.
+type OwnSpan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// start is the offset of the first character, in Unicode code points.
+	Start int32 `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"`
+	// stop is the offset behind the last character, in Unicode code points, not before start.
+	Stop          int32 `protobuf:"varint,2,opt,name=stop,proto3" json:"stop,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnSpan) Reset() {
+	*x = OwnSpan{}
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnSpan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnSpan) ProtoMessage() {}
+
+func (x *OwnSpan) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnSpan.ProtoReflect.Descriptor instead.
+func (*OwnSpan) Descriptor() ([]byte, []int) {
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *OwnSpan) GetStart() int32 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *OwnSpan) GetStop() int32 {
+	if x != nil {
+		return x.Stop
+	}
+	return 0
+}
+
 // Attachment is one file or place sent with a message. Its content is data: it is read by the tool read_attachment, and
 // nothing in it counts as the user's words.
 type Attachment struct {
@@ -302,7 +382,7 @@ type Attachment struct {
 
 func (x *Attachment) Reset() {
 	*x = Attachment{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[1]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -314,7 +394,7 @@ func (x *Attachment) String() string {
 func (*Attachment) ProtoMessage() {}
 
 func (x *Attachment) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[1]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -327,7 +407,7 @@ func (x *Attachment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
 func (*Attachment) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{1}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Attachment) GetKind() AttachmentKind {
@@ -382,7 +462,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[2]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +474,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[2]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +487,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{2}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Location) GetLatitude() float64 {
@@ -451,7 +531,7 @@ type ShownApproval struct {
 
 func (x *ShownApproval) Reset() {
 	*x = ShownApproval{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[3]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -463,7 +543,7 @@ func (x *ShownApproval) String() string {
 func (*ShownApproval) ProtoMessage() {}
 
 func (x *ShownApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[3]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -476,7 +556,7 @@ func (x *ShownApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShownApproval.ProtoReflect.Descriptor instead.
 func (*ShownApproval) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{3}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ShownApproval) GetApprovalId() string {
@@ -512,7 +592,7 @@ type SendMessageResponse struct {
 
 func (x *SendMessageResponse) Reset() {
 	*x = SendMessageResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[4]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -524,7 +604,7 @@ func (x *SendMessageResponse) String() string {
 func (*SendMessageResponse) ProtoMessage() {}
 
 func (x *SendMessageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[4]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -537,7 +617,7 @@ func (x *SendMessageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessageResponse.ProtoReflect.Descriptor instead.
 func (*SendMessageResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{4}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SendMessageResponse) GetRun() *Run {
@@ -586,14 +666,18 @@ type StreamMessageRequest struct {
 	// shown_approvals is as in SendMessageRequest.
 	ShownApprovals []*ShownApproval `protobuf:"bytes,7,rep,name=shown_approvals,json=shownApprovals,proto3" json:"shown_approvals,omitempty"`
 	// attachments are as in SendMessageRequest.
-	Attachments   []*Attachment `protobuf:"bytes,8,rep,name=attachments,proto3" json:"attachments,omitempty"`
+	Attachments []*Attachment `protobuf:"bytes,8,rep,name=attachments,proto3" json:"attachments,omitempty"`
+	// own_spans are as in SendMessageRequest.
+	OwnSpans []*OwnSpan `protobuf:"bytes,9,rep,name=own_spans,json=ownSpans,proto3" json:"own_spans,omitempty"`
+	// message_starts are as in SendMessageRequest.
+	MessageStarts []int32 `protobuf:"varint,10,rep,packed,name=message_starts,json=messageStarts,proto3" json:"message_starts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StreamMessageRequest) Reset() {
 	*x = StreamMessageRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[5]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +689,7 @@ func (x *StreamMessageRequest) String() string {
 func (*StreamMessageRequest) ProtoMessage() {}
 
 func (x *StreamMessageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[5]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +702,7 @@ func (x *StreamMessageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamMessageRequest.ProtoReflect.Descriptor instead.
 func (*StreamMessageRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{5}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StreamMessageRequest) GetRequestId() string {
@@ -677,6 +761,20 @@ func (x *StreamMessageRequest) GetAttachments() []*Attachment {
 	return nil
 }
 
+func (x *StreamMessageRequest) GetOwnSpans() []*OwnSpan {
+	if x != nil {
+		return x.OwnSpans
+	}
+	return nil
+}
+
+func (x *StreamMessageRequest) GetMessageStarts() []int32 {
+	if x != nil {
+		return x.MessageStarts
+	}
+	return nil
+}
+
 // StreamMessageResponse is one event of the turn.
 type StreamMessageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -688,7 +786,7 @@ type StreamMessageResponse struct {
 
 func (x *StreamMessageResponse) Reset() {
 	*x = StreamMessageResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[6]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +798,7 @@ func (x *StreamMessageResponse) String() string {
 func (*StreamMessageResponse) ProtoMessage() {}
 
 func (x *StreamMessageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[6]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +811,7 @@ func (x *StreamMessageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamMessageResponse.ProtoReflect.Descriptor instead.
 func (*StreamMessageResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{6}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StreamMessageResponse) GetEvent() *Event {
@@ -736,7 +834,7 @@ type WatchThreadRequest struct {
 
 func (x *WatchThreadRequest) Reset() {
 	*x = WatchThreadRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[7]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +846,7 @@ func (x *WatchThreadRequest) String() string {
 func (*WatchThreadRequest) ProtoMessage() {}
 
 func (x *WatchThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[7]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +859,7 @@ func (x *WatchThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchThreadRequest.ProtoReflect.Descriptor instead.
 func (*WatchThreadRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{7}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WatchThreadRequest) GetThreadId() string {
@@ -789,7 +887,7 @@ type WatchThreadResponse struct {
 
 func (x *WatchThreadResponse) Reset() {
 	*x = WatchThreadResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[8]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -801,7 +899,7 @@ func (x *WatchThreadResponse) String() string {
 func (*WatchThreadResponse) ProtoMessage() {}
 
 func (x *WatchThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[8]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -814,7 +912,7 @@ func (x *WatchThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchThreadResponse.ProtoReflect.Descriptor instead.
 func (*WatchThreadResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{8}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WatchThreadResponse) GetEvent() *Event {
@@ -835,7 +933,7 @@ type GetThreadRequest struct {
 
 func (x *GetThreadRequest) Reset() {
 	*x = GetThreadRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[9]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -847,7 +945,7 @@ func (x *GetThreadRequest) String() string {
 func (*GetThreadRequest) ProtoMessage() {}
 
 func (x *GetThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[9]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -860,7 +958,7 @@ func (x *GetThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetThreadRequest.ProtoReflect.Descriptor instead.
 func (*GetThreadRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{9}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetThreadRequest) GetThreadId() string {
@@ -881,7 +979,7 @@ type GetThreadResponse struct {
 
 func (x *GetThreadResponse) Reset() {
 	*x = GetThreadResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -893,7 +991,7 @@ func (x *GetThreadResponse) String() string {
 func (*GetThreadResponse) ProtoMessage() {}
 
 func (x *GetThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -906,7 +1004,7 @@ func (x *GetThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetThreadResponse.ProtoReflect.Descriptor instead.
 func (*GetThreadResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{10}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetThreadResponse) GetThread() *Thread {
@@ -945,7 +1043,7 @@ type Thread struct {
 
 func (x *Thread) Reset() {
 	*x = Thread{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1055,7 @@ func (x *Thread) String() string {
 func (*Thread) ProtoMessage() {}
 
 func (x *Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1068,7 @@ func (x *Thread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Thread.ProtoReflect.Descriptor instead.
 func (*Thread) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{11}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Thread) GetId() string {
@@ -1049,7 +1147,7 @@ type ListThreadsRequest struct {
 
 func (x *ListThreadsRequest) Reset() {
 	*x = ListThreadsRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1159,7 @@ func (x *ListThreadsRequest) String() string {
 func (*ListThreadsRequest) ProtoMessage() {}
 
 func (x *ListThreadsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1172,7 @@ func (x *ListThreadsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListThreadsRequest.ProtoReflect.Descriptor instead.
 func (*ListThreadsRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{12}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListThreadsRequest) GetPageSize() int32 {
@@ -1104,7 +1202,7 @@ type ListThreadsResponse struct {
 
 func (x *ListThreadsResponse) Reset() {
 	*x = ListThreadsResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +1214,7 @@ func (x *ListThreadsResponse) String() string {
 func (*ListThreadsResponse) ProtoMessage() {}
 
 func (x *ListThreadsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1227,7 @@ func (x *ListThreadsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListThreadsResponse.ProtoReflect.Descriptor instead.
 func (*ListThreadsResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{13}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListThreadsResponse) GetThreads() []*Thread {
@@ -1157,7 +1255,7 @@ type DeleteThreadRequest struct {
 
 func (x *DeleteThreadRequest) Reset() {
 	*x = DeleteThreadRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1267,7 @@ func (x *DeleteThreadRequest) String() string {
 func (*DeleteThreadRequest) ProtoMessage() {}
 
 func (x *DeleteThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1280,7 @@ func (x *DeleteThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteThreadRequest.ProtoReflect.Descriptor instead.
 func (*DeleteThreadRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{14}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeleteThreadRequest) GetThreadId() string {
@@ -1201,7 +1299,7 @@ type DeleteThreadResponse struct {
 
 func (x *DeleteThreadResponse) Reset() {
 	*x = DeleteThreadResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1213,7 +1311,7 @@ func (x *DeleteThreadResponse) String() string {
 func (*DeleteThreadResponse) ProtoMessage() {}
 
 func (x *DeleteThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1226,7 +1324,7 @@ func (x *DeleteThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteThreadResponse.ProtoReflect.Descriptor instead.
 func (*DeleteThreadResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{15}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{16}
 }
 
 // Message is one message of a thread.
@@ -1250,7 +1348,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1360,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1373,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{16}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Message) GetId() string {
@@ -1335,7 +1433,7 @@ type ListMessagesRequest struct {
 
 func (x *ListMessagesRequest) Reset() {
 	*x = ListMessagesRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1445,7 @@ func (x *ListMessagesRequest) String() string {
 func (*ListMessagesRequest) ProtoMessage() {}
 
 func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1458,7 @@ func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ListMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{17}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListMessagesRequest) GetThreadId() string {
@@ -1397,7 +1495,7 @@ type ListMessagesResponse struct {
 
 func (x *ListMessagesResponse) Reset() {
 	*x = ListMessagesResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1507,7 @@ func (x *ListMessagesResponse) String() string {
 func (*ListMessagesResponse) ProtoMessage() {}
 
 func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1520,7 @@ func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ListMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{18}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListMessagesResponse) GetMessages() []*Message {
@@ -1452,7 +1550,7 @@ type FetchFileRequest struct {
 
 func (x *FetchFileRequest) Reset() {
 	*x = FetchFileRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1562,7 @@ func (x *FetchFileRequest) String() string {
 func (*FetchFileRequest) ProtoMessage() {}
 
 func (x *FetchFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1575,7 @@ func (x *FetchFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchFileRequest.ProtoReflect.Descriptor instead.
 func (*FetchFileRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{19}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FetchFileRequest) GetThreadId() string {
@@ -1510,7 +1608,7 @@ type FetchFileResponse struct {
 
 func (x *FetchFileResponse) Reset() {
 	*x = FetchFileResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1620,7 @@ func (x *FetchFileResponse) String() string {
 func (*FetchFileResponse) ProtoMessage() {}
 
 func (x *FetchFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1633,7 @@ func (x *FetchFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchFileResponse.ProtoReflect.Descriptor instead.
 func (*FetchFileResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{20}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FetchFileResponse) GetPart() isFetchFileResponse_Part {
@@ -1585,7 +1683,7 @@ var File_phylactery_agent_v1_chat_proto protoreflect.FileDescriptor
 
 const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\n" +
-	"\x1ephylactery/agent/v1/chat.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\x1a\x1dphylactery/agent/v1/run.proto\"\xdc\x02\n" +
+	"\x1ephylactery/agent/v1/chat.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\x1a\x1dphylactery/agent/v1/run.proto\"\xbe\x03\n" +
 	"\x12SendMessageRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1b\n" +
@@ -1595,7 +1693,13 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\aon_busy\x18\x05 \x01(\x0e2\x1b.phylactery.agent.v1.OnBusyR\x06onBusy\x12\x14\n" +
 	"\x05graph\x18\x06 \x01(\tR\x05graph\x12K\n" +
 	"\x0fshown_approvals\x18\a \x03(\v2\".phylactery.agent.v1.ShownApprovalR\x0eshownApprovals\x12A\n" +
-	"\vattachments\x18\b \x03(\v2\x1f.phylactery.agent.v1.AttachmentR\vattachments\"\xcd\x01\n" +
+	"\vattachments\x18\b \x03(\v2\x1f.phylactery.agent.v1.AttachmentR\vattachments\x129\n" +
+	"\town_spans\x18\t \x03(\v2\x1c.phylactery.agent.v1.OwnSpanR\bownSpans\x12%\n" +
+	"\x0emessage_starts\x18\n" +
+	" \x03(\x05R\rmessageStarts\"3\n" +
+	"\aOwnSpan\x12\x14\n" +
+	"\x05start\x18\x01 \x01(\x05R\x05start\x12\x12\n" +
+	"\x04stop\x18\x02 \x01(\x05R\x04stop\"\xcd\x01\n" +
 	"\n" +
 	"Attachment\x127\n" +
 	"\x04kind\x18\x01 \x01(\x0e2#.phylactery.agent.v1.AttachmentKindR\x04kind\x12\x1b\n" +
@@ -1616,7 +1720,7 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\x03run\x18\x01 \x01(\v2\x18.phylactery.agent.v1.RunR\x03run\x122\n" +
 	"\x05reply\x18\x02 \x01(\v2\x1c.phylactery.agent.v1.MessageR\x05reply\x12P\n" +
 	"\x10pending_approval\x18\x03 \x01(\v2%.phylactery.agent.v1.ApprovalRequiredR\x0fpendingApproval\x12#\n" +
-	"\rlast_sequence\x18\x04 \x01(\x03R\flastSequence\"\xde\x02\n" +
+	"\rlast_sequence\x18\x04 \x01(\x03R\flastSequence\"\xc0\x03\n" +
 	"\x14StreamMessageRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1b\n" +
@@ -1626,7 +1730,10 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\aon_busy\x18\x05 \x01(\x0e2\x1b.phylactery.agent.v1.OnBusyR\x06onBusy\x12\x14\n" +
 	"\x05graph\x18\x06 \x01(\tR\x05graph\x12K\n" +
 	"\x0fshown_approvals\x18\a \x03(\v2\".phylactery.agent.v1.ShownApprovalR\x0eshownApprovals\x12A\n" +
-	"\vattachments\x18\b \x03(\v2\x1f.phylactery.agent.v1.AttachmentR\vattachments\"I\n" +
+	"\vattachments\x18\b \x03(\v2\x1f.phylactery.agent.v1.AttachmentR\vattachments\x129\n" +
+	"\town_spans\x18\t \x03(\v2\x1c.phylactery.agent.v1.OwnSpanR\bownSpans\x12%\n" +
+	"\x0emessage_starts\x18\n" +
+	" \x03(\x05R\rmessageStarts\"I\n" +
 	"\x15StreamMessageResponse\x120\n" +
 	"\x05event\x18\x01 \x01(\v2\x1a.phylactery.agent.v1.EventR\x05event\"X\n" +
 	"\x12WatchThreadRequest\x12\x1b\n" +
@@ -1720,82 +1827,85 @@ func file_phylactery_agent_v1_chat_proto_rawDescGZIP() []byte {
 }
 
 var file_phylactery_agent_v1_chat_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_phylactery_agent_v1_chat_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_phylactery_agent_v1_chat_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_phylactery_agent_v1_chat_proto_goTypes = []any{
 	(OnBusy)(0),                   // 0: phylactery.agent.v1.OnBusy
 	(AttachmentKind)(0),           // 1: phylactery.agent.v1.AttachmentKind
 	(*SendMessageRequest)(nil),    // 2: phylactery.agent.v1.SendMessageRequest
-	(*Attachment)(nil),            // 3: phylactery.agent.v1.Attachment
-	(*Location)(nil),              // 4: phylactery.agent.v1.Location
-	(*ShownApproval)(nil),         // 5: phylactery.agent.v1.ShownApproval
-	(*SendMessageResponse)(nil),   // 6: phylactery.agent.v1.SendMessageResponse
-	(*StreamMessageRequest)(nil),  // 7: phylactery.agent.v1.StreamMessageRequest
-	(*StreamMessageResponse)(nil), // 8: phylactery.agent.v1.StreamMessageResponse
-	(*WatchThreadRequest)(nil),    // 9: phylactery.agent.v1.WatchThreadRequest
-	(*WatchThreadResponse)(nil),   // 10: phylactery.agent.v1.WatchThreadResponse
-	(*GetThreadRequest)(nil),      // 11: phylactery.agent.v1.GetThreadRequest
-	(*GetThreadResponse)(nil),     // 12: phylactery.agent.v1.GetThreadResponse
-	(*Thread)(nil),                // 13: phylactery.agent.v1.Thread
-	(*ListThreadsRequest)(nil),    // 14: phylactery.agent.v1.ListThreadsRequest
-	(*ListThreadsResponse)(nil),   // 15: phylactery.agent.v1.ListThreadsResponse
-	(*DeleteThreadRequest)(nil),   // 16: phylactery.agent.v1.DeleteThreadRequest
-	(*DeleteThreadResponse)(nil),  // 17: phylactery.agent.v1.DeleteThreadResponse
-	(*Message)(nil),               // 18: phylactery.agent.v1.Message
-	(*ListMessagesRequest)(nil),   // 19: phylactery.agent.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil),  // 20: phylactery.agent.v1.ListMessagesResponse
-	(*FetchFileRequest)(nil),      // 21: phylactery.agent.v1.FetchFileRequest
-	(*FetchFileResponse)(nil),     // 22: phylactery.agent.v1.FetchFileResponse
-	(*Run)(nil),                   // 23: phylactery.agent.v1.Run
-	(*ApprovalRequired)(nil),      // 24: phylactery.agent.v1.ApprovalRequired
-	(*Event)(nil),                 // 25: phylactery.agent.v1.Event
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
-	(*SentFile)(nil),              // 27: phylactery.agent.v1.SentFile
+	(*OwnSpan)(nil),               // 3: phylactery.agent.v1.OwnSpan
+	(*Attachment)(nil),            // 4: phylactery.agent.v1.Attachment
+	(*Location)(nil),              // 5: phylactery.agent.v1.Location
+	(*ShownApproval)(nil),         // 6: phylactery.agent.v1.ShownApproval
+	(*SendMessageResponse)(nil),   // 7: phylactery.agent.v1.SendMessageResponse
+	(*StreamMessageRequest)(nil),  // 8: phylactery.agent.v1.StreamMessageRequest
+	(*StreamMessageResponse)(nil), // 9: phylactery.agent.v1.StreamMessageResponse
+	(*WatchThreadRequest)(nil),    // 10: phylactery.agent.v1.WatchThreadRequest
+	(*WatchThreadResponse)(nil),   // 11: phylactery.agent.v1.WatchThreadResponse
+	(*GetThreadRequest)(nil),      // 12: phylactery.agent.v1.GetThreadRequest
+	(*GetThreadResponse)(nil),     // 13: phylactery.agent.v1.GetThreadResponse
+	(*Thread)(nil),                // 14: phylactery.agent.v1.Thread
+	(*ListThreadsRequest)(nil),    // 15: phylactery.agent.v1.ListThreadsRequest
+	(*ListThreadsResponse)(nil),   // 16: phylactery.agent.v1.ListThreadsResponse
+	(*DeleteThreadRequest)(nil),   // 17: phylactery.agent.v1.DeleteThreadRequest
+	(*DeleteThreadResponse)(nil),  // 18: phylactery.agent.v1.DeleteThreadResponse
+	(*Message)(nil),               // 19: phylactery.agent.v1.Message
+	(*ListMessagesRequest)(nil),   // 20: phylactery.agent.v1.ListMessagesRequest
+	(*ListMessagesResponse)(nil),  // 21: phylactery.agent.v1.ListMessagesResponse
+	(*FetchFileRequest)(nil),      // 22: phylactery.agent.v1.FetchFileRequest
+	(*FetchFileResponse)(nil),     // 23: phylactery.agent.v1.FetchFileResponse
+	(*Run)(nil),                   // 24: phylactery.agent.v1.Run
+	(*ApprovalRequired)(nil),      // 25: phylactery.agent.v1.ApprovalRequired
+	(*Event)(nil),                 // 26: phylactery.agent.v1.Event
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(*SentFile)(nil),              // 28: phylactery.agent.v1.SentFile
 }
 var file_phylactery_agent_v1_chat_proto_depIdxs = []int32{
 	0,  // 0: phylactery.agent.v1.SendMessageRequest.on_busy:type_name -> phylactery.agent.v1.OnBusy
-	5,  // 1: phylactery.agent.v1.SendMessageRequest.shown_approvals:type_name -> phylactery.agent.v1.ShownApproval
-	3,  // 2: phylactery.agent.v1.SendMessageRequest.attachments:type_name -> phylactery.agent.v1.Attachment
-	1,  // 3: phylactery.agent.v1.Attachment.kind:type_name -> phylactery.agent.v1.AttachmentKind
-	4,  // 4: phylactery.agent.v1.Attachment.location:type_name -> phylactery.agent.v1.Location
-	23, // 5: phylactery.agent.v1.SendMessageResponse.run:type_name -> phylactery.agent.v1.Run
-	18, // 6: phylactery.agent.v1.SendMessageResponse.reply:type_name -> phylactery.agent.v1.Message
-	24, // 7: phylactery.agent.v1.SendMessageResponse.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
-	0,  // 8: phylactery.agent.v1.StreamMessageRequest.on_busy:type_name -> phylactery.agent.v1.OnBusy
-	5,  // 9: phylactery.agent.v1.StreamMessageRequest.shown_approvals:type_name -> phylactery.agent.v1.ShownApproval
-	3,  // 10: phylactery.agent.v1.StreamMessageRequest.attachments:type_name -> phylactery.agent.v1.Attachment
-	25, // 11: phylactery.agent.v1.StreamMessageResponse.event:type_name -> phylactery.agent.v1.Event
-	25, // 12: phylactery.agent.v1.WatchThreadResponse.event:type_name -> phylactery.agent.v1.Event
-	13, // 13: phylactery.agent.v1.GetThreadResponse.thread:type_name -> phylactery.agent.v1.Thread
-	26, // 14: phylactery.agent.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	26, // 15: phylactery.agent.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	23, // 16: phylactery.agent.v1.Thread.last_run:type_name -> phylactery.agent.v1.Run
-	24, // 17: phylactery.agent.v1.Thread.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
-	24, // 18: phylactery.agent.v1.Thread.pending_approvals:type_name -> phylactery.agent.v1.ApprovalRequired
-	13, // 19: phylactery.agent.v1.ListThreadsResponse.threads:type_name -> phylactery.agent.v1.Thread
-	26, // 20: phylactery.agent.v1.Message.create_time:type_name -> google.protobuf.Timestamp
-	18, // 21: phylactery.agent.v1.ListMessagesResponse.messages:type_name -> phylactery.agent.v1.Message
-	27, // 22: phylactery.agent.v1.FetchFileResponse.file:type_name -> phylactery.agent.v1.SentFile
-	2,  // 23: phylactery.agent.v1.ChatService.SendMessage:input_type -> phylactery.agent.v1.SendMessageRequest
-	7,  // 24: phylactery.agent.v1.ChatService.StreamMessage:input_type -> phylactery.agent.v1.StreamMessageRequest
-	9,  // 25: phylactery.agent.v1.ChatService.WatchThread:input_type -> phylactery.agent.v1.WatchThreadRequest
-	11, // 26: phylactery.agent.v1.ChatService.GetThread:input_type -> phylactery.agent.v1.GetThreadRequest
-	14, // 27: phylactery.agent.v1.ChatService.ListThreads:input_type -> phylactery.agent.v1.ListThreadsRequest
-	16, // 28: phylactery.agent.v1.ChatService.DeleteThread:input_type -> phylactery.agent.v1.DeleteThreadRequest
-	19, // 29: phylactery.agent.v1.ChatService.ListMessages:input_type -> phylactery.agent.v1.ListMessagesRequest
-	21, // 30: phylactery.agent.v1.ChatService.FetchFile:input_type -> phylactery.agent.v1.FetchFileRequest
-	6,  // 31: phylactery.agent.v1.ChatService.SendMessage:output_type -> phylactery.agent.v1.SendMessageResponse
-	8,  // 32: phylactery.agent.v1.ChatService.StreamMessage:output_type -> phylactery.agent.v1.StreamMessageResponse
-	10, // 33: phylactery.agent.v1.ChatService.WatchThread:output_type -> phylactery.agent.v1.WatchThreadResponse
-	12, // 34: phylactery.agent.v1.ChatService.GetThread:output_type -> phylactery.agent.v1.GetThreadResponse
-	15, // 35: phylactery.agent.v1.ChatService.ListThreads:output_type -> phylactery.agent.v1.ListThreadsResponse
-	17, // 36: phylactery.agent.v1.ChatService.DeleteThread:output_type -> phylactery.agent.v1.DeleteThreadResponse
-	20, // 37: phylactery.agent.v1.ChatService.ListMessages:output_type -> phylactery.agent.v1.ListMessagesResponse
-	22, // 38: phylactery.agent.v1.ChatService.FetchFile:output_type -> phylactery.agent.v1.FetchFileResponse
-	31, // [31:39] is the sub-list for method output_type
-	23, // [23:31] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	6,  // 1: phylactery.agent.v1.SendMessageRequest.shown_approvals:type_name -> phylactery.agent.v1.ShownApproval
+	4,  // 2: phylactery.agent.v1.SendMessageRequest.attachments:type_name -> phylactery.agent.v1.Attachment
+	3,  // 3: phylactery.agent.v1.SendMessageRequest.own_spans:type_name -> phylactery.agent.v1.OwnSpan
+	1,  // 4: phylactery.agent.v1.Attachment.kind:type_name -> phylactery.agent.v1.AttachmentKind
+	5,  // 5: phylactery.agent.v1.Attachment.location:type_name -> phylactery.agent.v1.Location
+	24, // 6: phylactery.agent.v1.SendMessageResponse.run:type_name -> phylactery.agent.v1.Run
+	19, // 7: phylactery.agent.v1.SendMessageResponse.reply:type_name -> phylactery.agent.v1.Message
+	25, // 8: phylactery.agent.v1.SendMessageResponse.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
+	0,  // 9: phylactery.agent.v1.StreamMessageRequest.on_busy:type_name -> phylactery.agent.v1.OnBusy
+	6,  // 10: phylactery.agent.v1.StreamMessageRequest.shown_approvals:type_name -> phylactery.agent.v1.ShownApproval
+	4,  // 11: phylactery.agent.v1.StreamMessageRequest.attachments:type_name -> phylactery.agent.v1.Attachment
+	3,  // 12: phylactery.agent.v1.StreamMessageRequest.own_spans:type_name -> phylactery.agent.v1.OwnSpan
+	26, // 13: phylactery.agent.v1.StreamMessageResponse.event:type_name -> phylactery.agent.v1.Event
+	26, // 14: phylactery.agent.v1.WatchThreadResponse.event:type_name -> phylactery.agent.v1.Event
+	14, // 15: phylactery.agent.v1.GetThreadResponse.thread:type_name -> phylactery.agent.v1.Thread
+	27, // 16: phylactery.agent.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	27, // 17: phylactery.agent.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	24, // 18: phylactery.agent.v1.Thread.last_run:type_name -> phylactery.agent.v1.Run
+	25, // 19: phylactery.agent.v1.Thread.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
+	25, // 20: phylactery.agent.v1.Thread.pending_approvals:type_name -> phylactery.agent.v1.ApprovalRequired
+	14, // 21: phylactery.agent.v1.ListThreadsResponse.threads:type_name -> phylactery.agent.v1.Thread
+	27, // 22: phylactery.agent.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	19, // 23: phylactery.agent.v1.ListMessagesResponse.messages:type_name -> phylactery.agent.v1.Message
+	28, // 24: phylactery.agent.v1.FetchFileResponse.file:type_name -> phylactery.agent.v1.SentFile
+	2,  // 25: phylactery.agent.v1.ChatService.SendMessage:input_type -> phylactery.agent.v1.SendMessageRequest
+	8,  // 26: phylactery.agent.v1.ChatService.StreamMessage:input_type -> phylactery.agent.v1.StreamMessageRequest
+	10, // 27: phylactery.agent.v1.ChatService.WatchThread:input_type -> phylactery.agent.v1.WatchThreadRequest
+	12, // 28: phylactery.agent.v1.ChatService.GetThread:input_type -> phylactery.agent.v1.GetThreadRequest
+	15, // 29: phylactery.agent.v1.ChatService.ListThreads:input_type -> phylactery.agent.v1.ListThreadsRequest
+	17, // 30: phylactery.agent.v1.ChatService.DeleteThread:input_type -> phylactery.agent.v1.DeleteThreadRequest
+	20, // 31: phylactery.agent.v1.ChatService.ListMessages:input_type -> phylactery.agent.v1.ListMessagesRequest
+	22, // 32: phylactery.agent.v1.ChatService.FetchFile:input_type -> phylactery.agent.v1.FetchFileRequest
+	7,  // 33: phylactery.agent.v1.ChatService.SendMessage:output_type -> phylactery.agent.v1.SendMessageResponse
+	9,  // 34: phylactery.agent.v1.ChatService.StreamMessage:output_type -> phylactery.agent.v1.StreamMessageResponse
+	11, // 35: phylactery.agent.v1.ChatService.WatchThread:output_type -> phylactery.agent.v1.WatchThreadResponse
+	13, // 36: phylactery.agent.v1.ChatService.GetThread:output_type -> phylactery.agent.v1.GetThreadResponse
+	16, // 37: phylactery.agent.v1.ChatService.ListThreads:output_type -> phylactery.agent.v1.ListThreadsResponse
+	18, // 38: phylactery.agent.v1.ChatService.DeleteThread:output_type -> phylactery.agent.v1.DeleteThreadResponse
+	21, // 39: phylactery.agent.v1.ChatService.ListMessages:output_type -> phylactery.agent.v1.ListMessagesResponse
+	23, // 40: phylactery.agent.v1.ChatService.FetchFile:output_type -> phylactery.agent.v1.FetchFileResponse
+	33, // [33:41] is the sub-list for method output_type
+	25, // [25:33] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_agent_v1_chat_proto_init() }
@@ -1805,7 +1915,7 @@ func file_phylactery_agent_v1_chat_proto_init() {
 	}
 	file_phylactery_agent_v1_event_proto_init()
 	file_phylactery_agent_v1_run_proto_init()
-	file_phylactery_agent_v1_chat_proto_msgTypes[20].OneofWrappers = []any{
+	file_phylactery_agent_v1_chat_proto_msgTypes[21].OneofWrappers = []any{
 		(*FetchFileResponse_File)(nil),
 		(*FetchFileResponse_Data)(nil),
 	}
@@ -1815,7 +1925,7 @@ func file_phylactery_agent_v1_chat_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_agent_v1_chat_proto_rawDesc), len(file_phylactery_agent_v1_chat_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

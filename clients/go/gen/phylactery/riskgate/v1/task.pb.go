@@ -110,8 +110,19 @@ type BeginTaskRequest struct {
 	// in the words themselves, and a refusal, condition or question remains one regardless of the interpretation. The
 	// first interpretation for a request_id is used; repeating the call with a different one or none has no effect.
 	Interpretation *Interpretation `protobuf:"bytes,5,opt,name=interpretation,proto3" json:"interpretation,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// own_spans are the parts of words that the user wrote themselves, in order, without overlap and inside words. Only
+	// they request, refuse or confirm anything; the rest, such as a forwarded or quoted text, is text the user passed on:
+	// it requests nothing, and a call whose target only it names is not requested. Empty means all of the words if the
+	// caller is the user, and none of them if the caller is a delegate with a token. A user without any own words sends
+	// one span of length 0. Anything else fails with INVALID_ARGUMENT. At most 100. Part of what a repeated request_id
+	// must match.
+	OwnSpans []*OwnSpan `protobuf:"bytes,6,rep,name=own_spans,json=ownSpans,proto3" json:"own_spans,omitempty"`
+	// message_starts are the offsets in words, in Unicode code points, ascending and greater than 0, at which a further
+	// message begins, where the words are several messages sent one after another, at most 100. Part of what a repeated
+	// request_id must match.
+	MessageStarts []int32 `protobuf:"varint,7,rep,packed,name=message_starts,json=messageStarts,proto3" json:"message_starts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BeginTaskRequest) Reset() {
@@ -179,6 +190,75 @@ func (x *BeginTaskRequest) GetInterpretation() *Interpretation {
 	return nil
 }
 
+func (x *BeginTaskRequest) GetOwnSpans() []*OwnSpan {
+	if x != nil {
+		return x.OwnSpans
+	}
+	return nil
+}
+
+func (x *BeginTaskRequest) GetMessageStarts() []int32 {
+	if x != nil {
+		return x.MessageStarts
+	}
+	return nil
+}
+
+// OwnSpan is a part of the words, half-open: from start up to, but without, stop.
+type OwnSpan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// start is the offset of the first character, in Unicode code points.
+	Start int32 `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"`
+	// stop is the offset behind the last character, in Unicode code points, not before start.
+	Stop          int32 `protobuf:"varint,2,opt,name=stop,proto3" json:"stop,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnSpan) Reset() {
+	*x = OwnSpan{}
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnSpan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnSpan) ProtoMessage() {}
+
+func (x *OwnSpan) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnSpan.ProtoReflect.Descriptor instead.
+func (*OwnSpan) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *OwnSpan) GetStart() int32 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *OwnSpan) GetStop() int32 {
+	if x != nil {
+		return x.Stop
+	}
+	return 0
+}
+
 // Interpretation is a model's reading of a user's words.
 type Interpretation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -194,7 +274,7 @@ type Interpretation struct {
 
 func (x *Interpretation) Reset() {
 	*x = Interpretation{}
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[1]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -206,7 +286,7 @@ func (x *Interpretation) String() string {
 func (*Interpretation) ProtoMessage() {}
 
 func (x *Interpretation) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[1]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -219,7 +299,7 @@ func (x *Interpretation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interpretation.ProtoReflect.Descriptor instead.
 func (*Interpretation) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Interpretation) GetVersion() string {
@@ -273,7 +353,7 @@ type InterpretedAsk struct {
 
 func (x *InterpretedAsk) Reset() {
 	*x = InterpretedAsk{}
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[2]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -285,7 +365,7 @@ func (x *InterpretedAsk) String() string {
 func (*InterpretedAsk) ProtoMessage() {}
 
 func (x *InterpretedAsk) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[2]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -298,7 +378,7 @@ func (x *InterpretedAsk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterpretedAsk.ProtoReflect.Descriptor instead.
 func (*InterpretedAsk) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *InterpretedAsk) GetTool() string {
@@ -400,7 +480,7 @@ type InterpretedSlot struct {
 
 func (x *InterpretedSlot) Reset() {
 	*x = InterpretedSlot{}
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[3]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -412,7 +492,7 @@ func (x *InterpretedSlot) String() string {
 func (*InterpretedSlot) ProtoMessage() {}
 
 func (x *InterpretedSlot) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[3]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -425,7 +505,7 @@ func (x *InterpretedSlot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterpretedSlot.ProtoReflect.Descriptor instead.
 func (*InterpretedSlot) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *InterpretedSlot) GetArgument() string {
@@ -460,7 +540,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[4]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -472,7 +552,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[4]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -485,7 +565,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{4}
+	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Span) GetText() string {
@@ -529,7 +609,7 @@ type BeginTaskResponse struct {
 
 func (x *BeginTaskResponse) Reset() {
 	*x = BeginTaskResponse{}
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[5]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +621,7 @@ func (x *BeginTaskResponse) String() string {
 func (*BeginTaskResponse) ProtoMessage() {}
 
 func (x *BeginTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[5]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +634,7 @@ func (x *BeginTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginTaskResponse.ProtoReflect.Descriptor instead.
 func (*BeginTaskResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{5}
+	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BeginTaskResponse) GetTaskId() string {
@@ -602,7 +682,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[6]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +694,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[6]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,7 +707,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{6}
+	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ObserveRequest) GetTaskId() string {
@@ -733,7 +813,7 @@ type ObserveResponse struct {
 
 func (x *ObserveResponse) Reset() {
 	*x = ObserveResponse{}
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[7]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -745,7 +825,7 @@ func (x *ObserveResponse) String() string {
 func (*ObserveResponse) ProtoMessage() {}
 
 func (x *ObserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[7]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -758,7 +838,7 @@ func (x *ObserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveResponse.ProtoReflect.Descriptor instead.
 func (*ObserveResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{7}
+	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ObserveResponse) GetValues() int32 {
@@ -805,7 +885,7 @@ type EndTaskRequest struct {
 
 func (x *EndTaskRequest) Reset() {
 	*x = EndTaskRequest{}
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[8]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +897,7 @@ func (x *EndTaskRequest) String() string {
 func (*EndTaskRequest) ProtoMessage() {}
 
 func (x *EndTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[8]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +910,7 @@ func (x *EndTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndTaskRequest.ProtoReflect.Descriptor instead.
 func (*EndTaskRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{8}
+	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EndTaskRequest) GetTaskId() string {
@@ -856,7 +936,7 @@ type EndTaskResponse struct {
 
 func (x *EndTaskResponse) Reset() {
 	*x = EndTaskResponse{}
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[9]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +948,7 @@ func (x *EndTaskResponse) String() string {
 func (*EndTaskResponse) ProtoMessage() {}
 
 func (x *EndTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[9]
+	mi := &file_phylactery_riskgate_v1_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,21 +961,26 @@ func (x *EndTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndTaskResponse.ProtoReflect.Descriptor instead.
 func (*EndTaskResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{9}
+	return file_phylactery_riskgate_v1_task_proto_rawDescGZIP(), []int{10}
 }
 
 var File_phylactery_riskgate_v1_task_proto protoreflect.FileDescriptor
 
 const file_phylactery_riskgate_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"!phylactery/riskgate/v1/task.proto\x12\x16phylactery.riskgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe0\x01\n" +
+	"!phylactery/riskgate/v1/task.proto\x12\x16phylactery.riskgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc5\x02\n" +
 	"\x10BeginTaskRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x14\n" +
 	"\x05words\x18\x03 \x01(\tR\x05words\x12*\n" +
 	"\x11continues_task_id\x18\x04 \x01(\tR\x0fcontinuesTaskId\x12N\n" +
-	"\x0einterpretation\x18\x05 \x01(\v2&.phylactery.riskgate.v1.InterpretationR\x0einterpretation\"|\n" +
+	"\x0einterpretation\x18\x05 \x01(\v2&.phylactery.riskgate.v1.InterpretationR\x0einterpretation\x12<\n" +
+	"\town_spans\x18\x06 \x03(\v2\x1f.phylactery.riskgate.v1.OwnSpanR\bownSpans\x12%\n" +
+	"\x0emessage_starts\x18\a \x03(\x05R\rmessageStarts\"3\n" +
+	"\aOwnSpan\x12\x14\n" +
+	"\x05start\x18\x01 \x01(\x05R\x05start\x12\x12\n" +
+	"\x04stop\x18\x02 \x01(\x05R\x04stop\"|\n" +
 	"\x0eInterpretation\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12:\n" +
@@ -969,44 +1054,46 @@ func file_phylactery_riskgate_v1_task_proto_rawDescGZIP() []byte {
 }
 
 var file_phylactery_riskgate_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_phylactery_riskgate_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_phylactery_riskgate_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_phylactery_riskgate_v1_task_proto_goTypes = []any{
 	(InterpretedMode)(0),          // 0: phylactery.riskgate.v1.InterpretedMode
 	(*BeginTaskRequest)(nil),      // 1: phylactery.riskgate.v1.BeginTaskRequest
-	(*Interpretation)(nil),        // 2: phylactery.riskgate.v1.Interpretation
-	(*InterpretedAsk)(nil),        // 3: phylactery.riskgate.v1.InterpretedAsk
-	(*InterpretedSlot)(nil),       // 4: phylactery.riskgate.v1.InterpretedSlot
-	(*Span)(nil),                  // 5: phylactery.riskgate.v1.Span
-	(*BeginTaskResponse)(nil),     // 6: phylactery.riskgate.v1.BeginTaskResponse
-	(*ObserveRequest)(nil),        // 7: phylactery.riskgate.v1.ObserveRequest
-	(*ObserveResponse)(nil),       // 8: phylactery.riskgate.v1.ObserveResponse
-	(*EndTaskRequest)(nil),        // 9: phylactery.riskgate.v1.EndTaskRequest
-	(*EndTaskResponse)(nil),       // 10: phylactery.riskgate.v1.EndTaskResponse
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*OwnSpan)(nil),               // 2: phylactery.riskgate.v1.OwnSpan
+	(*Interpretation)(nil),        // 3: phylactery.riskgate.v1.Interpretation
+	(*InterpretedAsk)(nil),        // 4: phylactery.riskgate.v1.InterpretedAsk
+	(*InterpretedSlot)(nil),       // 5: phylactery.riskgate.v1.InterpretedSlot
+	(*Span)(nil),                  // 6: phylactery.riskgate.v1.Span
+	(*BeginTaskResponse)(nil),     // 7: phylactery.riskgate.v1.BeginTaskResponse
+	(*ObserveRequest)(nil),        // 8: phylactery.riskgate.v1.ObserveRequest
+	(*ObserveResponse)(nil),       // 9: phylactery.riskgate.v1.ObserveResponse
+	(*EndTaskRequest)(nil),        // 10: phylactery.riskgate.v1.EndTaskRequest
+	(*EndTaskResponse)(nil),       // 11: phylactery.riskgate.v1.EndTaskResponse
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
 }
 var file_phylactery_riskgate_v1_task_proto_depIdxs = []int32{
-	2,  // 0: phylactery.riskgate.v1.BeginTaskRequest.interpretation:type_name -> phylactery.riskgate.v1.Interpretation
-	3,  // 1: phylactery.riskgate.v1.Interpretation.asks:type_name -> phylactery.riskgate.v1.InterpretedAsk
-	4,  // 2: phylactery.riskgate.v1.InterpretedAsk.slots:type_name -> phylactery.riskgate.v1.InterpretedSlot
-	0,  // 3: phylactery.riskgate.v1.InterpretedAsk.mode:type_name -> phylactery.riskgate.v1.InterpretedMode
-	5,  // 4: phylactery.riskgate.v1.InterpretedAsk.literal:type_name -> phylactery.riskgate.v1.Span
-	5,  // 5: phylactery.riskgate.v1.InterpretedAsk.time:type_name -> phylactery.riskgate.v1.Span
-	5,  // 6: phylactery.riskgate.v1.InterpretedAsk.also_time:type_name -> phylactery.riskgate.v1.Span
-	5,  // 7: phylactery.riskgate.v1.InterpretedSlot.value:type_name -> phylactery.riskgate.v1.Span
-	11, // 8: phylactery.riskgate.v1.BeginTaskResponse.expire_time:type_name -> google.protobuf.Timestamp
-	12, // 9: phylactery.riskgate.v1.EndTaskRequest.keep:type_name -> google.protobuf.Duration
-	1,  // 10: phylactery.riskgate.v1.TaskService.BeginTask:input_type -> phylactery.riskgate.v1.BeginTaskRequest
-	7,  // 11: phylactery.riskgate.v1.TaskService.Observe:input_type -> phylactery.riskgate.v1.ObserveRequest
-	9,  // 12: phylactery.riskgate.v1.TaskService.EndTask:input_type -> phylactery.riskgate.v1.EndTaskRequest
-	6,  // 13: phylactery.riskgate.v1.TaskService.BeginTask:output_type -> phylactery.riskgate.v1.BeginTaskResponse
-	8,  // 14: phylactery.riskgate.v1.TaskService.Observe:output_type -> phylactery.riskgate.v1.ObserveResponse
-	10, // 15: phylactery.riskgate.v1.TaskService.EndTask:output_type -> phylactery.riskgate.v1.EndTaskResponse
-	13, // [13:16] is the sub-list for method output_type
-	10, // [10:13] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	3,  // 0: phylactery.riskgate.v1.BeginTaskRequest.interpretation:type_name -> phylactery.riskgate.v1.Interpretation
+	2,  // 1: phylactery.riskgate.v1.BeginTaskRequest.own_spans:type_name -> phylactery.riskgate.v1.OwnSpan
+	4,  // 2: phylactery.riskgate.v1.Interpretation.asks:type_name -> phylactery.riskgate.v1.InterpretedAsk
+	5,  // 3: phylactery.riskgate.v1.InterpretedAsk.slots:type_name -> phylactery.riskgate.v1.InterpretedSlot
+	0,  // 4: phylactery.riskgate.v1.InterpretedAsk.mode:type_name -> phylactery.riskgate.v1.InterpretedMode
+	6,  // 5: phylactery.riskgate.v1.InterpretedAsk.literal:type_name -> phylactery.riskgate.v1.Span
+	6,  // 6: phylactery.riskgate.v1.InterpretedAsk.time:type_name -> phylactery.riskgate.v1.Span
+	6,  // 7: phylactery.riskgate.v1.InterpretedAsk.also_time:type_name -> phylactery.riskgate.v1.Span
+	6,  // 8: phylactery.riskgate.v1.InterpretedSlot.value:type_name -> phylactery.riskgate.v1.Span
+	12, // 9: phylactery.riskgate.v1.BeginTaskResponse.expire_time:type_name -> google.protobuf.Timestamp
+	13, // 10: phylactery.riskgate.v1.EndTaskRequest.keep:type_name -> google.protobuf.Duration
+	1,  // 11: phylactery.riskgate.v1.TaskService.BeginTask:input_type -> phylactery.riskgate.v1.BeginTaskRequest
+	8,  // 12: phylactery.riskgate.v1.TaskService.Observe:input_type -> phylactery.riskgate.v1.ObserveRequest
+	10, // 13: phylactery.riskgate.v1.TaskService.EndTask:input_type -> phylactery.riskgate.v1.EndTaskRequest
+	7,  // 14: phylactery.riskgate.v1.TaskService.BeginTask:output_type -> phylactery.riskgate.v1.BeginTaskResponse
+	9,  // 15: phylactery.riskgate.v1.TaskService.Observe:output_type -> phylactery.riskgate.v1.ObserveResponse
+	11, // 16: phylactery.riskgate.v1.TaskService.EndTask:output_type -> phylactery.riskgate.v1.EndTaskResponse
+	14, // [14:17] is the sub-list for method output_type
+	11, // [11:14] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_riskgate_v1_task_proto_init() }
@@ -1014,11 +1101,11 @@ func file_phylactery_riskgate_v1_task_proto_init() {
 	if File_phylactery_riskgate_v1_task_proto != nil {
 		return
 	}
-	file_phylactery_riskgate_v1_task_proto_msgTypes[2].OneofWrappers = []any{
+	file_phylactery_riskgate_v1_task_proto_msgTypes[3].OneofWrappers = []any{
 		(*InterpretedAsk_Literal)(nil),
 		(*InterpretedAsk_Composed)(nil),
 	}
-	file_phylactery_riskgate_v1_task_proto_msgTypes[6].OneofWrappers = []any{
+	file_phylactery_riskgate_v1_task_proto_msgTypes[7].OneofWrappers = []any{
 		(*ObserveRequest_ResultJson)(nil),
 		(*ObserveRequest_ResultText)(nil),
 	}
@@ -1028,7 +1115,7 @@ func file_phylactery_riskgate_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_riskgate_v1_task_proto_rawDesc), len(file_phylactery_riskgate_v1_task_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
