@@ -159,6 +159,8 @@ class RiskGateAdapter:
         thread_id: str,
         words: str,
         continues: str,
+        own_spans: Sequence[tuple[int, int]],
+        message_starts: Sequence[int] = (),
         interpretation: Interpretation | None = None,
     ) -> str:
         """Open a task with the user's own words and a model's interpretation of them, and return its id."""
@@ -168,6 +170,8 @@ class RiskGateAdapter:
             words=words,
             continues_task_id=continues,
             interpretation=None if interpretation is None else interpretation_message(interpretation),
+            own_spans=[task_pb2.OwnSpan(start=start, stop=stop) for start, stop in own_spans],
+            message_starts=message_starts,
         )
         task_id: str = (await self._answer(self._connection.tasks.BeginTask, request)).task_id
         return task_id

@@ -25,6 +25,7 @@ from phylactery_chassis.telemetry import telemetry
 from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.timestamps import to_timestamp
+from phylactery_understanding.language.own_words import MAX_SPANS, refuse_bad_spans, refuse_bad_starts
 from phylactery_understanding.replies.answers import read_answer
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
@@ -48,13 +49,13 @@ from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.forms.catalog import FormIntake
 from phylactery_agent.runtime.intake.attaching import checked, kept, request_key
-from phylactery_agent.runtime.intake.classification import NO_WORDS
+from phylactery_agent.runtime.intake.authorship import Divided, divided_text
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.redaction import Sanitizing
 from phylactery_agent.runtime.runs.queries import ThreadStore
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.storage.events import EventLog
-from phylactery_agent.runtime.storage.records import Incoming, Owner, StoredTurn
+from phylactery_agent.runtime.storage.records import NO_WORDS, Incoming, Owner, StoredTurn
 from phylactery_agent.runtime.storage.sealing import Sealer
 from phylactery_agent.tools.registry import ToolRegistry
 
@@ -98,8 +99,15 @@ class AttachmentRequest(EdgeModel):
         return Attachment(self.kind, self.mime_type, self.filename, self.data, place)
 
 
+class OwnSpan(EdgeModel):
+    """A part of the text that the sender wrote, half-open."""
+
+    start: int
+    stop: int
+
+
 class MessageRequest(EdgeModel):
-    """SendMessage and StreamMessage."""
+    """SendMessage and StreamMessage; without own_spans the whole text is the sender's, or none for a delegate."""
 
     request_id: LongIdentifier
     thread_id: OptionalIdentifier
@@ -109,6 +117,8 @@ class MessageRequest(EdgeModel):
     on_busy: Literal["", "enqueue", "reject", "interrupt", "coalesce"] = ""
     graph: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{0,64}$")] = ""
     shown_approvals: Annotated[tuple[ShownApproval, ...], Field(max_length=20)] = ()
+    own_spans: Annotated[tuple[OwnSpan, ...], Field(max_length=MAX_SPANS)] = ()
+    message_starts: Annotated[tuple[int, ...], Field(max_length=MAX_SPANS)] = ()
 
     @field_validator("text")
     @classmethod
@@ -116,6 +126,25 @@ class MessageRequest(EdgeModel):
         if not text and not info.data.get("attachments"):
             raise ValueError("text is empty and there are no attachments")
         return text
+
+    @field_validator("own_spans")
+    @classmethod
+    def _apart_inside(cls, spans: tuple[OwnSpan, ...], info: ValidationInfo) -> tuple[OwnSpan, ...]:
+        if "text" in info.data:
+            refuse_bad_spans(info.data["text"], [(one.start, one.stop) for one in spans])
+        return spans
+
+    @field_validator("message_starts")
+    @classmethod
+    def _ascending_inside(cls, starts: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+        if "text" in info.data:
+            refuse_bad_starts(info.data["text"], starts)
+        return starts
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Return the own spans as given."""
+        return tuple((one.start, one.stop) for one in self.own_spans)
 
     def attached(self) -> Sequence[Attachment]:
         """Return the attachments as the runtime takes them."""
@@ -262,8 +291,10 @@ class ChatEdge:
         # A message that is already stored is answered even if services are unavailable; its text is not accepted again.
         turn = await self.inbox.find(owner, request.request_id, body_hash)
         if turn is None:
-            rest = await self._rest_after_answer(principal, request)
-            return await self._take_in(principal, rest, body_hash, turn_id)
+            rest, whose = divided(request, delegated=principal.through_channel)
+            rest = rest if whose.others else await self._rest_after_answer(principal, rest)
+            whose = whose if rest.text == whose.text else replace(whose, text=rest.text, starts=())
+            return await self._take_in(principal, rest, whose, body_hash, turn_id)
         reach("agent.5")
         if not turn.handled:
             self.wake(turn.thread_key)
@@ -281,7 +312,10 @@ class ChatEdge:
         name = f"{request.request_id}{_ANSWER}"
         if split is None or len(name) > _LONGEST_NAME:
             return request
-        first = request.model_copy(update={"request_id": name, "text": split[0]})
+        spans = (OwnSpan(start=0, stop=len(split[0])),)
+        first = request.model_copy(
+            update={"request_id": name, "text": split[0], "own_spans": spans, "message_starts": ()}
+        )
         if await self.inbox.find(owner, name, self.sealer.body_hash(_body(first))) is None:
             shown = {one.approval_id: one.args_hash for one in request.shown_approvals}
             if not await self.showing.waiting(owner, request.thread_id, shown):
@@ -289,15 +323,19 @@ class ChatEdge:
             await self._commit(principal, first, new_id("tu"))
         return request.model_copy(update={"text": split[1], "shown_approvals": ()})
 
-    async def _take_in(self, principal: Principal, request: MessageRequest, body_hash: str, turn_id: str) -> StoredTurn:
+    async def _take_in(
+        self, principal: Principal, request: MessageRequest, whose: Divided, body_hash: str, turn_id: str
+    ) -> StoredTurn:
         owner = owner_of(principal)
         attachments = request.attached()
         await checked(attachments)
-        text, also = await self._read(owner, request)
+        # beside another's words a yes may be about them
+        text, also = (request.text, {}) if whose.others else await self._read(owner, request)
         form = self.forms.begun_by(text)
         thread_id = request.thread_id
         hidden = await self.forms.hides(owner.thread_key(thread_id), begun=form)
         taken = await self.sanitizing.take(owner, text or NO_WORDS, turn_id=turn_id, also=also, hidden=hidden)
+        others = await self.sanitizing.take_others(owner, whose.others, hidden=hidden)
         attached: tuple[str, ...] = ()
         if attachments:
             key = request_key(owner, request.request_id)
@@ -327,6 +365,8 @@ class ChatEdge:
                 traceparent=telemetry.inject().get("traceparent", ""),
                 attachments=attached,
                 form=form,
+                others=others,
+                message_starts=whose.starts if text == request.text else (),
             )
         )
 
@@ -378,8 +418,16 @@ def _body(request: MessageRequest) -> bytes:
     choices = [request.on_busy or "enqueue", request.graph]
     shown = [[one.approval_id, one.args_hash] for one in request.shown_approvals]
     whole = body if choices == ["enqueue", ""] and not shown else body + choices
+    spans = [{"own": [list(one) for one in request.spans]}] if request.spans else []
+    starts = [{"starts": list(request.message_starts)}] if request.message_starts else []
     attached = [{"attachment": one.sha256} for one in request.attached()]
-    return json.dumps([*whole, *shown, *attached]).encode()
+    return json.dumps([*whole, *shown, *attached, *spans, *starts]).encode()
+
+
+def divided(request: MessageRequest, *, delegated: bool) -> tuple[MessageRequest, Divided]:
+    """Return a request with its sender's own words as its text, and whose the words it came with are."""
+    whose = divided_text(request.text, request.spans, request.message_starts, delegated=delegated)
+    return request.model_copy(update={"text": whose.text}), whose
 
 
 class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
@@ -464,6 +512,8 @@ def _message(request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageReques
                 {"approval_id": shown.approval_id, "args_hash": shown.args_hash} for shown in request.shown_approvals
             ),
             "attachments": tuple(_attachment(attachment) for attachment in request.attachments),
+            "own_spans": tuple(fields(OwnSpan, one) for one in request.own_spans),
+            "message_starts": tuple(request.message_starts),
         },
     )
 

@@ -466,3 +466,8 @@ human_said = [{ $name }, a person of our team] { $text }
 human_somebody = Somebody
 human_summary = [The conversation with { $name }, a person of our team, has ended. Their summary: { $text }]
 human_left = [The conversation with { $name }, a person of our team, has ended.]
+
+## What others wrote
+
+others_words = That was written by somebody else, so I do nothing of it on my own. Tell me in your own words what you would like me to do.
+passed_on = [passed on, written by somebody else] { $text }

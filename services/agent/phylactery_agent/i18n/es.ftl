@@ -464,3 +464,8 @@ human_said = [{ $name }, una persona de nuestro equipo] { $text }
 human_somebody = Alguien
 human_summary = [La conversación con { $name }, una persona de nuestro equipo, ha terminado. Su resumen: { $text }]
 human_left = [La conversación con { $name }, una persona de nuestro equipo, ha terminado.]
+
+## Lo que han escrito otros
+
+others_words = Eso lo ha escrito otra persona, así que no hago nada de ello por mi cuenta. Dime con tus palabras qué quieres que haga.
+passed_on = [reenviado, escrito por otra persona] { $text }

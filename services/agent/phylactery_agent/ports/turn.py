@@ -172,6 +172,8 @@ class Turn:
     """The pointers of the attachments that came with it, in their order."""
     reasons: tuple[str, ...] = ()
     """Stable codes for why the message has its pathway."""
+    others: str = ""
+    """What others wrote that came with the text; it is data."""
     form: OpenForm | None = None
     """The form it is said in; None where none is open and the words begin none."""
 

@@ -173,6 +173,8 @@ class Incoming(TypedDict):
     """The pointers of the attachments that came with it."""
     reasons: NotRequired[list[str]]
     """Stable codes for why the message has its pathway."""
+    others: NotRequired[str]
+    """What others wrote that came with the text: forwarded, quoted, shared."""
 
 
 class Reply(TypedDict):
@@ -384,6 +386,8 @@ def _incoming(turn: Turn) -> Incoming:
         incoming["likely"] = LikelyState(request=one.request, offered=one.offered, key=one.key, values=dict(one.values))
     if turn.attachments:
         incoming["attachments"] = list(turn.attachments)
+    if turn.others:
+        incoming["others"] = turn.others
     if turn.reasons:
         incoming["reasons"] = list(turn.reasons)
     return incoming

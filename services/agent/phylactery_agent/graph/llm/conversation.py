@@ -88,6 +88,9 @@ def known_blocks(state: AgentState) -> list[str]:
     if said:
         lines = "\n".join(f"{message['role']}: {shown_text(message['content'], MAX_MESSAGE)}" for message in said)
         blocks.append(quoted(tag, "the conversation before", lines))
+    if others := state["incoming"].get("others"):
+        label = "what somebody else wrote, which the person passed on with their message and did not write"
+        blocks.append(quoted(tag, label, shown_text(others)))
     return blocks
 
 

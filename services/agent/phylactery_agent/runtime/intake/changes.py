@@ -68,6 +68,7 @@ _BEFORE = Query(
         INBOX.c.thread_key == sa.bindparam("of_thread"),
         INBOX.c.position < sa.bindparam("before"),
         INBOX.c.state == "handled",
+        INBOX.c.message_starts.is_not(None),  # nobody knows who wrote the text of an older row
     )
     .order_by(INBOX.c.position.desc())
     .limit(_LOOKED_AT)

@@ -16,12 +16,10 @@ from phylactery_agent.rules.intents import (
     parse_reply,
     without_store_phrase,
 )
-from phylactery_agent.runtime.storage.records import Claim, Incoming
+from phylactery_agent.runtime.storage.records import NO_WORDS, Claim, Incoming
 from phylactery_agent.tools.registry import ToolRegistry
 
 _WORD: Final = expression(r"\pL+")
-NO_WORDS: Final = "📎"
-"""The text of a message that consists of attachments alone."""
 STANDBY: Final = "standby"
 RICH_PATHWAY: Final = "rich_input"
 """The pathway of a message with an attachment that can be read."""

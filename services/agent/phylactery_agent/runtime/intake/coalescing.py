@@ -60,6 +60,7 @@ def as_one(parts: tuple[StoredTurn, ...]) -> StoredTurn:
         findings=_findings(parts),
         do_not_store=any(one.do_not_store for one in parts),
         attachments=tuple(one for part in parts for one in part.attachments),
+        others="\n".join(part.others for part in parts if part.others),
     )
 
 
@@ -86,7 +87,8 @@ def _fit(turns: tuple[StoredTurn, ...]) -> bool:
 
 
 def _text(turns: tuple[StoredTurn, ...]) -> str:
-    return "\n".join(turn.text for turn in turns)
+    said = [turn.text for turn in turns if not turn.wordless]
+    return "\n".join(said or [turns[0].text])
 
 
 def _findings(turns: tuple[StoredTurn, ...]) -> str:

@@ -101,6 +101,8 @@ class LikelyMeanings:
         turn = claim.turn
         if turn.kind != "message" or turn.do_not_store or claim.beside or read_answer(turn.text) != "yes":
             return NO_CHANGE
+        if turn.others:
+            return NO_CHANGE  # it may be a yes to those words
         earlier = await self._earlier(claim)
         if not earlier or talk_kind(earlier[0].text) is not None:
             return NO_CHANGE

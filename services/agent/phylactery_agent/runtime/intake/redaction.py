@@ -18,6 +18,7 @@ from phylactery_agent.ports import GateRefusedError, GateUnavailableError, Inspe
 from phylactery_agent.ports.services import Services
 from phylactery_agent.rules.expressions import expression
 from phylactery_agent.rules.intents import asks_not_to_store, is_fixed_talk, parse_reply
+from phylactery_agent.runtime.intake.authorship import Said, said_together
 from phylactery_agent.runtime.storage.records import Owner, StoredTurn
 from phylactery_agent.runtime.storage.sealing import Sealer, SealError
 
@@ -146,6 +147,12 @@ class Sanitizing:
             sealed_words=self._sealer.seal(masked.text, turn_id=_words_of(turn_id)) if differs else None,
         )
 
+    async def take_others(self, owner: Owner, text: str, *, hidden: bool) -> str:
+        """Return what others wrote in a form that may be stored. Raise as take."""
+        if not text or hidden:
+            return HIDDEN if text else ""
+        return (await self._look(owner, mask(text).text)).text
+
     async def _look(self, owner: Owner, text: str) -> Inspected:
         """Inspect a text, unless all of its words are known and there is nothing to find.
 
@@ -176,7 +183,11 @@ class Sanitizing:
 
     def words(self, turn: StoredTurn) -> str:
         """Return the person's words with codes masked; if they cannot be unsealed any more, the stored text."""
-        return "\n".join(self._own(one) for one in (turn.parts or (turn,)))
+        return self.said(turn).own
+
+    def said(self, turn: StoredTurn) -> Said:
+        """Return the person's words as words does, with what others wrote and where each message begins."""
+        return said_together([(self._own(one), one) for one in (turn.parts or (turn,))])
 
     def _own(self, turn: StoredTurn) -> str:
         if turn.sealed_words is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -11,8 +13,8 @@ from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.runtime.runs.status import OPENED, RunStatus
-from phylactery_agent.runtime.storage.records import APPROVALS_SOURCE, Incoming, Message, Owner, StoredTurn
-from phylactery_agent.runtime.storage.schema import FORM_SESSIONS, INBOX, RUNS, TEXT, THREADS
+from phylactery_agent.runtime.storage.records import APPROVALS_SOURCE, NO_WORDS, Incoming, Message, Owner, StoredTurn
+from phylactery_agent.runtime.storage.schema import FORM_SESSIONS, INBOX, RUNS, TEXT, THREADS, to_bytes, to_text
 
 _BY_NAME = Query(
     sa.select(INBOX).where(
@@ -68,6 +70,8 @@ _TURN = Columns(
         "do_not_store": BOOLEAN,
         "allowed_tools": JSON_TUPLE,
         "attachments": JSON_TUPLE,
+        "others": Form(lambda data: to_text(data or b""), to_bytes),
+        "message_starts": Form(lambda text: tuple(json.loads(text or "[]")), json.dumps),
         "run_status": Form(lambda status: RunStatus(status) if status else ""),
     },
     besides=("owner", "handled", "joined", "parts"),
@@ -117,5 +121,11 @@ def find_turn(connection: Connection, tenant: str, source: str, message_id: str)
 
 
 def turn_of(row: Row[Any] | Record) -> StoredTurn:
-    """Convert an inbox row to a StoredTurn."""
-    return _TURN.read(row, owner=Owner(row.tenant, row.user_id), handled=row.state == "handled")
+    """Convert an inbox row to a StoredTurn.
+
+    Nobody knows who wrote the text of a row from before that was stored. Where RiskGate was not shown it yet as the
+    person's words, it counts as others'.
+    """
+    turn = _TURN.read(row, owner=Owner(row.tenant, row.user_id), handled=row.state == "handled")
+    unknown = row.message_starts is None and turn.kind == "message" and not turn.handled and not row.task_id
+    return replace(turn, text=NO_WORDS, others=turn.text, sealed_words=None) if unknown else turn

@@ -58,7 +58,10 @@ def run_for(turn: StoredTurn, runs: Sequence[Any], *, handed_off: bool = False) 
         return next((run for run in waiting if reply and reply.approval_id in _ids(run)), None)
     if waiting and read_answer(turn.text) != "unclear":
         return spoke[0]
-    takes = [run for run in spoke if not run.approval_id] or (waiting if len(waiting) >= MAX_WAITING else [])
+    # what others wrote answers no question of a run
+    takes = [run for run in spoke if not run.approval_id and not turn.wordless] or (
+        waiting if len(waiting) >= MAX_WAITING else []
+    )
     return takes[0] if takes else None
 
 

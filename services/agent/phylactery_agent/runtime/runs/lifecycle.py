@@ -12,7 +12,8 @@ from phylactery_chassis.db.statements import Query, RowUpdate
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.checkpoints import rows as checkpoints
-from phylactery_agent.i18n.texts import waiting_line
+from phylactery_agent.i18n.texts import say, waiting_line
+from phylactery_agent.ports import Language
 from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
@@ -71,7 +72,8 @@ def end(
         ending = replace(ending, reply_text="")
     unanswered = not heard or ending.reason in (HANDED_OFF, STOPPED_FOR_PERSON)
     if turn is not None and turn.kind == "message" and unanswered:
-        pass_on(connection, lease, "" if private else turn.text, now=now)
+        text = "" if private else with_others(turn, _language_of(connection, lease.run_id))
+        pass_on(connection, lease, text, now=now)
         ending = replace(ending, passed_on=True)
     finished = {"status": f"RUN_STATUS_{ending.status.upper()}", "reason": ending.reason}
     over = "run_cancelled" if turn is None else "run_finished"
@@ -94,7 +96,7 @@ def end(
         _handle(connection, (lease.turn_id, *turn.joined), ending, sequence, now, private=private)
     if private:
         return ending
-    messages = list(_transcript(turn, ending, now))
+    messages = list(_transcript(turn, ending, now, _language_of(connection, lease.run_id)))
     if messages:
         once = lease.turn_id if turn is not None else ending.reply_id
         queue_transcript(connection, lease, messages, once=once, now_us=now)
@@ -135,8 +137,7 @@ def _close_steps(connection: Connection, lease: Lease, now: int) -> None:
 
 def _call_person(connection: Connection, lease: Lease, wanted: EscalationRequest, now: int) -> None:
     """Open the escalation that a turn ends with, and tell the thread."""
-    row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
-    language = "en" if row is not None and row.language == "en" else "es"
+    language = _language_of(connection, lease.run_id)
     once = f"turn:{lease.turn_id}"
     opened, _ = open_in(connection, lease, wanted, run_id=lease.run_id, once=once, language=language, now=now)
     append_event(connection, lease, "handoff", shown(opened), once="handoff", now_us=now)
@@ -174,7 +175,7 @@ def _handle(
         _SET_TURN.later(connection, turn_id, **handled)
     if private:
         for turn_id in turn_ids:
-            _SET_TURN.later(connection, turn_id, text=b"")
+            _SET_TURN.later(connection, turn_id, text=b"", others=b"")
 
 
 def _with_asked(connection: Connection, lease: Lease, reply: str, tools: ToolRegistry) -> str:
@@ -182,8 +183,7 @@ def _with_asked(connection: Connection, lease: Lease, reply: str, tools: ToolReg
     waiting = asked_beside(connection, lease.thread_key, lease.run_id)
     if not (waiting and reply):
         return reply
-    row = _LANGUAGE.one(connection, {"of_run": lease.run_id})
-    line = waiting_line(waiting, "en" if row is not None and row.language == "en" else "es", tools)
+    line = waiting_line(waiting, _language_of(connection, lease.run_id), tools)
     return f"{reply}\n\n{line}"
 
 
@@ -207,13 +207,35 @@ def said_in(turn: StoredTurn) -> Mapping[str, Any] | None:
     return {"id": message_id(turn.turn_id), "role": "user", "text": turn.text, "create_us": turn.created_us}
 
 
-def _transcript(turn: StoredTurn | None, ending: Ending, now: int) -> Sequence[Mapping[str, Any]]:
+def others_in(turn: StoredTurn | None, language: Language) -> Mapping[str, Any] | None:
+    """Return what others wrote that came with a turn, as the transcript takes it: no words of the person's."""
+    if turn is None or not turn.others:
+        return None
+    text = say("passed_on", language, text=turn.others)
+    return {"id": f"{turn.turn_id}.others", "role": "tool", "text": text, "create_us": turn.created_us}
+
+
+def with_others(turn: StoredTurn, language: Language) -> str:
+    """Return what a turn says to the person who has the conversation, with what others wrote marked as such."""
+    passed_on = others_in(turn, language)
+    told = [] if turn.wordless else [turn.text]
+    return "\n".join([*told, passed_on["text"]] if passed_on else [turn.text])
+
+
+def _language_of(connection: Connection, run_id: str) -> Language:
+    row = _LANGUAGE.one(connection, {"of_run": run_id})
+    return "en" if row is not None and row.language == "en" else "es"
+
+
+def _transcript(turn: StoredTurn | None, ending: Ending, now: int, language: Language) -> Sequence[Mapping[str, Any]]:
     reply = ending.reply_text
     if len(reply) > _MAX_TRANSCRIPT:
         reply = reply[: _MAX_TRANSCRIPT - 1] + "…"  # the events contain all of it
     said = None if turn is None else said_in(turn)
+    passed_on = others_in(turn, language)
     answered = {"id": ending.reply_id, "role": "assistant", "text": reply, "create_us": now}
     return [
         *([said] if said else []),
+        *([passed_on] if passed_on else []),
         *([answered] if reply else []),
     ]

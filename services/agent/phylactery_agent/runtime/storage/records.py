@@ -18,6 +18,8 @@ Resolution = Literal["", "happened", "did_not_happen"]
 TurnKind = Literal["message", "approval_decided"]
 OnBusy = Literal["enqueue", "reject", "interrupt", "coalesce"]
 
+NO_WORDS = "📎"
+"""The text of a message in which the person wrote nothing: attachments alone, or only what others wrote."""
 APPROVALS_SOURCE = "riskgate/approvals"
 """Inbox source of approvals decided at RiskGate; a subject cannot contain a slash."""
 
@@ -77,6 +79,10 @@ class Message(OfThread):
     """What came with the text, each as its kind and, after a colon, its pointer in memory; a sticker has none."""
     form: str = ""
     """The form that the words begin in a thread without an open one; empty if they begin none."""
+    others: str = ""
+    """What others wrote that came with the text: forwarded, quoted, shared. It is data and never the person's word."""
+    message_starts: tuple[int, ...] = ()
+    """Where in the person's words as they came a further message of theirs begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +123,11 @@ class StoredTurn(Message):
     joined: tuple[str, ...] = ()
     parts: tuple[StoredTurn, ...] = ()
     """The messages the text is composed of, if there are several."""
+
+    @property
+    def wordless(self) -> bool:
+        """Return True if the person wrote nothing in it, and it is what others wrote."""
+        return bool(self.others) and self.text == NO_WORDS
 
     @property
     def served_as(self) -> str:

@@ -122,6 +122,8 @@ INBOX = sa.Table(
     sa.Column("lead_turn", _NAME, nullable=False, server_default=""),
     sa.Column("attachments", sa.Text, nullable=False, server_default="[]"),
     sa.Column("form", _WORD, nullable=False, server_default=""),
+    sa.Column("others", sa.LargeBinary, nullable=True),
+    sa.Column("message_starts", sa.Text, nullable=True),  # null in a row from before it was known who wrote the text
     sa.UniqueConstraint("tenant", "source", "message_id", name="agent_inbox_once"),
     sa.UniqueConstraint("thread_key", "position", name="agent_inbox_order"),
 )

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from phylactery_agent.ports import CallContext, GateDecision, GateRefusedError, ProposedCall
 from phylactery_agent.ports.services import TaskGate
 from phylactery_agent.runtime.effects.delivery import Delivery
+from phylactery_agent.runtime.intake.authorship import Said
 from phylactery_agent.runtime.intake.interpretation import Interpreter
 from phylactery_agent.runtime.storage.records import Lease
 from phylactery_agent.runtime.turn.context_loader import drop
@@ -45,7 +46,7 @@ class TurnTask:
         gate: TaskGate,
         store: TaskStore,
         lease: Lease,
-        words: str,
+        words: Said,
         *,
         opens_run: bool,
         fresh: bool = False,
@@ -53,7 +54,7 @@ class TurnTask:
         interpreter: Interpreter | None = None,
         said_in: Callable[[str], Awaitable[str]] | None = None,
     ) -> None:
-        """Take the person's words in this turn, empty for an answer to an approval.
+        """Take the words of this turn, empty for an answer to an approval.
 
         fresh means that the run was never served before, so that it has no task. changes is the task of an earlier run
         that the words that open this one change, repeat or take back. interpreter reads the words before they open a
@@ -87,9 +88,9 @@ class TurnTask:
     async def _find(self) -> str:
         opened = () if self._fresh else await self._store.of_run(self._lease.run_id)
         newest = opened[-1] if opened else None
-        if newest is not None and (not self._words or newest.turn_id == self._lease.turn_id):
+        if newest is not None and (not self._words.text or newest.turn_id == self._lease.turn_id):
             return newest.task_id
-        if not self._words:
+        if not self._words.text:
             return ""
         continues = newest.task_id if newest is not None and len(opened) % MAX_CONTINUED else ""
         chain = opened[len(opened) - len(opened) % MAX_CONTINUED :] if continues else ()
@@ -105,7 +106,7 @@ class TurnTask:
             return None
         said_in = self._said_in
         earlier = [await said_in(one.turn_id) for one in chain[-MAX_BACK:]] if said_in is not None else []
-        return await self._interpreter.read(self._words, earlier)
+        return await self._interpreter.read(self._words.own, earlier)
 
     async def _begin(self, continues: str, chain: Sequence[OpenedTask]) -> str:
         """Open the task under a request id derived from run and turn alone, so that opening it again is idempotent."""
@@ -115,7 +116,9 @@ class TurnTask:
             self._gate.begin_task,
             request_id,
             thread_id=lease.thread_id,
-            words=self._words,
+            words=self._words.text,
+            own_spans=self._words.own_spans,
+            message_starts=self._words.starts,
             interpretation=await self._interpreted(chain),
         )
         try:

@@ -51,6 +51,7 @@ from phylactery_agent.runtime.effects.ledger import SqlLedger
 from phylactery_agent.runtime.effects.sent_files import TurnFiles
 from phylactery_agent.runtime.forms.serving import FORM_GRAPH, FormServing, ServedForm, leaves_form
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, queue_key
+from phylactery_agent.runtime.intake.authorship import NOTHING_SAID
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
 from phylactery_agent.runtime.intake.classification import Classification, asked_in, listen, pointers
 from phylactery_agent.runtime.intake.inbox import InboxStore
@@ -312,6 +313,8 @@ class TurnServer:
             return None
         if claim.silent:
             return Ending(RunStatus.DONE, HANDED_OFF, reply_id, "")
+        if turn.others and not pointers(turn.attachments) and (turn.wordless or self._says_nothing(claim, heard)):
+            return Ending(RunStatus.DONE, "ANSWERED", reply_id, message("others_words", heard.language))
         if claim.run.graph == FORM_GRAPH or not asks_for_person(asked_in(claim)):
             return None
         if not self.handoff:
@@ -319,6 +322,16 @@ class TurnServer:
         wanted = EscalationRequest("keyword", shortened(turn.text) if not turn.do_not_store else "")
         asked = message("handoff_asked", heard.language)
         return Ending(RunStatus.DONE, "ESCALATED", reply_id, asked, escalation=wanted)
+
+    def _says_nothing(self, claim: Claim, heard: Classification) -> bool:
+        """Return True if words beside what others wrote are no request of their own: do what it says."""
+        in_form = claim.run.graph == FORM_GRAPH
+        return (
+            self.models is None
+            and not in_form
+            and heard.intent == TASK
+            and not read_request(asked_in(claim), self.tools).clauses
+        )
 
     async def _form_of(self, claim: Claim, heard: Classification) -> ServedForm | None:
         if self.forms is None or claim.run.graph != FORM_GRAPH:
@@ -431,6 +444,7 @@ class TurnServer:
             meant=change.meant or attached_request(asked_in(claim), attached, self.tools),
             attachments=attached,
             reasons=heard.reasons,
+            others=claim.turn.others,
             stays=change.stays,
             said_before=change.said_before,
             likely=likely,
@@ -488,10 +502,10 @@ class TurnServer:
         turn, lease = claim.turn, claim.lease
         said = turn.kind == "message" and parse_reply(turn.text) is None
         answers = served is not None and not read_request(turn.text, self.tools).clauses
-        words = self.sanitizing.words(turn) if said and not answers else ""
+        words = self.sanitizing.said(turn) if said and not answers else NOTHING_SAID
         gate = self.services.gate(lease.owner)
         first_claim = lease.fence == 1  # not the attempt: a claim that was given back may not count as one
-        interpreter = self._interpreter(claim, before) if words else None
+        interpreter = self._interpreter(claim, before) if words.own else None
         opens_run = not turn.resumed
         task = TurnTask(
             gate,
